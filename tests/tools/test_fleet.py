@@ -21,6 +21,7 @@ from helpers import ROOT, scratch
 TOOL = ROOT / "tools" / "npuprof.py"
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "tools")]
 import fleet_traces  # noqa: E402
+import planted  # noqa: E402
 from npuprof.fleet.fleet import Fleet  # noqa: E402
 from npuprof.fleet.rank import rank_of  # noqa: E402
 from npuprof.fleet.tables import TABLES  # noqa: E402
@@ -178,6 +179,59 @@ class Figures(unittest.TestCase):
             self.assertLess(int(row["max_ns"]), 10_000)
 
 
+class Verdict(unittest.TestCase):
+    """Planted traces: two with two bottlenecks, one with one of these, one clean."""
+
+    CASES = "P25", "P25", "P2", "P1"
+
+    @classmethod
+    def setUpClass(cls):
+        folder = scratch() / "planted"
+        folder.mkdir()
+        cls.single = []
+        for n, name in enumerate(cls.CASES):
+            planted.case(name).write(folder / f"{n}.json")
+            done = report(folder / f"{n}.json", "--verdict", "json")
+            assert done.returncode == 0, done.stderr
+            cls.single.append(json.loads(done.stdout)["findings"])
+
+    def test_all_ranks_together(self):
+        """In how many ranks, the median gain and the largest, from the reports of the single traces."""
+        done = report("planted", "--json", "planted.json", "--csv-dir", "planted.csv")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = sheets(scratch() / "planted.csv")["findings"]
+        wanted = {}
+        for n, findings in enumerate(self.single):
+            for finding in findings:
+                gain = finding["gain"]["inference_pct"] or [0, 0]
+                wanted.setdefault((finding["rule"], finding["subject"]), []).append((gain[1], n))
+        self.assertEqual({(row["rule"], row["subject"]): int(row["ranks"]) for row in rows},
+                         {key: len(found) for key, found in wanted.items()})
+        self.assertEqual(wanted[("host_bound", "tokenize")][-1][1], 2)
+        for row in rows:
+            found = wanted[row["rule"], row["subject"]]
+            gains = [gain for gain, _ in found]
+            self.assertAlmostEqual(float(row["median_gain_pct"]), median(gains), delta=0.011)
+            self.assertAlmostEqual(float(row["max_gain_pct"]), max(gains), delta=0.006)
+            self.assertAlmostEqual(float(row["ranks_pct"]), 25 * len(found))
+            self.assertIn((max(gains), int(row["file"][-6])), found)
+        worth = [float(row["median_gain_pct"]) * int(row["ranks"]) for row in rows]
+        self.assertEqual(worth, sorted(worth, reverse=True))
+
+    def test_text_and_gates(self):
+        done = report("planted", "--verdict")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout,
+                         r"^1 host_bound tokenize: latency at most -[\d.]+ % \(sure\) in 3 of 4 ranks")
+        self.assertTrue(all(len(line) <= 100 for line in done.stdout.splitlines()))
+        for condition, code in (("any", 1), ("host_bound", 1), ("V18?", 0), ("tail", 0)):
+            done = report("planted", "--verdict", "--fail-on", condition)
+            self.assertEqual(done.returncode, code, condition)
+        done = report("planted", "--verdict", "--fail-on", "p99_ns>5")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("here are several", done.stderr)
+
+
 class SameBytes(unittest.TestCase):
     def written(self, name, *arguments, **options):
         done = report("fleet", "--csv-dir", name, "--json", f"{name}.json", *arguments, timeout=120,
@@ -287,7 +341,8 @@ class Bounds(unittest.TestCase):
 
     @helpers.thorough
     def test_a_hundred_of_ten_thousand_spans(self):
-        """A thousand within 120 s, so a hundred within 12; 80 MB at most in each process."""
+        """A thousand within 120 s of two processors, so a hundred within 24 s of CPU; 80 MB at most in each
+        process."""
         folder = scratch() / "hundred"
         folder.mkdir()
         for r in range(4):
@@ -300,7 +355,7 @@ class Bounds(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
         print(f"note a hundred traces of 10^4 spans: {cpu:.1f} s of CPU, {after.ru_maxrss // 1024} MB")
-        self.assertLess(cpu, 12)
+        self.assertLess(cpu, 24)
         self.assertLess(after.ru_maxrss, 80 * 1024)
         document = json.loads((scratch() / "hundred.json").read_text())
         self.assertEqual(document["tables"]["fleet"]["rows"][0][:2], [100, 0])

@@ -41,6 +41,8 @@ def run(arguments):
         raise Refused("export: say where to: --sqlite FILE or --parquet DIR")
     if database:
         check_output(database, (".db", ".sqlite", ".sqlite3"), path)
+        if database.endswith(".gz"):
+            raise Refused(f"{database}: a database is not packed: leave .gz away")
         if os.path.exists(database) and not os.path.isfile(database):
             raise Refused(f"{database}: is no regular file, and a database needs one")
     if folder:

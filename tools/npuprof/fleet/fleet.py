@@ -3,6 +3,7 @@
 
 from array import array
 
+from .findings import Findings
 from .histogram import Histogram
 from .rank import OTHERS, STEPS
 
@@ -17,12 +18,14 @@ class Fleet:
     left_out   [(file, why)]
     latencies  Histogram of all inferences
     names      names of the operators; of each: ranks, count, total, (worst mean as total and count, its rank)
-    steps      by number of the inference: a Step"""
+    steps      by number of the inference: a Step
+    findings   Findings: what the verdicts of the ranks say together"""
 
     def __init__(self):
         self.ranks, self.left_out = [], []
         self.latencies, self.steps = Histogram(), []
         self.names, self.operators = {}, []
+        self.findings = Findings()
         self._boots = {}           # host: Unix ns of its boot, by its first trace
 
     def add(self, rank):
@@ -34,6 +37,7 @@ class Fleet:
         rank["base_ns"] = self._base(rank)
         rank["operators"] = self._operators(number, rank["operators"])
         self._steps(number, rank["base_ns"], rank.pop("steps"))
+        self.findings.add(number, rank.pop("findings"), rank.pop("missing"))
         self.ranks.append(rank)
 
     def _base(self, rank):

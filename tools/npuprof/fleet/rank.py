@@ -6,14 +6,12 @@ import os
 from itertools import islice
 
 from ..analysis.facts import Facts
+from ..analysis.verdict import judge
 from ..analysis.window import choose
 from ..base.messages import Refused
 from ..base.metadata import LOST_SPANS
-from ..loops import merged
 from ..read import load
 from ..tables.arithmetic import both, union_of
-from ..tables.devices import compute_on
-from ..tables.executions import Device
 from ..tables.labelled import summary
 from .histogram import Histogram
 
@@ -44,7 +42,16 @@ def figures(path):
         raise Refused(f"{path}: damaged: {trace.damage}")
     facts = Facts(trace, choose(trace))
     return {"file": path, **identity(trace), **latency(trace, facts.window), **device(trace, facts),
-            **trust(trace.metadata)}
+            **trust(trace.metadata), **advice(facts)}
+
+
+def advice(facts):
+    """The findings of the trace: (rule, subject, what the gain is of, gain, confidence, words)."""
+    verdict = judge(facts)
+    return {"findings": [(finding.rule.name, finding.subject[:80], finding.of,
+                          finding.gain[1] if finding.gain else None, finding.confidence,
+                          (finding.sentence, finding.advice)) for finding in verdict.every()],
+            "missing": [(rule.name, text) for rule, text in verdict.missing]}
 
 
 def identity(trace):
@@ -73,7 +80,7 @@ def latency(trace, window):
 
 def device(trace, facts):
     """How long the device was busy and computed inside the window, and on which operators outside warm-up."""
-    known = Device(trace)
+    known = facts.device
     busy = both(union_of(facts.busy), facts.window.intervals).length() if facts.busy else None
     found = sorted(known.operators.items(), key=lambda item: (-item[1][1], item[0]))
     rest = found[OPERATORS:]

@@ -7,12 +7,16 @@ import sys
 from ..base.messages import Progress, Refused
 from ..report.data_files import write_csv_dir, write_json
 from ..report.text import SHOWN, table_lines
+from . import findings
 from .fleet import Fleet
 from .spread import spread
 from .tables import TABLES
 
-ENDINGS = (".json", ".csv", ".npuprof")
-OTHER_JSON = (".otlp.json", ".speedscope.json")     # written by convert, no traces to read
+ENDINGS = tuple(form + packed for form in (".json", ".csv", ".npuprof") for packed in ("", ".gz"))
+ONE = ("html", "csv", "what_if", "record", "inference", "between", "name", "nth", "pe", "thread", "wait",
+       "device", "vela")    # options for one trace
+# Written by convert, no traces to read.
+OTHER_JSON = ".otlp.json", ".speedscope.json", ".otlp.json.gz", ".speedscope.json.gz"
 
 
 def is_fleet(paths):
@@ -44,11 +48,11 @@ def fleet_of(paths, jobs, dask=None):
     return fleet
 
 
-def run_fleet(arguments):
+def run_fleet(arguments, gates):
     """Prints the tables of a fleet, or writes them as CSV and JSON. Returns the exit code."""
-    for option in ("html", "csv"):
-        if getattr(arguments, option):
-            raise Refused(f"--{option}: is for one trace, and here are several")
+    for option in ONE:
+        if getattr(arguments, option) is not None:
+            raise Refused(f"--{option.replace('_', '-')}: is for one trace, and here are several")
     wanted = arguments.table or list(TABLES)
     for name in wanted:
         if name not in TABLES:
@@ -64,17 +68,23 @@ def run_fleet(arguments):
     if arguments.json:
         write_json({"npuprof_report": 1, "fleet": {"traces": len(paths), "left_out": len(fleet.left_out)}},
                    (TABLES[name](fleet) for name in wanted), arguments.json)
-    if not (arguments.csv_dir or arguments.json):
+    if arguments.verdict or not (arguments.table or arguments.csv_dir or arguments.json):
+        sys.stdout.writelines(line + "\n" for line in findings.lines(fleet))
+    if not (arguments.verdict or arguments.csv_dir or arguments.json):
         show(fleet, wanted, None if arguments.table else SHOWN)
-    return 0
+    sentence = findings.failed(fleet, gates)
+    if sentence:
+        print(sentence)
+    return 1 if sentence else 0
 
 
 def show(fleet, wanted, limit):
-    first = True
+    """Prints the tables; of an overview those that are for people, below the verdict."""
+    first = not limit
     for name in wanted:
         table = TABLES[name](fleet)
-        # Why: one line for each of 4096 steps is for programs.
-        if limit and (name == "steps" or name == "left_out" and not table.rows):
+        # Why: one line for each of 4096 steps is for programs, and the findings stand above as text.
+        if limit and (name in ("steps", "findings") or name == "left_out" and not table.rows):
             continue
         if not first:
             print()

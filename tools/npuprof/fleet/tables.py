@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from ..tables.arithmetic import mean, percentile
 from ..tables.table import Table, pct
+from .findings import findings_table
 
 LEAST = 4          # ranks below which none is called a straggler
 OVER_PCT = 2       # and how much slower than the median one must be
@@ -181,6 +182,6 @@ def left_out_table(fleet):
     return Table("left_out", "Left out: these traces cannot be used", ("file", "why"), fleet.left_out, [])
 
 
-TABLES = {"fleet": fleet_table, "left_out": left_out_table, "stragglers": stragglers_table,
-          "skew": skew_table, "ranks": ranks_table,
+TABLES = {"findings": findings_table, "fleet": fleet_table, "left_out": left_out_table,
+          "stragglers": stragglers_table, "skew": skew_table, "ranks": ranks_table,
           "hosts": hosts_table, "operators": operators_table, "steps": steps_table}

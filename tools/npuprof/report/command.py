@@ -51,6 +51,7 @@ _ppm. What is not known is empty in CSV and null in JSON, never 0. Beside the ta
 (peaks of memory pools) and `losses` (by cause).
 
 Several traces, or a folder of them, are a fleet: one trace for each rank, on any number of hosts. Its tables:
+  findings     the verdicts of all ranks together: in how many, the median gain, the worst rank
   fleet        all ranks together          left_out     traces that cannot be used, and why
   ranks        latency, device and host time, rate and losses of each, the slowest first; hosts: the same
   stragglers   ranks far above the median rank, and the operator that takes the excess
@@ -155,9 +156,7 @@ def run(arguments):
     changes = [whatif.parse(text) for text in arguments.what_if or ()]
     gates = gate.parse(arguments.fail_on)
     if is_fleet(arguments.trace):
-        if changes or arguments.vela:
-            raise Refused(f"--{'what-if' if changes else 'vela'} is for one trace")
-        return run_fleet(arguments)
+        return run_fleet(arguments, gates)
     [arguments.trace] = arguments.trace
     trace = load(arguments.trace, progress=True)
     facts = choice.facts_of(trace, arguments)
