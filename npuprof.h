@@ -2133,11 +2133,12 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
                                                                         (host_after - host_before) << 32
      COUNT    what is added   which NPUPROF_NOTE_*                      device
    A device span is an event of kind NPUPROF_KIND_DEVICE:
-              start_ticks     end_ticks                                 device | epoch << 8 | sampled << 24 |
-                                                                        x << 32
-   sampled: x is the number, from 1, of the cell of its host span, whose name and category it has. Else x is
-   the pe. */
+              start_ticks     end_ticks                                 device | epoch << 8 | flags | x << 32
+   NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it
+   has. Else x is the pe. NPUPROF_CELL_BY_HOST_: both ticks are the recorder's own, and epoch is their error
+   in ticks; 0 = not known. */
 enum {
+    NPUPROF_CELL_SAMPLED_ = 1 << 24, NPUPROF_CELL_BY_HOST_ = 1 << 25,
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_
 };

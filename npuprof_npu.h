@@ -167,8 +167,8 @@
      Not sampled     desc.pmu; the trace's metadata say so.
      Not compiled    npuprof_npu_drain, _job, _set_job, _set_job_of, _host_ns and _clock: a call is a
                      compile error.
-     Memory          sizeof(npuprof_npu) is 512 bytes on a Cortex-M. Recorder and device together take
-                     11.2 KB of flash on a Cortex-M0+ (`make size`).
+     Memory          sizeof(npuprof_npu) is 1,280 bytes on a Cortex-M. Recorder and device together take
+                     11.5 KB of flash on a Cortex-M0+ (`make size`).
      Arena           A block's device span takes 96 bytes (80 with NPUPROF_NO_JSON), an anchor 80 (64). A
                      device name of more than 8 bytes takes 16 or more on top (with NPUPROF_NO_JSON: none).
      A device span is recorded as ticks and a stream. The host converts the image: it maps the ticks by the
@@ -2629,60 +2629,6 @@ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
     npu->bar_ = (const volatile unsigned char *)d->bar;
     return NPUPROF_OK;
 }
-/* ==== src/npu/calls.h =================================================================== >>npu/calls ==== */
-
-/* The table of open calls: those of npuprof_npu_begin() that no npuprof_npu_end() has ended. Owns calls_ and
-   next_call_ (npuprof_npu in types.h). May not know what begins and ends.
-
-   An entry's handle is its only shared word:
-     0                      free
-     NPUPROF_NPU_CALL_HELD_ somebody begins or ends it, and owns the rest of the entry
-     a handle               open: number of the device << 24 | turn of the entry, 17 or 22 bits | entry
-   Who turns 0 into HELD begins; who turns the handle into HELD ends. So of two that end one handle, one finds
-   it gone, at whatever place the other was interrupted. Nobody waits.
-   Why the device's number: a handle of another device, or of the same one before it was closed, is refused.
-   Why a turn: a handle that was ended stays wrong for the next 131,071 calls in its entry (on firmware for
-   four million). */
-
-enum { NPUPROF_NPU_CALL_HELD_ = 1 };
-
-/* A free entry, held, and the handle that it is to have. NULL: there is none. */
-static npuprof_npu_call_ *npuprof_npu_take_call_(npuprof_npu *npu, uint32_t *handle)
-{
-    const uint32_t first = NPUPROF_LOAD_(&npu->next_call_);
-    for (uint32_t i = 0; i < NPUPROF_NPU_CALLS_; i++) {
-        const uint32_t at = (first + i) % NPUPROF_NPU_CALLS_;
-        npuprof_npu_call_ *call = &npu->calls_[at];
-        if (!npuprof_npu_replace_word_(&call->handle, 0, NPUPROF_NPU_CALL_HELD_)) continue;
-        NPUPROF_STORE_(&npu->next_call_, at + 1);
-        *handle = npu->number_ << 24 | (++call->turn * NPUPROF_NPU_CALLS_ & 0xFFFFFF) | at;
-        return call;
-    }
-    return NULL;
-}
-
-/* The entry of an open handle, held. NULL: it is not open, or not of this device. */
-static npuprof_npu_call_ *npuprof_npu_hold_call_(npuprof_npu *npu, uint32_t handle)
-{
-    npuprof_npu_call_ *call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
-    if (handle >> 24 == 0 || handle >> 24 != npu->number_) return NULL;
-    return npuprof_npu_replace_word_(&call->handle, handle, NPUPROF_NPU_CALL_HELD_) ? call : NULL;
-}
-
-/* Opens a held entry under that handle, or frees it with handle 0. */
-static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint32_t handle)
-{
-    (void)npuprof_npu_replace_word_(&call->handle, NPUPROF_NPU_CALL_HELD_, handle);
-}
-
-NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
-{
-    const npuprof_args none = { NULL, 0 };
-    return npuprof_npu_end_args(npu, handle, none);
-}
-
-#ifndef NPUPROF_FREESTANDING
-
 /* ==== src/npu/sample.h ================================================================= >>npu/sample ==== */
 
 /* The two reads of a sampled submission, and what they say together. The caller holds the device's lock. Owns
@@ -2748,6 +2694,60 @@ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const
     *end_host = npuprof_max_(npuprof_anchor_middle_(end), *start_host);
     return npuprof_max_(npuprof_anchor_error_(&begin), npuprof_anchor_error_(end)) + 1;
 }
+/* ==== src/npu/calls.h =================================================================== >>npu/calls ==== */
+
+/* The table of open calls: those of npuprof_npu_begin() that no npuprof_npu_end() has ended. Owns calls_ and
+   next_call_ (npuprof_npu in types.h). May not know what begins and ends.
+
+   An entry's handle is its only shared word:
+     0                      free
+     NPUPROF_NPU_CALL_HELD_ somebody begins or ends it, and owns the rest of the entry
+     a handle               open: number of the device << 24 | turn of the entry, 17 or 22 bits | entry
+   Who turns 0 into HELD begins; who turns the handle into HELD ends. So of two that end one handle, one finds
+   it gone, at whatever place the other was interrupted. Nobody waits.
+   Why the device's number: a handle of another device, or of the same one before it was closed, is refused.
+   Why a turn: a handle that was ended stays wrong for the next 131,071 calls in its entry (on firmware for
+   four million). */
+
+enum { NPUPROF_NPU_CALL_HELD_ = 1 };
+
+/* A free entry, held, and the handle that it is to have. NULL: there is none. */
+static npuprof_npu_call_ *npuprof_npu_take_call_(npuprof_npu *npu, uint32_t *handle)
+{
+    const uint32_t first = NPUPROF_LOAD_(&npu->next_call_);
+    for (uint32_t i = 0; i < NPUPROF_NPU_CALLS_; i++) {
+        const uint32_t at = (first + i) % NPUPROF_NPU_CALLS_;
+        npuprof_npu_call_ *call = &npu->calls_[at];
+        if (!npuprof_npu_replace_word_(&call->handle, 0, NPUPROF_NPU_CALL_HELD_)) continue;
+        NPUPROF_STORE_(&npu->next_call_, at + 1);
+        *handle = npu->number_ << 24 | (++call->turn * NPUPROF_NPU_CALLS_ & 0xFFFFFF) | at;
+        return call;
+    }
+    return NULL;
+}
+
+/* The entry of an open handle, held. NULL: it is not open, or not of this device. */
+static npuprof_npu_call_ *npuprof_npu_hold_call_(npuprof_npu *npu, uint32_t handle)
+{
+    npuprof_npu_call_ *call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
+    if (handle >> 24 == 0 || handle >> 24 != npu->number_) return NULL;
+    return npuprof_npu_replace_word_(&call->handle, handle, NPUPROF_NPU_CALL_HELD_) ? call : NULL;
+}
+
+/* Opens a held entry under that handle, or frees it with handle 0. */
+static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint32_t handle)
+{
+    (void)npuprof_npu_replace_word_(&call->handle, NPUPROF_NPU_CALL_HELD_, handle);
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
+{
+    const npuprof_args none = { NULL, 0 };
+    return npuprof_npu_end_args(npu, handle, none);
+}
+
+#ifndef NPUPROF_FREESTANDING
+
 /* ==== src/npu/host/pushed.h ======================================================= >>npu/host/pushed ==== */
 
 /* Clock anchors that nobody reads from a register: those the driver hands over, and those that follow from
@@ -6037,12 +6037,10 @@ NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_anchor_ sample;
     block->result = NPUPROF_ERR_NPU_BUSY;
+    block->by_host = false;
     if (!token || !npu->number_ || !npuprof_npu_lock_(npu)) return token;
-    block->result = npuprof_npu_read_locked_(npu, &sample);
-    block->epoch = npu->epoch_;
-    block->start_ticks = sample.device_ticks;
+    npuprof_npu_sample_begin_(block);
     npuprof_npu_unlock_(npu);
     return token;
 }
@@ -6057,22 +6055,33 @@ static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result resu
                                 npuprof_args_(why, 2));
 }
 
-/* Records a device span. It has the name of its host span, by that one's token. */
-static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, uint32_t epoch, uint64_t end_ticks,
-                                     npuprof_args args)
+/* Records a device span, with the name of its host span, by that one's token. end: the read there; ticks:
+   between the two. A span that is placed by the host has host ticks for stamps, and their error for its
+   epoch. */
+static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
+                                     uint64_t ticks, uint32_t epoch, npuprof_args args)
 {
     const npuprof_npu *npu = block->npu;
-    npuprof_arg list[1 + NPUPROF_NPU_CALL_ARGS_];
+    npuprof_arg list[2 + NPUPROF_NPU_CALL_ARGS_];
     size_t count = 1;
-    const uint64_t number = (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_;
-    const uint64_t values[3] = { block->start_ticks, end_ticks, (uint64_t)block->token << 32 | number };
+    uint64_t values[3] = { block->start_ticks, end->device_ticks, (uint64_t)block->token << 32 };
+    uint32_t number = NPUPROF_CELL_SAMPLED_;
     list[0].key = "stream";
     list[0].type = NPUPROF_ARG_INT;
     list[0].value.u = block->stream;
-    for (; count <= args.count && count <= NPUPROF_NPU_CALL_ARGS_; count++) {
-        list[count].key = args.items[count - 1].key;
-        list[count].type = args.items[count - 1].type;
-        list[count].value = args.items[count - 1].value;
+    if (block->by_host) {
+        const uint64_t error = npuprof_npu_sample_place_(block, end, &values[0], &values[1]);
+        list[count].key = "ticks";
+        list[count].type = NPUPROF_ARG_UINT;
+        list[count++].value.u = ticks;
+        number |= NPUPROF_CELL_BY_HOST_;
+        epoch = error >> 16 ? 0 : (uint32_t)error;
+    }
+    values[2] |= number | (epoch & 0xFFFF) << 8 | npu->number_;
+    for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++, count++) {
+        list[count].key = args.items[i].key;
+        list[count].type = args.items[i].type;
+        list[count].value = args.items[i].value;
     }
     npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
                             npuprof_args_(list, count));
@@ -6085,20 +6094,22 @@ static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_
     npuprof_npu *npu = block->npu;
     npuprof_anchor_ sample;
     npuprof_result result = NPUPROF_ERR_NPU_BUSY;
+    uint64_t ticks = 0;
     uint32_t epoch = 0;
     bool renew = false, due = false;
     if (npuprof_npu_lock_(npu)) {
-        result = npuprof_npu_read_locked_(npu, &sample);
+        const npuprof_result read = npuprof_npu_read_locked_(npu, &sample);
+        result = npuprof_npu_sample_end_(block, read, &sample, &ticks);
         epoch = npu->epoch_;
-        renew = npuprof_npu_time_goes_on_(result) && npu->anchor_count_ < 2;
-        due = result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
+        const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
+        renew = anchors && npu->anchor_count_ < 2;
+        due = anchors && read == NPUPROF_OK && !renew &&
+              npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
               npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
         npuprof_npu_unlock_(npu);
     }
     npuprof_close_(block->token);
-    if (block->result != NPUPROF_OK) result = block->result;
-    else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
-    if (result == NPUPROF_OK) npuprof_npu_put_sampled_(block, epoch, sample.device_ticks, args);
+    if (result == NPUPROF_OK) npuprof_npu_put_sampled_(block, &sample, ticks, epoch, args);
     else npuprof_npu_put_no_span_(npu, result);
     /* Why anchors after the host span: their time is none of the kernel's. */
     if (due && npuprof_npu_lock_(npu)) {

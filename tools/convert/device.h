@@ -85,7 +85,7 @@ static void npuprof_expand_note_(npuprof_expander_ *x, const npuprof_expand_item
         anchor.host_before = anchor.host_after - (v[2] >> 32);
         npuprof_expand_wraps_(x, d, epoch, v[0]);
         npuprof_expand_anchor_(x, d, epoch, &anchor);
-    } else {
+    } else if (!(v[2] & NPUPROF_CELL_BY_HOST_)) {
         npuprof_expand_wraps_(x, d, epoch, npuprof_max_(v[0], v[1]));
     }
 }

@@ -129,6 +129,17 @@ static void npuprof_expand_read_field_(npuprof_expander_ *x, uint32_t f, npuprof
         r->category = npuprof_expand_text_(x, text, length);
 }
 
+/* A device span whose ticks are the recorder's own, which lie before its record: as stamps of the trace, and
+   their error as a host has it. */
+static void npuprof_expand_place_by_host_(npuprof_expand_item_ *r)
+{
+    const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_), error = r->values[2] >> 8 & 0xFFFF;
+    if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_CELL_BY_HOST_)) return;
+    for (int i = 0; i < 2; i++) r->values[i] = r->start - ((r->start - r->values[i]) & mask);
+    r->values[2] &= ~(uint64_t)0xFFFF00;
+    if (error) r->values[2] |= (uint64_t)npuprof_host_error_code_(error) << 8;
+}
+
 static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t before,
                                    npuprof_expand_item_ *r)
 {
@@ -137,6 +148,7 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
     if (!(ref & 2)) npuprof_expand_read_site_(x, ref, r);
     NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) npuprof_expand_read_field_(x, f, r);
     if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
+    npuprof_expand_place_by_host_(r);
 }
 
 /* Reads all records into the list. */

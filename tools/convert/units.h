@@ -6,8 +6,7 @@
    knows while it records but a firmware leaves open: which span lies in which, and where spans end that were
    left by a longjmp. */
 
-enum { NPUPROF_EXPAND_DEPTH_MAX_ = 256,
-       NPUPROF_EXPAND_SAMPLED_ = 1 << 24 };    /* in the third value of a device span */
+enum { NPUPROF_EXPAND_DEPTH_MAX_ = 256 };
 
 /* Ends the open spans inside a span that has ended: a longjmp left them, so they end with it. list: a
    context's records by their starts. */
@@ -56,7 +55,7 @@ static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expan
 {
     const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1;
     uint32_t from = 0, to = x->g->count;
-    if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_EXPAND_SAMPLED_)) return NULL;
+    if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_CELL_SAMPLED_)) return NULL;
     while (to - from > 1) {
         const uint32_t middle = from + (to - from) / 2;
         if (x->g->number[middle] <= number) from = middle;
@@ -72,8 +71,9 @@ static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expan
 static uint32_t npuprof_expand_device_units_(const npuprof_expander_ *x, const npuprof_expand_item_ *r,
                                              const npuprof_expand_item_ *host, npuprof_unit_ *u)
 {
-    const uint64_t what = r->values[2], is_sampled = what & NPUPROF_EXPAND_SAMPLED_;
-    const uint64_t flags = is_sampled ? NPUPROF_STAMP_SAMPLED : NPUPROF_STAMP_DEVICE;
+    const uint64_t what = r->values[2], is_sampled = what & NPUPROF_CELL_SAMPLED_;
+    const uint64_t by_host = what & NPUPROF_CELL_BY_HOST_ ? NPUPROF_STAMP_HOST : 0;
+    const uint64_t flags = is_sampled ? NPUPROF_STAMP_SAMPLED | by_host : NPUPROF_STAMP_DEVICE;
     const uint64_t epoch = what >> 8 & 0xFFFF, pe = flags ? 0 : what >> 32 & 0xFFFF, device = what & 0xFF;
     u[0].w0 = (flags << 40 | epoch << 24 | pe << 8 | device) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
     u[0].w1 = r->values[1];

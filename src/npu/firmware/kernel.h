@@ -12,6 +12,7 @@
 #include "../clock.h"
 #include "../anchors.h"
 #include "../describe.h"
+#include "../sample.h"
 #include "../calls.h"
 
 /* Devices on firmware: opening and closing, the two ends of a submission, device spans by hand. A device span
@@ -97,12 +98,10 @@ NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_anchor_ sample;
     block->result = NPUPROF_ERR_NPU_BUSY;
+    block->by_host = false;
     if (!token || !npu->number_ || !npuprof_npu_lock_(npu)) return token;
-    block->result = npuprof_npu_read_locked_(npu, &sample);
-    block->epoch = npu->epoch_;
-    block->start_ticks = sample.device_ticks;
+    npuprof_npu_sample_begin_(block);
     npuprof_npu_unlock_(npu);
     return token;
 }
@@ -117,22 +116,33 @@ static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result resu
                                 npuprof_args_(why, 2));
 }
 
-/* Records a device span. It has the name of its host span, by that one's token. */
-static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, uint32_t epoch, uint64_t end_ticks,
-                                     npuprof_args args)
+/* Records a device span, with the name of its host span, by that one's token. end: the read there; ticks:
+   between the two. A span that is placed by the host has host ticks for stamps, and their error for its
+   epoch. */
+static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
+                                     uint64_t ticks, uint32_t epoch, npuprof_args args)
 {
     const npuprof_npu *npu = block->npu;
-    npuprof_arg list[1 + NPUPROF_NPU_CALL_ARGS_];
+    npuprof_arg list[2 + NPUPROF_NPU_CALL_ARGS_];
     size_t count = 1;
-    const uint64_t number = (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_;
-    const uint64_t values[3] = { block->start_ticks, end_ticks, (uint64_t)block->token << 32 | number };
+    uint64_t values[3] = { block->start_ticks, end->device_ticks, (uint64_t)block->token << 32 };
+    uint32_t number = NPUPROF_CELL_SAMPLED_;
     list[0].key = "stream";
     list[0].type = NPUPROF_ARG_INT;
     list[0].value.u = block->stream;
-    for (; count <= args.count && count <= NPUPROF_NPU_CALL_ARGS_; count++) {
-        list[count].key = args.items[count - 1].key;
-        list[count].type = args.items[count - 1].type;
-        list[count].value = args.items[count - 1].value;
+    if (block->by_host) {
+        const uint64_t error = npuprof_npu_sample_place_(block, end, &values[0], &values[1]);
+        list[count].key = "ticks";
+        list[count].type = NPUPROF_ARG_UINT;
+        list[count++].value.u = ticks;
+        number |= NPUPROF_CELL_BY_HOST_;
+        epoch = error >> 16 ? 0 : (uint32_t)error;
+    }
+    values[2] |= number | (epoch & 0xFFFF) << 8 | npu->number_;
+    for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++, count++) {
+        list[count].key = args.items[i].key;
+        list[count].type = args.items[i].type;
+        list[count].value = args.items[i].value;
     }
     npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
                             npuprof_args_(list, count));
@@ -145,20 +155,22 @@ static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_
     npuprof_npu *npu = block->npu;
     npuprof_anchor_ sample;
     npuprof_result result = NPUPROF_ERR_NPU_BUSY;
+    uint64_t ticks = 0;
     uint32_t epoch = 0;
     bool renew = false, due = false;
     if (npuprof_npu_lock_(npu)) {
-        result = npuprof_npu_read_locked_(npu, &sample);
+        const npuprof_result read = npuprof_npu_read_locked_(npu, &sample);
+        result = npuprof_npu_sample_end_(block, read, &sample, &ticks);
         epoch = npu->epoch_;
-        renew = npuprof_npu_time_goes_on_(result) && npu->anchor_count_ < 2;
-        due = result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
+        const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
+        renew = anchors && npu->anchor_count_ < 2;
+        due = anchors && read == NPUPROF_OK && !renew &&
+              npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
               npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
         npuprof_npu_unlock_(npu);
     }
     npuprof_close_(block->token);
-    if (block->result != NPUPROF_OK) result = block->result;
-    else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
-    if (result == NPUPROF_OK) npuprof_npu_put_sampled_(block, epoch, sample.device_ticks, args);
+    if (result == NPUPROF_OK) npuprof_npu_put_sampled_(block, &sample, ticks, epoch, args);
     else npuprof_npu_put_no_span_(npu, result);
     /* Why anchors after the host span: their time is none of the kernel's. */
     if (due && npuprof_npu_lock_(npu)) {
