@@ -1,0 +1,444 @@
+/* device state: power, enable bits, resets at every job, counters that stand; event counters by function
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+#include <sys/mman.h>
+
+enum { CONTROL = 0x40, ENABLE = 0x44, JOBS = 2000 };
+
+static npuprof_npu npu;
+static uint64_t seed = 88172645463325252u;
+static uint64_t up_to(uint64_t n)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (seed * UINT64_C(0x2545F4914F6CDD1D)) % n;
+}
+
+static const npuprof_npu_requirement required[] = {
+    { .offset = CONTROL, .mask = 0x4, .value = 0x4, .text = "PMCR.CNT_EN" },
+    { .offset = ENABLE, .access = 32, .mask = 0x80000000u, .value = 0x80000000u,
+      .text = "PMCNTENSET.CYCLE" } };
+
+static json_node *written(void)
+{
+    npuprof_npu_close(&npu);
+    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
+    return trace_load(check_path("t.json"));
+}
+
+static json_node *sync_of(json_node *t, const char *key)
+{
+    json_node *devices = json_get(t, "metadata.npuprof.devices");
+    CHECK_STOP(devices && devices->first);
+    return json_get(json_get(devices->first, "clock_sync"), key);
+}
+
+/* The n-th device span of that name. */
+static json_node *device_span(json_node *t, const char *name, size_t n)
+{
+    for (size_t i = 0;; i++) {
+        json_node *e = trace_event(t, "X", name, i);
+        if (!e || (json_get(e, "args.stamp") && n-- == 0)) return e;
+    }
+}
+
+static const char *why(json_node *t, size_t n)
+{
+    return json_text(json_get(trace_event(t, "i", "no device span", n), "args.why"));
+}
+
+/* ---- A device whose counter stands, starts and is reset as the test says */
+
+static struct { bool runs, on; uint64_t value, since; } device;
+
+static uint64_t counter_now(void)
+{
+    return device.value + (device.runs ? sim.host - device.since : 0);
+}
+
+static void tick(void)
+{
+    const uint64_t value = counter_now() & sim_mask(48);
+    sim_store(SIM_LO, 4, value & 0xFFFFFFFF);
+    sim_store(SIM_HI, 4, value >> 32);
+}
+
+static void run(bool runs)
+{
+    device.value = counter_now();
+    device.since = sim.host;
+    device.runs = runs;
+}
+
+static void reset_to(uint64_t value)
+{
+    device.value = value;
+    device.since = sim.host;
+}
+
+static npuprof_npu_desc gated_desc(void)
+{
+    npuprof_npu_desc desc;
+    sim.tick = tick;
+    memset(&device, 0, sizeof device);
+    memset(&desc, 0, sizeof desc);
+    tick();
+    desc.name = "gated";
+    desc.bar = sim_bar.bytes;
+    desc.bar_bytes = sizeof sim_bar;
+    desc.counter.lo_offset = SIM_LO;
+    desc.counter.hi_offset = SIM_HI;
+    desc.counter.bits = 48;
+    desc.requirements = required;
+    desc.requirement_count = 2;
+    return desc;
+}
+
+/* Enable bits: open says which is missing, in words, and goes on; so does each block. */
+static void enable_bits(void)
+{
+    npuprof_npu_desc desc = gated_desc();
+    uint64_t ticks;
+    npuprof_start(1);
+    sim_store(CONTROL, 4, 0);
+    sim_store(ENABLE, 4, 0x80000000u);
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_NOT_ENABLED);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_NOT_ENABLED), "until PMCR.CNT_EN is 1, and it is 0"));
+    WITH_NPU_PROFILER(&npu, 0, "disabled", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    sim_store(CONTROL, 4, 4);
+    sim_store(ENABLE, 4, 0);
+    WITH_NPU_PROFILER(&npu, 0, "half", "NPU", PROF_NO_ARGS, sim_advance(200000000));
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_NOT_ENABLED);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_NOT_ENABLED), "until PMCNTENSET.CYCLE is 1"));
+    sim_store(ENABLE, 4, 0x80000000u);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_STOPPED);     /* enabled, and does not run */
+    run(true);
+    WITH_NPU_PROFILER(&npu, 0, "enabled", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    json_node *t = written(), *span = device_span(t, "enabled", 0);
+    CHECK_STOP(span && !device_span(t, "disabled", 0) && !device_span(t, "half", 0));
+    CHECK(llabs(json_int(json_get(span, "args.ticks")) - 1000000) < 200);
+    CHECK(why(t, 0) && strstr(why(t, 0), "PMCR.CNT_EN") && strstr(why(t, 1), "PMCNTENSET.CYCLE"));
+    CHECK(json_get(json_get(t, "metadata.npuprof.devices")->first, "clock_sync.idle_at_open"));
+    CHECK_INT(json_int(sync_of(t, "dead_reads")), 0);
+}
+
+static void requirements_that_cannot_be(void)
+{
+    npuprof_npu_requirement r = required[0];
+    npuprof_npu_desc desc = gated_desc();
+    desc.requirements = &r;
+    desc.requirement_count = 1;
+    r.text = NULL;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    r = required[0];
+    r.value = 8;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "never agree"));
+    r = required[0];
+    r.access = 16;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    r = required[0];
+    r.offset = SIM_BYTES;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
+    r.offset = CONTROL + 2;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
+    r = required[0];
+    desc.requirements = NULL;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+}
+
+/* ---- The walk of an Ethos-U: power on resets, the counter runs while the device does */
+
+/* What the blocks were, which of them cannot have a span, and how long the counter ran; UINT64_MAX: that is
+   not to be seen. */
+static struct { uint64_t enter, inside, leave, after; bool lost; uint64_t ran; } job[JOBS];
+
+/* Compares the device spans with the blocks: each begins between enter and inside, ends between leave and
+   after, within its error, which is not larger than these stretches. */
+static void compare_jobs(json_node *t, uint64_t zero, unsigned count)
+{
+    const int64_t base = trace_start(trace_event(t, "X", "zero", 0)) - (int64_t)zero;
+    unsigned i = 0, lost = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        if (!json_get(e, "args.stamp")) continue;
+        while (i < count && job[i].lost) i++, lost++;
+        CHECK_STOP(i < count);
+        const int64_t start = trace_start(e) - base, end = trace_end(e) - base;
+        const int64_t error = json_int(json_get(e, "args.error_ns"));
+        if (start < (int64_t)job[i].enter - error || start > (int64_t)job[i].inside + error ||
+            end < (int64_t)job[i].leave - error || end > (int64_t)job[i].after + error || error > 300)
+            check_failed_(__FILE__, __LINE__, "job %u: %" PRId64 " to %" PRId64 ", truly %" PRIu64 " to %"
+                          PRIu64 ", error %" PRId64, i, start, end, job[i].enter, job[i].after, error);
+        const int64_t ticks = json_int(json_get(e, "args.ticks"));
+        if (job[i].ran != UINT64_MAX && llabs(ticks - (int64_t)job[i].ran) > 300)
+            check_failed_(__FILE__, __LINE__, "job %u: %" PRId64 " ticks, truly %" PRIu64, i, ticks,
+                          job[i].ran);
+        i++;
+    }
+    while (i < count && job[i].lost) i++, lost++;
+    CHECK_UINT(i, count);
+    CHECK_UINT(trace_count(t, "i", "no device span"), lost);
+}
+
+static bool is_on(void *user)
+{
+    (void)user;
+    return device.on;
+}
+
+/* by_power: the power goes off after each job, and on with a reset. Else the counter only stands. */
+static void walk(bool by_power)
+{
+    npuprof_npu_desc desc = gated_desc();
+    npuprof_start(1);
+    sim_store(CONTROL, 4, 4);
+    sim_store(ENABLE, 4, 0x80000000u);
+    if (by_power) desc.is_on = is_on;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    const uint64_t zero = sim.host;
+    const int64_t ns = npuprof_ticks_to_ns_(zero);
+    npuprof_span("zero", "test", "zero", ns, ns + 1, PROF_NO_ARGS);
+    for (unsigned i = 0; i < JOBS; i++) {
+        sim_advance(up_to(3) ? up_to(100000) : up_to(900000000));
+        device.on = true;
+        if (by_power) reset_to(up_to(4) ? 0 : up_to(2000));
+        const bool early = up_to(2);                 /* it runs already when the block begins */
+        if (early) run(true);
+        tick();
+        job[i].enter = sim.host;
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, {
+            job[i].inside = sim.host;
+            sim_advance(up_to(50000));
+            const uint64_t waited = early ? sim.host - job[i].inside : 0;
+            run(true);
+            const uint64_t length = 10000 + up_to(3000000);
+            sim_advance(length);
+            job[i].ran = length + waited;
+            job[i].lost = false;
+            const unsigned cycle = by_power ? (unsigned)up_to(20) : 9;
+            if (cycle == 0) {                        /* a power cycle in the block: the value goes back */
+                run(false);
+                device.value = 0;
+                job[i].lost = true;
+            } else if (cycle == 1) {                 /* and passes the first one again: it cannot be seen */
+                reset_to(0);
+                sim_advance(length);
+                job[i].ran = UINT64_MAX;
+            }
+            if (!early || up_to(2)) {
+                run(false);
+                sim_advance(up_to(20000));
+            }
+            tick();
+            job[i].leave = sim.host;
+        });
+        job[i].after = sim.host;
+        run(false);
+        tick();
+        device.on = !by_power;
+        if (by_power) {                              /* nothing is read while it is off */
+            uint64_t ticks;
+            const uint32_t loads = npu.mmio_reads;
+            CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_OFF);
+            CHECK_UINT(npu.mmio_reads, loads);
+        }
+    }
+    compare_jobs(written(), zero, JOBS);
+}
+
+static void reset_at_every_job(void) { walk(true); }
+static void stands_between_jobs(void) { walk(false); }
+
+/* ---- Power: a page that cannot be touched while the device is off */
+
+static unsigned char *page;
+static void page_tick(void)
+{
+    if (device.on) *(volatile uint32_t *)(void *)(page + SIM_LO) = (uint32_t)(sim.host / 40);
+}
+
+static void power(bool on)
+{
+    device.on = false;
+    CHECK(mprotect(page, 4096, on ? PROT_READ | PROT_WRITE : PROT_NONE) == 0);
+    device.on = on;
+    page_tick();
+}
+
+static void no_access_while_off(void)
+{
+    npuprof_npu_pmu events = { .name = "events", .counter = { .lo_offset = CONTROL, .bits = 32 } };
+    npuprof_npu_desc desc;
+    uint64_t ticks, before;
+    memset(&desc, 0, sizeof desc);
+    page = (unsigned char *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK_STOP((void *)page != MAP_FAILED);
+    sim.tick = page_tick;
+    npuprof_start(1);
+    power(false);
+    desc.name = "page";
+    desc.bar = page;
+    desc.bar_bytes = 4096;
+    desc.counter.lo_offset = SIM_LO;
+    desc.counter.bits = 32;
+    desc.is_on = is_on;
+    desc.pmu = &events;
+    desc.pmu_count = 1;
+    desc.requirements = required;
+    desc.requirement_count = 1;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_OFF);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_OFF);
+    WITH_NPU_PROFILER(&npu, 0, "off", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    CHECK_UINT(npu.mmio_reads, 0);
+    power(true);
+    CHECK_INT(npuprof_npu_read(&npu, &before), NPUPROF_OK);
+    for (int i = 0; i < 20; i++) {
+        sim_advance(1000000);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    }
+    power(false);
+    sim_advance(50000000);
+    const uint32_t loads = npu.mmio_reads;
+    WITH_NPU_PROFILER(&npu, 0, "off", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    (void)npuprof_npu_extend(&npu, 5);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_OFF);
+    CHECK_UINT(npu.mmio_reads, loads);
+    power(true);                                     /* the counter ran on: no epoch */
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    CHECK_UINT(npu.epoch_, 0);
+    power(false);
+    json_node *t = written();
+    CHECK(!device_span(t, "off", 0));
+    CHECK(why(t, 0) && strstr(why(t, 0), "NPUPROF_ERR_NPU_OFF") && strstr(why(t, 1), "NPUPROF_ERR_NPU_OFF"));
+    CHECK_INT(json_int(sync_of(t, "resets")), 0);
+}
+
+/* ---- Event counters by function */
+
+static uint64_t event_value[8];
+static bool read_event(void *user, unsigned i, uint64_t *value)
+{
+    *value = event_value[i];
+    return user == &npu && event_value[i] != 99;
+}
+
+static uint64_t read_ticks(void *user)
+{
+    (void)user;
+    return sim_truth();
+}
+
+static void by_function(void)
+{
+    static const npuprof_npu_pmu events[] = {
+        { .name = "idle", .read = read_event, .is_idle = true, .counter = { .bits = 32 } },
+        { .name = "read", .read = read_event, .scale = 8, .unit = "bytes", .counter = { .bits = 32 } },
+        { .name = "stall", .read = read_event, .restarts = true, .counter = { .bits = 32 } },
+        { .name = "flaky", .read = read_event, .counter = { .bits = 16 } } };
+    npuprof_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    npuprof_start(1);
+    desc.name = "sim";
+    desc.read_ticks = read_ticks;
+    desc.user = &npu;
+    desc.pmu = events;
+    desc.pmu_count = 4;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    event_value[1] = 0xFFFFFFF0u;
+    for (unsigned i = 0; i < 3; i++) {
+        sim_advance(1000000);
+        event_value[2] = 70;                         /* of the job before; this one's falls below it */
+        event_value[3] = i == 1 ? 99 : 0xFFFF;
+        WITH_NPU_PROFILER(&npu, 0, "conv", "NPU", PROF_NO_ARGS, {
+            sim_advance(1000000);                    /* 25,000 ticks, 10,000 of them idle */
+            event_value[0] += 10000;
+            event_value[1] = (event_value[1] + 100) & 0xFFFFFFFF;
+            event_value[2] = 30 + i;
+            event_value[3] = 2;
+        });
+    }
+    json_node *t = written();
+    for (unsigned i = 0; i < 3; i++) {
+        json_node *e = device_span(t, "conv", i);
+        CHECK_STOP(e != NULL);
+        CHECK(llabs(json_int(json_get(e, "args.busy_ticks")) - 15000) < 20);
+        CHECK_INT(json_int(json_get(e, "args.read")), 800);
+        CHECK_INT(json_int(json_get(e, "args.stall")), 30 + i);
+        if (i != 1) CHECK_INT(json_int(json_get(e, "args.flaky")), 3);
+        else CHECK(!json_get(e, "args.flaky"));
+    }
+    CHECK_UINT(trace_count(t, "C", "sim read (bytes)"), 6);
+    CHECK_INT(json_int(json_get(trace_event(t, "C", "sim read (bytes)", 5), "args")->first), 2400);
+    CHECK_INT(json_int(json_get(trace_event(t, "C", "sim stall", 5), "args")->first), 30 + 31 + 32);
+}
+
+static void event_counters_that_cannot_be(void)
+{
+    npuprof_npu_pmu list[2] = { { .name = "a", .read = read_event },
+                                { .name = "b", .read = read_event, .counter = { .bits = 32 } } };
+    npuprof_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.read_ticks = read_ticks;
+    desc.pmu = list;
+    desc.pmu_count = 2;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    list[0].is_idle = list[1].is_busy = true;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    list[1].is_busy = false;
+    list[0].is_busy = true;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    list[0].is_busy = list[0].is_idle = false;
+    list[0].scale = UINT64_C(0x100000001);
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    list[0].scale = 1;
+    list[1].read = NULL;                             /* in a BAR, and there is none */
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_RANGE), "no BAR") &&
+          strstr(npuprof_result_string(NPUPROF_ERR_NPU_RANGE), "b lies in it"));
+    CHECK_INT(npuprof_npu_open(&npu, NULL), NPUPROF_ERR_ARGUMENT);
+}
+
+/* The counter by function, the ring and an event counter in the BAR. */
+static void function_beside_a_bar(void)
+{
+    static const npuprof_npu_pmu macs = { .name = "macs", .counter = { .lo_offset = CONTROL, .bits = 32 } };
+    npuprof_start(1);
+    SIM_DESC(desc);
+    desc.counter.lo_offset = SIM_BYTES;              /* unused */
+    desc.read_ticks = read_ticks;
+    desc.pmu = &macs;
+    desc.pmu_count = 1;
+    desc.ring.offset = SIM_RING;
+    desc.ring.entry_bytes = 16;
+    desc.ring.count = 8;
+    desc.ring.producer.offset = SIM_PRODUCER;
+    desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
+    desc.ring.end.offset = 8;
+    sim_store(SIM_PRODUCER, 4, 0);
+    sim.zeros = true;                                /* what the BAR says of the time is of no account */
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        sim_advance(1000000);
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
+        sim_store(SIM_RING + 16 * i, 8, sim_truth() - 20);
+        sim_store(SIM_RING + 16 * i + 8, 8, sim_truth() - 10);
+        sim_store(CONTROL, 4, 10 * i);
+        sim_store(SIM_PRODUCER, 4, i + 1);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    json_node *t = written();
+    CHECK_INT(json_int(sync_of(t, "spans")), 3);
+    CHECK_INT(json_int(sync_of(t, "causality_violations")), 0);
+    CHECK_UINT(trace_count(t, "C", "sim macs"), 3);
+}
+
+CHECK_MAIN(CASE(enable_bits), CASE(requirements_that_cannot_be), CASE(reset_at_every_job),
+           CASE(stands_between_jobs), CASE(no_access_while_off), CASE(by_function),
+           CASE(event_counters_that_cannot_be), CASE(function_beside_a_bar))
