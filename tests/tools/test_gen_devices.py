@@ -5,6 +5,7 @@ import re
 import sys
 import unittest
 
+import helpers
 from helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -46,6 +47,69 @@ INDICES = [
     ("hailo", 20 * "00 " + "00 04 03 00" + 8 * " 00", 0x400, None),
 ]
 
+# The page's device in memory, before and behind its code. Each look at the host's clock moves it by 10 ns and
+# the device by a tick.
+CLOCK = r"""
+#include <stdint.h>
+static uint64_t bar[0x1000 / 8], host = 1000000;
+static inline uint64_t look(void) { bar[0x40 / 8] = (host += 10) / 10; return host; }
+#define NPUPROF_NOW() look()
+#define NPUPROF_NOW_HZ 1000000000
+"""
+MAIN = r"""
+#include <string.h>
+static unsigned char queue[16 + 256 * 16];
+
+static void completes(uint32_t job, unsigned slot)
+{
+    unsigned char *entry = queue + 16 + 16 * slot;
+    const uint32_t start = (uint32_t)(host / 10), end = start + 20000, next = slot + 1;
+    host += 250000;
+    memcpy(entry, &job, 4);
+    entry[4] = job % 2;
+    entry[5] = 1;
+    memcpy(entry + 8, &start, 4);
+    memcpy(entry + 12, &end, 4);
+    memcpy(queue, &next, 4);
+}
+
+int main(void)
+{
+    bar[0x50 / 8] = 1;
+    npuprof_start(1);
+    if (!profile_open(bar, queue, sizeof queue)) return 1;
+    for (uint32_t job = 1; job <= 5; job++) {
+        profile_submit(job);
+        completes(job, job - 1);
+        profile_interrupt();
+    }
+    const npuprof_result result = npuprof_dump("t.json");
+    npuprof_npu_close(&npu);
+    return result != NPUPROF_OK;
+}
+"""
+
+# Opens a device in memory that stands still, with what it requires switched on.
+OPENED = r"""
+    {
+        static npuprof_npu npu;
+        static npuprof_npu_ring rings[16];
+        npuprof_npu_desc d = %(name)s_npu_desc(%(arguments)s);
+        (void)rings;
+        if (%(has_bar)d) d.bar = words, d.bar_bytes = %(bar_bytes)s;
+        for (unsigned i = 0; i < d.requirement_count; i++)
+            words[d.requirements[i].offset / 4] |= (uint32_t)d.requirements[i].value;
+        for (unsigned i = 0; i < (d.ring_count ? d.ring_count : 1); i++) {
+            npuprof_npu_ring *r = d.ring_count ? &rings[i] : &d.ring;
+            if (r->count && !r->offset) r->memory = memory[i], r->memory_bytes = sizeof memory[i];
+        }
+        if (d.progress.is_there && !d.bar)
+            d.progress.index.memory = memory, d.progress.index.memory_bytes = 64;
+        puts(npuprof_result_string(npuprof_npu_open(&npu, &d)));
+        npuprof_npu_close(&npu);
+    }
+"""
+
 
 def description(name):
     file = DEVICES / f"{name}.toml"
@@ -76,6 +140,13 @@ def decoded(ring, data, role):
                   else ring.fields[role])
 
 
+def built(case, name):
+    """Compiles NAME.c of the test's folder."""
+    done = helpers.run([*helpers.CC, "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}", f"{name}.c",
+                        "-o", name, "-pthread"])
+    case.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
 class Descriptions(unittest.TestCase):
     def test_entries(self):
         for name, number, text, values in ENTRIES:
@@ -96,6 +167,24 @@ class Descriptions(unittest.TestCase):
                 if device.rings:
                     self.assertEqual(device.rings[0].first, len(data))
 
+    def test_each_can_be_opened(self):
+        source, blocks, names = "", "", sorted(file.stem for file in DEVICES.glob("*.toml"))
+        for name in names:
+            header = (DEVICES / f"{name}_regs.h").read_text()
+            bar = re.search(r"_BAR_BYTES (\w+)", header)
+            source += f'#include "{DEVICES}/{name}_regs.h"\n'
+            blocks += OPENED % {"name": name, "arguments": "rings" if "*rings" in header else "",
+                                "has_bar": bar is not None, "bar_bytes": bar[1] if bar else 0}
+        (helpers.scratch() / "opened.c").write_text(
+            "#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n"
+            f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n{source}'
+            f"static uint32_t words[0x1030000 / 4];\n"
+            f"static uint64_t memory[16][0x20000 / 8];\n"
+            f"int main(void)\n{{\n    npuprof_start(1);\n{blocks}    return 0;\n}}\n")
+        built(self, "opened")
+        done = helpers.run([helpers.scratch() / "opened"], env=helpers.environment())
+        self.assertEqual(dict(zip(names, done.stdout.splitlines())), dict.fromkeys(names, "NPUPROF_OK: ok"))
+
     def test_every_file_says_where_its_facts_are_from(self):
         for file in DEVICES.glob("*.toml"):
             with self.subTest(file.name):
@@ -115,6 +204,23 @@ class Page(unittest.TestCase):
         header = generate(toml, "acme.toml")
         for line in ("desc.ring.first = 16u;", "desc.ring.producer.has_laps = true;", "acme_npu_desc(void)"):
             self.assertIn(line, header)
+
+    def test_the_example_runs(self):
+        toml, code = (re.search(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
+                      for language in ("toml", "c"))
+        folder = helpers.scratch()
+        (folder / "acme_regs.h").write_text(generate(toml, "acme.toml"))
+        (folder / "acme.c").write_text(CLOCK + code + MAIN)
+        built(self, "acme")
+        done = helpers.run([folder / "acme"], cwd=folder, env=helpers.environment())
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        trace = helpers.load(folder / "t.json")
+        spans = [e for e in helpers.events(trace, "X") if e["name"] == "Conv2d"]
+        self.assertEqual([e["args"]["job"] for e in sorted(spans, key=lambda e: e["ts"])], [1, 2, 3, 4, 5])
+        for span in spans:
+            self.assertAlmostEqual(span["dur"], 200, delta=1)
+        self.assertEqual(len({e["tid"] for e in spans}), 2)
+        self.assertEqual(len(helpers.events(trace, "f")), 5)
 
     def test_every_key_it_names_is_in_the_help(self):
         manual = (ROOT / "tools" / "npuprof" / "gen" / "manual.py").read_text()
