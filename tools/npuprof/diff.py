@@ -9,6 +9,11 @@ IoWait of the executions. For each it prints:
   approximation with corrections for ties and continuity, and Holm's correction for the number of names
   slower or faster if p < 0.05; nothing is said about fewer than 4 spans on a side
 
+Then it says where the difference of the mean inference comes from: operators, transfers, host spans, start
+latency, notice, other jobs in the queue, each with a count effect (more or fewer of them), a clock effect
+(the whole device by one factor) and a time effect. The rows add up to the difference exactly. Last it names
+what else differs: versions, devices, warm-up, losses.
+
 It assumes that the spans of a name are independent. Spans of one run share its clock rates, caches and
 neighbours, so a small p says that these two runs differ. To say it of two programs, record each more than
 once and see whether the answer stays. Both traces should be of the same work.
@@ -23,15 +28,20 @@ import re
 from array import array
 from collections import namedtuple
 
+from .analysis import compare as attribution
+from .analysis.facts import Facts
 from .base.contract import UNFINISHED
+from .base.files import check_output
 from .base.messages import Refused
 from .read import load
-from .report.text import cell
+from .report.data_files import write_json
+from .report.text import cell, table_lines
 from .tables.arithmetic import percentile
 from .tables.executions import Device
 
 Change = namedtuple("Change", "where name before after counts percent low high p verdict")
 LEAST, ALPHA, RESAMPLES, SEED = 4, 0.05, 2000, 20210901
+SHOWN = 20         # rows of the difference
 STATISTICS = {"p50": 500, "p90": 900, "p99": 990}
 
 
@@ -108,19 +118,27 @@ def compare(a, b, per_mille=500):
         low, high = interval(a[key], b[key], per_mille, chance) if enough else (None, None)
         rows.append(Change(*key, before, after, (len(a[key]), len(b[key])), percent_of(before, after), low,
                            high, rank_test(a[key], b[key]) if enough else None, "too few"))
-    tested = sorted((row for row in rows if row.p is not None), key=lambda row: row.p)
-    verdicts, least = {}, 0.0
-    for n, row in enumerate(tested):
-        least = max(least, min(1.0, row.p * (len(tested) - n)))
-        sure = least < ALPHA and row.before != row.after
-        verdict = "same" if not sure else "slower" if row.after > row.before else "faster"
-        verdicts[row.where, row.name] = least, verdict
-    for n, row in enumerate(rows):
-        if row.p is not None:
-            p, verdict = verdicts[row.where, row.name]
+    for n, (row, p) in enumerate(zip(rows, holm([row.p for row in rows]))):
+        if p is not None:
+            sure = p < ALPHA and row.before != row.after
+            verdict = "same" if not sure else "slower" if row.after > row.before else "faster"
             rows[n] = row._replace(p=p, verdict=verdict)
     return sorted(rows, key=lambda row: (-abs(row.after * row.counts[1] - row.before * row.counts[1]),
                                          row.where, row.name))
+
+
+def holm(chances):
+    """The same p with Holm's correction for their number; None stays None."""
+    tested = sorted((p, n) for n, p in enumerate(chances) if p is not None)
+    out, least = list(chances), 0.0
+    for k, (p, n) in enumerate(tested):
+        least = out[n] = max(least, min(1.0, p * (len(tested) - k)))
+    return out
+
+
+def tested(a, b):
+    """rank_test(), or None with too few on a side."""
+    return rank_test(a, b) if min(len(a), len(b)) >= LEAST else None
 
 
 def lines(rows, label):
@@ -142,8 +160,26 @@ def add_arguments(parser):
     parser.add_argument("after", metavar="B")
     parser.add_argument("--of", choices=tuple(STATISTICS), default="p50",
                         help="what is compared (default: p50, the median)")
+    parser.add_argument("--json", metavar="FILE", help="write where the difference comes from as JSON, too")
     parser.add_argument("--fail-above", metavar="PERCENT",
                         help="exit code 1 if a span is slower by more than that, such as 5%%")
+
+
+def explain(a, b, path):
+    """Prints where the difference comes from, and writes it to `path`, if that is not None."""
+    found = attribution.table(a, b, tested, holm)
+    conditions = attribution.conditions(a, b)
+    print()
+    if found is None:
+        print("no inferences or executions on both sides: nothing to attribute the difference to")
+    else:
+        for line in table_lines(found, SHOWN):
+            print(line)
+    for line in conditions:
+        print(f"differs: {cell(line, 160)}")
+    if path:
+        write_json({"npuprof_diff": 1, "traces": [a.trace.path, b.trace.path], "differs": conditions},
+                   [found] if found else [], path)
 
 
 def run(arguments):
@@ -152,9 +188,12 @@ def run(arguments):
         if not re.fullmatch(r"\d+(\.\d+)?%?", arguments.fail_above):
             raise Refused(f"--fail-above {arguments.fail_above}: not a percentage such as 5%")
         limit = float(arguments.fail_above.rstrip("%"))
-    sides = []
+    if arguments.json:
+        check_output(arguments.json, (".json",), arguments.before, arguments.after)
+    sides, facts = [], []
     for path in (arguments.before, arguments.after):
-        found = samples(load(path, progress=True))
+        facts.append(Facts(load(path, progress=True)))
+        found = samples(facts[-1].trace)
         if not found:
             raise Refused(f"{path}: no spans to compare outside warm-up")
         sides.append(found)
@@ -173,6 +212,7 @@ def run(arguments):
     for path, only in ((arguments.before, a.keys() - b.keys()), (arguments.after, b.keys() - a.keys())):
         if only:
             print(f"only in {path}: {', '.join(sorted(cell(name) for _, name in only))}")
+    explain(*facts, arguments.json)
     worst = [row for row in rows if limit is not None and row.verdict == "slower" and row.percent > limit]
     for row in worst:
         print(f"{arguments.after}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, "

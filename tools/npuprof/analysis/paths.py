@@ -47,7 +47,7 @@ class Paths:
                 k = -what - 1
                 begin = self.points.start_of[k]
                 if own or (whole and begin >= since):
-                    yield from self._job(k)
+                    yield from self.job(k)
                 else:
                     begin = max(begin, since)
                     yield Piece("queue", "other jobs", begin, times[n])
@@ -59,7 +59,7 @@ class Paths:
                 own = own or self.points.point[what].kind == NOTICED
             n = before
 
-    def _job(self, k):
+    def job(self, k):
         """What was on the path inside job k, the latest first."""
         points, trace = self.points, self.trace
         begin, end = points.start_of[k], points.end_of[k]
