@@ -18,6 +18,7 @@ are refused.
   lost=N          records that must be lost; default 0. lost=any: entries= decides
   arrows=all      each span of a submission has an arrow from its block (default)
   arrows=right    those that are there are right
+  arrows=none     arrows are not looked at: after a loss, entries without a job number may have the wrong one
   unfinished=N    spans that say so, which the truth has not; default 0; any
   unmatched=N     ends without a begin; default 0; any
   ignore=NAME     device spans of this name are not looked at
@@ -69,7 +70,7 @@ class Span:
 class Trace:
     """What a trace says about one device."""
 
-    def __init__(self, path, origin_host):
+    def __init__(self, path, origin_host, has_arrows=True):
         with open(path, encoding="utf-8") as file:
             whole = json.load(file, parse_float=str, parse_constant=no_constant, object_pairs_hook=no_doubles)
         events = whole["traceEvents"]
@@ -89,7 +90,7 @@ class Trace:
         self.blocks = sorted((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e["tid"], int(e["args"]["serial"]))
                              for e in spans if "serial" in (e.get("args") or {})
                              and "pe_index" not in e["args"])
-        self.arrows = self.read_arrows(events)
+        self.arrows = self.read_arrows(events) if has_arrows else {}
 
     def read_arrows(self, events):
         """(tid, ts) of the span an arrow leads to -> the serial of the block that it comes from."""
@@ -128,13 +129,15 @@ class Comparison:
         for name, count in (("unfinished", len(unfinished)), ("unmatched", unmatched)):
             if self.options[name] not in ("any", str(count)):
                 self.wrong(f"{name}: {count}, not {self.options[name]}")
-        host = self.options["stamps"] == "host"
+        host, begun = self.options["stamps"] == "host", set()
         pairs = list(self.pair_by_job(spans) if host else self.pair_by_time(spans))
         for span, job in pairs:
             if span.args.get("stamp") != self.options["stamps"]:
                 self.wrong(f"{span.name} of {job[2]}: stamp is {span.args.get('stamp')}")
             (self.check_around if host else self.check_near)(span, job)
-            self.check_arrow(span, job)
+            if not host or job[2] not in begun:  # the first record of a job has its arrow
+                self.check_arrow(span, job)
+            begun.add(job[2])
         self.check_counts(spans, pairs)
 
     def pair_by_time(self, spans):
@@ -149,6 +152,14 @@ class Comparison:
             begins[key] = [job[3] for job in group]
         by_arrow = {(job[0], job[1], job[2]): i for group in jobs.values() for i, job in enumerate(group)
                     if job[2] >= 0}
+        groups = collections.defaultdict(list)
+        for span in spans:
+            groups[span.lane, span.name].append(span)
+        in_order = {}
+        for key, group in groups.items():        # nothing is missing: the n-th is the n-th
+            if len(group) == len(jobs.get(key, ())):
+                group.sort(key=lambda span: int(span.args.get("start_ticks", span.begin)))
+                in_order.update((id(span), i) for i, span in enumerate(group))
         taken = set()
         for span in spans:
             group = jobs.get((span.lane, span.name))
@@ -158,7 +169,7 @@ class Comparison:
             froms = self.trace.arrows.get((span.tid, span.raw), [])
             keys = [(span.lane, span.name, f) for f in froms]
             near = next((by_arrow[key] for key in keys if key in by_arrow
-                         and (span.lane, span.name, by_arrow[key]) not in taken), None)
+                         and (span.lane, span.name, by_arrow[key]) not in taken), in_order.get(id(span)))
             if near is None:
                 at = bisect.bisect_left(begins[span.lane, span.name], span.begin)
                 near = min((i for i in (at - 1, at) if 0 <= i < len(group)),
@@ -171,12 +182,17 @@ class Comparison:
 
     def pair_by_job(self, spans):
         """Each span with the job whose block its arrow comes from."""
+        blocks = [block[:2] for block in self.trace.blocks]
         jobs = collections.defaultdict(list)
         for job in self.truth:
             jobs[job[2]].append(job)
-        for span in spans:
-            froms = [f for f in self.trace.arrows.get((span.tid, span.raw), []) if f in jobs and jobs[f]]
-            froms = [f for f in froms if f == span.args.get("serial", f)]
+        for span in sorted(spans, key=lambda span: span.end):
+            froms = self.trace.arrows.get((span.tid, span.raw), [])
+            if not froms:                # a further record of a job: it begins in the same block
+                number = bisect.bisect_right(blocks, (span.raw, 1 << 62)) - 1
+                if number >= 0 and self.trace.blocks[number][1] >= span.raw:
+                    froms = [self.trace.blocks[number][3]]
+            froms = [f for f in froms if jobs.get(f)]
             if not froms:
                 self.wrong(f"{span.name} at {span.begin} is no job's, or has no arrow")
                 continue
@@ -258,7 +274,7 @@ def main():
         for line in file:
             lane, name, submission, begin, end, zero = line.rstrip("\n").split("\t")
             truth.append((int(lane), name, int(submission), int(begin), int(end), float(zero)))
-    comparison = Comparison(Trace(path, origin), truth, options)
+    comparison = Comparison(Trace(path, origin, options["arrows"] != "none"), truth, options)
     comparison.run()
     for problem in comparison.problems[:SHOWN]:
         print(f"  {problem}")

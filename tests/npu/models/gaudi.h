@@ -14,7 +14,7 @@ static struct {
     uint64_t written_at[GAUDI_CQ];
 } gaudi[GAUDI_QUEUES];
 static npuprof_npu_ring gaudi_rings[GAUDI_QUEUES];
-static uint64_t gaudi_clears_after;      /* ns; polled only */
+static uint64_t gaudi_clears_after = 6000000;    /* ns; polled only */
 
 static void gaudi_describe_entry(npuprof_npu_ring *r)
 {

@@ -67,6 +67,10 @@ CHECK_UNUSED_ static npuprof_npu_field play_field(unsigned offset, unsigned byte
 /* A field with a second part above it. */
 CHECK_UNUSED_ static npuprof_npu_field play_two(npuprof_npu_field low, npuprof_npu_field high)
 {
+    low.hi_width_bytes = high.width_bytes;
+    low.hi_lsb = high.lsb;
+    low.hi_bits = high.bits;
+    low.hi_offset = high.offset;
     return low;
 }
 

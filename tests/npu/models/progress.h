@@ -3,7 +3,7 @@
 
    Coral: google-coral/libedgetpu e35aed1 hardware_structures.h:78-87, a status block of 16 bytes in host
    memory, at 0 the completed head, a slot of 256. Hailo: hailo-ai/hailort-drivers 45e5fc5
-   vdma_common.h:26-33, channel c at 32 c, at 4 of the device's half (+0x10) num_proc, 16 bits, 1 to the
+   vdma_common.h:26-33, channel c at 32 c, at 4 num_proc, 16 bits, 1 to the
    count, to be masked. AIE4: amd/xdna-driver 856409ca aie4_host_queue.h, u64 read_index at the head of the
    queue, running. None has a counter that a host can read. Four queues are four devices here: each has an
    index of its own. */
@@ -11,6 +11,14 @@
 enum { PROGRESS_QUEUES = 4, CORAL_COUNT = 256, HAILO_COUNT = 1024 };
 static struct { unsigned char *memory; uint64_t done; } progress[PROGRESS_QUEUES];
 static uint64_t progress_from;           /* jobs done before the device was opened */
+static uint64_t progress_submitted[PROGRESS_QUEUES];
+
+/* How many jobs of its queue were submitted before. */
+static uint64_t progress_number(uint32_t serial, uint32_t lane)
+{
+    (void)serial;
+    return progress_from + progress_submitted[lane]++;
+}
 
 static void coral_describe(npuprof_npu_desc *d)
 {
@@ -41,7 +49,7 @@ static void hailo_describe(npuprof_npu_desc *d)
     d->anchors_only = true;
     d->counter.hz = 0;
     d->progress.is_there = true;
-    d->progress.index.offset = 3 * 0x20 + 0x10 + 4;
+    d->progress.index.offset = 3 * 0x20 + 4;
     d->progress.index.width_bytes = 4;   /* the driver reads 32 bits at a time */
     d->progress.index.bits = 10;         /* count: what is masked away */
     d->progress.index.unit = NPUPROF_NPU_INDEX_SLOT;
@@ -51,8 +59,8 @@ static void hailo_describe(npuprof_npu_desc *d)
 static void hailo_ended(const play_job *job)
 {
     const uint64_t done = ++progress[job->lane].done;
-    play_put(progress[job->lane].memory, 3 * 0x20 + 0x14, 2, (done - 1) % HAILO_COUNT + 1);
-    play_put(progress[job->lane].memory, 3 * 0x20 + 0x16, 2, 0xABCD);    /* ongoing */
+    play_put(progress[job->lane].memory, 3 * 0x20 + 4, 2, (done - 1) % HAILO_COUNT + 1);
+    play_put(progress[job->lane].memory, 3 * 0x20 + 6, 2, 0xABCD);    /* ongoing */
 }
 
 static void aie4_describe(npuprof_npu_desc *d)
@@ -74,7 +82,7 @@ static void aie4_ended(const play_job *job)
 }
 
 #define PROGRESS_MODEL                                                                        \
-    .lanes = PROGRESS_QUEUES, .separate = true, .duration = 50000, .compare = "stamps=host"
+    .lanes = PROGRESS_QUEUES, .separate = true, .number = progress_number, .duration = 50000, .compare = "stamps=host"
 static const play_model coral_model = { .name = "coral", .describe = coral_describe, .ended = coral_ended,
                                         PROGRESS_MODEL };
 static const play_model hailo_model = { .name = "hailo", .describe = hailo_describe, .ended = hailo_ended,

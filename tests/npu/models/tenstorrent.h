@@ -155,6 +155,9 @@ static struct {
 static void spsc_describe(npuprof_npu_desc *d)
 {
     tt_describe_counter(d);
+    d->ring.feed = true;                 /* jobs are matched with what the decoder completes */
+    d->ring.entry_bytes = 4;
+    d->ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
     spsc_control = play_memory(256);
     for (unsigned i = 0; i < TT_RISCS; i++) {
         spsc[i].ring = play_memory(4 * SPSC_WORDS);
