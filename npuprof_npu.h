@@ -4523,6 +4523,24 @@ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const 
     return s;
 }
 
+/* Finds the submission of a record. A part of a job whose whole has begun, and not ended, is of the same: the
+   begin took it. Results as npuprof_npu_take_submission_(). */
+static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                              const npuprof_npu_record_ *r, unsigned lane, bool can_wait,
+                                              npuprof_npu_submission_ *of)
+{
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane);
+    const bool whole = npuprof_npu_is_whole_(&q->is, r->v[NPUPROF_NPU_AT_OP_]);
+    for (uint16_t at = whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
+        const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
+        if (pair->ring != q->number || pair->lane != lane || pair->facts.job != sought.id) continue;
+        if (!npuprof_npu_is_whole_(&q->is, pair->facts.op)) continue;
+        *of = pair->of;
+        return NPUPROF_OK;
+    }
+    return npuprof_npu_take_submission_(npu, &sought, whole, can_wait, of);
+}
+
 /* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
 static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submission_ *of,
                                       const npuprof_npu_times_ *t, const npuprof_npu_pass_ *pass)
@@ -4651,12 +4669,10 @@ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queu
                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                               npuprof_npu_lane_state_ *lane, bool can_wait)
 {
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane->lane);
     const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
-    const bool whole = npuprof_npu_is_whole_(&q->is, facts.op);
-    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
+    if (npuprof_npu_find_owner_(npu, q, r, lane->lane, can_wait, &of) != NPUPROF_OK)
         return NPUPROF_ERR_NPU_BUSY;
     const bool draws = npuprof_npu_draws_(&of);
     const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
@@ -4728,13 +4744,10 @@ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue
                                              const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                              npuprof_npu_lane_state_ *lane, unsigned pe, bool can_wait)
 {
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, pe);
     const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
-    const bool whole = npuprof_npu_is_whole_(&q->is, facts.op);
-    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
-        return NPUPROF_ERR_NPU_BUSY;
+    if (npuprof_npu_find_owner_(npu, q, r, pe, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
     if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
     const int why = npuprof_npu_span_times_(npu, q, pass, lane, r, &of, &t);
     if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_learn_record_(npu, &of, &t, pass);
@@ -5148,6 +5161,11 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         const npuprof_result result = npuprof_npu_find_ring_(npu, q);
         if (first == NPUPROF_OK) first = result;
     }
+    const npuprof_npu_progress *p = &npu->desc_.progress;
+    if (p->is_there && (!npu->progress_.in_bar || npuprof_npu_is_on_(npu)))
+        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
+                                        p->entry_bytes ? p->entry_bytes : 1, p->big_endian,
+                                        &npu->progress_next_);
     return first;
 }
 /* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
@@ -5234,8 +5252,12 @@ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
         if (go_on) go_on = npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER);
         if (go_on) d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
         if (go_on && polled) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
-        while (go_on && npuprof_npu_copy_batch_(npu, q, reading))
+        while (go_on && npuprof_npu_copy_batch_(npu, q, reading)) {
+            /* Why the time again: an entry may have come since, and it was not over before it came. */
+            if (polled && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE)
+                d->pass.now.host = npuprof_npu_ticks_();
             go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
+        }
         d->took = d->took || q->next != begun;
     }
     if (d->ring_result == NPUPROF_OK) d->ring_result = reading->result;
@@ -5256,7 +5278,7 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
     const bool known = npu->progress_.known;
     d->ring_result =
         npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
-                                             p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
+                                p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
     if (done == npu->progress_next_ || !npuprof_npu_drain_now_(npu, d, false)) return;
@@ -5322,7 +5344,8 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     const bool dead = d.ring_result == NPUPROF_ERR_NPU_DEAD || d.result == NPUPROF_ERR_NPU_DEAD;
     if (!dead && npuprof_npu_wants_anchor_(npu)) {
         const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
-        if (d.result == NPUPROF_OK) d.result = synced;
+        /* Why not no anchor: the records may need none, or said so themselves. */
+        if (d.result == NPUPROF_OK && synced != NPUPROF_ERR_NPU_NO_ANCHOR) d.result = synced;
     }
     return d.ring_result != NPUPROF_OK ? d.ring_result : d.result;
 }

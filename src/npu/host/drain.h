@@ -97,8 +97,12 @@ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
         if (go_on) go_on = npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER);
         if (go_on) d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
         if (go_on && polled) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
-        while (go_on && npuprof_npu_copy_batch_(npu, q, reading))
+        while (go_on && npuprof_npu_copy_batch_(npu, q, reading)) {
+            /* Why the time again: an entry may have come since, and it was not over before it came. */
+            if (polled && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE)
+                d->pass.now.host = npuprof_npu_ticks_();
             go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
+        }
         d->took = d->took || q->next != begun;
     }
     if (d->ring_result == NPUPROF_OK) d->ring_result = reading->result;
@@ -119,7 +123,7 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
     const bool known = npu->progress_.known;
     d->ring_result =
         npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
-                                             p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
+                                p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
     if (done == npu->progress_next_ || !npuprof_npu_drain_now_(npu, d, false)) return;
@@ -185,7 +189,8 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     const bool dead = d.ring_result == NPUPROF_ERR_NPU_DEAD || d.result == NPUPROF_ERR_NPU_DEAD;
     if (!dead && npuprof_npu_wants_anchor_(npu)) {
         const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
-        if (d.result == NPUPROF_OK) d.result = synced;
+        /* Why not no anchor: the records may need none, or said so themselves. */
+        if (d.result == NPUPROF_OK && synced != NPUPROF_ERR_NPU_NO_ANCHOR) d.result = synced;
     }
     return d.ring_result != NPUPROF_OK ? d.ring_result : d.result;
 }

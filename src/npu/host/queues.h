@@ -303,5 +303,10 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         const npuprof_result result = npuprof_npu_find_ring_(npu, q);
         if (first == NPUPROF_OK) first = result;
     }
+    const npuprof_npu_progress *p = &npu->desc_.progress;
+    if (p->is_there && (!npu->progress_.in_bar || npuprof_npu_is_on_(npu)))
+        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
+                                        p->entry_bytes ? p->entry_bytes : 1, p->big_endian,
+                                        &npu->progress_next_);
     return first;
 }

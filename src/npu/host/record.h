@@ -84,6 +84,24 @@ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const 
     return s;
 }
 
+/* Finds the submission of a record. A part of a job whose whole has begun, and not ended, is of the same: the
+   begin took it. Results as npuprof_npu_take_submission_(). */
+static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                              const npuprof_npu_record_ *r, unsigned lane, bool can_wait,
+                                              npuprof_npu_submission_ *of)
+{
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane);
+    const bool whole = npuprof_npu_is_whole_(&q->is, r->v[NPUPROF_NPU_AT_OP_]);
+    for (uint16_t at = whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
+        const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
+        if (pair->ring != q->number || pair->lane != lane || pair->facts.job != sought.id) continue;
+        if (!npuprof_npu_is_whole_(&q->is, pair->facts.op)) continue;
+        *of = pair->of;
+        return NPUPROF_OK;
+    }
+    return npuprof_npu_take_submission_(npu, &sought, whole, can_wait, of);
+}
+
 /* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
 static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submission_ *of,
                                       const npuprof_npu_times_ *t, const npuprof_npu_pass_ *pass)
@@ -212,12 +230,10 @@ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queu
                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                               npuprof_npu_lane_state_ *lane, bool can_wait)
 {
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane->lane);
     const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
-    const bool whole = npuprof_npu_is_whole_(&q->is, facts.op);
-    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
+    if (npuprof_npu_find_owner_(npu, q, r, lane->lane, can_wait, &of) != NPUPROF_OK)
         return NPUPROF_ERR_NPU_BUSY;
     const bool draws = npuprof_npu_draws_(&of);
     const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
@@ -289,13 +305,10 @@ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue
                                              const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                              npuprof_npu_lane_state_ *lane, unsigned pe, bool can_wait)
 {
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, pe);
     const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
-    const bool whole = npuprof_npu_is_whole_(&q->is, facts.op);
-    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
-        return NPUPROF_ERR_NPU_BUSY;
+    if (npuprof_npu_find_owner_(npu, q, r, pe, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
     if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
     const int why = npuprof_npu_span_times_(npu, q, pass, lane, r, &of, &t);
     if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_learn_record_(npu, &of, &t, pass);

@@ -81,8 +81,9 @@ static void aie4_ended(const play_job *job)
     play_put(progress[job->lane].memory, 0, 8, ++progress[job->lane].done);
 }
 
-#define PROGRESS_MODEL                                                                        \
-    .lanes = PROGRESS_QUEUES, .separate = true, .number = progress_number, .duration = 50000, .compare = "stamps=host"
+#define PROGRESS_MODEL \
+    .lanes = PROGRESS_QUEUES, .separate = true, .number = progress_number, .duration = 50000, \
+        .compare = "stamps=host"
 static const play_model coral_model = { .name = "coral", .describe = coral_describe, .ended = coral_ended,
                                         PROGRESS_MODEL };
 static const play_model hailo_model = { .name = "hailo", .describe = hailo_describe, .ended = hailo_ended,
