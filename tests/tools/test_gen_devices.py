@@ -94,8 +94,10 @@ OPENED = r"""
     {
         static npuprof_npu npu;
         static npuprof_npu_ring rings[16];
+        static npuprof_npu_pmu pmu[8];
         npuprof_npu_desc d = %(name)s_npu_desc(%(arguments)s);
-        (void)rings;
+        (void)rings, (void)pmu;
+        for (int i = 0; i < 8; i++) pmu[i].read = read_counter;
         if (%(has_bar)d) d.bar = words, d.bar_bytes = %(bar_bytes)s;
         for (unsigned i = 0; i < d.requirement_count; i++)
             words[d.requirements[i].offset / 4] |= (uint32_t)d.requirements[i].value;
@@ -173,13 +175,16 @@ class Descriptions(unittest.TestCase):
             header = (DEVICES / f"{name}_regs.h").read_text()
             bar = re.search(r"_BAR_BYTES (\w+)", header)
             source += f'#include "{DEVICES}/{name}_regs.h"\n'
-            blocks += OPENED % {"name": name, "arguments": "rings" if "*rings" in header else "",
+            blocks += OPENED % {"name": name, "arguments": ", ".join(
+                word for word in ("rings", "pmu") if f"*{word})" in header),
                                 "has_bar": bar is not None, "bar_bytes": bar[1] if bar else 0}
         (helpers.scratch() / "opened.c").write_text(
             "#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n"
             f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n{source}'
             f"static uint32_t words[0x1030000 / 4];\n"
             f"static uint64_t memory[16][0x20000 / 8];\n"
+            "static bool read_counter(void *user, unsigned i, uint64_t *value)\n"
+            "{\n    (void)user;\n    *value = i;\n    return true;\n}\n"
             f"int main(void)\n{{\n    npuprof_start(1);\n{blocks}    return 0;\n}}\n")
         built(self, "opened")
         done = helpers.run([helpers.scratch() / "opened"], env=helpers.environment())

@@ -73,7 +73,8 @@ def todo(device):
                      else ".ring.memory and .ring.memory_bytes")
     if device.progress and device.progress.memory:
         parts.append(".progress.index.memory and .progress.index.memory_bytes")
-    parts += [f".read of pmu[{i}]" for i, c in enumerate(device.pmu) if c.lo is None]
+    if has_pmu_by_function(device):
+        parts.append(".read of each pmu that has no register")
     text = f"The caller sets {', and '.join(parts)}." if parts else "The caller sets nothing."
     if device.counter and device.counter.source == "anchors":
         text += " Device time comes from npuprof_npu_anchor()."
