@@ -24,7 +24,7 @@ BARE = {"name", "category", "thread", "thread_id", "count", "spans", "track", "p
         "allocated_tag", "drops", "anchors", "causality_violations", "unplaced_spans", "ring_lost", "cause",
         "queue", "class", "span", "confidence", "previous", "next", "view", "max", "depth", "part", "pe",
         "executions", "pes", "used", "pes_busy", "operator", "pieces", "kind", "bound", "inferences", "first",
-        "k", "instruction", "pool", "growth_steps", "allocations", "samples"}
+        "k", "instruction", "pool", "growth_steps", "allocations", "samples", "owner", "change", "note"}
 
 
 def report(*arguments):

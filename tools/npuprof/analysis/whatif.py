@@ -26,6 +26,7 @@ from . import replay
 from .paths import by_owner, slack_of
 
 PATH = ("kind", "owner", "count", "total_ns", "share_pct", "slack_ns")
+TABLES = "critical_path", "whatif"
 WHATIF = ("change", "inference_low_pct", "inference_high_pct", "window_low_pct", "window_high_pct",
           "jobs_low_pct", "jobs_high_pct", "inference_before_ns", "inference_after_low_ns",
           "inference_after_high_ns", "note")

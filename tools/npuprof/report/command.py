@@ -14,6 +14,8 @@ No finding is an answer. Rules that lack an input are named with what they need.
 thread is chosen below.
 
 Tables of the verdict, of the chosen part, warm-up left out:
+  critical_path    what the end had to wait for, by owner; slack: how much longer an owner may take
+  whatif       what the usual changes would bring; your own: --what-if
   idle         why the device was idle: class, span, certain part; idle_gaps: the longest gaps
   depth        submissions in flight; depth_time: time at each depth
   latency      from submission to notice: call, queue_wait, dispatch, execute, before_wait, notice
