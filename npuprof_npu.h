@@ -3774,7 +3774,7 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
 {
     unsigned bits = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_);
     const npuprof_npu_index *x = &q->is.producer;
-    const bool counts = q->is.ready == NPUPROF_NPU_READY_PRODUCER && x->unit == NPUPROF_NPU_INDEX_COUNT;
+    const bool counts = !q->is.feed && !q->is.ready && x->unit == NPUPROF_NPU_INDEX_COUNT;
     if (counts && bits > x->bits) bits = x->bits;
     return npuprof_npu_mask_(bits);
 }

@@ -1,0 +1,253 @@
+/* begin and end as records of their own: matching, what is left open, kinds, stamps whose high part comes in
+   another record; the bytes of real devices
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#include "fed.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+static npuprof_npu npu;
+
+static json_node *written_trace(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);
+}
+
+/* kind 1 | key 1 | lane 1 | op 1 | job 4 | stamp 8 */
+enum { ENTRY = 16 };
+static const npuprof_npu_kind kinds[] = { { 1, NPUPROF_NPU_KIND_BEGIN }, { 2, NPUPROF_NPU_KIND_END },
+                                          { 3, NPUPROF_NPU_KIND_INSTANT }, { 4, NPUPROF_NPU_KIND_COUNTER },
+                                          { 5, NPUPROF_NPU_KIND_SKIP } };
+
+#define PAIR_DESC                                              \
+    SIM_DESC(desc);                                            \
+    desc.pe_count = 4;                                         \
+    desc.ring.feed = true;                                     \
+    desc.ring.entry_bytes = ENTRY;                             \
+    desc.ring.kind = (npuprof_npu_field)AT(0, 1, 0, 0);        \
+    desc.ring.kinds = kinds;                                   \
+    desc.ring.kind_count = 5;                                  \
+    desc.ring.key[0] = (npuprof_npu_field)AT(1, 1, 0, 0);      \
+    desc.ring.pe = (npuprof_npu_field)AT(2, 1, 0, 0);          \
+    desc.ring.op = (npuprof_npu_field)AT(3, 1, 0, 0);          \
+    desc.ring.job = (npuprof_npu_field)AT(4, 4, 0, 0);         \
+    desc.ring.value = (npuprof_npu_field)AT(4, 4, 0, 0);       \
+    desc.ring.stamp = (npuprof_npu_field)AT(8, 8, 0, 0)
+
+static void feed(unsigned kind, unsigned key, unsigned lane, unsigned op, uint64_t job, uint64_t stamp)
+{
+    unsigned char entry[ENTRY];
+    put(entry, 1, kind);
+    put(entry + 1, 1, key);
+    put(entry + 2, 1, lane);
+    put(entry + 3, 1, op);
+    put(entry + 4, 4, job);
+    put(entry + 8, 8, stamp);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
+}
+
+static json_node *span(json_node *t, unsigned op)
+{
+    char name[8];
+    snprintf(name, sizeof name, "op %u", op);
+    return trace_event(t, "X", name, 0);
+}
+
+/* Nested, crossed between lanes, the same key twice: an end takes the newest begin of its lane and key. */
+static void matching(void)
+{
+    PAIR_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(10000000);
+    const uint64_t t0 = sim_truth() - 100000;
+    uint32_t job = 0;
+    WITH_NPU_PROFILER(&npu, 1, "outer", "NPU", PROF_NO_ARGS,
+                      { job = npuprof_npu_job(&npu); sim_advance(8000000); });
+    const uint64_t t1 = sim_truth() - 1000;
+    feed(1, 7, 0, 10, job, t1);
+    feed(1, 7, 0, 11, 0, t1 + 100);      /* the same key, inside */
+    feed(1, 7, 1, 12, 0, t0);
+    feed(2, 7, 0, 99, 0, t1 + 200);
+    feed(2, 7, 1, 99, 0, t0 + 5000);
+    feed(2, 7, 0, 99, 0, t1 + 300);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    static const struct { unsigned op; uint64_t ticks; int64_t pe; } truth[] = {
+        { 10, 300, 0 }, { 11, 100, 0 }, { 12, 5000, 1 } };
+    for (int i = 0; i < 3; i++) {
+        json_node *e = span(t, truth[i].op);
+        CHECK_STOP(e != NULL);
+        CHECK_INT(json_int(json_get(e, "args.end_ticks")) - json_int(json_get(e, "args.start_ticks")),
+                  (int64_t)truth[i].ticks);
+        CHECK_INT(json_int(json_get(e, "args.pe_index")), truth[i].pe);
+    }
+    CHECK_INT(json_int(json_get(span(t, 10), "args.job")), (int64_t)job);
+    CHECK_UINT(trace_count(t, "f", "submit"), 1);
+    CHECK(json_get(clock_sync(t), "records") == NULL);
+}
+
+/* An end without a begin, a begin without an end, an end before its begin, a kind that nobody described. */
+static void left_over(void)
+{
+    PAIR_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(10000000);
+    const uint64_t t0 = sim_truth() - 100000;
+    feed(2, 1, 0, 1, 0, t0);
+    feed(1, 2, 0, 2, 0, t0 + 10);
+    feed(1, 3, 0, 3, 0, t0 + 2000);
+    feed(2, 3, 0, 3, 0, t0 + 11);
+    feed(77, 3, 0, 3, 0, t0 + 12);
+    feed(5, 3, 0, 3, 0, t0 + 12);
+    feed(3, 9, 0, 4, 6, t0 + 500);
+    feed(4, 9, 0, 5, 1234567, t0 + 600);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace(), *open = span(t, 2);
+    CHECK_STOP(open != NULL);
+    CHECK_STR(json_text(json_get(open, "args.unfinished")), "true");
+    CHECK_INT(json_int(json_get(open, "args.end_ticks")), (int64_t)(t0 + 2000));
+    CHECK(span(t, 1) == NULL && span(t, 3) == NULL);
+    CHECK_INT(records(t, "unmatched_ends"), 1);
+    CHECK_INT(records(t, "unfinished"), 1);
+    CHECK_INT(records(t, "lost_stamps"), 1);
+    CHECK_INT(records(t, "unknown_records"), 1);
+    json_node *i = trace_event(t, "i", "op 4", 0), *c = trace_event(t, "C", "sim op 5", 0);
+    CHECK_STOP(i && c);
+    CHECK_INT(json_int(json_get(i, "args.start_ticks")), (int64_t)(t0 + 500));
+    CHECK_INT(json_int(json_get(i, "args.job")), 6);
+    CHECK_INT(json_int(json_get(c, "args.value")), 1234567);
+    CHECK(trace_start(c) > trace_start(i));
+}
+
+/* More begins than there is room for: the oldest ones are unfinished, none is lost. */
+static void too_many(void)
+{
+    PAIR_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(10000000);
+    const uint64_t t0 = sim_truth() - 10000;
+    enum { ALL = NPUPROF_NPU_PAIRS_ + 20 };
+    for (unsigned i = 0; i < ALL; i++) feed(1, i, 0, 1 + i / 200, i, t0 + i);
+    for (unsigned i = 0; i < ALL; i++) feed(2, i, 0, 0, i, t0 + 1000 + i);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "X", "op 1"), ALL);
+    CHECK_INT(records(t, "unfinished"), 20);
+    CHECK_INT(records(t, "unmatched_ends"), 20);
+}
+
+/* A reset between begin and end: the begin is unfinished, the end matches nothing. */
+static void reset_between(void)
+{
+    sim.start = 900000000;
+    PAIR_DESC;
+    uint64_t ticks;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(10000000);
+    feed(1, 2, 0, 2, 0, sim_truth());
+    sim.origin = sim.host;
+    sim.start = 100;
+    sim_advance(500000000);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_RESET);
+    feed(2, 2, 0, 2, 0, sim_truth());
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_INT(records(t, "unmatched_ends"), 1);
+    CHECK_INT(records(t, "unfinished"), 1);
+    CHECK_INT(trace_dur(span(t, 2)), 0);
+}
+
+/* Arm Ethos-N: 32 bits of a stamp, whose high part comes with a record of its own. The bytes are those of its
+   firmware. */
+static void ethosn(void)
+{
+    static const unsigned char full[] = { 0x89, 0x67, 0x45, 0x23, 0x02, 0x08, 0x00, 0x00 },
+        start[] = { 0x00, 0x68, 0x45, 0x23, 0x94, 0x04, 0x00, 0x00 },
+        end[] = { 0x00, 0x69, 0x45, 0x23, 0x15, 0x00, 0x00, 0x00 },
+        counter[] = { 0x50, 0x69, 0x45, 0x23, 0x8B, 0xFF, 0xFF, 0xFF };
+    static const npuprof_npu_kind types[] = { { 0, NPUPROF_NPU_KIND_BEGIN }, { 1, NPUPROF_NPU_KIND_END },
+                                              { 2, NPUPROF_NPU_KIND_INSTANT }, { 3, NPUPROF_NPU_KIND_COUNTER } };
+    static const npuprof_npu_op events[] = { { 9, "MCE stripe" } };
+    sim.hz = 1000000000;
+    sim.start = UINT64_C(0x123450000);
+    SIM_DESC(desc);
+    desc.counter.bits = 53;
+    desc.ring.feed = true;
+    desc.ring.entry_bytes = 8;
+    desc.ring.stamp = (npuprof_npu_field)AT(0, 4, 0, 0);
+    desc.ring.kind = (npuprof_npu_field)AT(4, 4, 0, 2);
+    desc.ring.key[0] = (npuprof_npu_field)AT(4, 4, 2, 5);
+    desc.ring.op = (npuprof_npu_field)AT(4, 4, 7, 4);
+    desc.ring.value = (npuprof_npu_field)AT(4, 4, 7, 25);
+    desc.ring.clock_when[0].field = (npuprof_npu_field)AT(4, 4, 0, 2);
+    desc.ring.clock_when[0].value = 2;
+    desc.ring.clock_when[1].field = (npuprof_npu_field)AT(4, 4, 7, 4);
+    desc.ring.clock_high = (npuprof_npu_field)AT(4, 4, 11, 21);
+    desc.ring.kinds = types;
+    desc.ring.kind_count = 4;
+    desc.ring.ops = events;
+    desc.ring.op_count = 1;
+    desc.ring.ascending = true;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(UINT64_C(20000000000));  /* two periods and more of 32 bits: the full stamp tells which */
+    sim_advance(10000);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, full, 8), NPUPROF_OK);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, start, 8), NPUPROF_OK);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, end, 8), NPUPROF_OK);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, counter, 8), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace(), *e = trace_event(t, "X", "MCE stripe", 0);
+    CHECK_STOP(e != NULL);
+    CHECK_INT(json_int(json_get(e, "args.start_ticks")), INT64_C(0x123456800));
+    CHECK_INT(json_int(json_get(e, "args.end_ticks")), INT64_C(0x123456900));
+    json_node *c = trace_event(t, "C", "sim op 15", 0);
+    CHECK_STOP(c != NULL);
+    CHECK_INT(json_int(json_get(c, "args.value")), 0x1FFFFFF);
+    CHECK(json_get(clock_sync(t), "records") == NULL);
+}
+
+/* Tenstorrent: a stamp of two words, zone ids of 16 bits, paddings. */
+static void tenstorrent(void)
+{
+    static const npuprof_npu_kind types[] = { { 0, NPUPROF_NPU_KIND_BEGIN }, { 1, NPUPROF_NPU_KIND_END } };
+    unsigned char marks[24] = { 0 };
+    put(marks, 4, 0x8BEEFABCu);          /* begin of zone 0xBEEF, 256 ticks before the end */
+    put(marks + 4, 4, 0x12345578u);
+    put(marks + 16, 4, 0x9BEEFABCu);     /* BC FA EE 9B 78 56 34 12: its end, at 0xABC_12345678 */
+    put(marks + 20, 4, 0x12345678u);
+    sim.hz = 1000000000;
+    sim.start = UINT64_C(0xABC12000000);
+    SIM_DESC(desc);
+    desc.ring.feed = true;
+    desc.ring.entry_bytes = 8;
+    desc.ring.stamp = (npuprof_npu_field){ .offset = 4, .width_bytes = 4, .hi_offset = 0, .hi_width_bytes = 4,
+                                           .hi_bits = 12 };
+    desc.ring.kind = (npuprof_npu_field)AT(0, 4, 28, 3);
+    desc.ring.key[0] = desc.ring.op = (npuprof_npu_field)AT(0, 4, 12, 16);
+    desc.ring.empty[0].field = (npuprof_npu_field)AT(0, 4, 28, 3);
+    desc.ring.empty[1].field = (npuprof_npu_field)AT(0, 4, 12, 16);
+    desc.ring.kinds = types;
+    desc.ring.kind_count = 2;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(10000000);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, marks, sizeof marks), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace(), *e = trace_event(t, "X", "op 0xbeef", 0);
+    CHECK_STOP(e != NULL);
+    CHECK_INT(json_int(json_get(e, "args.end_ticks")), INT64_C(0xABC12345678));
+    CHECK_INT(json_int(json_get(e, "args.start_ticks")), INT64_C(0xABC12345578));
+    CHECK(json_get(clock_sync(t), "records") == NULL);
+}
+
+CHECK_MAIN(CASE(matching), CASE(left_over), CASE(too_many), CASE(reset_between), CASE(ethosn),
+           CASE(tenstorrent))
