@@ -37,7 +37,8 @@ static void put_entry(unsigned char *at, unsigned job, unsigned op, uint64_t end
 static uint32_t submit(const char *name)
 {
     uint32_t job = 0;
-    WITH_NPU_PROFILER(&npu, 1, name, "NPU", PROF_NO_ARGS, { job = npuprof_npu_job(&npu); sim_advance(1000); });
+    WITH_NPU_PROFILER(&npu, 1, name, "NPU", PROF_NO_ARGS,
+                      { job = npuprof_npu_job(&npu); sim_advance(1000); });
     return job;
 }
 

@@ -174,7 +174,8 @@ static void ethosn(void)
         end[] = { 0x00, 0x69, 0x45, 0x23, 0x15, 0x00, 0x00, 0x00 },
         counter[] = { 0x50, 0x69, 0x45, 0x23, 0x8B, 0xFF, 0xFF, 0xFF };
     static const npuprof_npu_kind types[] = { { 0, NPUPROF_NPU_KIND_BEGIN }, { 1, NPUPROF_NPU_KIND_END },
-                                              { 2, NPUPROF_NPU_KIND_INSTANT }, { 3, NPUPROF_NPU_KIND_COUNTER } };
+                                              { 2, NPUPROF_NPU_KIND_INSTANT }, { 3,
+                                                                                 NPUPROF_NPU_KIND_COUNTER } };
     static const npuprof_npu_op events[] = { { 9, "MCE stripe" } };
     sim.hz = 1000000000;
     sim.start = UINT64_C(0x123450000);

@@ -14,8 +14,6 @@
    read between the two looks as if it went back, or on by a whole lap. So such a value is read again, for a
    while, until it fits. */
 
-enum { NPUPROF_NPU_INDEX_TRIES_ = 256 };
-
 /* Finds where an index lies, and checks it. entries: where those begin; entries_end: bytes from `memory` to
    their end. *needed grows to the bytes of BAR that it reaches. NULL, or what is wrong with it. */
 static const char *npuprof_npu_check_index_(npuprof_npu_index *x, npuprof_npu_index_state_ *state,
@@ -136,42 +134,48 @@ static npuprof_result npuprof_npu_index_dead_(npuprof_npu *npu, const npuprof_np
     return result == NPUPROF_ERR_NPU_DEAD ? result : NPUPROF_OK;
 }
 
-/* Reads the index. *entries: how many the device has written since reset. NPUPROF_ERR_NPU_RING: it cannot be
-   (*entries is as before), or it went back, and *entries is what it shows now; _NPU_DEAD; _NPU_BUSY. */
+/* Loads the index until it fits what was read before: for 20 us where a device may write it in two steps. The
+   rest as npuprof_npu_entries_of_(). */
+static bool npuprof_npu_settle_index_(npuprof_npu *npu, const npuprof_npu_index *x,
+                                      const npuprof_npu_index_state_ *s, uint64_t count, uint64_t entry_bytes,
+                                      bool big, npuprof_npu_index_raw_ *raw, uint64_t *entries)
+{
+    const uint64_t begin = npuprof_npu_ticks_();
+    bool fits;
+    for (;;) {
+        *raw = npuprof_npu_load_index_(npu, x, s, big);
+        const bool good = npuprof_npu_entries_of_(x, s, *raw, count, entry_bytes, entries, &fits);
+        if ((good && fits) || !npuprof_npu_is_torn_(x)) return good;
+        if (npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) > npu->second_ / 50000) return good;
+    }
+}
+
+/* Reads the index. *entries: how many the device has written since reset. NPUPROF_ERR_NPU_RING, once: it
+   cannot be (*entries is as before), or it went back, and *entries is what it shows now; _NPU_DEAD;
+   _NPU_BUSY. An index in two steps that went back is believed the second time. */
 static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, const npuprof_npu_index *x,
                                               npuprof_npu_index_state_ *s, uint64_t count,
                                               uint64_t entry_bytes, bool big, uint64_t *entries)
 {
     const uint64_t unit = x->unit == NPUPROF_NPU_INDEX_BYTES ? entry_bytes : 1;
-    npuprof_npu_index_raw_ raw;
-    bool good, fits;
-    int left = npuprof_npu_is_torn_(x) ? NPUPROF_NPU_INDEX_TRIES_ : 1;
-    *entries = s->last / unit;
-    do {
-        raw = npuprof_npu_load_index_(npu, x, s, big);
-        good = npuprof_npu_entries_of_(x, s, raw, count, entry_bytes, entries, &fits);
-        if (raw.word == npuprof_npu_mask_(8u * x->width_bytes)) break;
-    } while (!(good && fits) && --left);
-    if (raw.word == npuprof_npu_mask_(8u * x->width_bytes)) {
-        const bool runs = x->unit == NPUPROF_NPU_INDEX_COUNT || x->unit == NPUPROF_NPU_INDEX_BYTES;
-        const npuprof_result dead = npuprof_npu_index_dead_(npu, s, runs && x->width_bytes < 8);
-        if (dead != NPUPROF_OK) {
-            *entries = s->last / unit;
-            return dead;
-        }
-    }
+    const bool runs = x->unit == NPUPROF_NPU_INDEX_COUNT || x->unit == NPUPROF_NPU_INDEX_BYTES;
     const bool was_bad = s->is_bad;
-    const bool is_slot = !x->has_laps && (x->unit == NPUPROF_NPU_INDEX_SLOT ||
-                                          x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET);
-    s->is_bad = !good;
-    if (!good && (is_slot || (x->has_laps && *entries == s->last))) {    /* no slot of this ring */
-        *entries = s->last;
-        return was_bad ? NPUPROF_OK : NPUPROF_ERR_NPU_RING;
+    npuprof_npu_index_raw_ raw;
+    uint64_t now;
+    const bool good = npuprof_npu_settle_index_(npu, x, s, count, entry_bytes, big, &raw, &now);
+    *entries = s->last / unit;
+    if (raw.word == npuprof_npu_mask_(8u * x->width_bytes)) {
+        const npuprof_result dead = npuprof_npu_index_dead_(npu, s, runs && x->width_bytes < 8);
+        if (dead != NPUPROF_OK) return dead;
     }
-    if (!good && !x->has_laps) *entries = raw.value;
+    s->is_bad = !good;
+    if (!good && npuprof_npu_is_torn_(x) && s->known && !was_bad) return NPUPROF_OK;
+    if (!good && !runs && (!x->has_laps || now == s->last)) {    /* no slot of this ring */
+        return was_bad && !npuprof_npu_is_torn_(x) ? NPUPROF_OK : NPUPROF_ERR_NPU_RING;
+    }
     s->is_bad = false;
     s->known = true;
-    s->last = *entries;
-    *entries /= unit;
+    s->last = good || !runs ? now : raw.value;
+    *entries = s->last / unit;
     return good ? NPUPROF_OK : NPUPROF_ERR_NPU_RING;
 }

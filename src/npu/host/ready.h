@@ -87,7 +87,7 @@ static int npuprof_npu_is_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, 
         return NPUPROF_NPU_ENTRY_GOOD_;
     }
     if (ahead > mask / 2 || ahead % r->count) return NPUPROF_NPU_ENTRY_LATER_;
-    *gap = ahead;
+    *gap = ahead - (r->count - 1);       /* the newest ones are still there */
     return NPUPROF_NPU_ENTRY_LAPPED_;
 }
 

@@ -1,0 +1,434 @@
+/* who says that an entry is there: indices of all units, lap counts, valid bits, phases, sequence numbers;
+   progress without records
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#include "fed.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+static npuprof_npu npu;
+static union { uint64_t align; unsigned char bytes[4096]; } host;
+
+static json_node *written_trace(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);
+}
+
+static uint64_t lost(void)
+{
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    return stats.lost_by_cause[NPUPROF_LOST_RING];
+}
+
+static uint64_t recorded(void)
+{
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    return stats.recorded;
+}
+
+/* ready word 4 | op 4 | end 8 */
+enum { ENTRY = 16, COUNT = 5, FIRST = 64 };
+#define RING_DESC                                              \
+    SIM_DESC(desc);                                            \
+    memset(host.bytes, 0, sizeof host.bytes);                  \
+    desc.ring.memory = host.bytes;                             \
+    desc.ring.memory_bytes = sizeof host.bytes;                \
+    desc.ring.first = FIRST;                                   \
+    desc.ring.entry_bytes = ENTRY;                             \
+    desc.ring.count = COUNT;                                   \
+    desc.ring.op = (npuprof_npu_field)AT(4, 4, 0, 0);          \
+    desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0)
+
+static void write_entry(uint64_t number, uint32_t word)
+{
+    unsigned char *const at = host.bytes + FIRST + number % COUNT * ENTRY;
+    put(at + 4, 4, number);
+    put(at + 8, 8, sim_truth());
+    put(at, 4, word);
+}
+
+/* Opens; drains after 0, 1, 2, ... entries, and after more than a lap. */
+static void follow(npuprof_npu_desc *desc, void (*announce)(uint64_t), bool tells_laps)
+{
+    uint64_t written = 3, total = 0;
+    for (uint64_t i = 0; i < written; i++) write_entry(i, 0);
+    announce(written);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, desc) == NPUPROF_OK);
+    const uint64_t before = recorded(), lost_before = lost();
+    static const unsigned steps[] = { 0, 1, 2, 0, 4, 3, 4, 1, 4, 4, 1, 13, 2 };
+    for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+        unsigned n = steps[i];
+        if (n > COUNT && !tells_laps) n = 1;
+        sim_advance(1000000);
+        for (unsigned k = 0; k < n; k++) write_entry(written++, 0);
+        total += n;
+        announce(written);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    CHECK_UINT(recorded() - before + lost() - lost_before, total);
+    CHECK_UINT(lost() - lost_before, tells_laps ? 13 - COUNT + 1 : 0);
+    npuprof_npu_close(&npu);
+}
+
+static void announce_slot(uint64_t n) { put(host.bytes + 8, 4, n % COUNT); }
+static void announce_bytes(uint64_t n) { put(host.bytes + 8, 4, 0xFFFFFF00u / ENTRY * ENTRY + n * ENTRY); }
+static void announce_offset(uint64_t n) { put(host.bytes + 8, 4, n % COUNT * ENTRY); }
+static void announce_wide(uint64_t n) { put(host.bytes + 8, 8, (COUNT * (UINT64_C(1) << 40) + n) * ENTRY); }
+static void announce_field(uint64_t n) { put(host.bytes + 8, 4, 0x80000000u | n % COUNT << 3 | 5); }
+static void announce_short(uint64_t n) { put(host.bytes + 8, 2, n % COUNT); }
+
+static void announce_hws(uint64_t n)
+{
+    put(host.bytes, 4, n % COUNT);
+    put(host.bytes + 4, 4, (n + COUNT - 1) / COUNT);             /* +1 when entry 0 is written */
+}
+
+static void announce_fence(uint64_t n)
+{
+    put(host.bytes, 4, n % COUNT);
+    put(host.bytes + 4, 4, n ? (n - 1) / COUNT : 0);             /* how often it came back to entry 0 */
+}
+
+static void units(void)
+{
+    RING_DESC;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.offset = 8;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    follow(&desc, announce_slot, false);
+    desc.ring.producer.lsb = 3, desc.ring.producer.bits = 12;
+    follow(&desc, announce_field, false);
+    desc.ring.producer.lsb = 0, desc.ring.producer.bits = 0, desc.ring.producer.width_bytes = 2;
+    follow(&desc, announce_short, false);
+    desc.ring.producer.width_bytes = 0;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTE_OFFSET;
+    follow(&desc, announce_offset, false);
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTES, desc.ring.producer.width_bytes = 8;
+    desc.ring.producer.memory = host.bytes, desc.ring.producer.memory_bytes = 16;
+    follow(&desc, announce_wide, true);
+}
+
+/* A running index that wraps at its width while its ring does not divide that. */
+static void bytes_that_wrap(void)
+{
+    RING_DESC;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.offset = 8;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTES;
+    const uint64_t base = 0xFFFFFF00u / ENTRY;
+    uint64_t n = 0;
+    announce_bytes(n);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 40; i++) {
+        sim_advance(100000);
+        write_entry(base + n++, 0);
+        announce_bytes(n);
+        put(host.bytes + 8, 4, (base + n) * ENTRY + 5);          /* a record is being written */
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    npuprof_npu_close(&npu);
+    CHECK_UINT(recorded(), 40);
+    CHECK_UINT(lost(), 0);
+    json_node *t = written_trace();
+    for (unsigned i = 0; i < 40; i++) {                          /* each one once, in its own place */
+        char name[24];
+        snprintf(name, sizeof name, "op 0x%llx", (unsigned long long)(base + i));
+        CHECK_UINT(trace_count(t, "X", name), 1);
+    }
+}
+
+/* Intel's two ways to count laps. The headers are bytes of its documentation. */
+static void laps(void)
+{
+    static const unsigned char hws[] = { 2, 0, 0, 0, 2, 0, 0, 0 }, fence[] = { 2, 0, 0, 0, 1, 0, 0, 0 };
+    RING_DESC;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    desc.ring.producer.has_laps = true;
+    desc.ring.producer.laps_offset = 4;
+    follow(&desc, announce_fence, true);
+    desc.ring.producer.laps_first = 1;
+    follow(&desc, announce_hws, true);
+    for (int i = 0; i < 2; i++) {
+        memset(host.bytes, 0, sizeof host.bytes);
+        desc.ring.count = 4;
+        desc.ring.producer.laps_first = i ? 0 : 1;
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        memcpy(host.bytes, i ? fence : hws, 8);
+        const uint64_t before = recorded() + lost();
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        CHECK_UINT(recorded() + lost() - before, 6);
+        npuprof_npu_close(&npu);
+    }
+}
+
+/* Exactly one lap after open, and then nothing: slot and laps are as if nothing was written. */
+static void one_lap(void)
+{
+    RING_DESC;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    desc.ring.producer.has_laps = true;
+    desc.ring.producer.laps_offset = 4;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded(), 0);
+    for (unsigned i = 0; i < COUNT; i++) write_entry(i, 0);
+    announce_fence(COUNT);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded() + lost(), COUNT);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded() + lost(), COUNT);
+    npuprof_npu_close(&npu);
+}
+
+/* Halves of an index of 64 bits that are written one after the other: until the second comes, the last good
+   value is kept. */
+static void torn(void)
+{
+    RING_DESC;
+    desc.ring.count = 4;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.offset = 8;
+    desc.ring.producer.width_bytes = 8;
+    put(host.bytes + 8, 8, 0xFFFFFFFEu);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    for (unsigned i = 0; i < 4; i++) {   /* entries of a ring of 4 */
+        put(host.bytes + FIRST + i * ENTRY + 4, 4, i);
+        put(host.bytes + FIRST + i * ENTRY + 8, 8, sim_truth());
+    }
+    put(host.bytes + 8, 4, 1);           /* the high half is still old */
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded(), 0);
+    put(host.bytes + 12, 4, 1);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded(), 3);
+    put(host.bytes + 8, 8, 2);           /* the device was reset: believed the second time */
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded(), 3);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_RING);
+    CHECK_UINT(recorded(), 5);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(lost(), 0);
+}
+
+static void bad_indices(void)
+{
+    RING_DESC;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.offset = 8;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    put(host.bytes + 8, 4, COUNT);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_RING);    /* once */
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    put(host.bytes + 8, 4, 0xFFFFFFFFu);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_DEAD);
+    write_entry(0, 0);
+    announce_slot(1);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded(), 1);
+    npuprof_npu_close(&npu);
+}
+
+/* A bit that somebody else clears; who does not is noticed, and nothing is read twice. */
+static void valid_bits(void)
+{
+    RING_DESC;
+    desc.ring.ready = NPUPROF_NPU_READY_VALID;
+    desc.ring.valid = (npuprof_npu_field)AT(0, 4, 31, 1);
+    desc.ring.valid_value = 1;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 3 * COUNT; i++) {
+        sim_advance(100000);
+        write_entry(i, 0x80000000u);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        put(host.bytes + FIRST + i % COUNT * ENTRY, 4, 0);       /* the driver, behind this reader */
+    }
+    CHECK_UINT(recorded(), 3 * COUNT);
+    for (unsigned i = 0; i < COUNT; i++) write_entry(i, 0x80000000u);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_RING);    /* nobody clears */
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded(), 4 * COUNT);
+    sim_advance(100000);
+    write_entry(3 * COUNT + 100 * COUNT, 0x80000000u);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);              /* the first that changes */
+    CHECK_UINT(recorded(), 4 * COUNT + 1);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(lost(), 0);
+}
+
+/* A bit that turns each lap. Who is a whole lap late loses all that lies between. */
+static void phases(void)
+{
+    RING_DESC;
+    desc.ring.ready = NPUPROF_NPU_READY_PHASE;
+    desc.ring.phase = (npuprof_npu_field)AT(0, 4, 7, 1);
+    desc.ring.phase_first = 1;
+    npuprof_start(1);
+    uint64_t n = 0;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (; n < 3 * COUNT + 2; n++) {
+        sim_advance(100000);
+        write_entry(n, n / COUNT & 1 ? 0 : 0x80);
+        if (n % 3) CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    CHECK_UINT(recorded(), n);
+    for (unsigned i = 0; i < COUNT + 2; i++, n++) write_entry(n, n / COUNT & 1 ? 0 : 0x80);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    write_entry(n, n / COUNT & 1 ? 0 : 0x80), n++;
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(recorded() + lost(), n);
+    CHECK_UINT(lost(), COUNT + 2);
+}
+
+/* The number of the entry in it, and no index at all. */
+static void sequences(void)
+{
+    RING_DESC;
+    desc.ring.ready = NPUPROF_NPU_READY_SEQUENCE;
+    desc.ring.sequence = (npuprof_npu_field)AT(0, 4, 0, 16);
+    desc.ring.sequence_first = 1;
+    npuprof_start(1);
+    uint64_t n = 0;
+    for (; n < 7; n++) write_entry(n, (uint32_t)n + 1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(recorded(), 0);           /* what lay there is older */
+    for (; n < 20; n++) {
+        sim_advance(100000);
+        write_entry(n, (uint32_t)n + 1);
+        if (n % 3) CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    CHECK_UINT(recorded(), 13);
+    for (unsigned i = 0; i < 2 * COUNT + 1; i++, n++) write_entry(n, (uint32_t)n + 1);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(recorded() + lost(), n - 7);
+    CHECK_UINT(lost(), COUNT + 1);
+}
+
+/* No records: an index says how many jobs are over. */
+static void progress(void)
+{
+    SIM_DESC(desc);
+    desc.progress.is_there = true;
+    desc.progress.count = 8;
+    desc.progress.index.memory = host.bytes;
+    desc.progress.index.memory_bytes = 4;
+    desc.progress.index.unit = NPUPROF_NPU_INDEX_SLOT;
+    put(host.bytes, 4, 6);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    sim_advance(1000000);
+    for (unsigned i = 0; i < 4; i++) WITH_NPU_PROFILER(&npu, i, "infer", "NPU", PROF_NO_ARGS,
+                                                       sim_advance(1000));
+    put(host.bytes, 4, 8);               /* shows count, where it could show 0 */
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    sim_advance(1000000);
+    put(host.bytes, 4, 2);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace(), *e;
+    CHECK_UINT(trace_count(t, "f", "submit"), 4);
+    unsigned late = 0, stamps = 0;
+    for (size_t i = 0; (e = trace_event(t, "X", "infer", i)) != NULL; i++) {
+        if (!json_get(e, "args.stamp")) continue;
+        CHECK_STR(json_text(json_get(e, "args.stamp")), "host");
+        stamps++;
+        late += trace_dur(e) > 1000000;
+    }
+    CHECK_UINT(stamps, 4);
+    CHECK_UINT(late, 2);
+}
+
+/* What cannot be is refused with a sentence that names the key. */
+static void refused(npuprof_npu_desc *desc, const char *key)
+{
+    CHECK_INT(npuprof_npu_open(&npu, desc), NPUPROF_ERR_NPU_RANGE);
+    const char *text = npuprof_result_string(NPUPROF_ERR_NPU_RANGE);
+    if (!strstr(text, key)) CHECK_STR(text, key);
+    npuprof_npu_close(&npu);
+}
+
+static void refusals(void)
+{
+    static const npuprof_npu_kind begin_only[] = { { 1, NPUPROF_NPU_KIND_BEGIN } },
+        twice[] = { { 1, NPUPROF_NPU_KIND_SPAN }, { 1, NPUPROF_NPU_KIND_SKIP } };
+    static const npuprof_npu_op unsorted[] = { { 5, "a" }, { 4, "b" } }, same[] = { { 5, "a" }, { 5, "b" } };
+    RING_DESC;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.offset = 8;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    const npuprof_npu_desc good = desc;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+#define REFUSED(key, ...) do { desc = good; __VA_ARGS__; refused(&desc, key); } while (0)
+    REFUSED("ring.feed ", desc.ring.feed = true);
+    REFUSED("ring.valid ", desc.ring.ready = NPUPROF_NPU_READY_VALID);
+    REFUSED("ring.phase ", desc.ring.phase = (npuprof_npu_field)AT(0, 4, 0, 1));
+    REFUSED("ring.sequence ", desc.ring.ready = NPUPROF_NPU_READY_SEQUENCE;
+            memset(&desc.ring.producer, 0, sizeof desc.ring.producer));
+    REFUSED("ring.producer ", desc.ring.producer.offset = FIRST + ENTRY);
+    REFUSED("ring.producer ", desc.ring.producer.offset = sizeof host.bytes);
+    REFUSED("ring.producer ", desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
+            desc.ring.producer.has_laps = true);
+    REFUSED("ring.memory_bytes ", desc.ring.first = sizeof host.bytes - ENTRY);
+    REFUSED("ring.start ", desc.ring.end.width_bytes = 0);
+    REFUSED("ring.end ", desc.ring.end.bits = 7);
+    REFUSED("ring.end ", desc.ring.end.hi_offset = 4; desc.ring.end.hi_width_bytes = 4);
+    REFUSED("ring.job ", desc.ring.job = (npuprof_npu_field){ .offset = 0, .width_bytes = 4, .bits = 20,
+                         .hi_offset = 0, .hi_width_bytes = 4, .hi_lsb = 19 });
+    REFUSED("ring.duration ", desc.ring.start = desc.ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0));
+    REFUSED("ring.stamp_clock ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE);
+    REFUSED("ring.stamp_clock ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST; desc.ring.stamp_offset = 1);
+    REFUSED("ring.scale_num ", desc.ring.scale_den = UINT64_C(1) << 33);
+    REFUSED("ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1));
+    REFUSED("ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1); desc.ring.kinds = begin_only;
+            desc.ring.kind_count = 1);
+    REFUSED("ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1); desc.ring.kinds = twice;
+            desc.ring.kind_count = 2);
+    REFUSED("ring.value ", desc.ring.all_are = NPUPROF_NPU_KIND_COUNTER);
+    REFUSED("ring.clock_high ", desc.ring.clock_high = (npuprof_npu_field)AT(0, 4, 0, 1));
+    REFUSED("ring.ops ", desc.ring.ops = unsorted; desc.ring.op_count = 2);
+    REFUSED("ring.ops has a code twice", desc.ring.ops = same; desc.ring.op_count = 2);
+    REFUSED("ring.pe_base ", desc.ring.pe_base = 1);
+    REFUSED("ring.args[2] ", desc.ring.args[2].field = (npuprof_npu_field)AT(0, 4, 0, 0));
+    npuprof_npu_ring rings[12];
+    for (int i = 0; i < 12; i++) {
+        rings[i] = good.ring;
+        rings[i].first = FIRST + 256u * (unsigned)i;
+    }
+    desc = good;
+    memset(&desc.ring, 0, sizeof desc.ring);
+    desc.rings = rings;
+    desc.ring_count = 12;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    rings[11].first = rings[10].first + ENTRY;
+    refused(&desc, "desc.rings[11].offset ");
+    rings[11] = rings[3];
+    rings[3].entry_bytes = 0;
+    refused(&desc, "desc.rings[3].entry_bytes ");
+}
+
+CHECK_MAIN(CASE(units), CASE(bytes_that_wrap), CASE(laps), CASE(one_lap), CASE(torn), CASE(bad_indices),
+           CASE(valid_bits), CASE(phases), CASE(sequences), CASE(progress), CASE(refusals))

@@ -1,0 +1,218 @@
+/* what a stamp counts: narrow, scaled, with an offset, on the host's clock, with a duration, ascending
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#include "fed.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+static npuprof_npu npu;
+
+static json_node *written_trace(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);
+}
+
+/* op 4 | - 4 | first stamp 8 | second stamp 8 */
+enum { ENTRY = 24 };
+#define STAMP_DESC                                             \
+    SIM_DESC(desc);                                            \
+    desc.ring.feed = true;                                     \
+    desc.ring.entry_bytes = ENTRY;                             \
+    desc.ring.op = (npuprof_npu_field)AT(0, 4, 0, 0)
+
+static void feed(unsigned op, uint64_t first, uint64_t second)
+{
+    unsigned char entry[ENTRY];
+    put(entry, 4, op);
+    put(entry + 8, 8, first);
+    put(entry + 16, 8, second);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
+}
+
+static json_node *span(json_node *t, unsigned op)
+{
+    char name[8];
+    snprintf(name, sizeof name, "op %u", op);
+    return trace_event(t, "X", name, 0);
+}
+
+static void expect(json_node *t, unsigned op, uint64_t start, uint64_t end)
+{
+    json_node *e = span(t, op);
+    CHECK_STOP(e != NULL);
+    CHECK_INT(json_int(json_get(e, "args.start_ticks")), (int64_t)start);
+    CHECK_INT(json_int(json_get(e, "args.end_ticks")), (int64_t)end);
+}
+
+/* Another clock of the device: half the rate, with an offset that changes. */
+static void second_clock(void)
+{
+    STAMP_DESC;
+    desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
+    desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
+    desc.ring.scale_num = 2;
+    desc.ring.stamp_offset = -1000;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(100000000);
+    const uint64_t t0 = sim_truth() / 2 * 2 - 100000;
+    feed(1, (t0 + 1000) / 2, (t0 + 2000) / 2);
+    feed(2, 400, 450);                   /* negative: before the counter began */
+    npuprof_npu_set_stamp_offset(&npu, 6000);
+    feed(3, (t0 - 6000) / 2, (t0 - 5000) / 2);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    expect(t, 1, t0, t0 + 1000);
+    expect(t, 3, t0, t0 + 1000);
+    CHECK(span(t, 2) == NULL);
+    CHECK_INT(records(t, "lost_stamps"), 1);
+}
+
+/* Stamps that count every 32nd tick, in 16 bits: the period is 2^21 ticks. */
+static void coarse(void)
+{
+    STAMP_DESC;
+    desc.ring.start = (npuprof_npu_field)AT(8, 2, 0, 0);
+    desc.ring.end = (npuprof_npu_field)AT(16, 2, 0, 0);
+    desc.ring.scale_num = 32;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 20; i++) {
+        sim_advance(60000000);           /* 0.7 of a period */
+        const uint64_t end = sim_truth() / 32 - 3;
+        feed(i, end - 60, end);
+        if (i == 10) feed(50, end - 65000, end);
+    }
+    const uint64_t last = sim_truth() / 32 - 3;
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    expect(t, 19, (last - 60) * 32, last * 32);
+    json_node *long_one = span(t, 50);   /* nearly a whole period: that, too, lies in the past */
+    CHECK_STOP(long_one != NULL);
+    CHECK_INT(json_int(json_get(long_one, "args.end_ticks")) - json_int(json_get(long_one,
+                                                                                 "args.start_ticks")),
+              INT64_C(65000) * 32);
+    CHECK(json_get(clock_sync(t), "records") == NULL);
+}
+
+/* Nobody looked for longer than a period: which one narrow stamps are of cannot be known. */
+static void looked_too_late(void)
+{
+    STAMP_DESC;
+    desc.ring.end = (npuprof_npu_field)AT(16, 4, 0, 20);         /* 42 ms */
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(30000000);
+    feed(1, 0, sim_truth());
+    sim_advance(60000000);
+    feed(2, 0, sim_truth());
+    sim_advance(60000000);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, NULL, 0), NPUPROF_OK);   /* says that there was nothing */
+    sim_advance(30000000);
+    feed(3, 0, sim_truth());
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK(span(t, 1) && !span(t, 2) && span(t, 3));
+    CHECK_INT(records(t, "lost_stamps"), 1);
+}
+
+/* Stamps that ascend tell the period themselves, if there is one in each. */
+static void ascending(void)
+{
+    STAMP_DESC;
+    desc.ring.end = (npuprof_npu_field)AT(16, 4, 0, 20);
+    desc.ring.ascending = true;
+    unsigned char log[10 * ENTRY];
+    uint64_t truth[10];
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    feed(20, 0, sim_truth());
+    for (unsigned i = 0; i < 10; i++) {  /* 10 times 0.7 periods, fed at once; each other one a little back */
+        sim_advance(30000000);
+        truth[i] = sim_truth();
+        put(log + i * ENTRY, 4, i);
+        put(log + i * ENTRY + 16, 8, truth[i]);
+    }
+    CHECK_INT(npuprof_npu_feed(&npu, 0, log, sizeof log), NPUPROF_OK);
+    feed(30, 0, truth[9] - 40);          /* two units write one log */
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    for (unsigned i = 0; i < 10; i++) expect(t, i, truth[i], truth[i]);
+    expect(t, 30, truth[9] - 40, truth[9] - 40);
+    CHECK(json_get(clock_sync(t), "records") == NULL);
+}
+
+/* A stamp of an ascending lane that is early by more than units differ is not believed. */
+static void early_by_far(void)
+{
+    sim.start = UINT64_C(1) << 40;
+    STAMP_DESC;
+    desc.ring.stamp = (npuprof_npu_field)AT(8, 8, 0, 44);
+    desc.ring.all_are = NPUPROF_NPU_KIND_INSTANT;
+    desc.ring.ascending = true;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(UINT64_C(200000000000));
+    feed(1, sim_truth() - 1000, 0);
+    feed(2, sim_truth() - 900 - (UINT64_C(1) << 32), 0);         /* its high half was read first */
+    feed(3, sim_truth() - 800, 0);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "i", "op 1"), 1);
+    CHECK_UINT(trace_count(t, "i", "op 2"), 0);
+    CHECK_UINT(trace_count(t, "i", "op 3"), 1);
+    CHECK_INT(records(t, "lost_stamps"), 1);
+}
+
+/* The host's clock, in microseconds: no anchors are asked. */
+static void host_clock(void)
+{
+    STAMP_DESC;
+    desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
+    desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
+    desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST;
+    desc.ring.stamp_unit_ns = 1000;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(100000000);
+    const uint64_t now = (uint64_t)npuprof_now_ns() / 1000;
+    feed(1, now - 3000, now - 1000);
+    feed(2, now - 3000, now + 5000);     /* not yet */
+    feed(3, now - 3000000, now);         /* before the device was opened */
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace(), *e = span(t, 1);
+    CHECK_STOP(e != NULL);
+    CHECK_STR(json_text(json_get(e, "args.stamp")), "host");
+    CHECK(trace_dur(e) >= 1999000 && trace_dur(e) <= 2001000);
+    CHECK(span(t, 2) == NULL && span(t, 3) == NULL);
+    CHECK_INT(records(t, "lost_stamps"), 2);
+}
+
+/* One end and a duration. */
+static void durations(void)
+{
+    for (int from_end = 0; from_end < 2; from_end++) {
+        STAMP_DESC;
+        if (from_end) desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0);
+        else desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
+        desc.ring.duration = (npuprof_npu_field)AT(16, 4, 0, 0);
+        npuprof_start(1);
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        sim_advance(100000000);
+        const uint64_t at = sim_truth() - 5000;
+        feed(1 + (unsigned)from_end, at, 700);
+        feed(9, at, from_end ? 0xFFFFFFFFu : 6000);              /* before 0; after now */
+        npuprof_npu_close(&npu);
+        json_node *t = written_trace();
+        expect(t, 1 + (unsigned)from_end, from_end ? at - 700 : at, from_end ? at : at + 700);
+        CHECK(span(t, 9) == NULL);
+    }
+}
+
+CHECK_MAIN(CASE(second_clock), CASE(coarse), CASE(looked_too_late), CASE(ascending), CASE(early_by_far),
+           CASE(host_clock), CASE(durations))
