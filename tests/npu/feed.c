@@ -115,7 +115,7 @@ static void impossible_stamps(void)
     CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
     const uint64_t of_first = sim_truth();
     uint64_t ticks;
-    for (int i = 0; i < 2; i++) {        /* two resets: the second leaves fewer ticks than the first epoch had */
+    for (int i = 0; i < 2; i++) {        /* two resets; the second epoch is shorter than the first */
         sim.origin = sim.host;
         sim.start = 100;
         sim_advance(500000000);
