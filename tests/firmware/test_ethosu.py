@@ -1,0 +1,107 @@
+# test: - examples/ethosu: 200 inferences on a stub of the driver, power cycled each time; on a host, as
+# firmware on this machine, and compiled for Cortex-M
+# SPDX-License-Identifier: MIT
+import json
+import shutil
+import unittest
+
+import helpers
+from helpers import PROGRAMS, ROOT, run, scratch
+
+SOURCE = PROGRAMS / "ethosu_walk.c"
+INCLUDE = [f"-I{ROOT}", f"-I{PROGRAMS}", f"-I{PROGRAMS / 'ethosu'}", f"-I{ROOT / 'examples' / 'ethosu'}"]
+FREE = ["-DNPUPROF_FREESTANDING"]
+
+
+class EthosU(unittest.TestCase):
+    def build(self, name, *flags):
+        program = scratch() / name
+        done = run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, *INCLUDE, *flags, SOURCE, "-o",
+                    program, "-pthread"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return program
+
+    def walk(self, program, trace):
+        """The truth: (begin, interrupt, end) in ns of each inference."""
+        done = run([program, trace, scratch() / "truth.txt"], env=helpers.environment())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = (scratch() / "truth.txt").read_text().splitlines()
+        return [tuple(map(int, line.split()[1:])) for line in lines]
+
+    def check(self, trace, truth):
+        events = trace["traceEvents"]
+        self.assertEqual([e for e in events if e["name"] == "no device span"], [])
+        spans = sorted((e for e in events if "stamp" in e.get("args", {})), key=lambda e: e["ts"])
+        hosts, wakes = (sorted((e for e in events if e["ph"] == "X" and e["name"] == name),
+                               key=lambda e: e["ts"]) for name in ("Inference", "interrupt to wake-up"))
+        self.assertEqual((len(spans), len(hosts), len(truth)), (200, 200, 200))
+        self.assertEqual(len(wakes), 180)
+        self.assertEqual(len([e for e in events if e["ph"] == "s"]), 200)
+        self.assertEqual(len([e for e in events if e["name"] == "submit" and e["ph"] == "X"]), 200)
+        # Of the trace, give or take a look at the clock.
+        zero = min(begin - round(host["ts"] * 1000) for host, (begin, _, _) in zip(hosts, truth))
+        for i, (span, host, (begin, irq, end)) in enumerate(zip(spans, hosts, truth)):
+            args, start = span["args"], round(span["ts"] * 1000) + zero
+            stop = start + round(span["dur"] * 1000)
+            self.assertEqual(span["name"], "inference" if i % 3 == 0 else f"net {'abc'[i % 3]}")
+            run_ns = 3000 + i * 104729 % 1000000
+            # The run, and the looks at the clock on both sides of it.
+            self.assertLessEqual(abs(args["ticks"] - run_ns * 2 // 5), 400 if i % 10 != 9 else 2600, i)
+            self.assertLessEqual(abs(args["ticks"] * 5 / 2 - (stop - start)), 2 * args["error_ns"] + 5, i)
+            self.assertGreater(args["error_ns"], 0)
+            self.assertLess(args["error_ns"], 200)
+            self.assertLessEqual(begin - args["error_ns"] - 100, start)
+            if i % 10 != 9:
+                self.assertLessEqual(abs(stop - irq), 300 + args["error_ns"], i)
+            self.assertLessEqual(stop, end + args["error_ns"])
+            # The counters begin at 0 with each inference and hold what the NPU did in it.
+            busy = args["busy_ticks"]
+            self.assertLessEqual(abs(busy - run_ns * 2 // 5), 1, i)
+            self.assertEqual([args["mac_active"], args["read_beats"], args["write_beats"]],
+                             [busy // 3, busy // 4, busy // 5])
+        for wake, (begin, irq, end) in zip(wakes, (t for i, t in enumerate(truth) if i % 10 != 9)):
+            start = round(wake["ts"] * 1000) + zero
+            self.assertTrue(irq <= start <= irq + 1500, (irq, start))
+            self.assertTrue(end - 1500 <= start + round(wake["dur"] * 1000) <= end)
+        for device in trace["metadata"]["npuprof"]["devices"]:
+            self.assertEqual(device["clock_sync"]["causality_violations"], 0)
+            self.assertEqual(device["clock_sync"]["spans"], 200)
+
+    def test_host(self):
+        self.on_host("u55")
+
+    @helpers.thorough
+    def test_host_u85(self):
+        self.on_host("u85", "-DETHOSU85")
+
+    def on_host(self, name, *flags):
+        trace = scratch() / f"{name}.json"
+        truth = self.walk(self.build(name, *flags), trace)
+        self.check(json.loads(trace.read_text()), truth)
+
+    def test_firmware(self):
+        program = self.build("free", *FREE, "-no-pie")
+        truth = self.walk(program, scratch() / "ethosu.img")
+        done = run([helpers.tool("npuprof-convert"), scratch() / "ethosu.img", "--elf", program])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.check(json.loads(done.stdout), truth)
+
+    @helpers.thorough
+    def test_cortex_m(self):
+        if not shutil.which("arm-none-eabi-gcc"):
+            self.skipTest("arm-none-eabi-gcc is not installed (Debian package gcc-arm-none-eabi)")
+        for cpu in ("cortex-m0plus", "cortex-m3", "cortex-m55"):
+            for flags in ((), ("-DETHOSU85",)):
+                done = run(["arm-none-eabi-gcc", "-mthumb", f"-mcpu={cpu}", "-std=c99", "-Os",
+                            "-ffreestanding", *helpers.WARNINGS, *INCLUDE, *FREE, *flags,
+                            "-DTEST_COMPILE_ONLY", "-c", SOURCE, "-o", scratch() / "m.o"])
+                self.assertEqual((done.returncode, done.stderr), (0, ""), cpu)
+
+    @helpers.thorough
+    def test_off(self):
+        """NPUPROF_OFF leaves the driver's callbacks, and they do nothing but switch the PMU."""
+        self.build("off", "-DNPUPROF_OFF", "-DTEST_COMPILE_ONLY", "-Wno-unused-function")
+
+
+if __name__ == "__main__":
+    unittest.main()
