@@ -150,6 +150,7 @@ class WhatTheFileSays(unittest.TestCase):
         self.assertEqual(again.read_bytes(), self.path.read_bytes())
         self.assertEqual(written("other name.json", "again.sqlite3").read_bytes(), self.path.read_bytes())
 
+    @helpers.thorough
     def test_anchors_and_forms(self):
         """JSON and image say the same; a CSV knows ids, and neither arguments nor arrows."""
         whole, image, rows = (sqlite3.connect(written(f"streams.{form}", f"{form}.db"))
@@ -239,6 +240,7 @@ class Queries(unittest.TestCase):
         answer = self.check("sample.json")
         self.assertGreater(len(answer["self_time"]), 8)
 
+    @helpers.thorough
     def test_streams(self):
         self.check("streams.json")
 

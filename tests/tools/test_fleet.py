@@ -179,6 +179,7 @@ class Figures(unittest.TestCase):
             self.assertLess(int(row["max_ns"]), 10_000)
 
 
+@helpers.thorough
 class Verdict(unittest.TestCase):
     """Planted traces: two with two bottlenecks, one with one of these, one clean."""
 
@@ -320,6 +321,7 @@ class Damaged(unittest.TestCase):
             self.assertIn(says, done.stderr)
 
 
+@helpers.thorough
 class Bounds(unittest.TestCase):
     def test_memory_of_a_rank(self):
         """What is kept of a trace does not grow with its inferences."""
@@ -339,7 +341,6 @@ class Bounds(unittest.TestCase):
         self.assertLess(kept, 20_000)
         self.assertEqual(TABLES["skew"](fleet).rows[0][4], 0)
 
-    @helpers.thorough
     def test_a_hundred_of_ten_thousand_spans(self):
         """A thousand within 120 s of two processors, so a hundred within 24 s of CPU; 80 MB at most in each
         process."""
