@@ -95,6 +95,11 @@ class Data(unittest.TestCase):
             self.assertEqual(int(row[5]), int(exact + Fraction(1, 2)))
             self.assertEqual(Decimal(row[4]), (Decimal(100) * int(row[3]) / own).quantize(
                 Decimal("0.01"), ROUND_HALF_UP))
+        operators = sheet("sample", "operators")[1]
+        everything = sum(int(row[3]) for row in operators)
+        for row in operators:
+            self.assertEqual(Decimal(row[4]), (Decimal(100) * int(row[3]) / everything).quantize(
+                Decimal("0.01"), ROUND_HALF_UP))
         device = [i for i in n if trace.kind[i] == 5]
         window = max(trace.start[i] + trace.dur[i] for i in device) - min(trace.start[i] for i in device)
         for row in sheet("sample", "pes")[1]:

@@ -169,6 +169,25 @@ class WhatTheFileSays(unittest.TestCase):
         self.assertEqual(rows.execute(ids).fetchall(), whole.execute(ids).fetchall())
 
 
+class Arrows(unittest.TestCase):
+    def test_lead_to_the_execution(self):
+        """Not to its first instruction, which begins at the same time on the same track."""
+        device = {"stamp": "device", "pe_index": 0, "execution_index": 0}
+        events = [{"ph": "X", "name": name, "pid": 7, "tid": tid, "ts": ts, "dur": dur, "args": args}
+                  for name, tid, ts, dur, args in (
+                      ("outer", 1, 0, 50, {}), ("Submit", 1, 2, 3, {}),
+                      ("Load", 2, 9, 4, device | {"instruction_index": 0}), ("Execution", 2, 9, 20, device))]
+        events += [{"ph": ph, "name": "submit", "cat": "submit", "id": 1, "pid": 7, "tid": tid, "ts": ts,
+                    "bp": "e"} for ph, tid, ts in (("s", 1, 2), ("f", 2, 9))]
+        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 1, "pid": 7}
+        (scratch() / "arrow.json").write_text(json.dumps({"traceEvents": events,
+                                                          "metadata": {"npuprof": about}}))
+        database = sqlite3.connect(written("arrow.json", "arrow.db"))
+        self.assertEqual(database.execute(
+            "SELECT a.name_text, b.name_text FROM flows JOIN span a ON a.id = from_span JOIN span b "
+            "ON b.id = to_span").fetchall(), [("Submit", "Execution")])
+
+
 class Queries(unittest.TestCase):
     """Each against the report's own figure."""
 
