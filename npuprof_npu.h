@@ -360,7 +360,8 @@ enum { NPUPROF_NPU_RINGS = 16, NPUPROF_NPU_KEYS = 2, NPUPROF_NPU_CONDITIONS = 2,
 /* A queue of records. count 0 and not `feed`: the device has none. */
 typedef struct npuprof_npu_ring {
     /* Transport: how entries come. */
-    bool feed;                           /* the driver hands them to npuprof_npu_feed(). Not with count,
+    bool feed;                           /* the driver hands them to npuprof_npu_feed(), or with entry_bytes 0
+                                            what it decoded itself to npuprof_npu_complete(). Not with count,
                                             producer, valid or phase */
     const volatile void *memory;         /* ring in host memory; NULL: it lies in the BAR at `offset` */
     size_t memory_bytes;
@@ -507,6 +508,7 @@ typedef struct npuprof_npu_facts_ {
 typedef struct npuprof_npu_submission_ {
     bool known, muted;                   /* muted: its record is not to be drawn */
     bool has_arrow;                      /* this record is the first that may take the arrow */
+    uint32_t epoch;                      /* of device time, when it was submitted */
     uint64_t stream;
     npuprof_link_ link;
     char name[64];
@@ -653,6 +655,7 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
                                             */
     uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without
                                             holding it */
+    uint32_t epoch;                      /* of device time, when it was submitted */
     uint32_t records;                    /* that are still to come, if it is known to be more than one */
     uint64_t id;
     uint64_t stream;
@@ -722,6 +725,7 @@ typedef struct npuprof_npu {
     uint32_t epoch_;
     npuprof_result epoch_why_;           /* why this epoch began */
     uint64_t old_epoch_ticks_;           /* last value of the epoch before */
+    uint64_t epoch_from_;                /* first value of this one */
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
     bool idle_;                          /* no read since open has seen it move */
@@ -1961,7 +1965,8 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
    May not know what anchors are used for, or a kernel.
 
    A device with desc.is_on or requirements may stand, and be reset, between any two jobs. What such a counter
-   shows is its time only as long as it is as predicted; else an epoch begins.
+   shows is its time only as long as it is as predicted by a measured rate, or for 2 ms where there is none;
+   else an epoch begins.
    Until a read has seen the counter move (idle_), nothing is predicted and no anchor is kept.
 
    How many wraps?
@@ -2046,6 +2051,11 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
         *ticks = raw->value;
         return NPUPROF_ERR_NPU_RESET;
     }
+    if (delta && !npu->has_rate_ && npuprof_npu_may_stand_(npu) && host_max > npu->second_ / 500) {
+        if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
+        *ticks = raw->value;
+        return NPUPROF_ERR_NPU_RESET;
+    }
     if (bits == 64) {
         if (delta >= min && delta <= max) {
             if (*ticks >= last->device_ticks) return NPUPROF_OK;
@@ -2074,7 +2084,8 @@ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
     npu->epoch_++;
     npu->anchor_count_ = 0;
     npu->epoch_why_ = why;
-    if (reset) npu->coarse_rate_ = npu->has_rate_;
+    /* Why not of one that may stand: a wide guess would take a stand for a slow clock. */
+    if (reset) npu->coarse_rate_ = npu->has_rate_ && !npuprof_npu_may_stand_(npu);
     npuprof_npu_note_(npu, reset ? NPUPROF_NOTE_RESETS : NPUPROF_NOTE_AMBIGUOUS, 1);
 }
 
@@ -2245,6 +2256,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     }
     if (result != NPUPROF_OK) {
         npuprof_npu_new_epoch_(npu, result);
+        npu->epoch_from_ = ticks;
     } else if (npu->has_last_ && bits < 64) {
         const uint64_t wraps = (ticks >> bits) - (npu->last_.device_ticks >> bits);
         if (wraps) npuprof_npu_note_(npu, NPUPROF_NOTE_WRAPS, wraps);
@@ -2380,7 +2392,7 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
 static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
 {
     const uint32_t n = npu->anchor_count_;
-    if (n == 0) return true;
+    if (n == 0 || (n == 1 && npuprof_npu_may_stand_(npu))) return true;
     const uint64_t age = npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after);
     return age >= (NPUPROF_NPU_DIVIDES_ ? npuprof_npu_anchor_interval_(npu) : npu->anchor_interval_);
 }
@@ -3102,6 +3114,7 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     job->records = 0;
     NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
     job->stream = stream;
+    job->epoch = NPUPROF_LOAD_(&npu->epoch_);
     job->link = *link;
     job->name[0] = 0;
     return job;
@@ -3280,6 +3293,7 @@ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npupr
     of->known = !of->muted;
     of->has_arrow = of->known && whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
     of->link = job->link;
+    of->epoch = job->epoch;
     of->stream = job->stream;
     if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
     const bool over = whole && job->records <= 1;
@@ -3336,22 +3350,28 @@ static bool npuprof_npu_draws_(const npuprof_npu_submission_ *of)
     return !of->muted && (of->known || NPUPROF_OPEN_(1));
 }
 
+/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
+static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
+{
+    npu->counts_[why] += count;
+}
+
 /* Draws it. of: whose it is, as npuprof_npu_take_submission_() found it; it is to be drawn. */
-static void npuprof_npu_draw_(const npuprof_npu *npu, npuprof_npu_drawing_ *d,
+static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
                               const npuprof_npu_submission_ *of)
 {
     size_t first = NPUPROF_NPU_OWN_ARGS_;
+    /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
+    const bool doubtful = d->epoch && npuprof_npu_may_stand_(npu) && (!of->known || of->epoch != d->epoch);
+    if (!(d->flags & NPUPROF_STAMP_HOST) && (doubtful || d->epoch > 0xFFFF)) {   /* 16 bits in the image */
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_EPOCH, 1);
+        return;
+    }
     const bool arrow = d->takes_arrow && of->has_arrow;
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
     npuprof_device_span_(npu->number_, d->epoch, d->lane, d->category ? d->category : "NPU",
                          d->name ? d->name : of->name, d->start, d->end, d->flags, arrow ? &of->link : NULL,
                          npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count));
-}
-
-/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
-static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
-{
-    npu->counts_[why] += count;
 }
 
 /* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
@@ -4099,6 +4119,7 @@ static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
 typedef struct npuprof_npu_now_ {
     bool known;                          /* the device's time is */
     uint64_t ticks, old_epoch_ticks;     /* of the device; its last ticks before this epoch */
+    uint64_t epoch_from;                 /* the first ones of this epoch */
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
     uint64_t host, ns_per_4g;
@@ -4160,6 +4181,7 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     }
     now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
     now->old_epoch_ticks = npu->old_epoch_ticks_;
+    now->epoch_from = npu->epoch_from_;
     now->epoch = npu->epoch_;
     now->allowance = max;
     /* Why more: nobody read this time, it is the middle of what is possible. */
@@ -4291,8 +4313,12 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
         t->start = t->end;
     }
     if (t->flags & NPUPROF_STAMP_HOST || !now->known) return NPUPROF_NPU_TIMES_GOOD_;
+    /* What was stamped before the first read of an epoch may be of any epoch, if the counter may stand. */
+    const bool later = t->end > npuprof_saturating_add_(now->ticks, now->allowance);
+    if (npuprof_npu_may_stand_(npu) && now->epoch && (later || t->start < now->epoch_from))
+        return NPUPROF_RECORDS_EPOCH;
     /* After now: a time of the epoch before, or nonsense. */
-    if (t->end > npuprof_saturating_add_(now->ticks, now->allowance)) {
+    if (later) {
         const bool old =
             now->epoch && t->end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
         if (!old) return now->epoch > 1 ? NPUPROF_RECORDS_EPOCH : NPUPROF_RECORDS_STAMPS;
@@ -5091,7 +5117,8 @@ static bool npuprof_npu_rings_overlap_(const npuprof_npu_ring *a, const npuprof_
 static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed)
 {
     npuprof_npu_desc *d = &npu->desc_;
-    const bool one = d->ring.count || d->ring.feed;
+    const bool by_hand = d->ring.feed && !d->ring.entry_bytes;
+    const bool one = d->ring.count || (d->ring.feed && !by_hand);
     npuprof_npu_queue_ *q = npu->queues_;
     if (d->ring_count > NPUPROF_NPU_RINGS)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 16");
@@ -5102,6 +5129,7 @@ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed
     if (npu->queue_count_ && d->progress.is_there)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.progress and a ring are both there: give one");
     npu->id_mask_ = UINT64_MAX;
+    npu->has_submissions_ = by_hand || d->anchors_only;
     uint32_t seen = 0;
     for (unsigned i = 0; i < npu->queue_count_; i++, q++) {
         q->is = d->ring_count ? d->rings[i] : d->ring;
@@ -5602,6 +5630,30 @@ NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t
    without one the counter is read at both. Owns the npuprof_npu_block_, which lies on the stack of the thread
    that is in a block, or in an entry of npu/calls.h that this thread holds. */
 
+/* Before a job goes to a device whose own records will show it: if the counter may stand, it is read, and an
+   epoch begins where it stood or began anew. Why: a stamp from before the first read of an epoch may be of
+   any epoch. */
+static void npuprof_npu_look_(npuprof_npu *npu)
+{
+    npuprof_anchor_ sample;
+    uint64_t min, max;
+    if (!npuprof_npu_may_stand_(npu) || npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
+    const npuprof_anchor_ before = npu->last_;
+    const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+    bool stood = result == NPUPROF_ERR_NPU_STOPPED;
+    if (result == NPUPROF_OK && sample.device_ticks == before.device_ticks)
+        stood = npuprof_npu_predict_(npu, npuprof_saturating_sub_(sample.host_before, before.host_after), 0,
+                                     &min, &max) && min > 0;
+    if (stood && npu->anchor_count_) {
+        npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
+        npu->epoch_from_ = sample.device_ticks;
+        npu->last_ = sample;
+    }
+    if ((stood || npuprof_npu_time_goes_on_(result)) && npu->anchor_count_ == 0)
+        (void)npuprof_npu_add_anchor_(npu, &sample);
+    npuprof_npu_unlock_(npu);
+}
+
 /* The device's end of a submission begins; its host span is open. literals: name and category stay. */
 static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, const char *category,
                                       const char *name)
@@ -5609,6 +5661,7 @@ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, 
     npuprof_npu *npu = block->npu;
     block->link = npuprof_link_here_();
     if (npu->has_submissions_) {
+        npuprof_npu_look_(npu);
         npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, block->stream, &block->link);
         if (!job) return;
         NPUPROF_STORE_(&block->ticket, job->ticket);
@@ -5907,7 +5960,6 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     /* The tickets of entries that were never used are 0, which is none of those given out. */
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
-    npu->has_submissions_ = npu->has_submissions_ || d->anchors_only;
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);

@@ -71,7 +71,7 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
 static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
 {
     const uint32_t n = npu->anchor_count_;
-    if (n == 0) return true;
+    if (n == 0 || (n == 1 && npuprof_npu_may_stand_(npu))) return true;
     const uint64_t age = npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after);
     return age >= (NPUPROF_NPU_DIVIDES_ ? npuprof_npu_anchor_interval_(npu) : npu->anchor_interval_);
 }

@@ -10,7 +10,8 @@
    May not know what anchors are used for, or a kernel.
 
    A device with desc.is_on or requirements may stand, and be reset, between any two jobs. What such a counter
-   shows is its time only as long as it is as predicted; else an epoch begins.
+   shows is its time only as long as it is as predicted by a measured rate, or for 2 ms where there is none;
+   else an epoch begins.
    Until a read has seen the counter move (idle_), nothing is predicted and no anchor is kept.
 
    How many wraps?
@@ -95,6 +96,11 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
         *ticks = raw->value;
         return NPUPROF_ERR_NPU_RESET;
     }
+    if (delta && !npu->has_rate_ && npuprof_npu_may_stand_(npu) && host_max > npu->second_ / 500) {
+        if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
+        *ticks = raw->value;
+        return NPUPROF_ERR_NPU_RESET;
+    }
     if (bits == 64) {
         if (delta >= min && delta <= max) {
             if (*ticks >= last->device_ticks) return NPUPROF_OK;
@@ -123,7 +129,8 @@ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
     npu->epoch_++;
     npu->anchor_count_ = 0;
     npu->epoch_why_ = why;
-    if (reset) npu->coarse_rate_ = npu->has_rate_;
+    /* Why not of one that may stand: a wide guess would take a stand for a slow clock. */
+    if (reset) npu->coarse_rate_ = npu->has_rate_ && !npuprof_npu_may_stand_(npu);
     npuprof_npu_note_(npu, reset ? NPUPROF_NOTE_RESETS : NPUPROF_NOTE_AMBIGUOUS, 1);
 }
 
@@ -294,6 +301,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     }
     if (result != NPUPROF_OK) {
         npuprof_npu_new_epoch_(npu, result);
+        npu->epoch_from_ = ticks;
     } else if (npu->has_last_ && bits < 64) {
         const uint64_t wraps = (ticks >> bits) - (npu->last_.device_ticks >> bits);
         if (wraps) npuprof_npu_note_(npu, NPUPROF_NOTE_WRAPS, wraps);

@@ -84,6 +84,7 @@ typedef struct npuprof_npu_facts_ {
 typedef struct npuprof_npu_submission_ {
     bool known, muted;                   /* muted: its record is not to be drawn */
     bool has_arrow;                      /* this record is the first that may take the arrow */
+    uint32_t epoch;                      /* of device time, when it was submitted */
     uint64_t stream;
     npuprof_link_ link;
     char name[64];

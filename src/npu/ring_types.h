@@ -93,7 +93,8 @@ enum { NPUPROF_NPU_RINGS = 16, NPUPROF_NPU_KEYS = 2, NPUPROF_NPU_CONDITIONS = 2,
 /* A queue of records. count 0 and not `feed`: the device has none. */
 typedef struct npuprof_npu_ring {
     /* Transport: how entries come. */
-    bool feed;                           /* the driver hands them to npuprof_npu_feed(). Not with count,
+    bool feed;                           /* the driver hands them to npuprof_npu_feed(), or with entry_bytes 0
+                                            what it decoded itself to npuprof_npu_complete(). Not with count,
                                             producer, valid or phase */
     const volatile void *memory;         /* ring in host memory; NULL: it lies in the BAR at `offset` */
     size_t memory_bytes;

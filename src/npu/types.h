@@ -131,6 +131,7 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
                                             */
     uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without
                                             holding it */
+    uint32_t epoch;                      /* of device time, when it was submitted */
     uint32_t records;                    /* that are still to come, if it is known to be more than one */
     uint64_t id;
     uint64_t stream;
@@ -200,6 +201,7 @@ typedef struct npuprof_npu {
     uint32_t epoch_;
     npuprof_result epoch_why_;           /* why this epoch began */
     uint64_t old_epoch_ticks_;           /* last value of the epoch before */
+    uint64_t epoch_from_;                /* first value of this one */
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
     bool idle_;                          /* no read since open has seen it move */

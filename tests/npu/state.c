@@ -439,6 +439,99 @@ static void function_beside_a_bar(void)
     CHECK_UINT(trace_count(t, "C", "sim macs"), 3);
 }
 
+/* A ring of a device that is off between jobs, and reset: no stamp is taken for one of another epoch. */
+static void ring_over_resets(void)
+{
+    npuprof_npu_desc desc = gated_desc();
+    unsigned drained = 0;
+    npuprof_start(1);
+    sim_store(CONTROL, 4, 4);
+    sim_store(ENABLE, 4, 0x80000000u);
+    desc.is_on = is_on;
+    desc.ring.offset = SIM_RING;
+    desc.ring.entry_bytes = 16;
+    desc.ring.count = 8;
+    desc.ring.producer.offset = SIM_PRODUCER;
+    desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
+    desc.ring.end.offset = 8;
+    sim_store(SIM_PRODUCER, 4, 0);
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    const uint64_t zero = sim.host;
+    const int64_t ns = npuprof_ticks_to_ns_(zero);
+    npuprof_span("zero", "test", "zero", ns, ns + 1, PROF_NO_ARGS);
+    for (unsigned i = 0; i < 300; i++) {
+        device.on = true;
+        reset_to(up_to(3) ? up_to(1000) : counter_now());        /* now and then it only stood */
+        run(true);
+        sim_advance(1000);
+        if (!up_to(4)) CHECK(npuprof_npu_drain(&npu) != NPUPROF_ERR_NPU_OFF);
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(100));
+        sim_advance(up_to(100000));
+        job[i].enter = sim.host;
+        sim_store(SIM_RING + 16 * (i % 8), 8, counter_now());
+        sim_advance(20000);
+        job[i].leave = sim.host;
+        sim_store(SIM_RING + 16 * (i % 8) + 8, 8, counter_now());
+        sim_store(SIM_PRODUCER, 4, i + 1);
+        sim_advance(up_to(50000));
+        const bool early = up_to(3) != 0;
+        if (early) (void)npuprof_npu_drain(&npu);
+        drained += early;
+        run(false);
+        device.on = false;
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_OFF);
+        sim_advance(up_to(2) ? up_to(300000000) : up_to(100000));
+    }
+    device.on = true;
+    run(true);
+    json_node *t = written();
+    const int64_t base = trace_start(trace_event(t, "X", "zero", 0)) - (int64_t)zero;
+    size_t spans = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        if (!json_get(e, "args.stamp")) continue;
+        const int64_t start = trace_start(e) - base, end = trace_end(e) - base;
+        const int64_t error = json_int(json_get(e, "args.error_ns")) + 1;
+        bool right = false;
+        for (unsigned i = 0; i < 300; i++)
+            right = right || (llabs(start - (int64_t)job[i].enter) <= error &&
+                              llabs(end - (int64_t)job[i].leave) <= error);
+        if (!right) check_failed_(__FILE__, __LINE__, "%" PRId64 " to %" PRId64 " is no job", start, end);
+        spans++;
+    }
+    const size_t lost = (size_t)json_int(sync_of(t, "ring_lost"));
+    printf("  %zu spans, %zu lost, %u drained before the power went\n", spans, lost, drained);
+    CHECK_UINT(spans + lost, 300);
+    CHECK(spans >= drained);
+}
+
+/* The driver decodes, and the counter is read: blocks are submissions, too. */
+static void by_hand_beside_a_counter(void)
+{
+    npuprof_start(1);
+    SIM_DESC(desc);
+    desc.ring.feed = true;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_NO_RING);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, "a", 1), NPUPROF_ERR_NPU_NO_RING);
+    for (unsigned i = 0; i < 20; i++) {
+        sim_advance(100000000);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
+        const uint64_t start = sim_truth();
+        sim_advance(5000);
+        const uint64_t raw = sim_truth() & 0xFFFF;
+        sim_advance(5000);
+        CHECK_UINT(npuprof_npu_extend_stamp(&npu, raw, 16, 0), sim_truth() - 125);
+        CHECK(npuprof_npu_complete(&npu, 0, 0, NULL, NULL, start, npuprof_npu_extend_stamp(&npu, raw, 16, start),
+                                   PROF_NO_ARGS, true));
+    }
+    json_node *t = written();
+    CHECK_INT(json_int(sync_of(t, "spans")), 20);
+    CHECK_UINT(trace_count(t, "s", "submit"), 20);
+    CHECK_INT(json_int(sync_of(t, "ring_lost")), 0);
+}
+
 CHECK_MAIN(CASE(enable_bits), CASE(requirements_that_cannot_be), CASE(reset_at_every_job),
            CASE(stands_between_jobs), CASE(no_access_while_off), CASE(by_function),
-           CASE(event_counters_that_cannot_be), CASE(function_beside_a_bar))
+           CASE(event_counters_that_cannot_be), CASE(function_beside_a_bar), CASE(ring_over_resets),
+           CASE(by_hand_beside_a_counter))

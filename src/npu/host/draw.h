@@ -4,6 +4,7 @@
 #include "../../record/device.h"
 #include "../types.h"
 #include "../mmio.h"
+#include "../clock.h"
 #include "jobs.h"
 
 /* Draws what a device did, whoever decoded it: a ring's records, those that were fed, those by hand. Its
@@ -33,22 +34,28 @@ static bool npuprof_npu_draws_(const npuprof_npu_submission_ *of)
     return !of->muted && (of->known || NPUPROF_OPEN_(1));
 }
 
+/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
+static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
+{
+    npu->counts_[why] += count;
+}
+
 /* Draws it. of: whose it is, as npuprof_npu_take_submission_() found it; it is to be drawn. */
-static void npuprof_npu_draw_(const npuprof_npu *npu, npuprof_npu_drawing_ *d,
+static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
                               const npuprof_npu_submission_ *of)
 {
     size_t first = NPUPROF_NPU_OWN_ARGS_;
+    /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
+    const bool doubtful = d->epoch && npuprof_npu_may_stand_(npu) && (!of->known || of->epoch != d->epoch);
+    if (!(d->flags & NPUPROF_STAMP_HOST) && (doubtful || d->epoch > 0xFFFF)) {   /* 16 bits in the image */
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_EPOCH, 1);
+        return;
+    }
     const bool arrow = d->takes_arrow && of->has_arrow;
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
     npuprof_device_span_(npu->number_, d->epoch, d->lane, d->category ? d->category : "NPU",
                          d->name ? d->name : of->name, d->start, d->end, d->flags, arrow ? &of->link : NULL,
                          npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count));
-}
-
-/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
-static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
-{
-    npu->counts_[why] += count;
 }
 
 /* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */

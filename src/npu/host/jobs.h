@@ -70,6 +70,7 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     job->records = 0;
     NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
     job->stream = stream;
+    job->epoch = NPUPROF_LOAD_(&npu->epoch_);
     job->link = *link;
     job->name[0] = 0;
     return job;
@@ -248,6 +249,7 @@ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npupr
     of->known = !of->muted;
     of->has_arrow = of->known && whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
     of->link = job->link;
+    of->epoch = job->epoch;
     of->stream = job->stream;
     if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
     const bool over = whole && job->records <= 1;

@@ -89,7 +89,6 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     /* The tickets of entries that were never used are 0, which is none of those given out. */
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
-    npu->has_submissions_ = npu->has_submissions_ || d->anchors_only;
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);

@@ -229,7 +229,8 @@ static bool npuprof_npu_rings_overlap_(const npuprof_npu_ring *a, const npuprof_
 static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed)
 {
     npuprof_npu_desc *d = &npu->desc_;
-    const bool one = d->ring.count || d->ring.feed;
+    const bool by_hand = d->ring.feed && !d->ring.entry_bytes;
+    const bool one = d->ring.count || (d->ring.feed && !by_hand);
     npuprof_npu_queue_ *q = npu->queues_;
     if (d->ring_count > NPUPROF_NPU_RINGS)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 16");
@@ -240,6 +241,7 @@ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed
     if (npu->queue_count_ && d->progress.is_there)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.progress and a ring are both there: give one");
     npu->id_mask_ = UINT64_MAX;
+    npu->has_submissions_ = by_hand || d->anchors_only;
     uint32_t seen = 0;
     for (unsigned i = 0; i < npu->queue_count_; i++, q++) {
         q->is = d->ring_count ? d->rings[i] : d->ring;

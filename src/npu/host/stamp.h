@@ -17,6 +17,7 @@
 typedef struct npuprof_npu_now_ {
     bool known;                          /* the device's time is */
     uint64_t ticks, old_epoch_ticks;     /* of the device; its last ticks before this epoch */
+    uint64_t epoch_from;                 /* the first ones of this epoch */
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
     uint64_t host, ns_per_4g;
@@ -78,6 +79,7 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     }
     now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
     now->old_epoch_ticks = npu->old_epoch_ticks_;
+    now->epoch_from = npu->epoch_from_;
     now->epoch = npu->epoch_;
     now->allowance = max;
     /* Why more: nobody read this time, it is the middle of what is possible. */
@@ -209,8 +211,12 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
         t->start = t->end;
     }
     if (t->flags & NPUPROF_STAMP_HOST || !now->known) return NPUPROF_NPU_TIMES_GOOD_;
+    /* What was stamped before the first read of an epoch may be of any epoch, if the counter may stand. */
+    const bool later = t->end > npuprof_saturating_add_(now->ticks, now->allowance);
+    if (npuprof_npu_may_stand_(npu) && now->epoch && (later || t->start < now->epoch_from))
+        return NPUPROF_RECORDS_EPOCH;
     /* After now: a time of the epoch before, or nonsense. */
-    if (t->end > npuprof_saturating_add_(now->ticks, now->allowance)) {
+    if (later) {
         const bool old =
             now->epoch && t->end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
         if (!old) return now->epoch > 1 ? NPUPROF_RECORDS_EPOCH : NPUPROF_RECORDS_STAMPS;
