@@ -522,8 +522,8 @@ static void by_hand_beside_a_counter(void)
         const uint64_t raw = sim_truth() & 0xFFFF;
         sim_advance(5000);
         CHECK_UINT(npuprof_npu_extend_stamp(&npu, raw, 16, 0), sim_truth() - 125);
-        CHECK(npuprof_npu_complete(&npu, 0, 0, NULL, NULL, start, npuprof_npu_extend_stamp(&npu, raw, 16, start),
-                                   PROF_NO_ARGS, true));
+        const uint64_t end = npuprof_npu_extend_stamp(&npu, raw, 16, start);
+        CHECK(npuprof_npu_complete(&npu, 0, 0, NULL, NULL, start, end, PROF_NO_ARGS, true));
     }
     json_node *t = written();
     CHECK_INT(json_int(sync_of(t, "spans")), 20);
