@@ -478,6 +478,7 @@ typedef struct npuprof_npu_queue_ {
     uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
                                             not */
     bool numbered;                       /* next is known */
+    bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
     bool stuck;                          /* READY_VALID: nobody clears */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
@@ -3803,6 +3804,13 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
     return npuprof_npu_mask_(bits);
 }
 
+/* Counts entries that are lost in front of the next one. */
+static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
+{
+    if (count) q->gap = true;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
+}
+
 /* The phase of the entry of that number. */
 static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
 {
@@ -3936,7 +3944,7 @@ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
                                                   NPUPROF_NPU_AT_PHASE_);
     if (last == npuprof_npu_phase_of_(q, q->next - 1)) return;
     const uint64_t end = npuprof_npu_find_phase_(npu, q, q->next);
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, end - q->next);
+    npuprof_npu_count_gap_(npu, q, end - q->next);
     q->next = end;
 }
 
@@ -4056,7 +4064,7 @@ static bool npuprof_npu_copy_announced_(npuprof_npu *npu, npuprof_npu_queue_ *q,
     const bool numbered = npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_);
     if (reading->producer - q->next > q->is.count) {
         const uint64_t oldest = reading->producer - q->is.count;
-        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, oldest - q->next);
+        npuprof_npu_count_gap_(npu, q, oldest - q->next);
         q->next = oldest;
     }
     reading->count = (unsigned)npuprof_min_(reading->producer - q->next, NPUPROF_NPU_BATCH_);
@@ -4695,6 +4703,17 @@ static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
     npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], &pair->facts, &pair->of, &t, pair->lane, 0, true);
 }
 
+/* Entries of a queue are lost: an end may be among them, so the next one is not that of a begin before. */
+static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    for (uint16_t at = q->gap ? npu->oldest_pair_ : 0, next; at; at = next) {
+        npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
+        next = pair->newer;
+        if (pair->ring == q->number) npuprof_npu_abandon_pair_(npu, pair);
+    }
+    q->gap = false;
+}
+
 static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queue_ *q,
                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                               npuprof_npu_lane_state_ *lane, bool can_wait)
@@ -4874,6 +4893,7 @@ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_que
     npuprof_npu_lane_state_ *lane = NULL;
     uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
     if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
+    if (q->gap) npuprof_npu_abandon_queue_(npu, q);
     if (npuprof_npu_lanes_count_(q) || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
         lane = npuprof_npu_lane_of_(npu, q, pe);
         npuprof_npu_lane_epoch_(lane, pass->now.epoch);
@@ -5228,24 +5248,23 @@ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
         const int fate = reading->fate[i];
         if (fate == NPUPROF_NPU_ENTRY_LATER_) return false;
         if (fate == NPUPROF_NPU_ENTRY_LAPPED_) {
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, reading->gap[i]);
+            npuprof_npu_count_gap_(npu, q, reading->gap[i]);
             q->next = number + reading->gap[i];
             q->index.last += reading->gap[i];
             reading->producer += reading->gap[i];
             return true;
         }
         npuprof_result taken = NPUPROF_OK;
+        if (q->is.ready == NPUPROF_NPU_READY_VALID) npuprof_npu_count_gap_(npu, q, reading->gap[i]);
         if (fate == NPUPROF_NPU_ENTRY_GOOD_)
             taken = npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, waits);
-        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, 1);
+        else npuprof_npu_count_gap_(npu, q, 1);
         if (taken == NPUPROF_ERR_NPU_BUSY) {
             if (npuprof_npu_can_wait_(npu, q, reading->producer - number)) return false;
             (void)npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, false);
         }
         q->busy_since = 0;
         q->next = number + 1;
-        if (q->is.ready == NPUPROF_NPU_READY_VALID)
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, reading->gap[i]);
     }
     return true;
 }
@@ -5255,18 +5274,26 @@ typedef struct npuprof_npu_visit_ {
     npuprof_npu_pass_ pass;
     npuprof_npu_reading_ reading;
     npuprof_result ring_result, result;  /* the first bad one of a ring; of the clock */
-    bool has_now, took;                  /* took: there were records */
+    bool took;                           /* there were records */
 } npuprof_npu_visit_;
 
-/* Reads the clocks, once for all rings. False: no record can be placed. */
+/* Reads the clocks. False: no record can be placed. */
 static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool by_counter)
 {
-    if (!d->has_now || (by_counter && !d->pass.now.known)) {
-        d->result = npuprof_npu_read_now_(npu, by_counter, &d->pass.now);
-        d->has_now = true;
-    }
-    return d->result != NPUPROF_ERR_NPU_DEAD && d->result != NPUPROF_ERR_NPU_TORN &&
-           d->result != NPUPROF_ERR_NPU_BUSY;
+    const npuprof_result result = npuprof_npu_read_now_(npu, by_counter, &d->pass.now);
+    if (d->result == NPUPROF_OK) d->result = result;
+    return result != NPUPROF_ERR_NPU_DEAD && result != NPUPROF_ERR_NPU_TORN && result != NPUPROF_ERR_NPU_BUSY;
+}
+
+/* The same for a batch of a ring that was copied. again: not its first one. */
+static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d,
+                                         bool again)
+{
+    const bool unknown = again && d->pass.units.lap_is_unknown;
+    if (!npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER)) return false;
+    d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
+    d->pass.units.lap_is_unknown = d->pass.units.lap_is_unknown || unknown;
+    return true;
 }
 
 /* Takes what a ring has. */
@@ -5278,17 +5305,13 @@ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
         reading->result = NPUPROF_ERR_NPU_OFF;
     } else if (npuprof_npu_begin_reading_(npu, q, reading) && q->next != reading->producer) {
         const uint64_t begun = q->next;
-        /* Why the first batch before the clock: with other rules, only that tells whether there is one. */
+        /* Why the clock after the copy, and for each batch that no index announced: what came meanwhile has
+           stamps of meanwhile. */
         const bool polled = q->is.ready != NPUPROF_NPU_READY_PRODUCER;
-        bool go_on = !polled || npuprof_npu_copy_batch_(npu, q, reading);
-        if (go_on) go_on = npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER);
-        if (go_on) d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
-        if (go_on && polled) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
-        while (go_on && npuprof_npu_copy_batch_(npu, q, reading)) {
-            /* Why the time again: an entry may have come since, and it was not over before it came. */
-            if (polled && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE)
-                d->pass.now.host = npuprof_npu_ticks_();
-            go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
+        bool go_on = true;
+        for (bool again = false; go_on && npuprof_npu_copy_batch_(npu, q, reading); again = true) {
+            if (polled || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d, again);
+            if (go_on) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
         }
         d->took = d->took || q->next != begun;
     }
@@ -5366,7 +5389,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     memset(&d.pass, 0, sizeof d.pass);
     d.pass.last = last;
     d.ring_result = d.result = NPUPROF_OK;
-    d.has_now = d.took = false;
+    d.took = false;
     for (unsigned i = 0; i < npu->queue_count_; i++)
         if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
     if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);
@@ -5414,7 +5437,7 @@ static void npuprof_npu_count_missing_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
 {
     uint64_t missing;
     if (!npuprof_npu_follows_(q, r, &missing)) q->last_sequence = r->v[NPUPROF_NPU_AT_SEQUENCE_];
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, missing);
+    npuprof_npu_count_gap_(npu, q, missing);
 }
 
 static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const unsigned char *data,
@@ -5426,7 +5449,7 @@ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const u
     const bool by_counter = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     memset(&d.pass, 0, sizeof d.pass);
     d.pass.last = true;
-    d.has_now = false;
+    d.result = NPUPROF_OK;
     if (!npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (!npuprof_npu_drain_now_(npu, &d, by_counter)) {
         npuprof_npu_unlock_queue_(npu);

@@ -54,6 +54,7 @@ typedef struct npuprof_npu_queue_ {
     uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
                                             not */
     bool numbered;                       /* next is known */
+    bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
     bool stuck;                          /* READY_VALID: nobody clears */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */

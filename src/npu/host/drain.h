@@ -41,24 +41,23 @@ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
         const int fate = reading->fate[i];
         if (fate == NPUPROF_NPU_ENTRY_LATER_) return false;
         if (fate == NPUPROF_NPU_ENTRY_LAPPED_) {
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, reading->gap[i]);
+            npuprof_npu_count_gap_(npu, q, reading->gap[i]);
             q->next = number + reading->gap[i];
             q->index.last += reading->gap[i];
             reading->producer += reading->gap[i];
             return true;
         }
         npuprof_result taken = NPUPROF_OK;
+        if (q->is.ready == NPUPROF_NPU_READY_VALID) npuprof_npu_count_gap_(npu, q, reading->gap[i]);
         if (fate == NPUPROF_NPU_ENTRY_GOOD_)
             taken = npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, waits);
-        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, 1);
+        else npuprof_npu_count_gap_(npu, q, 1);
         if (taken == NPUPROF_ERR_NPU_BUSY) {
             if (npuprof_npu_can_wait_(npu, q, reading->producer - number)) return false;
             (void)npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, false);
         }
         q->busy_since = 0;
         q->next = number + 1;
-        if (q->is.ready == NPUPROF_NPU_READY_VALID)
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, reading->gap[i]);
     }
     return true;
 }
@@ -68,18 +67,26 @@ typedef struct npuprof_npu_visit_ {
     npuprof_npu_pass_ pass;
     npuprof_npu_reading_ reading;
     npuprof_result ring_result, result;  /* the first bad one of a ring; of the clock */
-    bool has_now, took;                  /* took: there were records */
+    bool took;                           /* there were records */
 } npuprof_npu_visit_;
 
-/* Reads the clocks, once for all rings. False: no record can be placed. */
+/* Reads the clocks. False: no record can be placed. */
 static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool by_counter)
 {
-    if (!d->has_now || (by_counter && !d->pass.now.known)) {
-        d->result = npuprof_npu_read_now_(npu, by_counter, &d->pass.now);
-        d->has_now = true;
-    }
-    return d->result != NPUPROF_ERR_NPU_DEAD && d->result != NPUPROF_ERR_NPU_TORN &&
-           d->result != NPUPROF_ERR_NPU_BUSY;
+    const npuprof_result result = npuprof_npu_read_now_(npu, by_counter, &d->pass.now);
+    if (d->result == NPUPROF_OK) d->result = result;
+    return result != NPUPROF_ERR_NPU_DEAD && result != NPUPROF_ERR_NPU_TORN && result != NPUPROF_ERR_NPU_BUSY;
+}
+
+/* The same for a batch of a ring that was copied. again: not its first one. */
+static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d,
+                                         bool again)
+{
+    const bool unknown = again && d->pass.units.lap_is_unknown;
+    if (!npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER)) return false;
+    d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
+    d->pass.units.lap_is_unknown = d->pass.units.lap_is_unknown || unknown;
+    return true;
 }
 
 /* Takes what a ring has. */
@@ -91,17 +98,13 @@ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
         reading->result = NPUPROF_ERR_NPU_OFF;
     } else if (npuprof_npu_begin_reading_(npu, q, reading) && q->next != reading->producer) {
         const uint64_t begun = q->next;
-        /* Why the first batch before the clock: with other rules, only that tells whether there is one. */
+        /* Why the clock after the copy, and for each batch that no index announced: what came meanwhile has
+           stamps of meanwhile. */
         const bool polled = q->is.ready != NPUPROF_NPU_READY_PRODUCER;
-        bool go_on = !polled || npuprof_npu_copy_batch_(npu, q, reading);
-        if (go_on) go_on = npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER);
-        if (go_on) d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
-        if (go_on && polled) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
-        while (go_on && npuprof_npu_copy_batch_(npu, q, reading)) {
-            /* Why the time again: an entry may have come since, and it was not over before it came. */
-            if (polled && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE)
-                d->pass.now.host = npuprof_npu_ticks_();
-            go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
+        bool go_on = true;
+        for (bool again = false; go_on && npuprof_npu_copy_batch_(npu, q, reading); again = true) {
+            if (polled || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d, again);
+            if (go_on) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
         }
         d->took = d->took || q->next != begun;
     }
@@ -179,7 +182,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     memset(&d.pass, 0, sizeof d.pass);
     d.pass.last = last;
     d.ring_result = d.result = NPUPROF_OK;
-    d.has_now = d.took = false;
+    d.took = false;
     for (unsigned i = 0; i < npu->queue_count_; i++)
         if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
     if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);

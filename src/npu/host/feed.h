@@ -12,7 +12,7 @@ static void npuprof_npu_count_missing_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
 {
     uint64_t missing;
     if (!npuprof_npu_follows_(q, r, &missing)) q->last_sequence = r->v[NPUPROF_NPU_AT_SEQUENCE_];
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, missing);
+    npuprof_npu_count_gap_(npu, q, missing);
 }
 
 static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const unsigned char *data,
@@ -24,7 +24,7 @@ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const u
     const bool by_counter = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     memset(&d.pass, 0, sizeof d.pass);
     d.pass.last = true;
-    d.has_now = false;
+    d.result = NPUPROF_OK;
     if (!npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (!npuprof_npu_drain_now_(npu, &d, by_counter)) {
         npuprof_npu_unlock_queue_(npu);

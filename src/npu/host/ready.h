@@ -59,6 +59,13 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
     return npuprof_npu_mask_(bits);
 }
 
+/* Counts entries that are lost in front of the next one. */
+static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
+{
+    if (count) q->gap = true;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
+}
+
 /* The phase of the entry of that number. */
 static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
 {
@@ -192,7 +199,7 @@ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
                                                   NPUPROF_NPU_AT_PHASE_);
     if (last == npuprof_npu_phase_of_(q, q->next - 1)) return;
     const uint64_t end = npuprof_npu_find_phase_(npu, q, q->next);
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, end - q->next);
+    npuprof_npu_count_gap_(npu, q, end - q->next);
     q->next = end;
 }
 
@@ -312,7 +319,7 @@ static bool npuprof_npu_copy_announced_(npuprof_npu *npu, npuprof_npu_queue_ *q,
     const bool numbered = npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_);
     if (reading->producer - q->next > q->is.count) {
         const uint64_t oldest = reading->producer - q->is.count;
-        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, oldest - q->next);
+        npuprof_npu_count_gap_(npu, q, oldest - q->next);
         q->next = oldest;
     }
     reading->count = (unsigned)npuprof_min_(reading->producer - q->next, NPUPROF_NPU_BATCH_);

@@ -226,6 +226,17 @@ static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
     npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], &pair->facts, &pair->of, &t, pair->lane, 0, true);
 }
 
+/* Entries of a queue are lost: an end may be among them, so the next one is not that of a begin before. */
+static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    for (uint16_t at = q->gap ? npu->oldest_pair_ : 0, next; at; at = next) {
+        npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
+        next = pair->newer;
+        if (pair->ring == q->number) npuprof_npu_abandon_pair_(npu, pair);
+    }
+    q->gap = false;
+}
+
 static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queue_ *q,
                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                               npuprof_npu_lane_state_ *lane, bool can_wait)
@@ -405,6 +416,7 @@ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_que
     npuprof_npu_lane_state_ *lane = NULL;
     uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
     if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
+    if (q->gap) npuprof_npu_abandon_queue_(npu, q);
     if (npuprof_npu_lanes_count_(q) || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
         lane = npuprof_npu_lane_of_(npu, q, pe);
         npuprof_npu_lane_epoch_(lane, pass->now.epoch);
