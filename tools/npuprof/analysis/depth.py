@@ -46,11 +46,11 @@ def depths(window, pairs):
     return {depth: ns for depth, ns in inside.items() if ns} if events else {}
 
 
-def views(facts, queue=None):
-    """{view: {depth: ns}} of all queues, or of one."""
+def views(facts, queues=None):
+    """{view: {depth: ns}} of all queues, or of these."""
     jobs, pairs = facts.jobs, {view: [] for view in VIEWS}
     for k, s in enumerate(jobs.s):
-        if s != NULL and queue in (None, jobs.queue[k]):
+        if s != NULL and (queues is None or jobs.queue[k] in queues):
             start, end = jobs.start[k], jobs.end[k]
             seen = jobs.n[k] if jobs.n[k] != NULL else max(jobs.S[k], end)
             for view, until in zip(VIEWS, (start, end, seen)):
@@ -67,7 +67,7 @@ def analyse(facts):
     summary, histogram, length = [], [], facts.window.length_ns
     queues = facts.jobs.queues
     for label, queue in [("(all)", None), *((q.label, n) for n, q in enumerate(queues) if len(queues) > 1)]:
-        of = facts.depth if queue is None else views(facts, queue)
+        of = facts.depth if queue is None else views(facts, {queue})
         for view, depth in of.items():
             summary.append((label, view, mean_of(depth), max(depth, default=0),
                             pct(depth.get(0, 0), length)))

@@ -62,6 +62,11 @@ class Facts:
         """{view: {depth: ns}}: submissions in flight on all queues; {} without submissions."""
         return views(self)
 
+    def depth_of(self, device):
+        """The same for one device, by number."""
+        own = {q for q, queue in enumerate(self.jobs.queues) if queue.device == device}
+        return views(self, own) if len(self.jobs.devices) > 1 else self.depth
+
     @cached_property
     def engines(self):
         """Transfers and compute inside the executions: an Engines."""

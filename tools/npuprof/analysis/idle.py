@@ -193,44 +193,47 @@ class Idle:
         called = max(s, min(jobs.S[j], door, b))
         spans += [(s, called, "in_submit", jobs.submit[j]), (called, b, "dispatch", jobs.submit[j])]
         spans = [span for span in spans if span[0] < span[1]]
-        for n, (start, end, label, row) in enumerate(spans):
-            errors = 0 if whole and len(spans) == 1 else (left if n == 0 else 0) + (right if end == b else 0)
+        for start, end, label, row in spans:
+            errors = max(0, left - (start - spans[0][0])) + max(0, right - (b - end))
+            errors = 0 if whole and len(spans) == 1 else errors
             yield self._settled(start, end, label, row, errors, errors > 0, False)
 
     def _host(self, a, s, before, j):
         """The next job is not submitted yet: what its thread does. Yields pieces."""
         jobs, host = self.jobs, self.facts.host_error_ns
         for start, end, row in self.leaves.pieces(jobs.thread[j], a, s):
-            for begin, stop, label, at_device in self._of_leaf(start, end, row, j):
-                errors = before if begin == a else host
-                errors += error_of(jobs, self.job_of_wait[row]) if at_device and stop < end else host
+            for begin, stop, label, left, right in self._of_leaf(start, end, row, j):
+                # Why a difference: an error may reach beyond the first piece.
+                early = before - (begin - a)
+                errors = max(early, host if a < begin == start else 0, left)
+                errors += max(host if stop == end else 0, right)
                 capped = label == "no_demand" and not self.arrivals
-                yield self._settled(begin, stop, label, row, errors, begin == a or at_device, capped)
+                yield self._settled(begin, stop, label, row, errors, early > 0 or left or right, capped)
 
     def _of_leaf(self, start, end, row, j):
-        """[(start, end, class, whether the end of a job lies at one of its ends)] of a piece with leaf
-        `row`."""
+        """[(start, end, class, error of the start, of the end)] of a piece with leaf `row`. The errors are
+        those of the end of the job that the leaf waits for."""
         if row < 0 or (self.trace.kind[row] == RECORD and self._asked(j) is not None):
             asked = self._asked(j)
             if asked is None or asked >= end:
-                return [(start, end, "no_demand", False)]
+                return [(start, end, "no_demand", 0, 0)]
             if asked <= start:
-                return [(start, end, "late_thread", False)]
-            return [(start, asked, "no_demand", False), (asked, end, "late_thread", False)]
+                return [(start, end, "late_thread", 0, 0)]
+            return [(start, asked, "no_demand", 0, 0), (asked, end, "late_thread", 0, 0)]
         k = self.job_of_wait.get(row)
         if k is not None:
-            done = self.jobs.end[k]
+            done, error = self.jobs.end[k], error_of(self.jobs, k)
             if done <= start:
-                return [(start, end, "late_notice", False)]
+                return [(start, end, "late_notice", max(0, done + error - start), 0)]
             if done >= end:
-                return [(start, end, "host_blocked", False)]
-            return [(start, done, "host_blocked", True), (done, end, "late_notice", True)]
+                return [(start, end, "host_blocked", 0, max(0, end + error - done))]
+            return [(start, done, "host_blocked", 0, error), (done, end, "late_notice", error, 0)]
         if self.leaves.is_container(row):
-            return [(start, end, "host_untraced", False)]
+            return [(start, end, "host_untraced", 0, 0)]
         if LOCKS.search(self.trace.text(row)):
-            return [(start, end, "host_blocked", False)]
+            return [(start, end, "host_blocked", 0, 0)]
         off = self.leaves.off_cpu(row, end - start)
-        return [(start, end, "host_off_cpu" if off else "host_busy", False)]
+        return [(start, end, "host_off_cpu" if off else "host_busy", 0, 0)]
 
     def _asked(self, j):
         """When the request of job j was there: the begin of an arrow into its inference; None: not known."""

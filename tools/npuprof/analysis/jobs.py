@@ -62,6 +62,10 @@ class Jobs:
     def __len__(self):
         return len(self.row)
 
+    def device_of(self, k):
+        """The number of the device of job k."""
+        return self.queues[self.queue[k]].device
+
     def _executions(self):
         trace, window = self.trace, self.window
         start, dur, flags, pes = trace.start, trace.dur, trace.flags, trace.index.get("pe_index")

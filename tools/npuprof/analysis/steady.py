@@ -20,6 +20,7 @@ from math import erfc, exp, pi, sqrt
 
 from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
+from ..tables.tracks import label_of
 from .engines import members
 
 WARM_UP = ("thread", "inferences", "first", "mean_ns", "mean_without_ns", "change_pct")
@@ -48,17 +49,17 @@ def warm_up_of(durations):
 
 
 def by_thread(facts):
-    """{name of the thread: rows of its inferences by start}"""
+    """[(name of the thread, rows of its inferences by start)]"""
     trace, threads = facts.trace, {}
     for i in facts.window.inferences:
-        threads.setdefault(trace.tracks[trace.track[i]].name, []).append(i)
-    return threads
+        threads.setdefault(trace.tracks[trace.track[i]].base, []).append(i)
+    return sorted((label_of(trace, trace.tracks[base]), own) for base, own in threads.items())
 
 
 def warm_ups(facts):
     """Rows of WARM_UP."""
     rows, dur = [], facts.trace.dur
-    for name, own in sorted(by_thread(facts).items()):
+    for name, own in by_thread(facts):
         durations = [dur[i] for i in own]
         k = warm_up_of(durations)
         mean = round(sum(durations) / len(durations))
@@ -99,6 +100,9 @@ def stalls(facts):
     limit = max(ordered[n - n // 20], percentile(ordered, 500) * 6 // 5)
     slow = [trace.start[i] + trace.dur[i] // 2 for i in rows if trace.dur[i] >= limit][:1000]
     # Why the 90th percentile: the longer of two kinds of inferences are no stalls.
+    # Why half of the window: slow ones at one place are a warm-up or a disturbance.
+    if len(slow) >= 8 and 2 * (slow[-1] - slow[0]) < facts.window.length_ns:
+        return []
     if len(slow) < 8 or 5 * limit < 6 * percentile(ordered, 900):
         return []
     starts = [trace.start[i] for i in rows]
@@ -187,9 +191,13 @@ class Drift:
     else None."""
 
     def __init__(self, facts):
-        self.rows, self.common, trace = [], None, facts.trace
-        series = sampled(facts)
-        self.tested = len(series)
+        self.rows, self.common, self.tested = [], None, 0
+        for device in range(len(facts.jobs.devices)):
+            self._device(facts, device)
+
+    def _device(self, facts, device):
+        trace, series, first = facts.trace, sampled(facts, device), len(self.rows)
+        self.tested += len(series)
         for (name, number), rows in series.items():
             rows.sort(key=lambda i: trace.start[i])
             times, values = [trace.start[i] for i in rows], [trace.dur[i] for i in rows]
@@ -198,18 +206,19 @@ class Drift:
                 kind, k, before, after = found
                 self.rows.append((name, number, len(rows), kind, times[k] if kind == "step" else times[0],
                                   before, after, pct(after - before, before)))
-        if self.rows and len(self.rows) == len(series):
-            changes = sorted(row[7] for row in self.rows)
-            steps = sorted(row[4] for row in self.rows if row[3] == "step")
+        own = self.rows[first:]
+        if own and len(own) == len(series):
+            changes = sorted(row[7] for row in own)
+            steps = sorted(row[4] for row in own if row[3] == "step")
             if changes[-1] - changes[0] <= 1:
-                at = exact_step(facts, steps[len(steps) // 2]) if steps else None
+                at = exact_step(facts, device, steps[len(steps) // 2]) if steps else None
                 self.common = "step" if steps else "drift", at, changes[len(changes) // 2]
 
 
-def exact_step(facts, near):
+def exact_step(facts, device, near):
     """The start of the first job behind the step. near: the same from samples, good to a few jobs."""
     jobs = facts.jobs
-    whole = [k for k in range(len(jobs)) if jobs.inside[k]]
+    whole = [k for k in range(len(jobs)) if jobs.inside[k] and jobs.device_of(k) == device]
     place = next((n for n, k in enumerate(whole) if jobs.end[k] > near), 0)
     reach = max(16, 2 * len(whole) // SAMPLES)
     part = whole[max(0, place - reach):place + reach]
@@ -218,11 +227,11 @@ def exact_step(facts, near):
     return jobs.start[part[k]] if part else near
 
 
-def sampled(facts):
-    """{(name, instruction or None): rows} of SAMPLES executions, evenly over the window."""
+def sampled(facts, device):
+    """{(name, instruction or None): rows} of SAMPLES executions of a device, evenly over the window."""
     trace, found = facts.trace, {}
     steps = trace.index.get("instruction_index")
-    whole = list(members(facts))
+    whole = [(k, inside) for k, inside in members(facts) if facts.jobs.device_of(k) == device]
     if len(whole) > SAMPLES:
         whole = [whole[n * len(whole) // SAMPLES] for n in range(SAMPLES)]
     for _, inside in whole:

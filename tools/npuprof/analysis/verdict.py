@@ -89,6 +89,9 @@ def kept(verdict, finding):
     facts = verdict.facts
     effect = facts.effect(finding.change) if finding.change else None
     gain = effect and (effect.inference if finding.of == "latency" and effect.inference else effect.window)
+    if gain and gain[1] < verdict.threshold_pct <= effect.window[1]:
+        # Why: where inferences differ, the median may be one that the change does not touch.
+        gain, finding.of = effect.window, "throughput"
     if gain:
         finding.gain, finding.replayed, finding.jobs = gain, True, effect.jobs
     elif finding.share is not None and finding.rule.kind == "gain":

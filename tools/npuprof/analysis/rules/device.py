@@ -23,9 +23,11 @@ def pe_idle(facts):
     """Fewer PEs work at once than requests are open."""
     if not facts.depth:
         raise Missing('submissions: an arrow "submit" from a host span to its execution')
-    open_requests, real = mean_of(facts.depth["host"]), mean_of(facts.depth["device"])
     for device, name in enumerate(facts.jobs.devices):
-        count = facts.pes.count[device]
+        depth = facts.depth_of(device)
+        if not depth:
+            continue
+        open_requests, real, count = mean_of(depth["host"]), mean_of(depth["device"]), facts.pes.count[device]
         _, parallel, _, _ = facts.pes.figures(device)
         if open_requests < Fraction(3, 2) or count < 2 or parallel is None:
             continue

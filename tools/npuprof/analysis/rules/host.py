@@ -88,15 +88,16 @@ def serial_submit(facts):
         total, certain, found = facts.idle.of_class("in_submit", "dispatch", "late_notice", "host_blocked",
                                                     "unknown", device=device)
         share = pct(certain, window.length_ns)
-        deepest = max(facts.depth["device"], default=0)
-        if share is None or share < 10 or deepest > 1 or facts.queue_slots(name) == 1 or facts.chained:
+        depth = facts.depth_of(device).get("device", {})
+        deepest = max(depth, default=0)
+        if share is None or share < 10 or deepest != 1 or facts.queue_slots(name) == 1 or facts.chained:
             continue
         yield Finding(name, f"never more than one submission in flight: each round trip leaves the device "
                             f"idle, {ns_text(total)} in all",
                       f"submit the next inference before waiting for this one: a depth of 2 hides up to "
                       f"{ns_text(certain)}",
                       {"round_trips_ns": total, "max_depth": deepest,
-                       "device_depth_ratio": mean_of(facts.depth["device"])},
+                       "device_depth_ratio": mean_of(depth)},
                       certain, share, confidence_of(certain, total, facts.queue_slots(name) is None),
                       ("depth", None, 2), [row for _, entry in found for row in rows_of(entry)][:3],
                       below=("late_notice", "slow_dispatch", "host_off_cpu"), of="throughput")
@@ -104,16 +105,25 @@ def serial_submit(facts):
 
 def late_notice(facts):
     """The host picks up completions late."""
-    jobs = facts.jobs
-    notices = sorted(value for k in submissions(facts) if (value := split(jobs, k)[5]) is not None)
-    if not notices:
+    jobs, of_device = facts.jobs, {}
+    for k in submissions(facts):
+        if jobs.n[k] != NULL:
+            of_device.setdefault(jobs.queues[jobs.queue[k]].device, []).append(k)
+    if not of_device:
         raise Missing("wait spans: kind \"wait\", an arrow from the execution, or a name (--wait NAME)")
-    total, certain, found = facts.idle.of_class("late_notice")
+    for device, own in sorted(of_device.items()):
+        yield from late_notices(facts, device, own)
+
+
+def late_notices(facts, device, own):
+    """The same for one device and its jobs."""
+    notices = sorted(split(facts.jobs, k)[5] for k in own)
+    total, certain, found = facts.idle.of_class("late_notice", device=device)
     share = pct(certain, facts.window.length_ns)
     p50, p05 = percentile(notices, 500), floor_of(notices)
     if share is None or share < 5 or not (p50 > 4 * max(p05, 1) or p50 > 50_000):
         return
-    period = polls(facts)
+    period = polls(facts.jobs, own)
     how = f"; waits end every {ns_text(period)}: it polls" if period else ""
     advice = (f"poll more often than every {ns_text(period)}, or use an interrupt" if period else
               "use an interrupt, or poll more often; look at what wakes the waiting thread")
@@ -124,10 +134,9 @@ def late_notice(facts):
                   ("notice", None, None), rows_of(found[0][1]))
 
 
-def polls(facts):
+def polls(jobs, own):
     """How often the host looks for completions; None: it waits for them, or it cannot be told."""
-    jobs = facts.jobs
-    waited = [k for k in submissions(facts) if jobs.n[k] != NULL and jobs.w[k] < jobs.end[k]]
+    waited = [k for k in own if jobs.w[k] < jobs.end[k]]
     return poll_period([jobs.n[k] for k in waited]) or poll_period([jobs.n[k] - jobs.w[k] for k in waited])
 
 

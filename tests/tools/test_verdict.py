@@ -1,0 +1,113 @@
+# test: time=180 - the verdict as JSON, as a screen and as a gate, and of a part of a trace
+# SPDX-License-Identifier: MIT
+import json
+import sys
+import tomllib
+import unittest
+
+import helpers
+
+TOOL = helpers.ROOT / "tools" / "npuprof.py"
+sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
+import npuprof  # noqa: E402
+import planted  # noqa: E402
+from npuprof.analysis.facts import Facts  # noqa: E402
+from npuprof.analysis.roofline import description_of  # noqa: E402
+from npuprof.analysis.rules import RULES  # noqa: E402
+from npuprof.analysis.verdict import as_json, judge  # noqa: E402
+from npuprof.report import screen  # noqa: E402
+
+def judged(name):
+    """The Verdict on a planted case."""
+    case = planted.case(name)
+    trace = npuprof.load(case.write(helpers.scratch() / "verdict.json"))
+    return judge(Facts(trace, description=description_of("toml", tomllib.loads(case.toml))))
+
+
+class Forms(unittest.TestCase):
+    def report(self, name, *arguments):
+        case = planted.case(name)
+        path = case.write(helpers.scratch() / f"{name}.json")
+        toml = helpers.scratch() / f"{name}.toml"
+        toml.write_text(case.toml)
+        return helpers.run([sys.executable, TOOL, "report", path, "--device", toml, *arguments])
+
+    def test_json(self):
+        done = self.report("P25", "--verdict", "json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        helpers.strict_json(done.stdout)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["npuprof_report"], 1)
+        self.assertEqual([f["rule"] for f in found["findings"]], ["dma_bound", "host_bound"])
+        for finding in found["findings"]:
+            self.assertEqual(set(finding), {"rule", "number", "subject", "sentence", "advice", "evidence",
+                                            "certain_ns", "gain", "confidence", "rows", "spans", "followers"})
+            low, high = finding["gain"]["inference_pct"]
+            self.assertLessEqual(low, high)
+            self.assertTrue(finding["rows"])
+        self.assertEqual({entry["rule"] for entry in found["not_evaluated"]}, {"leak", "memory_tight"})
+        again = self.report("P25", "--verdict", "json")
+        self.assertEqual(done.stdout, again.stdout)
+
+    def test_screen(self):
+        """One screen: 100 columns, 24 lines; no finding is an answer."""
+        for name in planted.CASES:
+            lines = list(screen.lines(judged(name)))
+            self.assertLessEqual(len(lines), 24, name)
+            self.assertLessEqual(max(map(len, lines)), 100, name)
+        done = self.report("P1", "--verdict")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("No finding: no change promises more than 2.0 % of the median", done.stdout)
+        words = " ".join(done.stdout.split())
+        self.assertRegex(words, r"MatMul takes \d+ % of it, bound by compute at 98 %")
+
+    def test_gate(self):
+        for name, gate, code, words in (
+                ("P2", "host_bound", 1, "--fail-on host_bound: the device is idle"),
+                ("P2", "V2", 1, "--fail-on V2"), ("P2", "any", 1, "--fail-on any: host_bound tokenize"),
+                ("P2", "sure", 1, "--fail-on sure"), ("P5", "sure", 0, None), ("P5", "likely", 1, "off_cpu"),
+                ("P1", "any", 0, None), ("P1", "idle_pct>20", 0, None),
+                ("P2", "idle_pct>20", 1, "idle_pct is"),
+                ("P2", "p50_ns>1000000,V7", 1, "p50_ns is 10070"), ("P2", "V7,rate_per_s<10", 0, None)):
+            done = self.report(name, "--verdict", "--fail-on", gate)
+            self.assertEqual((done.returncode, done.stderr), (code, ""), (name, gate))
+            if words:
+                self.assertIn(words, done.stdout.splitlines()[-1])
+
+    def test_gate_that_sees_nothing(self):
+        done = self.report("P1", "--verdict", "--fail-on", "leak")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("could not run", done.stderr)
+        self.assertEqual(self.report("P1", "--verdict", "--fail-on", "leak?").returncode, 0)
+        for gate in ("nonsense", "idle_pct", "V99"):
+            done = self.report("P1", "--fail-on", gate)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertEqual(self.report("P1", "--verdict", "--fail-on", "nothing_known>3").returncode, 2)
+
+    def test_part(self):
+        """Of a part of the trace, the verdict is about that part."""
+        done = self.report("P18", "--inference", "1-90", "--verdict", "json")
+        self.assertEqual([f["rule"] for f in json.loads(done.stdout)["findings"]], [])
+        done = self.report("P18", "--verdict", "json", "--inference", "50-150")
+        self.assertEqual([f["rule"] for f in json.loads(done.stdout)["findings"]], ["throttled"])
+        done = self.report("P20", "--verdict", "json", "--inference", "15-100")
+        self.assertEqual(json.loads(done.stdout)["findings"], [])
+
+    def test_rules_are_documented(self):
+        self.assertEqual([rule.number for rule in RULES], [f"V{n}" for n in range(23)])
+        for rule in RULES:
+            self.assertTrue(rule.judge.__doc__, rule.name)
+        self.assertEqual(len({rule.name for rule in RULES}), 23)
+
+    def test_empty(self):
+        path = helpers.scratch() / "nothing.json"
+        path.write_text('{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}')
+        done = helpers.run([sys.executable, TOOL, "report", path, "--verdict"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("No finding", done.stdout)
+        self.assertEqual(as_json(judge(Facts(npuprof.load(path))))["findings"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
