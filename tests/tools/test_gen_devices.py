@@ -227,6 +227,13 @@ class Page(unittest.TestCase):
         self.assertEqual(len({e["tid"] for e in spans}), 2)
         self.assertEqual(len(helpers.events(trace, "f")), 5)
 
+    def test_every_function_it_names_is_there(self):
+        api = (ROOT / "npuprof_npu.h").read_text()
+        declared = set(re.findall(r"_FN_\((?:\w+, )?[\w *]+,\s*(npuprof_npu_\w+),", api))
+        for file in (PAGE, *DEVICES.glob("*.toml")):
+            for name in re.findall(r"\b(npuprof_npu_\w+)\(", file.read_text()):
+                self.assertIn(name, declared, file)
+
     def test_every_key_it_names_is_in_the_help(self):
         manual = (ROOT / "tools" / "npuprof" / "gen" / "manual.py").read_text()
         for key in re.findall(r"`([a-z_]+)(?: = [^`]*)?`", PAGE.read_text()):
