@@ -242,6 +242,10 @@ REFUSED = [
      PAIRS.replace("[roles.ring.kinds]", 'clock_high = "HIGH" #!\n[roles.ring.kinds]')),
     ("needs clock_when and clock_high together",
      PAIRS.replace("[roles.ring.kinds]", "clock_when = { TYPE = 2 } #!\n[roles.ring.kinds]")),
+    ("clock_when in [roles.ring] tells the high part of stamp, and there is none",
+     FED + 'start = "A"\nclock_when = { TYPE = 2 } #!\nclock_high = "HIGH"'),
+    ("stamp and clock_high in [roles.ring] have 76 bits", PAIRS.replace(
+        "[roles.ring.kinds]", 'clock_when = { TYPE = 2 }\nclock_high = "HIGH" #!\n[roles.ring.kinds]')),
     # meaning
     ("args in [roles.ring] has 5 fields", FED + 'start = "A"\nargs = ["VALID", "TYPE", "ID", "LOW", "C"] #!'),
     ("args in [roles.ring] names field C twice", FED + 'start = "A"\nargs = ["C", "C"] #!'),
@@ -321,6 +325,7 @@ ACCEPTED = [
     + 'producer_at = 0\nfirst = 32\nproducer_is = "slot"\nlaps_at = 4',
     POLLED.replace("count = 16", "count = 3") + "producer_at = 96\nproducer_width = 64",
     '[operators]\nA = { code = 0xffffffffffffffff, name = "all" }\n' + FED + 'start = "A"\nop = "B"',
+    POLLED.replace("count = 16", "count = 130944") + 'producer_at = 4190208\nproducer_is = "bytes"',
     PMU + "bits = 32\nrestarts = true", PROGRESS + "producer_width = 64",
     '[roles.progress]\nproducer = "TAIL.LOW"\nproducer_is = "slot"\ncount = 65536',
     PROGRESS + 'producer_is = "byte_offset"\nentry_bytes = 12\ncount = 7',

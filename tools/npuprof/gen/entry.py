@@ -42,6 +42,7 @@ def read_entry(table, r, device):
     if bool(r.clock_when) != ("clock_high" in r.fields):
         table.refuse(f"{table.where()} needs clock_when and clock_high together: which entry tells the high "
                      "part of the stamps, and where", "clock_when" if r.clock_when else "clock_high")
+    check_clock_high(table, r)
     r.key = [pick_value(table, "key", name, r.record) for name in r.key or ()]
     if len(r.key) > KEYS_MAX:
         table.refuse(f"key in {table.where()} has {len(r.key)} fields, use at most {KEYS_MAX}", "key")
@@ -175,6 +176,19 @@ def read_conditions(table, key, r):
     return conditions
 
 
+def check_clock_high(table, r):
+    """The high part of a clock entry goes above the bits of `stamp`."""
+    if not r.clock_when:
+        return
+    if "stamp" not in r.fields:
+        table.refuse(f"clock_when in {table.where()} tells the high part of stamp, and there is none, "
+                     'add stamp = "FIELD"', "clock_when")
+    bits = r.fields["stamp"].bits + r.fields["clock_high"].bits
+    if bits > 64:
+        table.refuse(f"stamp and clock_high in {table.where()} have {bits} bits, use at most 64 in all",
+                     "clock_high")
+
+
 def read_args(table, r):
     """Fields that become arguments of the span, by their own names."""
     if len(r.args) > ARGS_MAX:
@@ -197,8 +211,9 @@ def read_lanes(table, r, device):
         if value in lanes:
             names.refuse(f"{key} in {names.where()} is a value that has a name already, take one out", key)
         lanes[value] = names.typed(key, str)
-    if len(lanes) > device.pe_count:
-        names.refuse(f"{names.where()} has {len(lanes)} names, but pe_count is {device.pe_count}, "
+    if lanes and len(lanes) + r.pe_base > device.pe_count:
+        behind = f" from lane {r.pe_base} on" if r.pe_base else ""
+        names.refuse(f"{names.where()} has {len(lanes)} names{behind}, but pe_count is {device.pe_count}, "
                      "correct one")
     r.lanes = list(lanes.items())      # lane i of the table is PE i
 
