@@ -60,6 +60,15 @@ class Figures(unittest.TestCase):
                                  [(trace.text(i), trace.start[i] - zero, trace.dur[i]) for i in finding.rows])
         self.assertEqual(shown, [])
 
+    def test_of_a_part(self):
+        """--html is about the part that is asked for, as the text is."""
+        page = scratch() / "part.html"
+        done = helpers.run([sys.executable, TOOL, "report", trace_of("P2"), "--inference", "3-6",
+                            "--html", page])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.S)[1])
+        self.assertEqual(data["verdict"]["headline"]["inferences"], 4)
+
     def test_no_verdict_without_a_run(self):
         path = scratch() / "none.json"
         path.write_text('[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]')

@@ -170,7 +170,7 @@ def run(arguments):
         return only_verdict(facts, arguments.verdict, gates)
     wanted = arguments.table or ()
     if arguments.html:
-        write_page(trace, arguments.html)
+        write_page(trace, arguments.html, facts)
     if arguments.csv:
         ratios = dict(map(operator_sheet.parse_ratio, arguments.ratio))
         write_whole(arguments.csv, operator_sheet.text(trace, arguments.aim, ratios).encode())

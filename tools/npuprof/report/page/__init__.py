@@ -21,22 +21,23 @@ SCRIPT = ("base", "time", "head", "verdict", "timeline", "find", "timeline_draw"
           "timeline_input", "latency", "tables", "device", "curves", "what_if", "about", "start")
 
 
-def write_page(trace, out):
-    """Writes the page to the path `out`, completely or not at all."""
+def write_page(trace, out, facts=None):
+    """Writes the page to the path `out`, completely or not at all. facts: of the part that the verdict is
+    about; None: the whole trace."""
     bar = Progress(f"drawing {len(trace)} spans", 3)
     with whole_file(out) as file:
-        file.write(page(trace, bar.at).encode("utf-8", "replace"))
+        file.write(page(trace, bar.at, facts).encode("utf-8", "replace"))
     bar.done()
 
 
-def page(trace, at=lambda part: None):
+def page(trace, at=lambda part: None, facts=None):
     """The page as text. at(n) is called when part n of 3 is done."""
     here = pathlib.Path(__file__).resolve().parent
     text, style = ((here / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css"))
     parts = [(here / f"{part}.js").read_text(encoding="utf-8") for part in SCRIPT]
     # Each part begins with the licence line; the page needs it once.
     script = parts[0] + "".join(part.partition("\n")[2] for part in parts[1:])
-    data = figures(trace, at)
+    data = figures(trace, at, facts)
     packed = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     # Why: no text of the trace can end the script element around it.
     packed = packed.replace("<", "\\u003c")

@@ -5,6 +5,7 @@ import datetime
 import os
 from collections import Counter
 
+from ...analysis.facts import Facts
 from ...base.contract import UNFINISHED, UNWOUND, VIOLATED
 from ...tables.arithmetic import both, mean, union
 from ...tables.devices import gaps_table, pes_table
@@ -32,8 +33,8 @@ FLAGS = {UNFINISHED: "Spans that were open when the recording ended: {:,}. They 
                    "by more than the clock error: {:,}."}
 
 
-def figures(trace, at=lambda part: None):
-    """All that the page shows, as JSON values; times are ns from the first span."""
+def figures(trace, at=lambda part: None, facts=None):
+    """All that the page shows, as JSON values; times are ns from the first span. facts: as write_page()."""
     device = Device(trace)
     tracks = track_intervals(trace)
     at(1)
@@ -46,7 +47,7 @@ def figures(trace, at=lambda part: None):
     window = device_window(trace, tracks) or (zero, zero)
     without = both(union([window]), union((a + zero, b + zero) for a, b in paused))
     active = window[1] - window[0] - without.length()
-    findings = verdict(trace)
+    findings = verdict(facts or Facts(trace))
     drawn, place = timeline(trace, tracks, labels, zero, end, paused,
                             rows_of(findings) if findings else ())
     curves = counters(trace, zero)

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the page shows of the verdict: the findings, and which drawn spans prove each."""
 
-from ...analysis.facts import Facts
 from ...analysis.verdict import as_json, judge
 
 SHOWN = 100        # spans of a finding that are marked
 
 
-def verdict(trace):
-    """The verdict as the dict of report --json. With less than a device span or an inference there is none:
-    None."""
-    facts = Facts(trace)
+def verdict(facts):
+    """The verdict as the dict of report --json; None if there are neither executions nor inferences."""
     return as_json(judge(facts)) if len(facts.jobs) or len(facts.window.inferences) else None
 
 

@@ -87,7 +87,7 @@ function verdict() {
     const node = section(
         "verdict",
         "What to change",
-        headlineOf(found.headline),
+        `${headlineOf(found.headline)} (${found.window}).`,
         null,
         cards.length
             ? cards.slice(0, FEW)
