@@ -112,7 +112,7 @@ def check_count(table, count, index, entry_bytes=1):
     if not 1 <= count <= min(limit, UINT32_MAX):
         table.refuse(f"count = {count} in {table.where()}, "
                      f"use 1 to what {index.bits} producer bits can count", "count")
-    if index.unit == "count" and 2**index.bits % count:
+    if index.unit == "count" and index.bits < 64 and 2**index.bits % count:
         table.refuse(f"count = {count} in {table.where()} loses its place when the producer wraps, "
                      "use a power of two or producer_is_slot", "count")
 
