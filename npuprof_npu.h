@@ -96,6 +96,44 @@
      gaps, and dead and torn reads.
      A counter may show its value up to a second late, for example when software moves it and was interrupted.
      If it is too wide to wrap in that time, this is no reset: device time continues from the value shown.
+     A counter that is 0 or stands at open is idle: the device is open, and device time begins with the first
+     read that sees it move. clock_sync then has "idle_at_open".
+
+   A DEVICE THAT MAY STAND: enable bits, power, a reset with each job
+     desc.requirements  fields of registers that must have a value, or the counter stands. They are read at
+                        open, and when the counter stands. The result is then NPUPROF_ERR_NPU_NOT_ENABLED, and
+                        npuprof_result_string() names the field on the thread that got it. After
+                        npuprof_npu_open() returns it, the device is open all the same.
+     desc.is_on         whether the device has power. It is asked before each group of loads, under the
+                        device's lock: it may not call npuprof_npu_*(). If it says no, nothing is touched:
+                        no BAR, read_ticks or pmu.read. The result is NPUPROF_ERR_NPU_OFF. Rings in host
+                        memory are read all the same. Who switches the power off waits for calls that run.
+     A device with one of them may stand, and begin anew, between any two jobs. So:
+       - A value is its time only as long as it is as the measured rate predicts; else an epoch begins.
+       - A sampled block is placed by the host's clock, at the middles of the two reads' brackets. That is
+         right whatever the counter did in between. Its ticks are the argument `ticks`. There is no device
+         span if the counter did not move in the block, or went back: a reset in it. A reset after which the
+         counter passed its first value again cannot be seen; the span is where it was, `ticks` is too small.
+       - With a ring, a submission reads the counter, 1 to 3 loads. A record is drawn if its job was submitted
+         in the epoch of its stamps; else it is lost (lost_epoch). So drain before the power goes. The counter
+         must run from the submission to the drain.
+     Other devices: a block at whose begin the counter stood or had been reset is placed the same way.
+
+   A CLOCK THAT NOBODY CAN READ (desc.anchors_only)
+     The driver hands over what it knows: npuprof_npu_anchor(). Beside that, and without it, causality tells:
+     a job began after it was submitted, and ended before its record was seen. Each job whose submission is
+     known gives such a bracket. All brackets are brought to one moment by the rate between the anchors so
+     far, and intersected. So the bound comes down to about half of the shortest way there and back, and to
+     more for jobs before that was known. Metadata: clock_sync has "clock":"causal".
+     counter.hz may be wrong by a factor of 4, as above, or unknown. Further condition: in an epoch the rate
+     has one centre. What contradicts that begins an epoch.
+     If only one anchor is known at npuprof_npu_close(), counter.hz places the spans near it.
+
+   RECORDS BY HAND
+     What no description can say (framed logs, packets with state, bit streams) the driver decodes itself:
+     npuprof_npu_extend_stamp(), _complete(), _complete_host(), _instant(), _value(), _lost(). They have the
+     matching, the arrows and the counts of a ring: recorded + lost = executed. For blocks to be submissions,
+     set desc.ring.feed with entry_bytes 0, or desc.anchors_only. examples/08_framed_log.c is one.
 
    EVENT COUNTERS (desc.pmu)
      The library reads up to 8 event counters of the device. It starts, selects and clears none: the driver
@@ -103,14 +141,18 @@
      Sampled block: they are read right after its first stamp and right before its second. The differences are
      arguments of the device span. The sums since open are counter tracks ("npu0 macs").
      With a ring: each drain that finds records reads them. They make tracks only.
-     Reports take NPU Run of a sampled kernel from a counter marked is_busy. NPU IoWait is the rest of the
-     kernel.
+     read           a function that sets the value, where a register must be selected first
+     scale, unit    what a count stands for; the track is then "npu0 read (bytes)"
+     restarts       it begins at 0 with each job: its value at the end is the step
+     is_idle        it counts the ticks in which the device does not work; the argument is busy_ticks
+     Reports take NPU Run of a sampled kernel from a counter marked is_busy or is_idle, one at most. NPU
+     IoWait is the rest of the kernel.
 
    REGISTER LOADS (npuprof_npu.mmio_reads counts them)
      Sampled block       2 if the low word is enough; else up to 4 with latched halves, 6 with split halves.
                          For each event counter 2 more, 4 latched, 6 split
      Begin and end       as a sampled block, half of it each
-     Block with a ring   none; begin and end the same
+     Block with a ring   none; begin and end the same. Of a device that may stand: 1 to 3
      Drain               1 if it finds nothing. With records, also: the fields of each, if the ring is in
                          the BAR (`sequence` twice); 1 for each batch of up to 32 records; 1 to 3 for the
                          counter; for each event counter 1, 2 latched, 3 split
@@ -120,13 +162,15 @@
      apart. If split halves were torn, they are read again: 2 more loads.
 
    WHERE THE REGISTERS ARE
-     Set exactly one of these in the description:
+     Set one of these in the description:
      bar         a mapping that the driver or the firmware already has, or an array
      resource    a path: /sys/bus/pci/devices/.../resourceN, a BAR, which may begin inside a page; /dev/uioN,
                  its map resource_map; /dev/hpet and other device files; ordinary files; shared memory.
                  If the kernel does not list that map of /dev/uioN: BAR resource_map of its PCI device
      vfio        a region of a VFIO device
-     read_ticks  a function: a vendor's ioctl, a PTP clock
+     The counter may also come by a function, alone or beside one of these, which then holds rings and event
+     counters:
+     read_ticks  a vendor's ioctl, a PTP clock
      The library maps a resource or region read-only, and no further than the registers reach. It opens files
      close-on-exec. npuprof_npu_open() returns what is wrong (each begins with NPUPROF_ERR):
        _NOT_FOUND, _ACCESS  the path or region; kernel lockdown is _ACCESS, too
@@ -137,7 +181,7 @@
        _NPU_IO_PORT         the BAR is not memory
        _NPU_RANGE           the BAR, map, region or file is too small, or a register is not aligned
        _NPU_MAP             it cannot be mapped, for any other reason
-       _NPU_DEAD            it is mapped, and reads all ones or all zeros
+       _NPU_DEAD            it is mapped, and reads all ones
 
    SIGBUS
      A dead mapping usually reads as all ones. Three kinds raise SIGBUS instead:
@@ -156,7 +200,7 @@
    MISTAKES PEOPLE MAKE
      - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are then
        extrapolated.
-     - A simulated BAR whose counter stands at 0: a dead device looks like that. Start it at another value.
+     - A simulated BAR whose counter goes back to 0: a dead device looks like that.
 
    FIRMWARE (NPUPROF_FREESTANDING)
      What there is   Sampled kernels, by desc.bar or desc.read_ticks: npuprof_npu_open, _close, _read,
@@ -165,8 +209,8 @@
      At open         NPUPROF_ERR_UNSUPPORTED for desc.resource, desc.vfio, a ring, or 64-bit loads on a
                      32-bit machine, and where NPUPROF_NOW_HZ is 2^32 or more.
      Not sampled     desc.pmu; the trace's metadata say so.
-     Not compiled    npuprof_npu_drain, _job, _set_job, _set_job_of, _host_ns and _clock: a call is a
-                     compile error.
+     Not compiled    npuprof_npu_drain, _job, _set_job, _set_job_of, _host_ns, _clock, _anchor and records by
+                     hand but _span: a call is a compile error.
      Memory          sizeof(npuprof_npu) is 1,280 bytes on a Cortex-M. Recorder and device together take
                      11.5 KB of flash on a Cortex-M0+ (`make size`).
      Arena           A block's device span takes 96 bytes (80 with NPUPROF_NO_JSON), an anchor 80 (64). A
@@ -785,11 +829,13 @@ NPUPROF_BEGIN_C_
 
 /* Opens a device: checks the description, maps the resource, reads the counter, takes two clock anchors. desc
    is copied, its strings are not. Takes 0.1 ms; more where the counter is slow, stands still or reads all
-   ones or zeros. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One
-   thread. NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RATE,
-   _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio
-   on a system that is not Linux; a resource where there is no mmap; firmware: FIRMWARE above), _ARENA_SIZE
-   (firmware that has no arena). */
+   ones. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One thread.
+   NPUPROF_ERR_NPU_NOT_ENABLED: the device is open, and its counter stands until the field that
+   npuprof_result_string() names is set. All other results but NPUPROF_OK: it is not open.
+   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE,
+   _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN,
+   _TABLE_FULL, _UNSUPPORTED (vfio on a system that is not Linux; a resource where there is no mmap; firmware:
+   FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
             NPUPROF_UNUSED_(desc); if (!npu) return NPUPROF_ERR_ARGUMENT;
             npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
@@ -801,7 +847,10 @@ NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
    epoch begins, those of two anchors. Any thread. *ticks is set with every result:
      NPUPROF_OK                   the value now
      _NPU_RESET, _NPU_AMBIGUOUS   the value now, in a new epoch; the next call gives NPUPROF_OK again
-     _NPU_STOPPED                 the last good value, which has not moved for 100 ms (until then: NPUPROF_OK)
+     _NPU_STOPPED                 the last good value, which has not moved for 100 ms (until then:
+                                  NPUPROF_OK); _NPU_NOT_ENABLED where desc.requirements tell why
+     _NPU_OFF                     the last good value; desc.is_on says that the device has no power
+     _NPU_NO_ANCHOR               0: desc.anchors_only, and nothing is known yet
      _NPU_DEAD, _NPU_TORN         the last good value; instead of _NPU_DEAD, _NPU_REMOVED or _NPU_DECODE_OFF
                                   where PCI configuration space tells why
      _NPU_BUSY                    0: this is a signal handler that interrupted another call of its thread, or

@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- The driver's decoder */
 
@@ -71,9 +72,14 @@ static void read_log(npuprof_npu *npu, const unsigned char *log, size_t bytes, u
 static unsigned char memory[4096];
 static size_t used;
 static uint16_t next_sequence = 1;
-static int64_t base_ns;         /* the device counts ns from here */
+static uint64_t device_zero;    /* the device counts ns from here */
 
-static uint64_t device_now(void) { return (uint64_t)(npuprof_now_ns() - base_ns); }
+static uint64_t device_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - device_zero;
+}
 
 static void write_frame(uint64_t stamp, const char *text)
 {
@@ -119,7 +125,7 @@ int main(void)
     desc.counter.hz = 1000000000;
 
     npuprof_start(1);
-    base_ns = npuprof_now_ns();
+    device_zero = device_now() - 1000000;           /* it was switched on a millisecond ago */
     npuprof_result result = npuprof_npu_open(&npu, &desc);
     if (result == NPUPROF_OK) result = calibrate(&npu);
     write_frame(device_now(), "booted");

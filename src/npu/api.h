@@ -9,11 +9,13 @@ NPUPROF_BEGIN_C_
 
 /* Opens a device: checks the description, maps the resource, reads the counter, takes two clock anchors. desc
    is copied, its strings are not. Takes 0.1 ms; more where the counter is slow, stands still or reads all
-   ones or zeros. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One
-   thread. NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RATE,
-   _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio
-   on a system that is not Linux; a resource where there is no mmap; firmware: FIRMWARE above), _ARENA_SIZE
-   (firmware that has no arena). */
+   ones. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One thread.
+   NPUPROF_ERR_NPU_NOT_ENABLED: the device is open, and its counter stands until the field that
+   npuprof_result_string() names is set. All other results but NPUPROF_OK: it is not open.
+   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE,
+   _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN,
+   _TABLE_FULL, _UNSUPPORTED (vfio on a system that is not Linux; a resource where there is no mmap; firmware:
+   FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
             NPUPROF_UNUSED_(desc); if (!npu) return NPUPROF_ERR_ARGUMENT;
             npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
@@ -25,7 +27,10 @@ NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
    epoch begins, those of two anchors. Any thread. *ticks is set with every result:
      NPUPROF_OK                   the value now
      _NPU_RESET, _NPU_AMBIGUOUS   the value now, in a new epoch; the next call gives NPUPROF_OK again
-     _NPU_STOPPED                 the last good value, which has not moved for 100 ms (until then: NPUPROF_OK)
+     _NPU_STOPPED                 the last good value, which has not moved for 100 ms (until then:
+                                  NPUPROF_OK); _NPU_NOT_ENABLED where desc.requirements tell why
+     _NPU_OFF                     the last good value; desc.is_on says that the device has no power
+     _NPU_NO_ANCHOR               0: desc.anchors_only, and nothing is known yet
      _NPU_DEAD, _NPU_TORN         the last good value; instead of _NPU_DEAD, _NPU_REMOVED or _NPU_DECODE_OFF
                                   where PCI configuration space tells why
      _NPU_BUSY                    0: this is a signal handler that interrupted another call of its thread, or
