@@ -497,7 +497,10 @@ enum {
 typedef struct npuprof_npu_word_ { uint16_t offset; uint8_t bytes; } npuprof_npu_word_;
 
 /* A value as bits of one or two words of an entry. bits 0: there is no such value. */
-typedef struct npuprof_npu_value_ { uint8_t word, hi_word, lsb, bits, hi_lsb, hi_bits; } npuprof_npu_value_;
+typedef struct npuprof_npu_value_ {
+    uint8_t word, hi_word, lsb, bits, hi_lsb, hi_bits;
+    uint64_t mask, hi_mask;
+} npuprof_npu_value_;
 
 /* An index as it was read last. */
 typedef struct npuprof_npu_index_state_ {
@@ -797,6 +800,7 @@ typedef struct npuprof_npu {
     /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
     uintptr_t queue_lock_;               /* who holds it; 0 = nobody */
     uint32_t first_ticket_;              /* all submissions before it are over */
+    npuprof_device_texts_ texts_;        /* of records that rings brought */
     uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
     bool has_submissions_;               /* its records end what blocks submit: set by open */
     uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by
@@ -3388,6 +3392,9 @@ typedef struct npuprof_npu_drawing_ {
     unsigned lane;                       /* the PE */
     const char *name;                    /* NULL: that of its submission */
     const char *category;                /* NULL: "NPU" */
+    bool texts_stay;                     /* category and keys are the description's: they stay, and the
+                                            arguments are integers */
+    bool name_stays;                     /* so does the name. Only with texts_stay */
     bool takes_arrow;                    /* it stands for the job, not for a part of it */
     npuprof_arg args[NPUPROF_NPU_LIST_]; /* the first NPUPROF_NPU_OWN_ARGS_ are left free for the drawing */
     size_t arg_count;                    /* of those after them */
@@ -3419,9 +3426,16 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
     }
     const bool arrow = d->takes_arrow && of->has_arrow;
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
-    npuprof_device_span_(npu->number_, d->epoch, d->lane, d->category ? d->category : "NPU",
-                         d->name ? d->name : of->name, d->start, d->end, d->flags, arrow ? &of->link : NULL,
-                         npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count));
+    const char *const category = d->category ? d->category : "NPU";
+    const char *const name = d->name ? d->name : of->name;
+    const npuprof_link_ *const link = arrow ? &of->link : NULL;
+    const npuprof_args args = npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count);
+    if (d->texts_stay)
+        npuprof_device_record_(&npu->texts_, d->name_stays, npu->number_, d->epoch, d->lane, category, name,
+                               d->start, d->end, d->flags, link, args);
+    else
+        npuprof_device_span_(npu->number_, d->epoch, d->lane, category, name, d->start, d->end, d->flags,
+                             link, args);
 }
 
 /* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
@@ -3526,12 +3540,14 @@ static const char *npuprof_npu_add_value_(npuprof_npu_queue_ *q, unsigned at)
     v->bits = f.bits;
     const char *wrong = npuprof_npu_add_word_(q, f.offset, f.width_bytes, f.lsb, &v->bits, &v->word);
     if (wrong) return wrong;
+    v->mask = npuprof_npu_mask_(v->bits);
     q->present[q->present_count++] = (uint8_t)at;
     if (!f.hi_width_bytes) return NULL;
     v->hi_lsb = f.hi_lsb;
     v->hi_bits = f.hi_bits;
     wrong = npuprof_npu_add_word_(q, f.hi_offset, f.hi_width_bytes, f.hi_lsb, &v->hi_bits, &v->hi_word);
     if (wrong) return wrong;
+    v->hi_mask = npuprof_npu_mask_(v->hi_bits);
     if (v->bits + v->hi_bits > 64) return "has more than 64 bits";
     const bool apart = v->hi_lsb >= v->lsb + v->bits || v->lsb >= v->hi_lsb + v->hi_bits;
     return v->word == v->hi_word && !apart ? "has two parts that overlap" : NULL;
@@ -3565,6 +3581,16 @@ static unsigned npuprof_npu_bits_at_(const npuprof_npu_queue_ *q, unsigned at)
 
 /* ---- Entries */
 
+/* Whether this machine's most significant byte comes first. */
+static inline bool npuprof_npu_is_big_endian_(void)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return true;
+#else
+    return false;
+#endif
+}
+
 static const volatile unsigned char *npuprof_npu_entry_at_(const npuprof_npu_queue_ *q, uint64_t number)
 {
     return q->base + (size_t)(number % q->is.count) * q->is.entry_bytes;
@@ -3582,23 +3608,22 @@ static uint64_t npuprof_npu_load_value_(npuprof_npu *npu, const npuprof_npu_queu
                                         const volatile unsigned char *entry, unsigned at)
 {
     const npuprof_npu_value_ *v = &q->values[at];
-    const uint64_t low = npuprof_npu_load_entry_word_(npu, q, entry, v->word) >> v->lsb;
-    uint64_t value = low & npuprof_npu_mask_(v->bits);
+    uint64_t value = npuprof_npu_load_entry_word_(npu, q, entry, v->word) >> v->lsb & v->mask;
     if (v->hi_bits)
-        value |= (npuprof_npu_load_entry_word_(npu, q, entry, v->hi_word) >> v->hi_lsb &
-                  npuprof_npu_mask_(v->hi_bits)) << v->bits;
+        value |= (npuprof_npu_load_entry_word_(npu, q, entry, v->hi_word) >> v->hi_lsb & v->hi_mask)
+                 << v->bits;
     return value;
 }
 
-static void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words, npuprof_npu_record_ *r)
+/* Takes the values out of the words. r: 0 where the queue has no value; it stays so. */
+static inline void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words,
+                                       npuprof_npu_record_ *r)
 {
-    memset(r, 0, sizeof *r);
     for (unsigned i = 0; i < q->present_count; i++) {
-        const unsigned at = q->present[i];
-        const npuprof_npu_value_ *v = &q->values[at];
-        r->v[at] = words[v->word] >> v->lsb & npuprof_npu_mask_(v->bits);
-        if (v->hi_bits)
-            r->v[at] |= (words[v->hi_word] >> v->hi_lsb & npuprof_npu_mask_(v->hi_bits)) << v->bits;
+        const npuprof_npu_value_ *v = &q->values[q->present[i]];
+        uint64_t value = words[v->word] >> v->lsb & v->mask;
+        if (v->hi_bits) value |= (words[v->hi_word] >> v->hi_lsb & v->hi_mask) << v->bits;
+        r->v[q->present[i]] = value;
     }
 }
 
@@ -3611,17 +3636,30 @@ static void npuprof_npu_copy_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *
     npuprof_npu_decode_(q, words, r);
 }
 
-/* Takes an entry out of a buffer of the driver's, at any address. */
+/* One word of a buffer of the driver's, at any address. */
+static inline uint64_t npuprof_npu_take_word_(const unsigned char *at, unsigned bytes)
+{
+    uint64_t u64;
+    uint32_t u32;
+    uint16_t u16;
+    switch (bytes) {
+    case 1: return *at;
+    case 2: memcpy(&u16, at, 2); return u16;
+    case 4: memcpy(&u32, at, 4); return u32;
+    default: memcpy(&u64, at, 8); return u64;
+    }
+}
+
+/* Takes an entry out of a buffer of the driver's. */
 static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, const unsigned char *entry,
                                     npuprof_npu_record_ *r)
 {
     uint64_t words[2 * NPUPROF_NPU_VALUES_];
-    for (unsigned i = 0; i < q->word_count; i++) {
-        union { uint64_t u64; uint32_t u32; uint16_t u16; unsigned char u8[8]; } word;
-        const unsigned bytes = q->words[i].bytes;
-        memcpy(word.u8, entry + q->words[i].offset, bytes);
-        words[i] = npuprof_npu_load_word_(word.u8, bytes, q->is.big_endian);
-    }
+    for (unsigned i = 0; i < q->word_count; i++)
+        words[i] = npuprof_npu_take_word_(entry + q->words[i].offset, q->words[i].bytes);
+    if (q->is.big_endian != npuprof_npu_is_big_endian_())
+        for (unsigned i = 0; i < q->word_count; i++)
+            words[i] = npuprof_npu_swap_bytes_(words[i], q->words[i].bytes);
     npuprof_npu_decode_(q, words, r);
 }
 /* ==== src/npu/host/index.h ========================================================= >>npu/host/index ==== */
@@ -3822,6 +3860,7 @@ typedef struct npuprof_npu_reading_ {
     uint64_t producer;                   /* number of the entry where it ends */
     npuprof_result result;               /* of the ring */
     unsigned count;                      /* of the batch */
+    bool is_clear;                       /* the batch has been set to 0 */
     npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
     uint8_t fate[NPUPROF_NPU_BATCH_];    /* NPUPROF_NPU_ENTRY_* */
     uint64_t gap[NPUPROF_NPU_BATCH_];    /* LAPPED: entries that are missing; GOOD: missing before it */
@@ -4025,6 +4064,7 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_q
     const uint64_t count = q->is.count;
     const bool first = !q->numbered;
     npuprof_npu_record_ last;
+    memset(&last, 0, sizeof last);
     if (q->index.was_empty) {
         npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, count - 1), &last);
         if (npuprof_npu_hash_record_(q, &last) != q->index.silent) q->index.was_empty = false;
@@ -4053,6 +4093,7 @@ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue
 {
     uint64_t producer;
     npuprof_npu_record_ last;
+    memset(&last, 0, sizeof last);
     if (!q->base) return NPUPROF_OK;
     switch (q->is.ready) {
     case NPUPROF_NPU_READY_VALID: q->numbered = npuprof_npu_find_valid_(npu, q, true); return NPUPROF_OK;
@@ -4073,6 +4114,7 @@ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
 {
     reading->result = NPUPROF_OK;
     reading->count = 0;
+    reading->is_clear = false;
     reading->producer = q->next;
     if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) {
         reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
@@ -4142,6 +4184,8 @@ static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
 {
     reading->count = 0;
     if (q->next == reading->producer) return false;
+    if (!reading->is_clear) memset(reading->batch, 0, sizeof reading->batch);
+    reading->is_clear = true;
     if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) return npuprof_npu_copy_announced_(npu, q, reading);
     const uint64_t end = npuprof_min_(reading->producer - q->next, NPUPROF_NPU_BATCH_);
     while (reading->count < end) {
@@ -4563,12 +4607,13 @@ static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t o
 }
 
 /* The name of an op code: of the table, of the function, or "op 17", "op 0x51ab". text: where that is
-   made. */
+   made. *stays: it is the table's. */
 static const char *npuprof_npu_name_op_(const npuprof_npu *npu, const npuprof_npu_ring *ring, uint64_t op,
-                                        char *text)
+                                        char *text, bool *stays)
 {
     const uint64_t base = op < 1024 ? 10 : 16;
     const char *const known = npuprof_npu_find_op_(ring, op);
+    *stays = known != NULL;
     if (known) return known;
     const char *const told = ring->op_name ? ring->op_name(npu->desc_.user, op) : NULL;
     if (told) return told;
@@ -4653,15 +4698,19 @@ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *
     d.lane = lane;
     d.category = ring->category;
     d.takes_arrow = npuprof_npu_is_whole_(ring, f->op);
-    d.name = npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_) ? npuprof_npu_name_op_(npu, ring, f->op, text) : NULL;
+    d.texts_stay = true;
+    d.name_stays = false;
+    d.name = NULL;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_))
+        d.name = npuprof_npu_name_op_(npu, ring, f->op, text, &d.name_stays);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", f->job);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
         d.args[n++] = npuprof_uint_("execution_index", f->execution);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
         d.args[n++] = npuprof_uint_("instruction_index", f->instruction);
     for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
-        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i)) d.args[n++] =
-            npuprof_uint_(ring->args[i].name, f->args[i]);
+        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
+            d.args[n++] = npuprof_uint_(ring->args[i].name, f->args[i]);
     if (status) d.args[n++] = npuprof_uint_("status", status);
     if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
@@ -4877,12 +4926,13 @@ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, con
         return;
     }
     npuprof_npu_drawing_ d;
+    bool stays;
     npuprof_npu_copy_text_(track, NPUPROF_NPU_NAME_, npu->device.name);
     const size_t used = strlen(track);
     track[used] = ' ';
     npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_,
                            npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_)
-                               ? npuprof_npu_name_op_(npu, &q->is, facts.op, text) : "value");
+                               ? npuprof_npu_name_op_(npu, &q->is, facts.op, text, &stays) : "value");
     memset(&d, 0, sizeof d);
     d.start = t.start;
     d.end = r->v[NPUPROF_NPU_AT_VALUE_];
@@ -5497,6 +5547,7 @@ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const u
     npuprof_npu_queue_ *const q = &npu->queues_[ring];
     const bool by_counter = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     memset(&d.pass, 0, sizeof d.pass);
+    memset(&record, 0, sizeof record);
     d.pass.last = true;
     d.result = NPUPROF_OK;
     if (!npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
@@ -5610,6 +5661,7 @@ static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_han
     d->name = r->name;
     d->category = r->category;
     d->takes_arrow = r->last;
+    d->texts_stay = d->name_stays = false;
 }
 
 NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,

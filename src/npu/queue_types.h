@@ -29,7 +29,10 @@ enum {
 typedef struct npuprof_npu_word_ { uint16_t offset; uint8_t bytes; } npuprof_npu_word_;
 
 /* A value as bits of one or two words of an entry. bits 0: there is no such value. */
-typedef struct npuprof_npu_value_ { uint8_t word, hi_word, lsb, bits, hi_lsb, hi_bits; } npuprof_npu_value_;
+typedef struct npuprof_npu_value_ {
+    uint8_t word, hi_word, lsb, bits, hi_lsb, hi_bits;
+    uint64_t mask, hi_mask;
+} npuprof_npu_value_;
 
 /* An index as it was read last. */
 typedef struct npuprof_npu_index_state_ {

@@ -228,6 +228,7 @@ typedef struct npuprof_npu {
     /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
     uintptr_t queue_lock_;               /* who holds it; 0 = nobody */
     uint32_t first_ticket_;              /* all submissions before it are over */
+    npuprof_device_texts_ texts_;        /* of records that rings brought */
     uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
     bool has_submissions_;               /* its records end what blocks submit: set by open */
     uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by

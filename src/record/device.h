@@ -166,22 +166,86 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
     return true;
 }
 
+/* The units of a device span behind its first one. Returns how many. */
+static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], uint32_t device, uint32_t epoch,
+                                           unsigned pe, uint64_t end_ticks, unsigned flags,
+                                           const npuprof_link_ *link)
+{
+    const uint64_t where = (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device;
+    const uint64_t payload = (uint64_t)(flags & 15u) << 40 | where;
+    extra[0].w0 = payload << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
+    extra[0].w1 = end_ticks;
+    if (!link || !link->ticks) return 1;
+    extra[1].w0 = link->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;
+    extra[1].w1 = link->ticks;
+    extra[2].w0 = link->root_position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_ROOT_;
+    extra[2].w1 = (uint64_t)link->warm_up << 32 | link->slot;
+    return 3;
+}
+
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
                                        const char *name, uint64_t start_ticks, uint64_t end_ticks,
                                        unsigned flags, const npuprof_link_ *link, npuprof_args args)
 {
     npuprof_unit_ extra[3];
-    size_t count = 1;
-    const uint64_t where = (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device;
-    const uint64_t payload = (uint64_t)(flags & 15u) << 40 | where;
-    extra[0].w0 = payload << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
-    extra[0].w1 = end_ticks;
-    if (link && link->ticks) {
-        extra[1].w0 = link->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;
-        extra[1].w1 = link->ticks;
-        extra[2].w0 = link->root_position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_ROOT_;
-        extra[2].w1 = (uint64_t)link->warm_up << 32 | link->slot;
-        count = 3;
-    }
+    const size_t count = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
     npuprof_record_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
+}
+
+/* The number of the call site of a name that stays. 0: it is not to be recorded. */
+static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const char *category,
+                                          const char *name)
+{
+    const size_t at = ((uintptr_t)name / 8 ^ (uintptr_t)name / 512) % NPUPROF_DEVICE_NAMES_;
+    if (texts->name[at] == name && texts->category[at] == category) return texts->id[at];
+    const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
+    if (!id) return 0;
+    texts->name[at] = name;
+    texts->category[at] = category;
+    texts->id[at] = id;
+    return id;
+}
+
+/* Integer arguments as units. Returns how many; 0: the table is full, which is counted. */
+static size_t npuprof_record_kept_args_(npuprof_device_texts_ *texts, npuprof_unit_ *u, npuprof_args args)
+{
+    for (size_t i = 0; i < args.count; i++) {
+        const npuprof_arg *const a = &args.items[i];
+        if (texts->key[i] != a->key) {
+            texts->word[i] = npuprof_record_key_word_(NULL, i, a->key, texts->generation);
+            texts->key[i] = texts->word[i] ? a->key : NULL;
+        }
+        if (!texts->word[i]) {
+            npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
+            return 0;
+        }
+        u[i].w0 = texts->word[i] | (uint64_t)a->type << NPUPROF_ID_BITS_;
+        u[i].w1 = a->value.u;
+    }
+    return args.count;
+}
+
+NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name, uint32_t device,
+                                         uint32_t epoch, unsigned pe, const char *category, const char *name,
+                                         uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
+                                         const npuprof_link_ *link, npuprof_args args)
+{
+    const npuprof_args none = { NULL, 0 };
+    npuprof_unit_ extra[3 + NPUPROF_DEVICE_KEYS_];
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (!slot) {
+        (void)npuprof_record_count_no_context_();
+        return;
+    }
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
+    if (texts->generation != generation) memset(texts, 0, sizeof *texts);
+    texts->generation = generation;
+    const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, category, name)
+                                   : npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
+    if (id) {
+        size_t n = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
+        n += npuprof_record_kept_args_(texts, extra + n, args);
+        npuprof_record_emit_(slot, id, npuprof_clock_(), start_ticks, extra, n, NULL, none);
+    }
+    npuprof_record_leave_(slot);
 }

@@ -69,7 +69,7 @@ static void spans(void)
 static void refusals(void)
 {
     FED_DESC;
-    unsigned char entry[ENTRY];
+    unsigned char entry[ENTRY] = { 0 };
     npuprof_npu_desc polled = desc;
     npuprof_start(1);
     memset(&npu, 0, sizeof npu);

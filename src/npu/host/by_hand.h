@@ -78,6 +78,7 @@ static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_han
     d->name = r->name;
     d->category = r->category;
     d->takes_arrow = r->last;
+    d->texts_stay = d->name_stays = false;
 }
 
 NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,

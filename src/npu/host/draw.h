@@ -22,6 +22,9 @@ typedef struct npuprof_npu_drawing_ {
     unsigned lane;                       /* the PE */
     const char *name;                    /* NULL: that of its submission */
     const char *category;                /* NULL: "NPU" */
+    bool texts_stay;                     /* category and keys are the description's: they stay, and the
+                                            arguments are integers */
+    bool name_stays;                     /* so does the name. Only with texts_stay */
     bool takes_arrow;                    /* it stands for the job, not for a part of it */
     npuprof_arg args[NPUPROF_NPU_LIST_]; /* the first NPUPROF_NPU_OWN_ARGS_ are left free for the drawing */
     size_t arg_count;                    /* of those after them */
@@ -53,9 +56,16 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
     }
     const bool arrow = d->takes_arrow && of->has_arrow;
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
-    npuprof_device_span_(npu->number_, d->epoch, d->lane, d->category ? d->category : "NPU",
-                         d->name ? d->name : of->name, d->start, d->end, d->flags, arrow ? &of->link : NULL,
-                         npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count));
+    const char *const category = d->category ? d->category : "NPU";
+    const char *const name = d->name ? d->name : of->name;
+    const npuprof_link_ *const link = arrow ? &of->link : NULL;
+    const npuprof_args args = npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count);
+    if (d->texts_stay)
+        npuprof_device_record_(&npu->texts_, d->name_stays, npu->number_, d->epoch, d->lane, category, name,
+                               d->start, d->end, d->flags, link, args);
+    else
+        npuprof_device_span_(npu->number_, d->epoch, d->lane, category, name, d->start, d->end, d->flags,
+                             link, args);
 }
 
 /* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */

@@ -23,6 +23,7 @@ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const u
     npuprof_npu_queue_ *const q = &npu->queues_[ring];
     const bool by_counter = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     memset(&d.pass, 0, sizeof d.pass);
+    memset(&record, 0, sizeof record);
     d.pass.last = true;
     d.result = NPUPROF_OK;
     if (!npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;

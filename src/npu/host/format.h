@@ -87,12 +87,14 @@ static const char *npuprof_npu_add_value_(npuprof_npu_queue_ *q, unsigned at)
     v->bits = f.bits;
     const char *wrong = npuprof_npu_add_word_(q, f.offset, f.width_bytes, f.lsb, &v->bits, &v->word);
     if (wrong) return wrong;
+    v->mask = npuprof_npu_mask_(v->bits);
     q->present[q->present_count++] = (uint8_t)at;
     if (!f.hi_width_bytes) return NULL;
     v->hi_lsb = f.hi_lsb;
     v->hi_bits = f.hi_bits;
     wrong = npuprof_npu_add_word_(q, f.hi_offset, f.hi_width_bytes, f.hi_lsb, &v->hi_bits, &v->hi_word);
     if (wrong) return wrong;
+    v->hi_mask = npuprof_npu_mask_(v->hi_bits);
     if (v->bits + v->hi_bits > 64) return "has more than 64 bits";
     const bool apart = v->hi_lsb >= v->lsb + v->bits || v->lsb >= v->hi_lsb + v->hi_bits;
     return v->word == v->hi_word && !apart ? "has two parts that overlap" : NULL;
@@ -126,6 +128,16 @@ static unsigned npuprof_npu_bits_at_(const npuprof_npu_queue_ *q, unsigned at)
 
 /* ---- Entries */
 
+/* Whether this machine's most significant byte comes first. */
+static inline bool npuprof_npu_is_big_endian_(void)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return true;
+#else
+    return false;
+#endif
+}
+
 static const volatile unsigned char *npuprof_npu_entry_at_(const npuprof_npu_queue_ *q, uint64_t number)
 {
     return q->base + (size_t)(number % q->is.count) * q->is.entry_bytes;
@@ -143,23 +155,22 @@ static uint64_t npuprof_npu_load_value_(npuprof_npu *npu, const npuprof_npu_queu
                                         const volatile unsigned char *entry, unsigned at)
 {
     const npuprof_npu_value_ *v = &q->values[at];
-    const uint64_t low = npuprof_npu_load_entry_word_(npu, q, entry, v->word) >> v->lsb;
-    uint64_t value = low & npuprof_npu_mask_(v->bits);
+    uint64_t value = npuprof_npu_load_entry_word_(npu, q, entry, v->word) >> v->lsb & v->mask;
     if (v->hi_bits)
-        value |= (npuprof_npu_load_entry_word_(npu, q, entry, v->hi_word) >> v->hi_lsb &
-                  npuprof_npu_mask_(v->hi_bits)) << v->bits;
+        value |= (npuprof_npu_load_entry_word_(npu, q, entry, v->hi_word) >> v->hi_lsb & v->hi_mask)
+                 << v->bits;
     return value;
 }
 
-static void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words, npuprof_npu_record_ *r)
+/* Takes the values out of the words. r: 0 where the queue has no value; it stays so. */
+static inline void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words,
+                                       npuprof_npu_record_ *r)
 {
-    memset(r, 0, sizeof *r);
     for (unsigned i = 0; i < q->present_count; i++) {
-        const unsigned at = q->present[i];
-        const npuprof_npu_value_ *v = &q->values[at];
-        r->v[at] = words[v->word] >> v->lsb & npuprof_npu_mask_(v->bits);
-        if (v->hi_bits)
-            r->v[at] |= (words[v->hi_word] >> v->hi_lsb & npuprof_npu_mask_(v->hi_bits)) << v->bits;
+        const npuprof_npu_value_ *v = &q->values[q->present[i]];
+        uint64_t value = words[v->word] >> v->lsb & v->mask;
+        if (v->hi_bits) value |= (words[v->hi_word] >> v->hi_lsb & v->hi_mask) << v->bits;
+        r->v[q->present[i]] = value;
     }
 }
 
@@ -172,16 +183,29 @@ static void npuprof_npu_copy_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *
     npuprof_npu_decode_(q, words, r);
 }
 
-/* Takes an entry out of a buffer of the driver's, at any address. */
+/* One word of a buffer of the driver's, at any address. */
+static inline uint64_t npuprof_npu_take_word_(const unsigned char *at, unsigned bytes)
+{
+    uint64_t u64;
+    uint32_t u32;
+    uint16_t u16;
+    switch (bytes) {
+    case 1: return *at;
+    case 2: memcpy(&u16, at, 2); return u16;
+    case 4: memcpy(&u32, at, 4); return u32;
+    default: memcpy(&u64, at, 8); return u64;
+    }
+}
+
+/* Takes an entry out of a buffer of the driver's. */
 static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, const unsigned char *entry,
                                     npuprof_npu_record_ *r)
 {
     uint64_t words[2 * NPUPROF_NPU_VALUES_];
-    for (unsigned i = 0; i < q->word_count; i++) {
-        union { uint64_t u64; uint32_t u32; uint16_t u16; unsigned char u8[8]; } word;
-        const unsigned bytes = q->words[i].bytes;
-        memcpy(word.u8, entry + q->words[i].offset, bytes);
-        words[i] = npuprof_npu_load_word_(word.u8, bytes, q->is.big_endian);
-    }
+    for (unsigned i = 0; i < q->word_count; i++)
+        words[i] = npuprof_npu_take_word_(entry + q->words[i].offset, q->words[i].bytes);
+    if (q->is.big_endian != npuprof_npu_is_big_endian_())
+        for (unsigned i = 0; i < q->word_count; i++)
+            words[i] = npuprof_npu_swap_bytes_(words[i], q->words[i].bytes);
     npuprof_npu_decode_(q, words, r);
 }

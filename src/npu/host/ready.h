@@ -28,6 +28,7 @@ typedef struct npuprof_npu_reading_ {
     uint64_t producer;                   /* number of the entry where it ends */
     npuprof_result result;               /* of the ring */
     unsigned count;                      /* of the batch */
+    bool is_clear;                       /* the batch has been set to 0 */
     npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
     uint8_t fate[NPUPROF_NPU_BATCH_];    /* NPUPROF_NPU_ENTRY_* */
     uint64_t gap[NPUPROF_NPU_BATCH_];    /* LAPPED: entries that are missing; GOOD: missing before it */
@@ -231,6 +232,7 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_q
     const uint64_t count = q->is.count;
     const bool first = !q->numbered;
     npuprof_npu_record_ last;
+    memset(&last, 0, sizeof last);
     if (q->index.was_empty) {
         npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, count - 1), &last);
         if (npuprof_npu_hash_record_(q, &last) != q->index.silent) q->index.was_empty = false;
@@ -259,6 +261,7 @@ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue
 {
     uint64_t producer;
     npuprof_npu_record_ last;
+    memset(&last, 0, sizeof last);
     if (!q->base) return NPUPROF_OK;
     switch (q->is.ready) {
     case NPUPROF_NPU_READY_VALID: q->numbered = npuprof_npu_find_valid_(npu, q, true); return NPUPROF_OK;
@@ -279,6 +282,7 @@ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
 {
     reading->result = NPUPROF_OK;
     reading->count = 0;
+    reading->is_clear = false;
     reading->producer = q->next;
     if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) {
         reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
@@ -348,6 +352,8 @@ static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
 {
     reading->count = 0;
     if (q->next == reading->producer) return false;
+    if (!reading->is_clear) memset(reading->batch, 0, sizeof reading->batch);
+    reading->is_clear = true;
     if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) return npuprof_npu_copy_announced_(npu, q, reading);
     const uint64_t end = npuprof_min_(reading->producer - q->next, NPUPROF_NPU_BATCH_);
     while (reading->count < end) {

@@ -37,12 +37,13 @@ static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t o
 }
 
 /* The name of an op code: of the table, of the function, or "op 17", "op 0x51ab". text: where that is
-   made. */
+   made. *stays: it is the table's. */
 static const char *npuprof_npu_name_op_(const npuprof_npu *npu, const npuprof_npu_ring *ring, uint64_t op,
-                                        char *text)
+                                        char *text, bool *stays)
 {
     const uint64_t base = op < 1024 ? 10 : 16;
     const char *const known = npuprof_npu_find_op_(ring, op);
+    *stays = known != NULL;
     if (known) return known;
     const char *const told = ring->op_name ? ring->op_name(npu->desc_.user, op) : NULL;
     if (told) return told;
@@ -127,15 +128,19 @@ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *
     d.lane = lane;
     d.category = ring->category;
     d.takes_arrow = npuprof_npu_is_whole_(ring, f->op);
-    d.name = npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_) ? npuprof_npu_name_op_(npu, ring, f->op, text) : NULL;
+    d.texts_stay = true;
+    d.name_stays = false;
+    d.name = NULL;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_))
+        d.name = npuprof_npu_name_op_(npu, ring, f->op, text, &d.name_stays);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", f->job);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
         d.args[n++] = npuprof_uint_("execution_index", f->execution);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
         d.args[n++] = npuprof_uint_("instruction_index", f->instruction);
     for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
-        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i)) d.args[n++] =
-            npuprof_uint_(ring->args[i].name, f->args[i]);
+        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
+            d.args[n++] = npuprof_uint_(ring->args[i].name, f->args[i]);
     if (status) d.args[n++] = npuprof_uint_("status", status);
     if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
@@ -351,12 +356,13 @@ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, con
         return;
     }
     npuprof_npu_drawing_ d;
+    bool stays;
     npuprof_npu_copy_text_(track, NPUPROF_NPU_NAME_, npu->device.name);
     const size_t used = strlen(track);
     track[used] = ' ';
     npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_,
                            npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_)
-                               ? npuprof_npu_name_op_(npu, &q->is, facts.op, text) : "value");
+                               ? npuprof_npu_name_op_(npu, &q->is, facts.op, text, &stays) : "value");
     memset(&d, 0, sizeof d);
     d.start = t.start;
     d.end = r->v[NPUPROF_NPU_AT_VALUE_];
