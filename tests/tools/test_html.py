@@ -98,7 +98,8 @@ class Figures(unittest.TestCase):
         self.assertEqual(self.data["executions"],
                          {"count": len(executions), "total": sum(row[4] for row in executions),
                                                    "run": sum(row[5] for row in executions), "unknown": 0})
-        self.assertEqual([p["phase"] for p in self.data["path"]], ["queue", "execute", "wait"])
+        self.assertEqual([p["phase"] for p in self.data["path"]], ["queue", "execute", "late",
+                                                                 "wait"])
         self.assertEqual(len(self.data["gaps"]), 10)
 
     def test_every_span_is_drawn_in_its_place(self):

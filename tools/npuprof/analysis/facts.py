@@ -15,7 +15,7 @@ from .figures import largest_mode, median_noise
 from .headline import headline
 from .holders import Memory
 from .idle import Idle, chained
-from .jobs import Jobs
+from .jobs import jobs_of
 from .latency import preempted
 from .pes import Pes
 from .roofline import Roof
@@ -37,7 +37,7 @@ class Facts:
 
     @cached_property
     def jobs(self):
-        return Jobs(self.trace, self.window, self.wait)
+        return jobs_of(self.trace, self.window, self.wait)
 
     @cached_property
     def device(self):

@@ -214,6 +214,15 @@ class Jobs:
             self.inside[k] = holds(min(start, s) if s != NULL else start, max(end, n))
 
 
+def jobs_of(trace, window, wait=None):
+    """The Jobs of a window, made once for each trace."""
+    made = trace.__dict__.setdefault("jobs_of", {})
+    key = (tuple(window.intervals.flat), window.pe, frozenset(window.threads or ("all",)), tuple(wait or ()))
+    if key not in made:
+        made[key] = Jobs(trace, window, wait)
+    return made[key]
+
+
 def wait_names(trace, more, threads):
     """Bytes by name: 1 if host spans of that name wait. more: names that the user gave."""
     known = re.compile(WAIT, re.I)

@@ -34,7 +34,8 @@ Tables of all spans, warm-up included:
   categories   as names, by category
   pes          device tracks: occupancy (a span is open) and utilisation (an operator runs)
   gaps         the device is idle while the host works
-  path         each submission: queue (submit to start), execute, wait (end to the host's notice)
+  path         each submission: queue (submit to start), execute, late (done, and the thread does not wait
+               yet), wait (to the end of its wait span)
   trust        the clock error and causality violations of each device, and what was lost, by cause
 
 Tables of npuprof_print_*() in C, line for line, without warm-up and unfinished spans:

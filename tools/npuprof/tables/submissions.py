@@ -1,63 +1,67 @@
 # SPDX-License-Identifier: MIT
-"""Each submission from the host to the device and back: queue, execute, wait. And the arrows between
+"""Each submission from the host to the device and back: queue, execute, late, wait. And the arrows between
 spans."""
 
-from bisect import bisect_left
 from fractions import Fraction
 from heapq import nlargest
 
-from ..base.contract import DEVICE
+from ..analysis.jobs import jobs_of
+from ..analysis.window import choose
+from ..base.contract import DEVICE, NULL
 from .arithmetic import mean, percentile
 from .table import Table
 
 
 def path_rows(trace):
-    """Rows (row of the device span, queue, execute, wait or None), one for each submission with an arrow.
+    """Rows (row of the device span, queue, execute, late, wait), one for each submission with an arrow.
 
-    wait: from the device's end to the next end of a span on the submitting thread. The host cannot have
-    noticed earlier."""
+    late: from the device's end to the begin of the wait span; wait: from then, or from the end if that is
+    later, to the end of the wait span. Both are None without a wait span (analysis/jobs.py says what is one),
+    in warm-up, and outside of the inferences."""
     from_track, from_ns, to_track, to_ns = trace.flows.named("submit")
     if not from_track:
         return []
-    ends = {track: trace.finder.ends_of(track) for track in set(from_track)}
-    rows = []
-    for track, since, i in zip(from_track, from_ns,
-                               trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)):
+    jobs, rows = jobs_of(trace, choose(trace)), []
+    waits = {row: (w, n) for row, w, n in zip(jobs.row, jobs.w, jobs.n) if n != NULL}
+    for since, i in zip(from_ns, trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)):
         if i >= 0:
-            done = trace.start[i] + trace.dur[i]
-            seen = ends[track]
-            k = bisect_left(seen, done)
-            rows.append((i, trace.start[i] - since, trace.dur[i], seen[k] - done if k < len(seen) else None))
+            late = wait = None
+            if i in waits:
+                done, (w, n) = trace.start[i] + trace.dur[i], waits[i]
+                late, wait = max(0, w - done), max(0, n - max(done, w))
+            rows.append((i, trace.start[i] - since, trace.dur[i], late, wait))
     return rows
 
 
+PHASES = ("queue", "execute", "late", "wait")
 PATH = ("phase", "count", "total", "share", "mean", "p50", "p90", "p99", "max")
 
 
 def path_table(trace):
     """Columns: PATH. The notes tell of the three longest submissions."""
     rows = [row for row in path_rows(trace) if not trace.warm_up[row[0]]]
-    complete = [row for row in rows if row[3] is not None]
-    everything = sum(row[1] + row[2] + row[3] for row in complete)
-    out = []
-    for label, place in (("queue", 1), ("execute", 2), ("wait", 3)):
-        ordered = sorted(row[place] for row in complete)
+    phases = [[row[place] for row in rows if row[place] is not None] for place in range(1, 5)]
+    everything, out = sum(map(sum, phases)), []
+    for label, values in zip(PHASES, phases):
+        ordered = sorted(values)
         if ordered:
             total = sum(ordered)
             out.append((label, len(ordered), total, Fraction(total, everything or 1),
                         mean(total, len(ordered)),
                         *(percentile(ordered, p) for p in (500, 900, 990)), ordered[-1]))
     notes = []
-    if len(complete) < len(rows):
-        notes.append(f"{len(rows) - len(complete)} submissions without a host span that ends after the "
-                     "device")
-    for i, queue, execute, wait in nlargest(3, complete, key=lambda row: (row[1] + row[2] + row[3], -row[0])):
-        longest = max((queue, "queue"), (execute, "execute"), (wait, "wait"))
-        notes.append(f"{queue + execute + wait} from submit to notice: {trace.text(i)} at {trace.start[i]} "
-                     f"on {trace.tracks[trace.track[i]].name}: queue {queue}, execute {execute}, wait "
-                     f"{wait}; most of it is {longest[1]}")
-    return Table("path", "From submit to completion (submit -> queue -> execute -> wait; "
-                         "ns)", PATH, out, notes)
+    if len(phases[3]) < len(rows):
+        notes.append(f"{len(rows) - len(phases[3])} submissions without a wait span: when the host noticed "
+                     "their end is not known")
+    for i, *own in nlargest(3, rows, key=lambda row: (sum(ns or 0 for ns in row[1:]), -row[0])):
+        parts = [(ns, label) for ns, label in zip(own, PHASES) if ns is not None]
+        until = "notice" if own[3] is not None else "end"
+        notes.append(f"{sum(ns for ns, _ in parts)} from submit to {until}: {trace.text(i)} at "
+                     f"{trace.start[i]} on {trace.tracks[trace.track[i]].name}: "
+                     + ", ".join(f"{label} {ns}" for ns, label in parts)
+                     + f"; most of it is {max(parts)[1]}")
+    title = "From submit to completion (submit -> queue -> execute -> late -> wait; ns)"
+    return Table("path", title, PATH, out, notes)
 
 
 def arrows(trace):

@@ -123,7 +123,7 @@ function executionsBlock() {
 
 // Where the time of the submissions went.
 function pathBlock() {
-    const colours = { queue: "var(--c1)", execute: "var(--c2)", wait: "var(--c3)" },
+    const colours = { queue: "var(--c1)", execute: "var(--c2)", late: "var(--c4)", wait: "var(--c3)" },
         total = D.path.reduce((sum, p) => sum + p.total, 0);
     return el(
         "div",
@@ -137,7 +137,10 @@ function pathBlock() {
             [["phase"], ["mean", true], ["median", true], ["99 %", true], ["max", true]],
             D.path.map(p => [p.phase, time(p.mean), time(p.p50), time(p.p99), time(p.max)]),
         ),
-        hint("queue: submit to start. execute: on the device. wait: its end to the host's notice."),
+        hint(
+            "queue: submit to start. execute: on the device. late: it is done, and the thread does not " +
+                "wait yet. wait: to the end of the wait span.",
+        ),
     );
 }
 
