@@ -198,6 +198,84 @@ class AgainstBruteForce(unittest.TestCase):
                         self.assertEqual(graph.times(lags)[last] > times[last], moved)
 
 
+class ByHand(unittest.TestCase):
+    """An inference with two jobs on two PEs and one wait, and a request from another thread: figures that can
+    be checked in the head. Times in us."""
+
+    def setUp(self):
+        self.lines = []
+
+    def span(self, tid, name, start, end, **args):
+        self.lines.append({"ph": "X", "name": name, "cat": "c", "pid": 1, "tid": tid, "ts": start,
+                           "dur": end - start, "args": args})
+
+    def arrow(self, name, number, from_tid, from_us, tid, us):
+        self.lines.append({"ph": "s", "name": name, "id": number, "pid": 1, "tid": from_tid, "ts": from_us})
+        self.lines.append({"ph": "f", "name": name, "id": number, "pid": 1, "tid": tid, "ts": us, "bp": "e"})
+
+    def job(self, number, submit, pe, start, end):
+        self.span(1, "Submit", submit, submit + 1)
+        args = {"stamp": "device", "pe_index": pe, "execution_index": number}
+        self.span(3 + pe, "kernel", start, end, **args)
+        self.arrow("submit", number, 1, submit, 3 + pe, start)
+
+    def replay(self):
+        names = {1: "worker", 2: "client", 3: "npu PE 0", 4: "npu PE 1"}
+        metadata = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": name}}
+                    for tid, name in names.items()]
+        self.lines.sort(key=lambda e: (e["tid"], e["ts"], -e.get("dur", 0)))
+        # Why: a reader needs the begin of an arrow before its end.
+        self.lines.sort(key=lambda e: e["ph"] == "f")
+        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 2, "pid": 1, "devices": []}
+        path = helpers.scratch() / "hand.json"
+        path.write_text(json.dumps({"traceEvents": metadata + self.lines, "metadata": {"npuprof": about}}))
+        return replay.of(Facts(npuprof.load(path)))
+
+    def after(self, found, *changes):
+        """us of the one inference, with the changes."""
+        return found.effect(*changes).after[0] / 2000
+
+    def test_one_wait_for_two_jobs(self):
+        self.span(1, "Inference", 0, 100, kind="inference")
+        self.job(0, 5, 0, 10, 60)
+        self.job(1, 8, 1, 12, 90)
+        self.span(1, "Wait", 9, 95)
+        found = self.replay()
+        self.assertIsNone(found.why)
+        # Twice as slow: the second job is there at 12 + 156, and is noticed 5 later.
+        self.assertEqual(self.after(found, ("device", None, 2)), 178)
+        # Nothing to do: the first at 10, the second at 12, noticed at 17.
+        self.assertEqual(self.after(found, ("device", None, 0)), 22)
+        self.assertEqual({key: ns for key, (_, ns) in by_owner(found.paths.whole()).items()},
+                         {("host", "no span"): 12_000, ("host", "Submit"): 1000,
+                          ("dispatch", "start latency"): 4000, ("operator", "kernel"): 78_000,
+                          ("notice", "notice"): 5000})
+
+    def test_request_from_another_thread(self):
+        """The client sends the second request when the worker has been idle for long."""
+        self.span(2, "Enqueue", 0, 2)
+        self.span(2, "think", 2, 200)
+        self.span(2, "Enqueue", 200, 202)
+        for number, at in enumerate((10, 210)):
+            self.span(1, "Inference", at, at + 100, kind="inference")
+            self.arrow("request", 10 + number, 2, at - 10, 1, at)
+            self.job(number, at + 5, 0, at + 10, at + 90)
+            self.span(1, "Wait", at + 6, at + 95)
+        found = self.replay()
+        self.assertIsNone(found.why)
+        window = found.facts.window.length_ns
+        self.assertEqual(window, 300_000)
+        # A faster device shortens the inferences, not the time between requests.
+        effect = found.effect(("device", None, HALF))
+        self.assertEqual(self.after(found, ("device", None, HALF)), 60)
+        self.assertEqual(effect.window[0], Fraction(100 * 40, 300))
+        # A client that thinks for half as long sends it at 101. It arrives at 111; the window ends at 211.
+        effect = found.effect(("host", "think", HALF))
+        self.assertEqual(effect.window[0], Fraction(100 * 99, 300))
+        owners = by_owner(found.paths.whole())
+        self.assertEqual(owners["host", "think"][1], 190_000)
+
+
 def random_program(seed):
     """Loads into two banks, compute in turn, some of it pipelined."""
     draw, out, users = random.Random(seed), [], []

@@ -25,6 +25,7 @@ MOST = 50_000              # jobs in one graph; longer traces are replayed up to
 Point = namedtuple("Point", "kind time ref")
 NOTICED, ARRIVAL, BEGIN, LEAVES, SUBMIT, RETURN, WAIT, END = range(8)
 OF_JOB = NOTICED, SUBMIT, RETURN, WAIT
+NEVER = -2**62
 
 
 @dataclass
@@ -143,7 +144,7 @@ class Points:
         for points in self.threads:
             for a, b in zip([None, *points], points):
                 self.stretch[b] = point[b].time - (point[a].time if a is not None else 0)
-        # Of a wait for several jobs the last of them decides.
+        # Of a wait for several jobs the last of them decides; the points of the others are no moments.
         last = {}
         for k in range(self.count):
             if jobs.wait[k] >= 0:
@@ -152,6 +153,7 @@ class Points:
         late = [p for p in waits if last[jobs.wait[point[p].ref]] > jobs.w[point[p].ref]]
         self.notice = {p: point[p].time - last[jobs.wait[point[p].ref]] for p in late}
         self.early = {p for p in waits if p not in self.notice}
+        self.shared = {p for p in late if self.end_of[point[p].ref] < last[jobs.wait[point[p].ref]]}
         known = sorted(self.notice.values())
         self.usual_notice = known[len(known) // 2] if known else None
         own = {p: self.stretch[p] for p in self.early}
@@ -200,13 +202,14 @@ class Points:
 
     def _waiting(self):
         """What of the time before an arrival was only waiting for it: none if it had come before the thread
-        was ready."""
+        was ready. The first moment of a thread that is an arrival was waited for."""
         leaves = {one.ref: one.time for one in self.point if one.kind == LEAVES}
+        first = {thread[0] for thread in self.threads if thread}
         self.arrive = {}
         for p, one in enumerate(self.point):
             if one.kind == ARRIVAL:
                 ready = one.time - self.stretch[p]
-                if leaves[one.ref] > ready:
+                if leaves[one.ref] > ready or p in first:
                     self.arrive[p], self.stretch[p] = one.time - leaves[one.ref], 0
                 else:
                     self.arrive[p] = 0
@@ -313,6 +316,8 @@ class Graph:
             if p < 0:
                 k = -p - 1
                 one[n], two[n] = lags.latency[k] + lags.dur[k], lags.queue[k] + lags.dur[k]
+                if self.first[n] < 0 <= self.second[n]:
+                    one[n] = NEVER             # a job without a submission has only the job before it
             elif p < known:
                 one[n] = stretch[p]
                 if p in own:
@@ -329,9 +334,8 @@ class Graph:
         for a, x, b, y in zip(self.first, one, self.second, two):
             t = out[a] + x if a >= 0 else x
             if b >= 0:
-                # Why the test: a job without a submission has only the job before it.
                 u = out[b] + y
-                if u > t or a < 0:
+                if u > t:
                     t = u
             add(t)
         return out

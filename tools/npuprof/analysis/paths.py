@@ -32,9 +32,9 @@ class Paths:
         """The node that decided node n, or -1."""
         graph, times = self.graph, self.replay.base
         a, b = graph.first[n], graph.second[n]
-        if a < 0 or b < 0:
-            return max(a, b)
-        return b if times[b] + self.two[n] > times[a] + self.one[n] else a
+        if b < 0:
+            return a
+        return b if times[b] + self.two[n] > (times[a] if a >= 0 else 0) + self.one[n] else a
 
     def pieces(self, n, since, whole=False):
         """The Pieces from `since` to node n, the latest first. whole: jobs of other inferences by operator,
