@@ -12,8 +12,9 @@ def stamp(ns):
     return f"{ns // 1000}.{ns % 1000:03}"
 
 
-def trace(rank, inferences, host="h0", slow=None, late=0, lost=0, layers=2, boot=None):
-    """(text, truth) of one rank. slow: {operator: factor}; late: ns that its inferences begin later.
+def trace(rank, inferences, host="h0", slow=None, late=0, lost=0, layers=2, boot=None, more=()):
+    """(text, truth) of one rank. slow: {operator: factor}; late: ns that its inferences begin later; more:
+    {operator: ns}, which only this rank has.
 
     truth: a dict with durations (of the inferences), starts (Unix ns), busy_ns, spans, and operators
     {name: [count, ns]}"""
@@ -32,7 +33,7 @@ def trace(rank, inferences, host="h0", slow=None, late=0, lost=0, layers=2, boot
         job = begin + 9_000 + rng.randrange(500)
         inside, at, device = [], job, f'"stamp":"device","pe_index":0,"error_ns":100,"execution_index":{n}'
         for k in range(layers):
-            for name, ns in OPERATORS.items():
+            for name, ns in (OPERATORS | dict(more)).items():
                 ns = int((ns + rng.randrange(300)) * slow.get(name, 1))
                 inside.append((name, at, ns, k))
                 count = operators.setdefault(name, [0, 0])
@@ -61,4 +62,4 @@ def trace(rank, inferences, host="h0", slow=None, late=0, lost=0, layers=2, boot
     text = '{"traceEvents":[\n%s\n],\n"displayTimeUnit":"ns",\n"metadata":%s}\n' % (
         ",\n".join(lines), json.dumps({"npuprof": about}, separators=(",", ":")))
     return text, {"durations": durations, "starts": starts, "busy_ns": busy, "operators": operators,
-                  "spans": inferences * (4 + len(OPERATORS) * layers)}
+                  "spans": inferences * (4 + len(OPERATORS | dict(more)) * layers)}

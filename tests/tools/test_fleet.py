@@ -23,6 +23,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "tools")]
 import fleet_traces  # noqa: E402
 import planted  # noqa: E402
 from npuprof.fleet.fleet import Fleet  # noqa: E402
+from npuprof.fleet.histogram import Histogram  # noqa: E402
 from npuprof.fleet.rank import rank_of  # noqa: E402
 from npuprof.fleet.tables import TABLES  # noqa: E402
 
@@ -127,6 +128,28 @@ class Figures(unittest.TestCase):
         conv = [t["operators"]["conv"][1] / len(t["durations"]) for t in self.truth.values()]
         self.assertEqual(device["operator"], "conv")
         self.assertAlmostEqual(int(device["excess_ns"]), conv[SLOW] - median(conv), delta=1)
+
+    def test_an_operator_that_only_one_rank_has(self):
+        folder = scratch() / "extra"
+        folder.mkdir()
+        for r in range(5):
+            more = {"extra": 9_000} if r == 3 else {}
+            (folder / f"{r}.json").write_text(fleet_traces.trace(r, 20, more=more)[0])
+        done = report("extra", "--csv-dir", "extra.csv", "--table", "stragglers")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [row] = [row for row in sheets(scratch() / "extra.csv")["stragglers"] if row["figure"] == "device"]
+        self.assertEqual((row["rank"], row["operator"]), ("3", "extra"))
+        self.assertAlmostEqual(int(row["excess_ns"]), 2 * 9_150, delta=100)
+
+    def test_percentiles_of_small_numbers(self):
+        """Below 256 ns a cell is one ns: the percentile is a value, by the nearest rank from above."""
+        values = [ns * ns % 251 for ns in range(1, 90)]
+        histogram = Histogram()
+        for ns in values:
+            histogram.add(ns)
+        for per_mille in (0, 1, 250, 500, 900, 990, 999, 1000):
+            place = math.ceil(Fraction(per_mille, 1000) * (len(values) - 1))
+            self.assertEqual(histogram.percentile(per_mille), sorted(values)[place])
 
     def test_skew(self):
         rows = {row["moment"]: row for row in self.sheets["skew"]}
