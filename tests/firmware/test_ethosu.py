@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: MIT
 import json
 import shutil
+import sys
 import unittest
 
 import helpers
@@ -78,6 +79,31 @@ class EthosU(unittest.TestCase):
         trace = scratch() / f"{name}.json"
         truth = self.walk(self.build(name, *flags), trace)
         self.check(json.loads(trace.read_text()), truth)
+        self.check_reports(trace)
+
+    def check_reports(self, trace):
+        """Each inference has its way from submit to notice, NPU Run from busy_ticks, a place beside Vela's
+        estimate."""
+        tables, layers = scratch() / "tables.json", scratch() / "net_per-layer.csv"
+        tool = [sys.executable, ROOT / "tools" / "npuprof.py", "report", trace, "--json", tables]
+        done = run([*tool, "--table", "path", "--table", "executions"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        made = json.loads(tables.read_text())["tables"]
+        self.assertEqual([row[:2] for row in made["path"]["rows"]],
+                         [["queue", 200], ["execute", 200], ["wait", 200]])
+        columns = [column["name"] for column in made["executions"]["columns"]]
+        runs = [dict(zip(columns, row)) for row in made["executions"]["rows"]]
+        self.assertEqual(len(runs), 200)
+        for i, row in enumerate(runs):
+            busy = (3000 + i * 104729 % 1000000) * 2 // 5 * 5 // 2
+            self.assertLessEqual(abs(row["run_ns"] - busy), 100)
+        layers.write_text("TFLite_operator,NNG Operator,Op Cycles,Name\nCONV_2D,Conv2DBias,150000.0,a\n"
+                          "ADD,Add,50000,b\n")
+        self.assertEqual(run([*tool, "--vela", layers]).returncode, 0)
+        rows = json.loads(tables.read_text())["tables"]["vela"]["rows"]
+        self.assertEqual([(row[0], row[2], row[4]) for row in rows],
+                         [("a", 150000, 0), ("b", 50000, 0), ("inference", 200000, 67), ("net b", 200000, 67),
+                          ("net c", 200000, 66)])
 
     def test_firmware(self):
         program = self.build("free", *FREE, "-no-pie")

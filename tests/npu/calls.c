@@ -160,6 +160,41 @@ static void reset_between(void)
     CHECK_UINT(trace_count(t, "i", "no device span"), 1);
 }
 
+/* Event counters: the steps between the two ends are arguments, the sums are tracks, and their loads are as
+   documented: 2 for the device's clock and 2 for each counter of one word. */
+static void event_counters(void)
+{
+    npuprof_npu_pmu pmu[2];
+    SIM_DESC(d);
+    memset(pmu, 0, sizeof pmu);
+    pmu[0].name = "macs";
+    pmu[1].name = "busy";
+    pmu[1].is_busy = true;
+    for (int i = 0; i < 2; i++) {
+        pmu[i].counter.lo_offset = (size_t)(0x40 + 8 * i);
+        pmu[i].counter.bits = 32;
+        sim_store(0x40 + 8 * (size_t)i, 4, 1000);
+    }
+    d.pmu = pmu;
+    d.pmu_count = 2;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &d) == NPUPROF_OK);
+    const uint32_t loads = npu.mmio_reads;
+    const uint32_t handle = npuprof_npu_begin(&npu, 0, "conv", "NPU", PROF_NO_ARGS);
+    sim_advance(1000000);
+    sim_store(0x40, 4, 1500);
+    sim_store(0x48, 4, 8000);
+    CHECK_INT(npuprof_npu_end_args(&npu, handle, PROF_ARGS(PROF_INT("status", 1))), NPUPROF_OK);
+    CHECK_UINT(npu.mmio_reads - loads, 2 + 2 * 2);
+    npuprof_npu_close(&npu);
+    json_node *t = written(), *span = device_span(t, "conv", 0);
+    CHECK_STOP(span);
+    CHECK_INT(json_int(json_get(span, "args.macs")), 500);
+    CHECK_INT(json_int(json_get(span, "args.busy_ticks")), 7000);
+    CHECK_INT(json_int(json_get(span, "args.status")), 1);
+    CHECK_UINT(trace_count(t, "C", "sim macs"), 2);
+}
+
 /* PROF_NPU_SCOPE is a WITH_NPU_PROFILER to the end of its block; return ends it, too. */
 static int scope(bool leave)
 {
@@ -247,4 +282,5 @@ static void by_job(void)
     CHECK_INT(json_int(json_get(device_span(t, "c", 1), "args.job")), 4000);
 }
 
-CHECK_MAIN(CASE(out_of_order), CASE(refused), CASE(too_many), CASE(reset_between), CASE(scopes), CASE(by_job))
+CHECK_MAIN(CASE(out_of_order), CASE(refused), CASE(too_many), CASE(reset_between), CASE(event_counters),
+           CASE(scopes), CASE(by_job))
