@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import helpers
 from helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -159,6 +160,7 @@ class Described(InDirectory):
         told = self.built(source + "int main(void)\n{\n" + calls + "    return 0;\n}\n")
         self.assertEqual(told, dict.fromkeys(devices, "0"))
 
+    @helpers.thorough
     def test_hostile_texts(self):
         names = ("intel_hws", "dev1", "qaic", "ethosu85")
         for name in names:

@@ -148,7 +148,7 @@ class Output(InDirectory):
         self.assertIn(MANUAL, self.gen_help())
 
     def test_the_example_of_the_help_is_a_description(self):
-        lines = MANUAL[MANUAL.index("    [device]"):MANUAL.index("More in examples")].splitlines()
+        lines = MANUAL[MANUAL.index("    [device]"):MANUAL.index("The generated mynpu")].splitlines()
         header = generate("\n".join(line[4:] for line in lines) + "\n", "d.toml")
         self.assertIn("desc.ring.feed = true;", header)
 

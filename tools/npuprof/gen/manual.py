@@ -6,6 +6,8 @@ A description says what npuprof has to know of a device. Three things are in it,
 how records reach the host (transport), what is where in a record (format), what a time stamp counts (clock).
 Write down only what your device has; each key that you leave out means "it has none", or its default.
 
+examples/devices/README.md leads from a device's documents to its spans, step by step, with a list of traps.
+
 Which tables do I need?
   the host can read a tick counter            [[register]] and [roles.counter]
   the device writes a record for each job     [[record]] and [roles.ring]
@@ -29,7 +31,8 @@ A complete one, for a driver that hands over the records it reads anyway:
     job = "JOB"
     start = "START"
     end = "END"
-More in examples/devices, with a table of what each one shows; examples/digits/npusim.toml is a whole device.
+The generated mynpu_npu_desc() returns what is fixed; the comment above it says what the driver sets. If there
+are several queues, or event counters by function, it takes arrays of the caller for them.
 
 The keys. * must be given; the default is in parentheses; any other key is refused.
 
@@ -59,7 +62,7 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   order               "hi-lo-hi" (two halves, default), "lo-latches-hi" (a read of lo freezes hi; only if
                       nobody else reads it), "single" (one load)
   bits                how many are valid: of the registers all, else 64; counts_down
-  hz                  nominal rate; 0 = unknown, it is measured in either case
+  hz                  nominal rate; 0 = unknown, it is measured in either case. 1000000 for stamps in us
   lag_ns              how old a value may be when it is read
   requires            here, in a ring, progress or pmu: { "PMCR.CNT_EN" = 1 }, fields of registers without
                       which the counter stands; the error then names the field
