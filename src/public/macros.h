@@ -356,6 +356,16 @@ enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF
        NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
 #define NPUPROF_MAX_HZ_ \
     UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
+/* What the table calls the texts of a device's records: so that each is looked up once. The caller's; one
+   thread uses it at a time. Only for texts that stay what they are. */
+enum { NPUPROF_DEVICE_KEYS_ = 12, NPUPROF_DEVICE_NAMES_ = 64 };
+typedef struct npuprof_device_texts_ {
+    uint32_t generation;                 /* that the rest is of; 0 = none */
+    const char *key[NPUPROF_DEVICE_KEYS_];
+    uint64_t word[NPUPROF_DEVICE_KEYS_];
+    const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
+    uint32_t id[NPUPROF_DEVICE_NAMES_];
+} npuprof_device_texts_;
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Host ticks now. */
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
@@ -392,16 +402,6 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
                                        npuprof_args args);
 /* An error in host ticks as 16 bits, rounded up, for a span with NPUPROF_STAMP_HOST; 0 = not known. */
 NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks);
-/* What the table calls the texts of a device's records: so that each is looked up once. The caller's; one
-   thread uses it at a time. Only for texts that stay what they are. */
-enum { NPUPROF_DEVICE_KEYS_ = 12, NPUPROF_DEVICE_NAMES_ = 64 };
-typedef struct npuprof_device_texts_ {
-    uint32_t generation;                 /* that the rest is of; 0 = none */
-    const char *key[NPUPROF_DEVICE_KEYS_];
-    uint64_t word[NPUPROF_DEVICE_KEYS_];
-    const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
-    uint32_t id[NPUPROF_DEVICE_NAMES_];
-} npuprof_device_texts_;
 /* npuprof_device_span_() with integer arguments, whose keys are in `texts`; and the name, if keeps_name. */
 NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name, uint32_t device,
                                          uint32_t epoch, unsigned pe, const char *category, const char *name,
