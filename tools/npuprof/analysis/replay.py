@@ -126,7 +126,7 @@ class Replay:
         medians, busy = [after[0] for after in results], sum(self.points.dur)
         jobs = [percent(busy - after[3], busy or 1) for after in results]
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
-                      (min(medians), max(medians)), max(after[2] for after in results))
+                      (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results))
 
     def _forms(self, changes):
         """(is a pipelined instruction all work?, sign of the clock's error) of each end of the interval.

@@ -17,7 +17,8 @@ ABOUT = {**dict.fromkeys(("version", "host", "program", "when_full", "traceparen
                           "tid_shift", "damaged_places"), COUNT),
          "clock": {"source": TEXT, "hz": NUMBER, "error_ns": COUNT, "drift_ns": COUNT}, "lost": {"*": COUNT},
          "user": {"*": TEXT}, "unused_environment": {"*": TEXT},
-         "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "clock": TEXT, "*": NUMBER}}]}
+         "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "clock": TEXT,
+                                                   "records": {"*": COUNT}, "*": NUMBER}}]}
 ABOUT["processes"] = [ABOUT | {"processes": []}]
 
 
