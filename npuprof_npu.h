@@ -2867,8 +2867,12 @@ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_
     npuprof_anchor_ *const last = &npu->last_, a = *told, b = *last;
     npuprof_result result = NPUPROF_OK;
     if (!npu->has_last_) {
+        const uint64_t since = npuprof_saturating_sub_(a.host_after, npu->open_host_);
+        uint64_t min, max;
         *last = a;
         npu->has_last_ = true;
+        if (npu->epoch_ == 0 && npuprof_npu_predict_(npu, 0, since, &min, &max))
+            npu->open_ticks_ = npuprof_saturating_sub_(a.device_ticks, max);
     } else {
         if (a.device_ticks < b.device_ticks) a = npuprof_npu_carry_(npu, &a, b.device_ticks - a.device_ticks);
         else b = npuprof_npu_carry_(npu, &b, a.device_ticks - b.device_ticks);
@@ -4220,6 +4224,7 @@ static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
 typedef struct npuprof_npu_now_ {
     bool known;                          /* the device's time is */
     uint64_t ticks, old_epoch_ticks;     /* of the device; its last ticks before this epoch */
+    uint64_t open_ticks;                 /* at open, or before it */
     uint64_t epoch_from;                 /* the first ones of this epoch */
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
@@ -4282,6 +4287,7 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     }
     now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
     now->old_epoch_ticks = npu->old_epoch_ticks_;
+    now->open_ticks = npu->open_ticks_;
     now->epoch_from = npu->epoch_from_;
     now->epoch = npu->epoch_;
     now->allowance = max;
@@ -4353,8 +4359,11 @@ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_np
     const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     const uint64_t raw = (down ? ~r->v[at] : r->v[at]) & npuprof_npu_mask_(bits);
     const bool by_lane = lane && lane->has_last;
+    /* The lane's last stamp is a period old: that tells nothing any more. */
+    const bool old = by_lane && bits < 64 && u->known && u->now > lane->last &&
+                     u->now - lane->last > npuprof_npu_mask_(bits);
     *stamp = raw;
-    if (by_lane) {
+    if (by_lane && !old) {
         *stamp = npuprof_npu_extend_after_(raw, bits, lane->last);
     } else if (bits < 64) {
         if (!u->known && bits < 48) return NPUPROF_RECORDS_NO_ANCHOR;
@@ -4425,7 +4434,7 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
         if (!old) return now->epoch > 1 ? NPUPROF_RECORDS_EPOCH : NPUPROF_RECORDS_STAMPS;
         t->epoch--;
     }
-    const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < npu->open_ticks_;
+    const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < now->open_ticks;
     return before ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;
 }
 /* ==== src/npu/host/lanes.h ========================================================= >>npu/host/lanes ==== */
@@ -5306,6 +5315,8 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         npuprof_npu_name_lanes_(npu, q);
         (void)npuprof_npu_units_of_(npu, q, &now);
         if (q->is.feed) continue;
+        if (q->is.ready == NPUPROF_NPU_READY_VALID && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_))
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;
         if (!npuprof_npu_is_on_(npu)) continue;
@@ -5567,6 +5578,10 @@ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const u
     if (by_counter && npuprof_npu_wants_anchor_(npu)) {
         const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
         if (d.result == NPUPROF_OK) d.result = synced;
+    }
+    if (d.result == NPUPROF_ERR_NPU_NO_ANCHOR && npuprof_npu_lock_(npu)) {
+        if (npu->has_last_) d.result = NPUPROF_OK;               /* the records themselves told the time */
+        npuprof_npu_unlock_(npu);
     }
     return d.result;
 }

@@ -60,8 +60,12 @@ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_
     npuprof_anchor_ *const last = &npu->last_, a = *told, b = *last;
     npuprof_result result = NPUPROF_OK;
     if (!npu->has_last_) {
+        const uint64_t since = npuprof_saturating_sub_(a.host_after, npu->open_host_);
+        uint64_t min, max;
         *last = a;
         npu->has_last_ = true;
+        if (npu->epoch_ == 0 && npuprof_npu_predict_(npu, 0, since, &min, &max))
+            npu->open_ticks_ = npuprof_saturating_sub_(a.device_ticks, max);
     } else {
         if (a.device_ticks < b.device_ticks) a = npuprof_npu_carry_(npu, &a, b.device_ticks - a.device_ticks);
         else b = npuprof_npu_carry_(npu, &b, a.device_ticks - b.device_ticks);

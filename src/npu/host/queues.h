@@ -299,6 +299,8 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         npuprof_npu_name_lanes_(npu, q);
         (void)npuprof_npu_units_of_(npu, q, &now);
         if (q->is.feed) continue;
+        if (q->is.ready == NPUPROF_NPU_READY_VALID && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_))
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;
         if (!npuprof_npu_is_on_(npu)) continue;

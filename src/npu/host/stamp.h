@@ -17,6 +17,7 @@
 typedef struct npuprof_npu_now_ {
     bool known;                          /* the device's time is */
     uint64_t ticks, old_epoch_ticks;     /* of the device; its last ticks before this epoch */
+    uint64_t open_ticks;                 /* at open, or before it */
     uint64_t epoch_from;                 /* the first ones of this epoch */
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
@@ -79,6 +80,7 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     }
     now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
     now->old_epoch_ticks = npu->old_epoch_ticks_;
+    now->open_ticks = npu->open_ticks_;
     now->epoch_from = npu->epoch_from_;
     now->epoch = npu->epoch_;
     now->allowance = max;
@@ -150,8 +152,11 @@ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_np
     const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     const uint64_t raw = (down ? ~r->v[at] : r->v[at]) & npuprof_npu_mask_(bits);
     const bool by_lane = lane && lane->has_last;
+    /* The lane's last stamp is a period old: that tells nothing any more. */
+    const bool old = by_lane && bits < 64 && u->known && u->now > lane->last &&
+                     u->now - lane->last > npuprof_npu_mask_(bits);
     *stamp = raw;
-    if (by_lane) {
+    if (by_lane && !old) {
         *stamp = npuprof_npu_extend_after_(raw, bits, lane->last);
     } else if (bits < 64) {
         if (!u->known && bits < 48) return NPUPROF_RECORDS_NO_ANCHOR;
@@ -222,6 +227,6 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
         if (!old) return now->epoch > 1 ? NPUPROF_RECORDS_EPOCH : NPUPROF_RECORDS_STAMPS;
         t->epoch--;
     }
-    const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < npu->open_ticks_;
+    const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < now->open_ticks;
     return before ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;
 }
