@@ -3970,6 +3970,17 @@ static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record
     return true;
 }
 
+/* Whether no entry of the ring is cleared. */
+static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    for (uint64_t i = 0; i < q->is.count; i++) {
+        uint64_t word, gap;
+        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, q->next + i);
+        if (npuprof_npu_is_ready_(npu, q, i, entry, &word, &gap) != NPUPROF_NPU_ENTRY_GOOD_) return false;
+    }
+    return true;
+}
+
 /* An entry that is valid: is it a new one? If nobody clears them, all stay valid, and only what they hold
    tells. */
 static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t number,
@@ -3979,7 +3990,8 @@ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uin
     uint32_t *const seen = q->seen_at < NPUPROF_NPU_SEEN_ ? &npu->seen_[q->seen_at + number % q->is.count]
                                                           : NULL;
     const uint32_t hash = npuprof_npu_hash_record_(q, r);
-    if (!q->stuck && q->run >= q->is.count) {
+    const bool again = seen && *seen == hash && number >= q->is.count;
+    if (!q->stuck && (q->run >= q->is.count || (again && npuprof_npu_are_all_valid_(npu, q)))) {
         q->stuck = true;
         reading->result = NPUPROF_ERR_NPU_RING;
     }
@@ -4359,11 +4371,8 @@ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_np
     const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     const uint64_t raw = (down ? ~r->v[at] : r->v[at]) & npuprof_npu_mask_(bits);
     const bool by_lane = lane && lane->has_last;
-    /* The lane's last stamp is a period old: that tells nothing any more. */
-    const bool old = by_lane && bits < 64 && u->known && u->now > lane->last &&
-                     u->now - lane->last > npuprof_npu_mask_(bits);
     *stamp = raw;
-    if (by_lane && !old) {
+    if (by_lane) {
         *stamp = npuprof_npu_extend_after_(raw, bits, lane->last);
     } else if (bits < 64) {
         if (!u->known && bits < 48) return NPUPROF_RECORDS_NO_ANCHOR;

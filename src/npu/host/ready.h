@@ -134,6 +134,17 @@ static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record
     return true;
 }
 
+/* Whether no entry of the ring is cleared. */
+static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    for (uint64_t i = 0; i < q->is.count; i++) {
+        uint64_t word, gap;
+        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, q->next + i);
+        if (npuprof_npu_is_ready_(npu, q, i, entry, &word, &gap) != NPUPROF_NPU_ENTRY_GOOD_) return false;
+    }
+    return true;
+}
+
 /* An entry that is valid: is it a new one? If nobody clears them, all stay valid, and only what they hold
    tells. */
 static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t number,
@@ -143,7 +154,8 @@ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uin
     uint32_t *const seen = q->seen_at < NPUPROF_NPU_SEEN_ ? &npu->seen_[q->seen_at + number % q->is.count]
                                                           : NULL;
     const uint32_t hash = npuprof_npu_hash_record_(q, r);
-    if (!q->stuck && q->run >= q->is.count) {
+    const bool again = seen && *seen == hash && number >= q->is.count;
+    if (!q->stuck && (q->run >= q->is.count || (again && npuprof_npu_are_all_valid_(npu, q)))) {
         q->stuck = true;
         reading->result = NPUPROF_ERR_NPU_RING;
     }

@@ -152,11 +152,8 @@ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_np
     const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     const uint64_t raw = (down ? ~r->v[at] : r->v[at]) & npuprof_npu_mask_(bits);
     const bool by_lane = lane && lane->has_last;
-    /* The lane's last stamp is a period old: that tells nothing any more. */
-    const bool old = by_lane && bits < 64 && u->known && u->now > lane->last &&
-                     u->now - lane->last > npuprof_npu_mask_(bits);
     *stamp = raw;
-    if (by_lane && !old) {
+    if (by_lane) {
         *stamp = npuprof_npu_extend_after_(raw, bits, lane->last);
     } else if (bits < 64) {
         if (!u->known && bits < 48) return NPUPROF_RECORDS_NO_ANCHOR;

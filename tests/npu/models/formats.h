@@ -97,8 +97,7 @@ static void wide_describe(npuprof_npu_ring *r)
     }
     r->key[0] = r->execution;
     r->key[1] = r->instruction;
-    r->kinds = hws_kinds;                /* 0 is an instant, so 9 is a span here */
-    static const npuprof_npu_kind kinds[] = { { 1, NPUPROF_NPU_KIND_INSTANT }, { 9, NPUPROF_NPU_KIND_SPAN } };
+    static const npuprof_npu_kind kinds[] = { { 1, NPUPROF_NPU_KIND_SKIP }, { 9, NPUPROF_NPU_KIND_SPAN } };
     r->kinds = kinds;
     r->kind_count = 2;
     r->ops = fence_ops;

@@ -44,6 +44,7 @@ static void hailo_describe(npuprof_npu_desc *d)
 {
     unsigned char *bar = progress[play_opening].memory = play_memory(0x400);
     progress[play_opening].done = progress_from;
+    play_put(bar, 3 * 0x20 + 4, 2, progress_from);
     d->bar = bar;                        /* channel 3 */
     d->bar_bytes = 0x400;
     d->anchors_only = true;

@@ -8,7 +8,7 @@
    are ns since a base (AIE4 NS_OFFSET); the driver pushes anchors. The texts "B3 42" and "E3 42" (context 3,
    job 42) are ASSUMED. */
 
-enum { XDNA_SIZE = 4 << 20, XDNA_FOOTER = 4096, XDNA_RING = XDNA_SIZE - XDNA_FOOTER, XDNA_RECORD = 48,
+enum { XDNA_SIZE = 4 << 20, XDNA_FOOTER = 4096, XDNA_RING = XDNA_SIZE - XDNA_FOOTER, XDNA_RECORD = 40,
        XDNA_CONTEXTS = 4 };
 static unsigned char *xdna_memory;
 static struct {
@@ -36,19 +36,21 @@ static void xdna_bytes(uint64_t value, unsigned bytes)
 static void xdna_log(uint64_t stamp, const char *text)
 {
     char padded[16] = "";
-    snprintf(padded, sizeof padded, "%s", text);
+    const size_t length = strlen(text) < 15 ? strlen(text) : 15;
+    const unsigned bytes = length > 7 ? 16 : 8;
+    memcpy(padded, text, length);
     if (!++xdna.seq) xdna.seq = 1;
     xdna_byte(0xCA);
-    xdna_byte(4);
+    xdna_byte((uint8_t)(2 + bytes / 8));
     xdna_bytes(xdna.seq, 2);
     xdna_bytes(0, 4);
     xdna_bytes(stamp, 8);
     xdna_bytes(2u << 8 | 5u << 16, 4);
     xdna_bytes(100u | 9u << 16, 4);
-    for (unsigned i = 0; i < 16; i++) xdna_byte((uint8_t)padded[i]);
+    for (unsigned i = 0; i < bytes; i++) xdna_byte((uint8_t)padded[i]);
     xdna_bytes(0, 4);
     xdna_bytes(xdna.seq, 2);
-    xdna_byte(4);
+    xdna_byte((uint8_t)(2 + bytes / 8));
     xdna_byte(0xBA);
     play_put(xdna_memory, XDNA_RING + 64, 4, xdna.tail & UINT32_MAX);
 }
@@ -83,12 +85,12 @@ static uint64_t xdna_read(uint64_t at, unsigned bytes)
     return value;
 }
 
-static void xdna_record(uint64_t at)
+static void xdna_record(uint64_t at, unsigned bytes)
 {
     char text[17] = "";
     unsigned lane;
     uint64_t job;
-    for (unsigned i = 0; i < 16; i++) text[i] = (char)xdna_read(at + 24 + i, 1);
+    for (unsigned i = 0; i < bytes - 32; i++) text[i] = (char)xdna_read(at + 24 + i, 1);
     if (sscanf(text + 1, "%u %" SCNu64, &lane, &job) != 2 || lane >= XDNA_CONTEXTS) return;
     const uint64_t stamp = npuprof_npu_extend_stamp(&play_npus[0], xdna_read(at + 8, 8), 64, 0);
     if (text[0] == 'B') {
@@ -108,7 +110,7 @@ static unsigned xdna_frame(uint64_t at, uint64_t tail, uint16_t *seq)
 {
     const unsigned words = (unsigned)xdna_read(at + 1, 1), bytes = 16 + 8 * words;
     *seq = (uint16_t)xdna_read(at + 2, 2);
-    if (xdna_read(at, 1) != 0xCA || words < 2 || words > 64 || at + bytes > tail) return 0;
+    if (xdna_read(at, 1) != 0xCA || words < 3 || words > 4 || at + bytes > tail) return 0;
     const bool same = xdna_read(at + bytes - 4, 2) == *seq && xdna_read(at + bytes - 2, 1) == words;
     return same && xdna_read(at + bytes - 1, 1) == 0xBA ? bytes : 0;
 }
@@ -130,7 +132,7 @@ static void xdna_serve(void)
         const unsigned gap = (unsigned)(seq - xdna.seen_seq - 1 + 65535) % 65535;
         if (gap) npuprof_npu_lost(&play_npus[0], gap);
         xdna.seen_seq = seq;
-        xdna_record(xdna.reader);
+        xdna_record(xdna.reader, bytes);
         xdna.reader += bytes;
     }
 }
