@@ -8,8 +8,8 @@ import helpers
 sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
 import npuprof  # noqa: E402
 import planted  # noqa: E402
+from npuprof.analysis import replay  # noqa: E402
 from npuprof.analysis.facts import Facts  # noqa: E402
-from npuprof.analysis.replay import gain_of  # noqa: E402
 from npuprof.analysis.roofline import read_description  # noqa: E402
 from npuprof.analysis.verdict import judge  # noqa: E402
 from planted.model import latencies, median, simulate, window  # noqa: E402
@@ -96,6 +96,7 @@ class Cases(unittest.TestCase):
             with self.subTest(case=name):
                 self.check(name, 1000)
 
+    @helpers.thorough
     def test_with_100_us_of_clock_error(self):
         for name in planted.CASES:
             with self.subTest(case=name):
@@ -113,7 +114,7 @@ class Cases(unittest.TestCase):
     def test_two_plants_are_not_added_up(self):
         case = planted.case("P25")
         facts, _, found, _ = judged(case)
-        both = gain_of(facts, found["V2"].change, found["V10"].change)[0]
+        both = replay.of(facts).effect(found["V2"].change, found["V10"].change).inference[0]
         model = changed(case, "V10").but(before=case.without["V2"].before)
         truth = 100 * (1 - median(latencies(simulate(model))) / median(latencies(case.run)))
         self.assertAlmostEqual(float(both), truth, delta=1)

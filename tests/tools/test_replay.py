@@ -417,19 +417,21 @@ class Simulator(unittest.TestCase):
             self.assertAlmostEqual(told / measured, 1, delta=0.01, msg=options)
 
     def test_queues_and_pes(self):
-        """Twenty times slower, so that the host hardly counts. Best of three: the window holds the host's
-        times, too, and this machine may be busy."""
+        """Twenty times slower, so that the host hardly counts. The shortest of some runs: a busy machine only
+        adds to a window."""
         for before, after, change in (((1, 4), (2, 4), ("pes", None, 1)),
                                       ((1, 1), (1, 2), ("depth", None, 2))):
-            ratios = []
-            for _ in range(3):
-                old, new = (self.run_demo("--slower", 20, "--pes", pes, workers=workers, images=24)
-                            for pes, workers in (before, after))
-                told = 1 - float(replay.of(old).effect(change).window[0]) / 100
-                ratios.append(abs(told * old.window.length_ns / new.window.length_ns - 1))
-                if ratios[-1] <= 0.05:
+            runs, ratios = ([], []), ()
+            for _ in range(6):
+                for side, (pes, workers) in zip(runs, (before, after)):
+                    side.append(self.run_demo("--slower", 20, "--pes", pes, workers=workers, images=24))
+                old, new = (min(side, key=lambda facts: facts.window.length_ns) for side in runs)
+                told = [1 - float(gain) / 100 for gain in replay.of(old).effect(change).window]
+                ratios = [own * old.window.length_ns / new.window.length_ns for own in told]
+                if ratios[0] >= 0.95 and ratios[1] <= 1.05:
                     break
-            self.assertLessEqual(min(ratios), 0.05, change)
+            self.assertGreaterEqual(ratios[0], 0.95, change)
+            self.assertLessEqual(ratios[1], 1.05, change)
 
 
 if __name__ == "__main__":

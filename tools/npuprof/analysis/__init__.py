@@ -9,8 +9,9 @@
 An analysis is a module with analyse(facts), which returns Tables (tables/table.py), and is named in ANALYSES
 of catalogue.py. Text, JSON, CSV, SQLite and the page only print these tables.
 
-What a change would bring comes from replay.py: gain(trace, window, change) gives (low_pct, high_pct) of the
-median inference, or None if it cannot say. A change is a tuple:
+What a change would bring comes from replay.py: of(facts).effect(change, ...) gives an Effect with the gains
+(low_pct, high_pct) of the median inference, the window and the jobs, or None if it cannot say. A change is a
+tuple:
 
     ("operator", NAME, K)      compute spans of that name take K times as long
     ("load", NAME, K)          transfers before that operator, or all with NAME None
