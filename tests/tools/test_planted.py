@@ -79,6 +79,16 @@ class Truth(unittest.TestCase):
         self.assertEqual(len(trace.executions[0]), 400)
         self.assertEqual([d["name"] for d in trace.metadata["devices"]], ["npu0", "npu1"])
 
+    def test_counts_of_odd_records(self):
+        """The library writes them as one object in a clock_sync, only where there are such."""
+        path = planted.case("P11").write(helpers.scratch() / "odd.json")
+        text = path.read_text()
+        path.write_text(text.replace('"wraps":', '"records":{"unknown_records":3},"wraps":'))
+        sync = npuprof.load(path).metadata["devices"][0]["clock_sync"]
+        self.assertEqual(sync["records"], {"unknown_records": 3})
+        done = helpers.run([sys.executable, helpers.ROOT / "tools" / "npuprof.py", "report", path])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_checks(self):
         """`check` finds nothing wrong with them."""
         for name in ("P1", "P6", "P10", "P21"):
