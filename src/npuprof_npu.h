@@ -211,8 +211,8 @@
      Not sampled     desc.pmu; the trace's metadata say so.
      Not compiled    npuprof_npu_drain, _job, _set_job, _set_job_of, _host_ns, _clock, _anchor and records by
                      hand but _span: a call is a compile error.
-     Memory          sizeof(npuprof_npu) is 1,280 bytes on a Cortex-M. Recorder and device together take
-                     11.5 KB of flash on a Cortex-M0+ (`make size`).
+     Memory          sizeof(npuprof_npu) is 1,288 bytes on a Cortex-M. Recorder and device together take
+                     11.4 KB of flash on a Cortex-M0+ (`make size`).
      Arena           A block's device span takes 96 bytes (80 with NPUPROF_NO_JSON), an anchor 80 (64). A
                      device name of more than 8 bytes takes 16 or more on top (with NPUPROF_NO_JSON: none).
      A device span is recorded as ticks and a stream. The host converts the image: it maps the ticks by the
