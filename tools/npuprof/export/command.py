@@ -14,7 +14,7 @@ Ten ready queries are in tools/queries:
 
     sqlite3 -box FILE.db < tools/queries/operators.sql
 
-Memory: about 100 MB for a million spans, 400 MB for three million: the rows go to the file piece by piece.
+Memory: about 200 MB for a million spans, 400 MB for three million: the rows go to the file piece by piece.
 
 Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or output cannot be
 used.
