@@ -297,7 +297,7 @@ static void shifted_fields(void)
                 const shift s = { &play_formats[i], field, by, NULL };
                 fflush(stdout);
                 const pid_t child = fork();
-                int status;
+                int status = 0;
                 if (child == 0) {
                     check_failures_ = 0;
                     shifted(&s);
