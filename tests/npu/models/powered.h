@@ -242,10 +242,11 @@ static void callback_serve(void)
         const uint64_t unit = callback.unit;
         memmove(callback.done, callback.done + 1, --callback.count * sizeof job);
         /* Of whole us: the begin may lie before the submission, which is the bound then. */
-        const uint64_t end = (job.end + unit - 1) / unit * unit;
+        const uint64_t end = (job.end + unit - 1) / unit * unit, now = play.host;
         const bool found = npuprof_npu_complete_host(&play_npus[0], job.id, job.lane, "task", "NPU",
                                                      unit > 1 ? 0 : (int64_t)job.begin + play_ns_offset,
-                                                     (int64_t)end + play_ns_offset, PROF_NO_ARGS, true);
+                                                     (int64_t)(end < now ? end : now) + play_ns_offset,
+                                                         PROF_NO_ARGS, true);
         CHECK(found);
     }
     callback.on = play_random(2);
