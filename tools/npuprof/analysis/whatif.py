@@ -24,6 +24,7 @@ from ..base.messages import Refused
 from ..tables.table import Table, pct
 from . import replay
 from .paths import by_owner, slack_of
+from .verdict import part_of
 
 PATH = ("kind", "owner", "count", "total_ns", "share_pct", "slack_ns")
 TABLES = "critical_path", "whatif"
@@ -180,5 +181,8 @@ def asked(facts, wanted):
 
 
 def analyse(facts):
-    yield path_table(facts)
-    yield whatif_table(facts, usual(facts) if replay.of(facts).why is None else ())
+    """Of more inferences than replay takes, the tables are of the middle ones, and say so."""
+    part = part_of(facts)
+    notes = [] if part is facts else [f"of {part.window.text}"]
+    for table in path_table(part), whatif_table(part, usual(part) if replay.of(part).why is None else ()):
+        yield table._replace(notes=[*table.notes, *notes])
