@@ -93,4 +93,9 @@ def doubts(about):
         for key in ("causality_violations", *LOST_SPANS) if isinstance(sync, dict) else ():
             if isinstance(sync.get(key), int) and sync[key] > 0:
                 found.append(f"device {str(device.get('name'))[:60]!a}: {sync[key]} {key}")
+        records = sync.get("records") if isinstance(sync, dict) else None
+        records = records if isinstance(records, dict) else {}
+        odd = [f"{count} {key}" for key, count in records.items() if isinstance(count, int) and count > 0]
+        if odd:
+            found.append(f"device {str(device.get('name'))[:60]!a}: records: {', '.join(odd)}")
     return found
