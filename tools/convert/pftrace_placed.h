@@ -137,6 +137,22 @@ static void npuprof_pftrace_collect_submits_(npuprof_pftrace_ *p)
     }
 }
 
+/* An instant of a device, or the value of one of its counters. */
+static void npuprof_pftrace_placed_event_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *to,
+                                          npuprof_image_anchor_caches_ *caches, const npuprof_event_ *ev,
+                                          int64_t ns)
+{
+    if ((ev->flags & NPUPROF_STAMP_VALUE) == NPUPROF_STAMP_VALUE) {
+        const uint64_t track = npuprof_pftrace_counter_track_(p, ev->name, NPUPROF_PFTRACE_VALUE_);
+        npuprof_pftrace_sample_(p, track, ns, NPUPROF_KIND_COUNTER_UINT, ev->end);
+        return;
+    }
+    npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
+    npuprof_pftrace_put_names_(p, to, ev->name, ev->category);
+    npuprof_pftrace_put_args_(p, to, ev, npuprof_pftrace_put_device_(p, to, caches, ev));
+    npuprof_pftrace_send_(p, to, ns);
+}
+
 static void npuprof_pftrace_placed_span_(npuprof_pftrace_ *p, npuprof_image_anchor_caches_ *caches,
                                          npuprof_pftrace_place_ *at, const npuprof_event_ *ev,
                                          const npuprof_placed_ *s)
@@ -146,6 +162,10 @@ static void npuprof_pftrace_placed_span_(npuprof_pftrace_ *p, npuprof_image_anch
     const bool reversed = ev->kind == NPUPROF_KIND_FINISHED && (int64_t)ev->second < (int64_t)ev->value;
     const uint32_t lane = npuprof_pftrace_placed_lane_(p, at, ev, s, start);
     npuprof_pftrace_lane_ *const to = &p->lane[lane];
+    if (ev->kind == NPUPROF_KIND_DEVICE && ev->flags & NPUPROF_STAMP_INSTANT) {
+        npuprof_pftrace_placed_event_(p, to, caches, ev, start);
+        return;
+    }
     unsigned word = NPUPROF_PFTRACE_WORD_COUNT_;
     uint32_t words = 0;
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_BEGIN_);
