@@ -129,6 +129,17 @@
      has one centre. What contradicts that begins an epoch.
      If only one anchor is known at npuprof_npu_close(), counter.hz places the spans near it.
 
+   QUEUES OF RECORDS (desc.ring, desc.rings, desc.progress)
+     Three things that do not know each other, each described in ring_types.h:
+       transport  how entries come: npuprof_npu_feed() takes what the driver has anyway; npuprof_npu_drain()
+                  polls a ring by a producer index, a valid bit, a phase bit or sequence numbers
+       format     what is where in an entry; whether it is a span, one end of a span, an instant, a counter
+       clock      what its stamps count: the device's counter, another clock of the device, the host's clock,
+                  or nothing: such a span lasts from its submission to the drain or feed ("stamp":"host")
+     recorded + lost = executed. The trace's metadata counts by reason (clock_sync.records): lost_overwritten,
+     lost_stamps (in the future, before npuprof_npu_open(), of a period that nobody can tell), lost_epoch,
+     lost_no_anchor, lost_by_driver; unknown_records, unmatched_ends, unfinished, past_last_lane.
+
    RECORDS BY HAND
      What no description can say (framed logs, packets with state, bit streams) the driver decodes itself:
      npuprof_npu_extend_stamp(), _complete(), _complete_host(), _instant(), _value(), _lost(). They have the

@@ -1,4 +1,4 @@
-/* Queues of a device of every kind of record: spans of begins and ends, instants, a counter, lanes with names,
+/* Queues of a device with every kind of record: spans of begins and ends, instants, a counter, lanes with names,
    spans on the host's clock, and what is odd. usage: queues FILE...
    SPDX-License-Identifier: MIT */
 #include "../npu/sim.h"

@@ -105,7 +105,7 @@ class Replay:
         if before[0]:
             gains = [percent(before[0] - after[0], before[0]) for after in results]
             inference = min(gains), max(gains)
-        medians, busy = [after[0] for after in results], sum(self.points.dur)
+        medians, busy = [after[0] or 0 for after in results], sum(self.points.dur)
         jobs = [percent(busy - after[3], busy or 1) for after in results]
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
                       (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results))
