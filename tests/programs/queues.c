@@ -1,5 +1,5 @@
-/* Queues of a device with every kind of record: spans of begins and ends, instants, a counter, lanes with names,
-   spans on the host's clock, and what is odd. usage: queues FILE...
+/* Queues of a device with every kind of record: spans of begins and ends, instants, a counter, lanes with
+   names, spans on the host's clock, and what is odd. usage: queues FILE...
    SPDX-License-Identifier: MIT */
 #include "../npu/sim.h"
 #include "../trace.h"
