@@ -45,11 +45,11 @@ class Program:
         for b in range(count):
             # Why: what begins later in the same tick cannot have held it up.
             self.after[b] = sorted({a for a in self.after[b] if place[a] < place[b]})
-        self.end_lag = 0
-        starts, ends = self.times()
+        starts, ends = [0] * count, [0] * count
         for b in self.order:
+            # Why in order: what comes before b is complete, what comes after it does not count.
             self.lag[b] = instructions[b].start - self._earliest(b, starts, ends)
-            starts, ends = self.times()
+            self._place(b, starts, ends)
         self.end_lag = dur - max(ends, default=0)
 
     def _follows(self, a, b, tolerance):
@@ -118,14 +118,16 @@ class Program:
         """Starts and ends by number. scale: by number, factors for what is not 1."""
         starts, ends = [0] * len(self.lag), [0] * len(self.lag)
         for b in self.order:
-            factor = scale.get(b, 1) if scale else 1
-            start = self._earliest(b, starts, ends) + self.lag[b]
-            work, rest = self._work(b, fixed)
-            end = start + factor * work
-            if rest is not None:
-                end = max(end, ends[self.pipe[b][0]] + factor * rest)
-            starts[b], ends[b] = start, end
+            self._place(b, starts, ends, scale.get(b, 1) if scale else 1, fixed)
         return starts, ends
+
+    def _place(self, b, starts, ends, factor=1, fixed=False):
+        """Fills in start and end of b; those before it are known."""
+        starts[b] = self._earliest(b, starts, ends) + self.lag[b]
+        work, rest = self._work(b, fixed)
+        ends[b] = starts[b] + factor * work
+        if rest is not None:
+            ends[b] = max(ends[b], ends[self.pipe[b][0]] + factor * rest)
 
     def total(self, scale=None, fixed=False):
         """ns of the execution with those factors."""

@@ -64,7 +64,8 @@ def figures(verdict):
     if head["p50_ns"] is not None:
         most = (f"max {ns_text(head['max_ns'])}" if head["p99_ns"] is None else
                 f"p99 {ns_text(head['p99_ns'])}")
-        parts.append(f"p50 {ns_text(head['p50_ns'])}, {most}, {rate(head['rate_per_s'])}/s")
+        parts.append(f"p50 {ns_text(head['p50_ns'])}, {most}"
+                     + ("" if head["rate_per_s"] is None else f", {rate(head['rate_per_s'])}/s"))
     if head["busy_pct"] is not None:
         text = f"a PE is busy {pct_text(head['busy_pct'])} % of the time"
         if head["parallelism_ratio"] is not None and head["pes"] > 1:

@@ -146,7 +146,7 @@ def stall_inside(facts):
     """No engine works although the job runs."""
     total = inside(facts)
     neither = total[1] - total[2] - total[3] + total[4]
-    if 10 * neither < total[1]:
+    if not neither or 10 * neither < total[1]:
         return
     yield Finding("", f"for {ns_text(neither)}, {pct_text(pct(neither, total[1]))} % of the executions, "
                       "neither a transfer nor an operator runs",
