@@ -33,6 +33,7 @@
 #define PROF_THREAD_NAME(name)
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) { __VA_ARGS__; }
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) { __VA_ARGS__; }
+#define PROF_NPU_SCOPE(npu, stream, name, cat, args)
 #define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) { __VA_ARGS__; }
 #define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) { __VA_ARGS__; }
 #endif /* TEST_PLAIN */
@@ -142,6 +143,7 @@ int kernels(void *npu, int n, void *queue)
     for (int i = 0; i < n; i++) {
         WITH_NPU_PROFILER((npuprof_npu *)npu, queue, "zebra kernel", "zebra category",
                           PROF_ARGS(PROF_INT("zebra i", i)), n += i; if (n == 7) continue;);
+        PROF_NPU_SCOPE((npuprof_npu *)npu, queue, "zebra scope", "zebra category", PROF_NO_ARGS);
         WITH_NPU_PROFILER_LEVEL(2, (npuprof_npu *)npu, i, "zebra detail", "zebra category", PROF_NO_ARGS,
                                 n ^= i; if (n == 8) return 1;);
     }
@@ -210,6 +212,16 @@ int with_api(int n)
     Z(npuprof_npu_end(&npu, 1));
     Z(npuprof_npu_end_args(&npu, 1, PROF_NO_ARGS));
     Z(npuprof_npu_set_job_of(&npu, 1, 1));
+    Z(npuprof_npu_anchor(&npu, 1, 2, 3));
+    Z(npuprof_npu_feed(&npu, 0, "zebra", 0));
+    npuprof_npu_set_stamp_offset(&npu, 1);
+    npuprof_npu_set_job_records(&npu, 1);
+    npuprof_npu_lost(&npu, 1);
+    npuprof_npu_instant(&npu, 0, "zebra", "zebra", 1, PROF_NO_ARGS);
+    npuprof_npu_value(&npu, "zebra", 1, 2);
+    (void)npuprof_npu_complete(&npu, 1, 0, "zebra", "zebra", 1, 2, PROF_NO_ARGS, true);
+    (void)npuprof_npu_complete_host(&npu, 1, 0, "zebra", "zebra", 1, 2, PROF_NO_ARGS, true);
+    if (npuprof_npu_extend_stamp(&npu, 1, 32, 0) != 1) n = 0;
     if (npuprof_npu_fault(NULL)) n = 0;
     npuprof_npu_close(&npu);
 #endif /* !TEST_PLAIN */

@@ -99,7 +99,7 @@ def setUpModule():
         "binary without zeros": (".bin", bytes(range(128, 256)) * 40, ()),
         "image of another version": (".npuprof", raw[:8] + bytes(b ^ 0x55 for b in raw[8:16]) + raw[16:], ()),
         "image of a few bytes": (".npuprof", raw[:40], ()),
-        "gzip": (".json.gz", gzip.compress(text), ()),
+        "gzip that was cut": (".json.gz", gzip.compress(text)[:-9], ()),
         "missing": (".json", None, ()),
         "a folder": (".json", "folder", ()),
         "unreadable": (".json", "unreadable", ()),
