@@ -33,10 +33,13 @@ class Memory:
         ends = sorted(trace.start[i] + trace.dur[i] for i in facts.window.inferences)
         step = max(1, len(ends) // SAMPLES)
         self.ends = ends[step - 1::step]
+        of_pool = {name: [] for name in pools}
+        for record in sorted(trace.memory, key=lambda record: record.ts):
+            if not record.warm_up and record.device in of_pool:
+                of_pool[record.device].append(record)
         for name, pool in pools.items():
-            records = sorted((r for r in trace.memory if r.device == name and not r.warm_up),
-                             key=lambda record: record.ts)
-            self._pool(name, pool, records, len(ends))
+            self._pool(name, pool, of_pool[name], len(ends))
+        self.holders.sort(key=lambda row: (row[0], -row[2], row[1]))
 
     def _pool(self, name, pool, records, inferences):
         peak, held = pool["used"][0], pool["held"]
@@ -72,7 +75,6 @@ class Memory:
             if held:
                 self.holders.append((name, tag, held, pct(held, peak), len(sizes), usual))
             self._leak(name, tag, times, values, usual)
-        self.holders.sort(key=lambda row: (row[0], -row[2], row[1]))
 
     def _leak(self, name, tag, times, values, usual):
         samples = [values[at - 1] if (at := bisect_right(times, end)) else 0 for end in self.ends]

@@ -209,9 +209,12 @@ class Jobs:
         return found
 
     def _inside(self):
-        holds = self.window.holds
+        holds, latest = self.window.holds, 2**62
+        if not any(self.window.selection):
+            # Why: without a choice the window ends with the last job, and its notice comes later.
+            latest = self.window.end_ns
         for k, (start, end, s, n) in enumerate(zip(self.start, self.end, self.s, self.n)):
-            self.inside[k] = holds(min(start, s) if s != NULL else start, max(end, n))
+            self.inside[k] = holds(min(start, s) if s != NULL else start, max(end, min(n, latest)))
 
 
 def jobs_of(trace, window, wait=None):

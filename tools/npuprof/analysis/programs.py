@@ -139,7 +139,7 @@ class Program:
             return []
         starts, ends = self.times()
         b = max(self.order, key=lambda b: (ends[b], starts[b]))
-        path = [b]
+        path, known = [b], {b}
         while True:
             best, which = None, None
             for a in self.after[b]:
@@ -152,9 +152,10 @@ class Program:
                 # It may also be held by the end of the one before, not by its own begin.
                 if best is None or at > best or (held[1] is not None and held[0] < ends[b] - starts[b]):
                     best, which = at, a
-            if which is None or which in path:
+            if which is None or which in known:
                 return path[::-1]
             path.append(which)
+            known.add(which)
             b = which
 
     def slack(self):

@@ -12,7 +12,7 @@ A gain is an upper bound. Off-CPU time, contention for memory or cores and clock
 another order of queues or another choice of PE is not modelled.
 """
 
-from collections import namedtuple
+from collections import Counter, namedtuple
 from fractions import Fraction
 
 from .graph import ARRIVAL, BEGIN, END, NOTICED, SUBMIT, WAIT, Graph, Points, host_rows, overlaps
@@ -80,8 +80,9 @@ class Replay:
         for k in range(self.points.count):
             if self.programs.of[k] >= 0:
                 total += self.points.dur[k]
+        jobs_of = Counter(self.programs.of)
         for number, program in enumerate(self.programs.all):
-            lost += round(program.unexplained()) * sum(one == number for one in self.programs.of)
+            lost += round(program.unexplained()) * jobs_of[number]
         return Fraction(lost, total or 1)
 
     # ---- Changes
