@@ -538,6 +538,7 @@ typedef struct npuprof_npu_queue_ {
     bool numbered;                       /* next is known */
     bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
     bool stuck;                          /* READY_VALID: nobody clears */
+    uint64_t searched_at;                /* READY_VALID: host ticks when the whole ring was looked at */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
     uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
@@ -829,6 +830,7 @@ typedef struct npuprof_npu {
     /* npu/host/jobs.h: any thread. */
     uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
                                             */
+    uint32_t forgotten_;                 /* open submissions whose place newer ones took */
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
@@ -3173,7 +3175,10 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
         ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
         job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
         if (npuprof_npu_hold_job_(job, NPUPROF_NPU_FREE_)) break;
-        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) break;
+        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) {
+            if (!(job->flags & NPUPROF_NPU_MUTED_)) NPUPROF_ADD_(&npu->forgotten_, 1u);
+            break;
+        }
         NPUPROF_STORE_(&job->skipped, ticket);
         job = NULL;
     }
@@ -4032,6 +4037,30 @@ static bool npuprof_npu_find_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, boo
     return false;
 }
 
+static bool npuprof_npu_is_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
+{
+    uint64_t word, gap;
+    return npuprof_npu_is_ready_(npu, q, number, npuprof_npu_entry_at_(q, number), &word, &gap) ==
+           NPUPROF_NPU_ENTRY_GOOD_;
+}
+
+/* If the next entry was cleared before it was read, valid ones lie further on, and none right before it: goes
+   on there, and what it passes is lost. Entries are cleared in order. At most 100 times a second, since it
+   looks at the whole ring. */
+static void npuprof_npu_pass_cleared_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    const uint64_t count = q->is.count, now = npuprof_npu_ticks_();
+    uint64_t ahead = 1;
+    if (npuprof_npu_is_valid_(npu, q, q->next) || npuprof_npu_is_valid_(npu, q, q->next + count - 1)) return;
+    if (q->searched_at && npuprof_saturating_sub_(now, q->searched_at) < npu->second_ / 100) return;
+    q->searched_at = now;
+    while (ahead < count && !npuprof_npu_is_valid_(npu, q, q->next + ahead)) ahead++;
+    /* Why again: the device may have written it meanwhile. */
+    if (ahead == count || npuprof_npu_is_valid_(npu, q, q->next)) return;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) npuprof_npu_count_gap_(npu, q, ahead);
+    q->next += ahead;
+}
+
 /* ---- READY_PHASE */
 
 /* The number behind the newest entry: the least one, not before `from`, that the phases agree with. */
@@ -4147,8 +4176,8 @@ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
         reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
         return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
     }
-    if (q->is.ready == NPUPROF_NPU_READY_VALID && !q->numbered) q->numbered =
-        npuprof_npu_find_valid_(npu, q, false);
+    if (q->is.ready == NPUPROF_NPU_READY_VALID && q->numbered) npuprof_npu_pass_cleared_(npu, q);
+    else if (q->is.ready == NPUPROF_NPU_READY_VALID) q->numbered = npuprof_npu_find_valid_(npu, q, false);
     /* Why: a device that is faster than this must not hold it up. */
     reading->producer = q->next + q->is.count;
     return true;
@@ -5467,6 +5496,12 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
     if (done == npu->progress_next_ || !npuprof_npu_drain_now_(npu, d, false)) return;
+    /* Why first: what was forgotten is older than all that is known. */
+    const uint64_t forgotten =
+        npuprof_min_(NPUPROF_LOAD_(&npu->forgotten_), done - npu->progress_next_);
+    NPUPROF_ADD_(&npu->forgotten_, 0u - (uint32_t)forgotten);
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, forgotten);
+    npu->progress_next_ += forgotten;
     for (; npu->progress_next_ < done; npu->progress_next_++) {
         npuprof_npu_submission_ of;
         (void)npuprof_npu_take_submission_(npu, &any, true, false, &of);

@@ -59,6 +59,7 @@ typedef struct npuprof_npu_queue_ {
     bool numbered;                       /* next is known */
     bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
     bool stuck;                          /* READY_VALID: nobody clears */
+    uint64_t searched_at;                /* READY_VALID: host ticks when the whole ring was looked at */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
     uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */

@@ -246,6 +246,7 @@ typedef struct npuprof_npu {
     /* npu/host/jobs.h: any thread. */
     uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
                                             */
+    uint32_t forgotten_;                 /* open submissions whose place newer ones took */
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];

@@ -130,6 +130,12 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
     if (done == npu->progress_next_ || !npuprof_npu_drain_now_(npu, d, false)) return;
+    /* Why first: what was forgotten is older than all that is known. */
+    const uint64_t forgotten =
+        npuprof_min_(NPUPROF_LOAD_(&npu->forgotten_), done - npu->progress_next_);
+    NPUPROF_ADD_(&npu->forgotten_, 0u - (uint32_t)forgotten);
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, forgotten);
+    npu->progress_next_ += forgotten;
     for (; npu->progress_next_ < done; npu->progress_next_++) {
         npuprof_npu_submission_ of;
         (void)npuprof_npu_take_submission_(npu, &any, true, false, &of);

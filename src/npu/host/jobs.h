@@ -60,7 +60,10 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
         ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
         job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
         if (npuprof_npu_hold_job_(job, NPUPROF_NPU_FREE_)) break;
-        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) break;
+        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) {
+            if (!(job->flags & NPUPROF_NPU_MUTED_)) NPUPROF_ADD_(&npu->forgotten_, 1u);
+            break;
+        }
         NPUPROF_STORE_(&job->skipped, ticket);
         job = NULL;
     }

@@ -185,6 +185,30 @@ static bool npuprof_npu_find_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, boo
     return false;
 }
 
+static bool npuprof_npu_is_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
+{
+    uint64_t word, gap;
+    return npuprof_npu_is_ready_(npu, q, number, npuprof_npu_entry_at_(q, number), &word, &gap) ==
+           NPUPROF_NPU_ENTRY_GOOD_;
+}
+
+/* If the next entry was cleared before it was read, valid ones lie further on, and none right before it: goes
+   on there, and what it passes is lost. Entries are cleared in order. At most 100 times a second, since it
+   looks at the whole ring. */
+static void npuprof_npu_pass_cleared_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    const uint64_t count = q->is.count, now = npuprof_npu_ticks_();
+    uint64_t ahead = 1;
+    if (npuprof_npu_is_valid_(npu, q, q->next) || npuprof_npu_is_valid_(npu, q, q->next + count - 1)) return;
+    if (q->searched_at && npuprof_saturating_sub_(now, q->searched_at) < npu->second_ / 100) return;
+    q->searched_at = now;
+    while (ahead < count && !npuprof_npu_is_valid_(npu, q, q->next + ahead)) ahead++;
+    /* Why again: the device may have written it meanwhile. */
+    if (ahead == count || npuprof_npu_is_valid_(npu, q, q->next)) return;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) npuprof_npu_count_gap_(npu, q, ahead);
+    q->next += ahead;
+}
+
 /* ---- READY_PHASE */
 
 /* The number behind the newest entry: the least one, not before `from`, that the phases agree with. */
@@ -300,8 +324,8 @@ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
         reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
         return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
     }
-    if (q->is.ready == NPUPROF_NPU_READY_VALID && !q->numbered) q->numbered =
-        npuprof_npu_find_valid_(npu, q, false);
+    if (q->is.ready == NPUPROF_NPU_READY_VALID && q->numbered) npuprof_npu_pass_cleared_(npu, q);
+    else if (q->is.ready == NPUPROF_NPU_READY_VALID) q->numbered = npuprof_npu_find_valid_(npu, q, false);
     /* Why: a device that is faster than this must not hold it up. */
     reading->producer = q->next + q->is.count;
     return true;

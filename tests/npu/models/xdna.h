@@ -14,7 +14,7 @@ static unsigned char *xdna_memory;
 static struct {
     uint64_t tail, reader;               /* bytes; the reader's is the driver's */
     uint16_t seq, seen_seq;
-    uint64_t begun[XDNA_CONTEXTS], resyncs, anchored_at;
+    uint64_t begun[XDNA_CONTEXTS], resyncs, taken, anchored_at;
 } xdna;
 
 static void xdna_describe(npuprof_npu_desc *d)
@@ -132,6 +132,7 @@ static void xdna_serve(void)
         const unsigned gap = (unsigned)(seq - xdna.seen_seq - 1 + 65535) % 65535;
         if (gap) npuprof_npu_lost(&play_npus[0], gap);
         xdna.seen_seq = seq;
+        xdna.taken++;
         xdna_record(xdna.reader, bytes);
         xdna.reader += bytes;
     }
