@@ -535,6 +535,7 @@ typedef struct npuprof_npu_queue_ {
     uint64_t next;                       /* number of the next entry to read */
     uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
                                             not */
+    bool found;                          /* npuprof_npu_find_ring_() has looked for `next` */
     bool numbered;                       /* next is known */
     bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
     bool stuck;                          /* READY_VALID: nobody clears */
@@ -3458,20 +3459,26 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
                              link, args);
 }
 
-/* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
-static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+/* Adds counts[NPUPROF_RECORDS_COUNT] to those in the arena. Any thread, in a signal handler, too. */
+static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *counts)
 {
     uint64_t lost = 0, any = 0;
     for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
-        any |= npu->counts_[i];
-        if (i < NPUPROF_RECORDS_LOST_END_) lost += npu->counts_[i];
+        any |= counts[i];
+        if (i < NPUPROF_RECORDS_LOST_END_) lost += counts[i];
     }
     if (!any || !npu->number_) return;
     if (lost) {
         npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, lost);
         npuprof_count_lost_(NPUPROF_LOST_RING, lost);
     }
-    npuprof_device_records_(npu->number_, npu->counts_);
+    npuprof_device_records_(npu->number_, counts);
+}
+
+/* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
+static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+{
+    npuprof_npu_store_counts_(npu, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
 }
 /* ==== src/npu/host/format.h ======================================================= >>npu/host/format ==== */
@@ -3780,8 +3787,10 @@ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_np
         const uint64_t ahead = (raw.value - s->last) & s->mask;
         *entries = s->known ? s->last + ahead : raw.value;
         if (!s->known) return true;
-        *fits = ahead <= s->mask / 2 && ahead / unit <= count;
-        return ahead <= s->mask / 2;
+        /* The ring is as long as the index's period: what seems to go back has gone on. */
+        const bool whole = count > s->mask / 2 / unit && count - 1 <= s->mask / unit;
+        *fits = (whole || ahead <= s->mask / 2) && ahead / unit <= count;
+        return whole || ahead <= s->mask / 2;
     }
     uint64_t slot = raw.value / unit;
     if (s->shows_count && slot == count) slot = 0;
@@ -3794,6 +3803,14 @@ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_np
     }
     *entries = s->known ? s->last + (slot + count - s->last % count) % count : slot;
     return true;
+}
+
+/* The slots of a lap of a progress index; of a running one, more than it can wait for. */
+static uint64_t npuprof_npu_progress_count_(const npuprof_npu_progress *p)
+{
+    const bool is_slot =
+        p->index.unit == NPUPROF_NPU_INDEX_SLOT || p->index.unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
+    return is_slot ? p->count : (uint64_t)1 << 33;
 }
 
 /* Whether a device may write that index in two steps. */
@@ -3902,6 +3919,12 @@ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
     return true;
 }
 
+/* Whether the producer index tells a slot, and no laps. */
+static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
+{
+    return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
+}
+
 /* The bits in which the sequence field and the number of an entry must agree. */
 static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
 {
@@ -3937,11 +3960,15 @@ static int npuprof_npu_is_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, 
     }
     if (r->ready == NPUPROF_NPU_READY_PHASE) {
         *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_PHASE_);
-        return *word == npuprof_npu_phase_of_(q, number) ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LATER_;
+        if (*word != npuprof_npu_phase_of_(q, number)) return NPUPROF_NPU_ENTRY_LATER_;
+        if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return NPUPROF_NPU_ENTRY_GOOD_;
     }
-    *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    const bool by_phase = r->ready == NPUPROF_NPU_READY_PHASE;
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
     const uint64_t mask = npuprof_npu_sequence_mask_(q);
-    const uint64_t ahead = (*word - (number + r->sequence_first)) & mask;
+    const uint64_t ahead = (shown - (number + r->sequence_first)) & mask;
+    if (!by_phase) *word = shown;
+    if (by_phase && (ahead == 0 || ahead > mask / 2 || ahead % r->count)) return NPUPROF_NPU_ENTRY_GOOD_;
     if (ahead == 0) {                    /* Why: memory that was never written may show the number 0. */
         if (*word == 0 && npuprof_npu_is_blank_(npu, q, entry)) return NPUPROF_NPU_ENTRY_LATER_;
         return NPUPROF_NPU_ENTRY_GOOD_;
@@ -4079,6 +4106,18 @@ static uint64_t npuprof_npu_find_phase_(npuprof_npu *npu, const npuprof_npu_queu
     }
 }
 
+/* What the newest entry's number says of the next one, if it has one and that agrees with the phases. */
+static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
+{
+    if (!next || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return next;
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, next - 1),
+                                                   NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t newest = (shown - q->is.sequence_first) & npuprof_npu_sequence_mask_(q);
+    const bool same = newest % q->is.count == (next - 1) % q->is.count &&
+                      npuprof_npu_phase_of_(q, newest) == npuprof_npu_phase_of_(q, next - 1);
+    return same ? newest + 1 : next;
+}
+
 /* The entry is not there. If the one before it has changed since it was read, the device has come round, and
    nothing of what lies between can be told apart: all of it is lost. */
 static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
@@ -4113,6 +4152,26 @@ static uint64_t npuprof_npu_find_sequence_(npuprof_npu *npu, const npuprof_npu_q
 
 /* ---- All rules */
 
+/* The first reading of an index that may have come round before: the newest entry tells the number of the
+   next, if it has one and that agrees with the index. */
+static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
+{
+    const npuprof_npu_index *x = &q->is.producer;
+    const uint64_t count = q->is.count, unit = q->is.entry_bytes;
+    const bool is_slot = npuprof_npu_tells_slot_(x), in_bytes = x->unit == NPUPROF_NPU_INDEX_BYTES;
+    npuprof_npu_record_ last;
+    if ((!is_slot && !in_bytes) || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return;
+    memset(&last, 0, sizeof last);
+    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1), &last);
+    const uint64_t number =
+        (last.v[NPUPROF_NPU_AT_SEQUENCE_] - q->is.sequence_first + 1) & npuprof_npu_sequence_mask_(q);
+    if (number % count != *producer % count || number > UINT64_MAX / 2 / unit) return;
+    const uint64_t rest = (q->index.last - number * unit) & q->index.mask;      /* of a cut record */
+    if (in_bytes && rest >= unit) return;
+    q->index.last = in_bytes ? number * unit + rest : number;
+    *producer = number;
+}
+
 /* Reads the producer index. The first time, the newest entry tells the number of a slot, if it has one.
    Results as npuprof_npu_read_index_(). */
 static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
@@ -4130,18 +4189,19 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_q
     if (*producer) q->index.was_empty = false;
     if (!q->index.known) return result;
     if (first) {
-        const bool is_slot = q->is.producer.unit == NPUPROF_NPU_INDEX_SLOT && !q->is.producer.has_laps;
         q->numbered = true;
-        if (is_slot && npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) {
-            npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1), &last);
-            const uint64_t number = last.v[NPUPROF_NPU_AT_SEQUENCE_] - q->is.sequence_first + 1;
-            if (number % count == *producer) q->index.last = *producer = number;
-        }
+        npuprof_npu_number_index_(npu, q, producer);
         q->next = *producer;
     } else if (result == NPUPROF_ERR_NPU_RING && *producer < q->next) {
         q->next = *producer > count ? *producer - count : 0;     /* the device counts from 0 again */
     }
     return result;
+}
+
+/* Whether it cannot be read without touching the BAR. */
+static bool npuprof_npu_is_in_bar_(const npuprof_npu_queue_ *q)
+{
+    return !q->is.memory || (!q->is.ready && q->index.in_bar);
 }
 
 /* Finds out where a ring that was just opened is: what lies in it is older. */
@@ -4151,9 +4211,12 @@ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue
     npuprof_npu_record_ last;
     memset(&last, 0, sizeof last);
     if (!q->base) return NPUPROF_OK;
+    q->found = true;
     switch (q->is.ready) {
     case NPUPROF_NPU_READY_VALID: q->numbered = npuprof_npu_find_valid_(npu, q, true); return NPUPROF_OK;
-    case NPUPROF_NPU_READY_PHASE: q->next = npuprof_npu_find_phase_(npu, q, 0); return NPUPROF_OK;
+    case NPUPROF_NPU_READY_PHASE:
+        q->next = npuprof_npu_number_phase_(npu, q, npuprof_npu_find_phase_(npu, q, 0));
+        return NPUPROF_OK;
     case NPUPROF_NPU_READY_SEQUENCE: q->next = npuprof_npu_find_sequence_(npu, q); return NPUPROF_OK;
     default: break;
     }
@@ -4171,7 +4234,9 @@ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
     reading->result = NPUPROF_OK;
     reading->count = 0;
     reading->is_clear = false;
+    if (!q->found) reading->result = npuprof_npu_find_ring_(npu, q);     /* it was off at open */
     reading->producer = q->next;
+    if (reading->result != NPUPROF_OK && reading->result != NPUPROF_ERR_NPU_RING) return false;
     if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) {
         reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
         return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
@@ -4198,7 +4263,9 @@ static int npuprof_npu_judge_announced_(const npuprof_npu_queue_ *q, const npupr
     if (ahead == 0 && r->v[NPUPROF_NPU_AT_SEQUENCE_] == sequence_before) return NPUPROF_NPU_ENTRY_GOOD_;
     const bool overwritten = ahead && ahead <= mask / 2 && ahead % count == 0;
     if (!overwritten && behind < count) return NPUPROF_NPU_ENTRY_LATER_;
-    if (!overwritten || q->is.producer.unit != NPUPROF_NPU_INDEX_SLOT) return NPUPROF_NPU_ENTRY_LOST_;
+    /* Why not LAPPED a whole lap behind: the device may just be writing the next lap's entry there. */
+    if (!overwritten || behind == count || !npuprof_npu_tells_slot_(&q->is.producer))
+        return NPUPROF_NPU_ENTRY_LOST_;
     *gap = ahead;
     return NPUPROF_NPU_ENTRY_LAPPED_;
 }
@@ -5257,7 +5324,8 @@ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_que
     NPUPROF_NPU_REFUSE_IF_(x->unit == NPUPROF_NPU_INDEX_COUNT &&
                            (r->count - 1 > mask || (mask + 1) % r->count),
                            "count", "does not divide 2^bits of the producer index: its slots would jump");
-    NPUPROF_NPU_REFUSE_IF_(x->unit != NPUPROF_NPU_INDEX_COUNT && r->count - 1 > mask, "producer.bits",
+    const uint64_t last = x->unit == NPUPROF_NPU_INDEX_SLOT ? r->count - 1 : bytes - r->entry_bytes;
+    NPUPROF_NPU_REFUSE_IF_(x->unit != NPUPROF_NPU_INDEX_COUNT && last > mask, "producer.bits",
                            "are too few for count");
     return NPUPROF_OK;
 }
@@ -5368,13 +5436,13 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;
-        if (!npuprof_npu_is_on_(npu)) continue;
+        if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) continue;
         const npuprof_result result = npuprof_npu_find_ring_(npu, q);
         if (first == NPUPROF_OK) first = result;
     }
     const npuprof_npu_progress *p = &npu->desc_.progress;
     if (p->is_there && (!npu->progress_.in_bar || npuprof_npu_is_on_(npu)))
-        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
+        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
                                         p->entry_bytes ? p->entry_bytes : 1, p->big_endian,
                                         &npu->progress_next_);
     return first;
@@ -5459,8 +5527,7 @@ static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q
 static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
 {
     npuprof_npu_reading_ *const reading = &d->reading;
-    const bool in_bar = !q->is.memory || (!q->is.ready && q->index.in_bar);
-    if (in_bar && !npuprof_npu_is_on_(npu)) {
+    if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) {
         reading->result = NPUPROF_ERR_NPU_OFF;
     } else if (npuprof_npu_begin_reading_(npu, q, reading) && q->next != reading->producer) {
         const uint64_t begun = q->next;
@@ -5491,7 +5558,7 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
     }
     const bool known = npu->progress_.known;
     d->ring_result =
-        npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
+        npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
                                 p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
@@ -5584,7 +5651,8 @@ static void npuprof_npu_finish_records_(npuprof_npu *npu)
     for (unsigned i = 0; i < npu->queue_count_; i++) {
         npuprof_npu_queue_ *q = &npu->queues_[i];
         uint64_t producer;
-        if (!q->base || q->is.ready || (q->index.in_bar && !npuprof_npu_is_on_(npu))) continue;
+        if (!q->base || q->is.ready || !q->found) continue;
+        if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) continue;
         if (npuprof_npu_read_producer_(npu, q, &producer) == NPUPROF_OK)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - q->next);
     }
@@ -5797,10 +5865,9 @@ NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsi
 
 NPUPROF_API_ void npuprof_npu_lost(npuprof_npu *npu, uint64_t count)
 {
-    if (!npu->number_ || !npuprof_npu_lock_queue_(npu)) return;
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_DRIVER, count);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
+    uint64_t counts[NPUPROF_RECORDS_COUNT] = { 0 };
+    counts[NPUPROF_RECORDS_DRIVER] = count;
+    npuprof_npu_store_counts_(npu, counts);      /* Why no lock: a drain may have it, and call the driver */
 }
 
 NPUPROF_API_ void npuprof_npu_instant(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,

@@ -56,6 +56,7 @@ typedef struct npuprof_npu_queue_ {
     uint64_t next;                       /* number of the next entry to read */
     uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
                                             not */
+    bool found;                          /* npuprof_npu_find_ring_() has looked for `next` */
     bool numbered;                       /* next is known */
     bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
     bool stuck;                          /* READY_VALID: nobody clears */

@@ -115,6 +115,128 @@ static void units(void)
     follow(&desc, announce_wide, true);
 }
 
+/* The numbers of entries: beside a slot in bytes, a running index that came round before open, a phase. */
+static void numbered_entries(void)
+{
+    enum { SLOT, BYTES, PHASE, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        RING_DESC;
+        uint64_t n = 0, total = 0;
+        const uint64_t opened = way == BYTES ? 5003 : 28, before = recorded(), lost_before = lost();
+        desc.ring.count = way == BYTES ? 4 : COUNT;
+        desc.ring.sequence = (npuprof_npu_field)AT(0, 4, 0, 31);
+        if (way == PHASE) {
+            desc.ring.ready = NPUPROF_NPU_READY_PHASE;
+            desc.ring.phase = (npuprof_npu_field)AT(0, 4, 31, 1);
+            desc.ring.phase_first = 1;
+        } else {
+            desc.ring.producer.in_memory = true;
+            desc.ring.producer.offset = 8;
+            desc.ring.producer.width_bytes = 2;
+            desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTE_OFFSET;
+            if (way == BYTES) desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTES;
+        }
+        static const unsigned steps[] = { 28, 3, 4, 13, 2, 6, 12, 1 };
+        npuprof_start(1);
+        for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+            const uint64_t end = i ? n + steps[i] : opened;
+            for (; n < end; n++) {
+                unsigned char *const at = host.bytes + FIRST + n % desc.ring.count * ENTRY;
+                put(at + 4, 4, n);
+                put(at + 8, 8, sim_truth());
+                put(at, 4, n | (way == PHASE && !(n / COUNT & 1) ? 0x80000000u : 0));
+            }
+            if (way != PHASE) put(host.bytes + 8, 2, n % (way == BYTES ? 4096 : COUNT) * ENTRY);
+            if (i) CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+            else CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+            if (i) total += steps[i];
+            sim_advance(1000000);
+        }
+        CHECK_UINT(recorded() - before + lost() - lost_before, total);
+        CHECK(recorded() - before >= 3 + 4 + 2 + 1);
+        npuprof_npu_close(&npu);
+    }
+}
+
+/* The next lap's first entry is being written, and not announced: it alone is lost. */
+static void unannounced(void)
+{
+    RING_DESC;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    desc.ring.producer.has_laps = true;
+    desc.ring.producer.laps_offset = 4;
+    desc.ring.sequence = (npuprof_npu_field)AT(0, 4, 0, 0);
+    desc.ring.sequence_first = 1;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    for (uint32_t i = 0; i <= COUNT; i++) write_entry(i, i + 1);
+    announce_fence(COUNT);
+    for (int i = 0; i < 2; i++) CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    announce_fence(COUNT + 1);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(recorded(), COUNT);
+    CHECK_UINT(lost(), 1);
+}
+
+/* An index of as many values as the ring has entries: nothing that is more than half of them went back. */
+static void short_period(void)
+{
+    static const unsigned steps[] = { 7, 6, 3, 5, 7 };
+    RING_DESC;
+    uint64_t n = 0;
+    desc.ring.count = 8;
+    desc.ring.producer.in_memory = true;
+    desc.ring.producer.offset = 8;
+    desc.ring.producer.bits = 3;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+        sim_advance(1000000);
+        for (const uint64_t end = n + steps[i]; n < end; n++)
+            put(host.bytes + FIRST + n % 8 * ENTRY + 8, 8, sim_truth());
+        put(host.bytes + 8, 4, n & 7);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        CHECK_UINT(recorded(), n);
+    }
+    npuprof_npu_close(&npu);
+}
+
+static bool has_power;
+static bool is_on(void *user) { (void)user; return has_power; }
+
+/* Off at open: what lies in the ring is older all the same. One in host memory is read without power. */
+static void off_at_open(void)
+{
+    RING_DESC;
+    desc.is_on = is_on;
+    desc.ring.ready = NPUPROF_NPU_READY_SEQUENCE;
+    desc.ring.sequence = (npuprof_npu_field)AT(0, 4, 0, 0);
+    desc.ring.sequence_first = 1;
+    desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    memset(&desc.ring.end, 0, sizeof desc.ring.end);
+    npuprof_start(1);
+    for (int in_bar = 0; in_bar < 2; in_bar++) {
+        const uint64_t before = recorded();
+        memset(host.bytes, 0, sizeof host.bytes);
+        for (uint32_t i = 0; i < 3; i++) write_entry(i, i + 1);
+        if (in_bar) desc.ring.memory = NULL, desc.ring.offset = SIM_RING, desc.ring.first = 0;
+        if (in_bar) memcpy(sim_bar.bytes + SIM_RING, host.bytes + FIRST, COUNT * ENTRY);
+        has_power = false;
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        has_power = true;
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        CHECK_UINT(recorded() - before, 0);
+        write_entry(3, 4);
+        if (in_bar) memcpy(sim_bar.bytes + SIM_RING, host.bytes + FIRST, COUNT * ENTRY);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        CHECK_UINT(recorded() - before, 1);
+        npuprof_npu_close(&npu);
+    }
+}
+
 /* A running index that wraps at its width while its ring does not divide that. */
 static void bytes_that_wrap(void)
 {
@@ -431,4 +553,5 @@ static void refusals(void)
 }
 
 CHECK_MAIN(CASE(units), CASE(bytes_that_wrap), CASE(laps), CASE(one_lap), CASE(torn), CASE(bad_indices),
-           CASE(valid_bits), CASE(phases), CASE(sequences), CASE(progress), CASE(refusals))
+           CASE(numbered_entries), CASE(unannounced), CASE(short_period), CASE(off_at_open), CASE(valid_bits),
+           CASE(phases), CASE(sequences), CASE(progress), CASE(refusals))

@@ -144,10 +144,9 @@ NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsi
 
 NPUPROF_API_ void npuprof_npu_lost(npuprof_npu *npu, uint64_t count)
 {
-    if (!npu->number_ || !npuprof_npu_lock_queue_(npu)) return;
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_DRIVER, count);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
+    uint64_t counts[NPUPROF_RECORDS_COUNT] = { 0 };
+    counts[NPUPROF_RECORDS_DRIVER] = count;
+    npuprof_npu_store_counts_(npu, counts);      /* Why no lock: a drain may have it, and call the driver */
 }
 
 NPUPROF_API_ void npuprof_npu_instant(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,

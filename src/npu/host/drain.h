@@ -93,8 +93,7 @@ static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q
 static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
 {
     npuprof_npu_reading_ *const reading = &d->reading;
-    const bool in_bar = !q->is.memory || (!q->is.ready && q->index.in_bar);
-    if (in_bar && !npuprof_npu_is_on_(npu)) {
+    if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) {
         reading->result = NPUPROF_ERR_NPU_OFF;
     } else if (npuprof_npu_begin_reading_(npu, q, reading) && q->next != reading->producer) {
         const uint64_t begun = q->next;
@@ -125,7 +124,7 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
     }
     const bool known = npu->progress_.known;
     d->ring_result =
-        npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
+        npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
                                 p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
@@ -218,7 +217,8 @@ static void npuprof_npu_finish_records_(npuprof_npu *npu)
     for (unsigned i = 0; i < npu->queue_count_; i++) {
         npuprof_npu_queue_ *q = &npu->queues_[i];
         uint64_t producer;
-        if (!q->base || q->is.ready || (q->index.in_bar && !npuprof_npu_is_on_(npu))) continue;
+        if (!q->base || q->is.ready || !q->found) continue;
+        if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) continue;
         if (npuprof_npu_read_producer_(npu, q, &producer) == NPUPROF_OK)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - q->next);
     }

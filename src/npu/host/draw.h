@@ -68,19 +68,25 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
                              link, args);
 }
 
-/* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
-static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+/* Adds counts[NPUPROF_RECORDS_COUNT] to those in the arena. Any thread, in a signal handler, too. */
+static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *counts)
 {
     uint64_t lost = 0, any = 0;
     for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
-        any |= npu->counts_[i];
-        if (i < NPUPROF_RECORDS_LOST_END_) lost += npu->counts_[i];
+        any |= counts[i];
+        if (i < NPUPROF_RECORDS_LOST_END_) lost += counts[i];
     }
     if (!any || !npu->number_) return;
     if (lost) {
         npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, lost);
         npuprof_count_lost_(NPUPROF_LOST_RING, lost);
     }
-    npuprof_device_records_(npu->number_, npu->counts_);
+    npuprof_device_records_(npu->number_, counts);
+}
+
+/* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
+static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+{
+    npuprof_npu_store_counts_(npu, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
 }

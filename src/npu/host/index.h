@@ -102,8 +102,10 @@ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_np
         const uint64_t ahead = (raw.value - s->last) & s->mask;
         *entries = s->known ? s->last + ahead : raw.value;
         if (!s->known) return true;
-        *fits = ahead <= s->mask / 2 && ahead / unit <= count;
-        return ahead <= s->mask / 2;
+        /* The ring is as long as the index's period: what seems to go back has gone on. */
+        const bool whole = count > s->mask / 2 / unit && count - 1 <= s->mask / unit;
+        *fits = (whole || ahead <= s->mask / 2) && ahead / unit <= count;
+        return whole || ahead <= s->mask / 2;
     }
     uint64_t slot = raw.value / unit;
     if (s->shows_count && slot == count) slot = 0;
@@ -116,6 +118,14 @@ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_np
     }
     *entries = s->known ? s->last + (slot + count - s->last % count) % count : slot;
     return true;
+}
+
+/* The slots of a lap of a progress index; of a running one, more than it can wait for. */
+static uint64_t npuprof_npu_progress_count_(const npuprof_npu_progress *p)
+{
+    const bool is_slot =
+        p->index.unit == NPUPROF_NPU_INDEX_SLOT || p->index.unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
+    return is_slot ? p->count : (uint64_t)1 << 33;
 }
 
 /* Whether a device may write that index in two steps. */

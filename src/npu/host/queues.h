@@ -192,7 +192,8 @@ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_que
     NPUPROF_NPU_REFUSE_IF_(x->unit == NPUPROF_NPU_INDEX_COUNT &&
                            (r->count - 1 > mask || (mask + 1) % r->count),
                            "count", "does not divide 2^bits of the producer index: its slots would jump");
-    NPUPROF_NPU_REFUSE_IF_(x->unit != NPUPROF_NPU_INDEX_COUNT && r->count - 1 > mask, "producer.bits",
+    const uint64_t last = x->unit == NPUPROF_NPU_INDEX_SLOT ? r->count - 1 : bytes - r->entry_bytes;
+    NPUPROF_NPU_REFUSE_IF_(x->unit != NPUPROF_NPU_INDEX_COUNT && last > mask, "producer.bits",
                            "are too few for count");
     return NPUPROF_OK;
 }
@@ -303,13 +304,13 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;
-        if (!npuprof_npu_is_on_(npu)) continue;
+        if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) continue;
         const npuprof_result result = npuprof_npu_find_ring_(npu, q);
         if (first == NPUPROF_OK) first = result;
     }
     const npuprof_npu_progress *p = &npu->desc_.progress;
     if (p->is_there && (!npu->progress_.in_bar || npuprof_npu_is_on_(npu)))
-        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
+        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
                                         p->entry_bytes ? p->entry_bytes : 1, p->big_endian,
                                         &npu->progress_next_);
     return first;

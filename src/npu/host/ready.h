@@ -50,6 +50,12 @@ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
     return true;
 }
 
+/* Whether the producer index tells a slot, and no laps. */
+static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
+{
+    return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
+}
+
 /* The bits in which the sequence field and the number of an entry must agree. */
 static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
 {
@@ -85,11 +91,15 @@ static int npuprof_npu_is_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, 
     }
     if (r->ready == NPUPROF_NPU_READY_PHASE) {
         *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_PHASE_);
-        return *word == npuprof_npu_phase_of_(q, number) ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LATER_;
+        if (*word != npuprof_npu_phase_of_(q, number)) return NPUPROF_NPU_ENTRY_LATER_;
+        if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return NPUPROF_NPU_ENTRY_GOOD_;
     }
-    *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    const bool by_phase = r->ready == NPUPROF_NPU_READY_PHASE;
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
     const uint64_t mask = npuprof_npu_sequence_mask_(q);
-    const uint64_t ahead = (*word - (number + r->sequence_first)) & mask;
+    const uint64_t ahead = (shown - (number + r->sequence_first)) & mask;
+    if (!by_phase) *word = shown;
+    if (by_phase && (ahead == 0 || ahead > mask / 2 || ahead % r->count)) return NPUPROF_NPU_ENTRY_GOOD_;
     if (ahead == 0) {                    /* Why: memory that was never written may show the number 0. */
         if (*word == 0 && npuprof_npu_is_blank_(npu, q, entry)) return NPUPROF_NPU_ENTRY_LATER_;
         return NPUPROF_NPU_ENTRY_GOOD_;
@@ -227,6 +237,18 @@ static uint64_t npuprof_npu_find_phase_(npuprof_npu *npu, const npuprof_npu_queu
     }
 }
 
+/* What the newest entry's number says of the next one, if it has one and that agrees with the phases. */
+static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
+{
+    if (!next || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return next;
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, next - 1),
+                                                   NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t newest = (shown - q->is.sequence_first) & npuprof_npu_sequence_mask_(q);
+    const bool same = newest % q->is.count == (next - 1) % q->is.count &&
+                      npuprof_npu_phase_of_(q, newest) == npuprof_npu_phase_of_(q, next - 1);
+    return same ? newest + 1 : next;
+}
+
 /* The entry is not there. If the one before it has changed since it was read, the device has come round, and
    nothing of what lies between can be told apart: all of it is lost. */
 static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
@@ -261,6 +283,26 @@ static uint64_t npuprof_npu_find_sequence_(npuprof_npu *npu, const npuprof_npu_q
 
 /* ---- All rules */
 
+/* The first reading of an index that may have come round before: the newest entry tells the number of the
+   next, if it has one and that agrees with the index. */
+static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
+{
+    const npuprof_npu_index *x = &q->is.producer;
+    const uint64_t count = q->is.count, unit = q->is.entry_bytes;
+    const bool is_slot = npuprof_npu_tells_slot_(x), in_bytes = x->unit == NPUPROF_NPU_INDEX_BYTES;
+    npuprof_npu_record_ last;
+    if ((!is_slot && !in_bytes) || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return;
+    memset(&last, 0, sizeof last);
+    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1), &last);
+    const uint64_t number =
+        (last.v[NPUPROF_NPU_AT_SEQUENCE_] - q->is.sequence_first + 1) & npuprof_npu_sequence_mask_(q);
+    if (number % count != *producer % count || number > UINT64_MAX / 2 / unit) return;
+    const uint64_t rest = (q->index.last - number * unit) & q->index.mask;      /* of a cut record */
+    if (in_bytes && rest >= unit) return;
+    q->index.last = in_bytes ? number * unit + rest : number;
+    *producer = number;
+}
+
 /* Reads the producer index. The first time, the newest entry tells the number of a slot, if it has one.
    Results as npuprof_npu_read_index_(). */
 static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
@@ -278,18 +320,19 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_q
     if (*producer) q->index.was_empty = false;
     if (!q->index.known) return result;
     if (first) {
-        const bool is_slot = q->is.producer.unit == NPUPROF_NPU_INDEX_SLOT && !q->is.producer.has_laps;
         q->numbered = true;
-        if (is_slot && npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) {
-            npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1), &last);
-            const uint64_t number = last.v[NPUPROF_NPU_AT_SEQUENCE_] - q->is.sequence_first + 1;
-            if (number % count == *producer) q->index.last = *producer = number;
-        }
+        npuprof_npu_number_index_(npu, q, producer);
         q->next = *producer;
     } else if (result == NPUPROF_ERR_NPU_RING && *producer < q->next) {
         q->next = *producer > count ? *producer - count : 0;     /* the device counts from 0 again */
     }
     return result;
+}
+
+/* Whether it cannot be read without touching the BAR. */
+static bool npuprof_npu_is_in_bar_(const npuprof_npu_queue_ *q)
+{
+    return !q->is.memory || (!q->is.ready && q->index.in_bar);
 }
 
 /* Finds out where a ring that was just opened is: what lies in it is older. */
@@ -299,9 +342,12 @@ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue
     npuprof_npu_record_ last;
     memset(&last, 0, sizeof last);
     if (!q->base) return NPUPROF_OK;
+    q->found = true;
     switch (q->is.ready) {
     case NPUPROF_NPU_READY_VALID: q->numbered = npuprof_npu_find_valid_(npu, q, true); return NPUPROF_OK;
-    case NPUPROF_NPU_READY_PHASE: q->next = npuprof_npu_find_phase_(npu, q, 0); return NPUPROF_OK;
+    case NPUPROF_NPU_READY_PHASE:
+        q->next = npuprof_npu_number_phase_(npu, q, npuprof_npu_find_phase_(npu, q, 0));
+        return NPUPROF_OK;
     case NPUPROF_NPU_READY_SEQUENCE: q->next = npuprof_npu_find_sequence_(npu, q); return NPUPROF_OK;
     default: break;
     }
@@ -319,7 +365,9 @@ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
     reading->result = NPUPROF_OK;
     reading->count = 0;
     reading->is_clear = false;
+    if (!q->found) reading->result = npuprof_npu_find_ring_(npu, q);     /* it was off at open */
     reading->producer = q->next;
+    if (reading->result != NPUPROF_OK && reading->result != NPUPROF_ERR_NPU_RING) return false;
     if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) {
         reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
         return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
@@ -346,7 +394,9 @@ static int npuprof_npu_judge_announced_(const npuprof_npu_queue_ *q, const npupr
     if (ahead == 0 && r->v[NPUPROF_NPU_AT_SEQUENCE_] == sequence_before) return NPUPROF_NPU_ENTRY_GOOD_;
     const bool overwritten = ahead && ahead <= mask / 2 && ahead % count == 0;
     if (!overwritten && behind < count) return NPUPROF_NPU_ENTRY_LATER_;
-    if (!overwritten || q->is.producer.unit != NPUPROF_NPU_INDEX_SLOT) return NPUPROF_NPU_ENTRY_LOST_;
+    /* Why not LAPPED a whole lap behind: the device may just be writing the next lap's entry there. */
+    if (!overwritten || behind == count || !npuprof_npu_tells_slot_(&q->is.producer))
+        return NPUPROF_NPU_ENTRY_LOST_;
     *gap = ahead;
     return NPUPROF_NPU_ENTRY_LAPPED_;
 }
