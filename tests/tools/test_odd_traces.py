@@ -1,5 +1,6 @@
 # test: time=120 - the verdict on odd traces: of no length, of long programs, with clocks that stand still
 # SPDX-License-Identifier: MIT
+import json
 import sys
 import time
 import unittest
@@ -49,6 +50,62 @@ class Odd(unittest.TestCase):
         found = verdict.judge(facts_of(path))
         self.assertLess(time.process_time() - since, 4)
         self.assertEqual(len(found.facts.engines.operators), 3)
+
+    def test_drift_from_nothing(self):
+        """An operator that took no time at first has no factor, and accuses no clock."""
+        spans, jobs = [], []
+        for n in range(60):
+            at = 6000 * n
+            spans += [(1, "Inference", at, at + 5000, {"kind": "inference"}), (1, "Submit", at, at + 20, {})]
+            jobs.append((0, at + 50, at + 900, 0, at, 1, [("conv", at + 90, at + 90 + 100 * (n > 29), 0)]))
+        found = facts_of(odd(spans, jobs))
+        self.assertIsNone(found.drift.common)
+        self.assertEqual([row[5:] for row in found.drift.rows], [(0, 100, None)])
+        self.assertNotIn("throttled", [f.rule.name for f in verdict.judge(found).every()])
+
+    def test_processes_pause_alone(self):
+        """Pauses of two processes of a merged trace do not end each other."""
+        path = odd([(1, "Inference", 0, 1000, {"kind": "inference"})],
+                   instants=[("npuprof paused", 100), ("npuprof resumed", 500)])
+        other = [f'{{"ph":"i","name":"npuprof {what}","s":"p","pid":10,"tid":1,"ts":{ts}}}'
+                 for what, ts in (("paused", "0.200"), ("resumed", "0.300"))]
+        text = path.read_text()
+        path.write_text(text.replace("\n],", ",\n" + ",\n".join(other) + "\n],"))
+        self.assertEqual(facts_of(path).window.paused_ns, 400)
+
+    def test_churn_of_a_part(self):
+        """Churn counts what is allocated inside the chosen inferences."""
+        spans = [(1, "Inference", 1000 * n, 1000 * n + 900, {"kind": "inference"}) for n in range(10)]
+        memory = [("pool", 1000 * n + 50, "x", 100, 100 * (n + 1), 5000) for n in range(10)]
+        path, out = odd(spans, memory=memory), helpers.scratch() / "churn.json"
+        for part in ([], ["--inference", "2-3"]):
+            report(path, *part, "--table", "memory_pools", "--json", out)
+            rows = json.loads(out.read_text())["tables"]["memory_pools"]["rows"]
+            self.assertEqual(rows[0][-1], 10.0)
+
+
+class Gates(unittest.TestCase):
+    def test_every_form(self):
+        """A gate counts whatever else is asked for, and one without a rule is refused."""
+        path = odd([(1, "Inference", 0, 900, {"kind": "inference"}), (1, "Submit", 5, 50, {})],
+                   [(0, 90, 500, 0, 5, 1, [])])
+        for form in (["--what-if", "device=0.5"], ["--verdict"], ["--table", "idle"]):
+            self.assertEqual(report(path, *form, "--fail-on", "p50_ns>1").returncode, 1)
+        self.assertEqual(report(path, "--fail-on", "").returncode, 2)
+
+    def test_outputs(self):
+        """No output is left away in silence, and none takes the place of a trace."""
+        path, page = odd([(1, "f", 0, 900, {})]), helpers.scratch() / "odd.html"
+        done = report(path, "--verdict", "--html", page)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "--html: not together with --verdict, run it twice\n"))
+        sheet = helpers.scratch() / "tables" / "names.csv"
+        sheet.parent.mkdir(exist_ok=True)
+        run = helpers.run([sys.executable, TOOL, "convert", path, "-o", sheet])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        before = sheet.read_bytes()
+        self.assertEqual(report(sheet, "--csv-dir", sheet.parent).returncode, 2)
+        self.assertEqual(sheet.read_bytes(), before)
 
 
 if __name__ == "__main__":

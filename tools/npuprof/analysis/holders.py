@@ -7,6 +7,7 @@ by twice its usual allocation or more, and grow in both halves. Only likely: cac
 """
 
 from bisect import bisect_right
+from fractions import Fraction
 
 from ..tables.arithmetic import percentile
 from ..tables.memory import memory_pools
@@ -38,17 +39,18 @@ class Memory:
             if not record.warm_up and record.device in of_pool:
                 of_pool[record.device].append(record)
         for name, pool in pools.items():
-            self._pool(name, pool, of_pool[name], len(ends))
+            churn = sum(record.change for record in of_pool[name] if record.change > 0
+                        and facts.window.holds(record.ts, record.ts))
+            self._pool(name, pool, of_pool[name], Fraction(churn, len(ends)) if ends else None)
         self.holders.sort(key=lambda row: (row[0], -row[2], row[1]))
 
-    def _pool(self, name, pool, records, inferences):
+    def _pool(self, name, pool, records, churn):
         peak, held = pool["used"][0], pool["held"]
         limits = [limit for _, _, limit in pool["rows"]]
         grown = sum(b > a for a, b in zip(limits, limits[1:]))
-        churn = sum(max(record.change, 0) for record in records)
         self.pools.append((name, pool["records"], peak, pool["used_ns"], held, pct(held - peak, held),
                            max(held - peak, 0), grown, pool["drops"],
-                           pct(churn, peak * inferences) if peak > 0 else None))
+                           None if churn is None or peak <= 0 else 100 * churn / peak))
         if not grown and held and 10 * peak >= 9 * held:
             self.tight.append((name, peak, held))
         if grown and held and 4 * (held - peak) >= held:

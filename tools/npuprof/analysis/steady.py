@@ -208,9 +208,10 @@ class Drift:
                                   before, after, pct(after - before, before)))
         own = self.rows[first:]
         if own and len(own) == len(series):
-            changes = sorted(row[7] for row in own)
+            # Why no None: what took no time before has no factor.
+            changes = sorted(row[7] for row in own if row[7] is not None)
             steps = sorted(row[4] for row in own if row[3] == "step")
-            if changes[-1] - changes[0] <= 1:
+            if len(changes) == len(own) and changes[-1] - changes[0] <= 1:
                 at = exact_step(facts, device, steps[len(steps) // 2]) if steps else None
                 self.common = "step" if steps else "drift", at, changes[len(changes) // 2]
 

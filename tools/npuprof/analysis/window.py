@@ -119,17 +119,17 @@ def default(trace):
 
 def pauses(trace):
     """Intervals in which nothing was recorded."""
-    pairs, since, last = [], None, 0
+    pairs, since = [], {}                      # since: by process, of a merged trace
     marks = [mark for mark in trace.instants if mark.name in ("npuprof paused", "npuprof resumed")]
     for mark in sorted(marks, key=lambda mark: mark.ts):
+        pid = trace.tracks[mark.track].pid
         if mark.name == "npuprof paused":
-            since = mark.ts if since is None else since
-        elif since is not None:
-            pairs.append((since, mark.ts))
-            since = None
-    if since is not None:
-        last = max(map(int.__add__, trace.start, trace.dur), default=since)
-        pairs.append((since, max(last, since)))
+            since.setdefault(pid, mark.ts)
+        elif pid in since:
+            pairs.append((since.pop(pid), mark.ts))
+    if since:
+        last = max(map(int.__add__, trace.start, trace.dur), default=0)
+        pairs += [(begin, max(last, begin)) for begin in since.values()]
     return union(pairs)
 
 

@@ -88,6 +88,7 @@ Exit code 0; 1: a --fail-on holds, and the last line says which; 2: the file can
 
 import argparse
 import json
+import os
 import sys
 from itertools import chain
 
@@ -156,17 +157,22 @@ def run(arguments):
                             (arguments.json, (".json",))):
         if output:
             check_output(output, endings, *arguments.trace)
+    if arguments.csv_dir:
+        check_folder(arguments.csv_dir, arguments.trace)
     changes = [whatif.parse(text) for text in arguments.what_if or ()]
     gates = gate.parse(arguments.fail_on)
     if is_fleet(arguments.trace):
         return run_fleet(arguments, gates)
     [arguments.trace] = arguments.trace
+    check_form(arguments)
     trace = load(arguments.trace, progress=True)
     facts = choice.facts_of(trace, arguments)
     if changes:
-        return put(facts.trace, whatif.asked(facts, changes), arguments)
+        put(facts.trace, whatif.asked(facts, changes), arguments)
+        return passed(facts, gates)
     if arguments.vela:
-        return put(facts.trace, [vela_table(facts.trace, arguments.vela)], arguments)
+        put(facts.trace, [vela_table(facts.trace, arguments.vela)], arguments)
+        return passed(facts, gates)
     if arguments.verdict:
         return only_verdict(facts, arguments.verdict, gates)
     wanted = arguments.table or ()
@@ -187,6 +193,29 @@ def run(arguments):
     else:
         print_tables(facts, wanted)
     return passed(facts, gates)
+
+
+def check_folder(folder, traces):
+    """Refuses a folder in which a table would take the place of a trace."""
+    for name in (*data.NAMES, *TABLES, *FLEET_TABLES):
+        path = os.path.join(folder, f"{name}.csv")
+        if os.path.exists(path):
+            check_output(path, (".csv",), *traces)
+            if any(os.path.isdir(trace) and os.path.samefile(trace, folder) for trace in traces):
+                raise Refused(f"{path}: lies among the traces, write to another folder")
+
+
+def check_form(arguments):
+    """Refuses outputs that what is asked for does not write."""
+    forms = [option for option in ("--what-if", "--vela", "--verdict") if given(arguments, option)]
+    beside = ["--html", "--csv", "--table"] + ["--csv-dir", "--json"] * ("--verdict" in forms)
+    for option in [*forms[1:], *filter(lambda option: given(arguments, option), beside)]:
+        if forms:
+            raise Refused(f"{option}: not together with {forms[0]}, run it twice")
+
+
+def given(arguments, option):
+    return getattr(arguments, option[2:].replace("-", "_")) is not None
 
 
 def only_verdict(facts, form, gates):
@@ -214,7 +243,6 @@ def put(trace, made, arguments):
         write_json({"npuprof_report": 1, "trace": data.about(trace)}, made, arguments.json)
     for n, table in enumerate(() if arguments.csv_dir or arguments.json else made):
         sys.stdout.writelines(line + "\n" for line in ("",) * bool(n) + tuple(table_lines(table)))
-    return 0
 
 
 def write_data(facts, wanted, arguments):

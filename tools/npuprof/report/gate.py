@@ -21,8 +21,10 @@ CONFIDENCES = {"any": ("sure", "likely", "unsure"), "sure": ("sure",), "likely":
 
 def parse(texts):
     """Checks --fail-on before anything is read. Returns the conditions, with commas split."""
-    wanted = [part for text in texts or () for part in text.split(",") if part]
+    wanted = [part for text in texts or () for part in text.split(",")]
     for part in wanted:
+        if not part:
+            raise Refused("--fail-on: it names no rule; leave the option away if nothing shall fail")
         plain = part.removesuffix("?")
         if plain not in CONFIDENCES and rule_of(plain) is None and not FIGURE.fullmatch(plain):
             names = ", ".join(rule.name for rule in RULES)
