@@ -1860,6 +1860,9 @@ typedef struct npuprof_device_texts_ {
     uint64_t word[NPUPROF_DEVICE_KEYS_];
     const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
     uint32_t id[NPUPROF_DEVICE_NAMES_];
+    uint64_t stamp;                      /* of the record before */
+    const void *behind;                  /* where that ended */
+    unsigned stamp_left;                 /* records that may have the same; 0 = read the clock */
 } npuprof_device_texts_;
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Host ticks now. */
@@ -7656,23 +7659,55 @@ static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const ch
     return id;
 }
 
-/* Integer arguments as units. Returns how many; 0: the table is full, which is counted. */
-static size_t npuprof_record_kept_args_(npuprof_device_texts_ *texts, npuprof_unit_ *u, npuprof_args args)
+/* Finds the words of integer arguments, texts->word. Returns how many arguments are to be recorded: all, or
+   none if the table is full, which is counted. */
+static size_t npuprof_record_keep_keys_(npuprof_device_texts_ *texts, npuprof_args args)
 {
     for (size_t i = 0; i < args.count; i++) {
-        const npuprof_arg *const a = &args.items[i];
-        if (texts->key[i] != a->key) {
-            texts->word[i] = npuprof_record_key_word_(NULL, i, a->key, texts->generation);
-            texts->key[i] = texts->word[i] ? a->key : NULL;
-        }
-        if (!texts->word[i]) {
-            npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
-            return 0;
-        }
-        u[i].w0 = texts->word[i] | (uint64_t)a->type << NPUPROF_ID_BITS_;
-        u[i].w1 = a->value.u;
+        const char *const key = args.items[i].key;
+        if (NPUPROF_LIKELY_(texts->key[i] == key)) continue;
+        texts->word[i] = npuprof_record_key_word_(NULL, i, key, texts->generation);
+        texts->key[i] = texts->word[i] ? key : NULL;
+        if (texts->word[i]) continue;
+        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
+        return 0;
     }
     return args.count;
+}
+
+/* When a record is written. Why not the clock for each: that read costs as much as the rest. What follows at
+   once in the same slot, up to 16 records, has the same stamp. */
+static uint64_t npuprof_record_shared_stamp_(npuprof_device_texts_ *texts, const npuprof_slot_ *slot)
+{
+    if (!texts->stamp_left || texts->behind != slot->cursor) {
+        texts->stamp = npuprof_clock_();
+        texts->stamp_left = 16;
+    }
+    texts->stamp_left--;
+    return texts->stamp;
+}
+
+/* Writes a device record whose texts are known. */
+static void npuprof_record_put_device_(npuprof_device_texts_ *texts, npuprof_slot_ *slot, uint32_t id,
+                                       uint64_t start_ticks, const npuprof_unit_ extra[3], size_t count,
+                                       npuprof_args args)
+{
+    const uint64_t now = npuprof_record_shared_stamp_(texts, slot);
+    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + count + args.count, now);
+    if (!u) {
+        npuprof_record_count_full_(slot);
+        return;
+    }
+    npuprof_unit_ *at = u + 1;
+    for (size_t i = 0; i < count; i++) *at++ = extra[i];
+    for (size_t i = 0; i < args.count; i++, at++) {
+        at->w0 = texts->word[i] | (uint64_t)args.items[i].type << NPUPROF_ID_BITS_;
+        at->w1 = args.items[i].value.u;
+    }
+    NPUPROF_STORE_(&u->w1, start_ticks);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
+    slot->cursor = at;
+    texts->behind = at;
 }
 
 NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name, uint32_t device,
@@ -7680,8 +7715,7 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
                                          uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
                                          const npuprof_link_ *link, npuprof_args args)
 {
-    const npuprof_args none = { NULL, 0 };
-    npuprof_unit_ extra[3 + NPUPROF_DEVICE_KEYS_];
+    npuprof_unit_ extra[3];
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
         (void)npuprof_record_count_no_context_();
@@ -7693,9 +7727,9 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
     const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, category, name)
                                    : npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
     if (id) {
-        size_t n = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
-        n += npuprof_record_kept_args_(texts, extra + n, args);
-        npuprof_record_emit_(slot, id, npuprof_clock_(), start_ticks, extra, n, NULL, none);
+        const size_t n = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
+        args.count = npuprof_record_keep_keys_(texts, args);
+        npuprof_record_put_device_(texts, slot, id, start_ticks, extra, n, args);
     }
     npuprof_record_leave_(slot);
 }

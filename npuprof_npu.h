@@ -513,6 +513,12 @@ typedef struct npuprof_npu_value_ {
     uint64_t mask, hi_mask;
 } npuprof_npu_value_;
 
+/* How a value comes out of an entry that was copied. */
+typedef struct npuprof_npu_step_ {
+    uint8_t at, word, lsb, hi_word, hi_lsb, bits;        /* bits: of the first part, if there is a second */
+    uint64_t mask, hi_mask;              /* hi_mask 0: there is none */
+} npuprof_npu_step_;
+
 /* An index as it was read last. */
 typedef struct npuprof_npu_index_state_ {
     const volatile unsigned char *at, *laps_at;
@@ -531,6 +537,10 @@ typedef struct npuprof_npu_queue_ {
     npuprof_npu_value_ values[NPUPROF_NPU_VALUES_];
     uint8_t present[NPUPROF_NPU_VALUES_];        /* the values that there are */
     unsigned word_count, present_count, number;  /* number: in npuprof_npu.queues_ */
+    npuprof_npu_word_ copied[2 * NPUPROF_NPU_VALUES_];   /* the words of a whole entry, for `steps` */
+    npuprof_npu_step_ steps[NPUPROF_NPU_VALUES_];        /* one for each of `present` */
+    unsigned copied_count;
+    bool copies_wide;                    /* all of `copied` are of 8 bytes, in this machine's order */
     npuprof_npu_index_state_ index;
     uint64_t next;                       /* number of the next entry to read */
     uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
@@ -3475,9 +3485,11 @@ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *co
     npuprof_device_records_(npu->number_, counts);
 }
 
-/* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
+/* Ends a pass over records: hands the counts to the arena. Why not each at once: there, the device's entry
+   has to be found. */
 static void npuprof_npu_flush_counts_(npuprof_npu *npu)
 {
+    npu->texts_.stamp_left = 0;          /* the next pass is at another time */
     npuprof_npu_store_counts_(npu, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
 }
@@ -3618,6 +3630,53 @@ static inline bool npuprof_npu_is_big_endian_(void)
 #endif
 }
 
+/* ---- The copy of a whole entry
+
+   Why other words than those of `values`: one load of 8 bytes brings what two or more fields hold. So it is
+   in the host's memory only; a register of a device is loaded with the width that it has. */
+
+/* Whether entries may be copied in words of 8 bytes. */
+static bool npuprof_npu_can_copy_wide_(const npuprof_npu_ring *r)
+{
+    if (UINTPTR_MAX <= UINT32_MAX || r->big_endian || npuprof_npu_is_big_endian_()) return false;
+    if (r->entry_bytes % 8) return false;
+    return r->feed || (r->memory && ((uintptr_t)r->memory + r->first) % 8 == 0);
+}
+
+/* The word of 8 bytes, among those that are copied, that word number `word` lies in. *lsb: a bit of that
+   word, and becomes the same one there. */
+static uint8_t npuprof_npu_widen_word_(npuprof_npu_queue_ *q, unsigned word, uint8_t *lsb)
+{
+    const unsigned offset = q->words[word].offset, wide = offset / 8 * 8;
+    unsigned i = 0;
+    while (i < q->copied_count && q->copied[i].offset != wide) i++;
+    q->copied[i].offset = (uint16_t)wide;
+    q->copied[i].bytes = 8;
+    if (i == q->copied_count) q->copied_count++;
+    *lsb = (uint8_t)(*lsb + 8 * (offset - wide));
+    return (uint8_t)i;
+}
+
+/* Plans how an entry is copied, when its values are known. */
+static void npuprof_npu_plan_copy_(npuprof_npu_queue_ *q)
+{
+    q->copies_wide = npuprof_npu_can_copy_wide_(&q->is);
+    q->copied_count = q->copies_wide ? 0 : q->word_count;
+    if (!q->copies_wide) memcpy(q->copied, q->words, sizeof q->copied);
+    for (unsigned i = 0; i < q->present_count; i++) {
+        const npuprof_npu_value_ v = q->values[q->present[i]];
+        npuprof_npu_step_ s = { q->present[i], v.word, v.lsb, v.hi_word, v.hi_lsb, v.bits, v.mask,
+                                v.hi_mask };
+        if (q->copies_wide) s.word = npuprof_npu_widen_word_(q, v.word, &s.lsb);
+        if (q->copies_wide && s.hi_mask) s.hi_word = npuprof_npu_widen_word_(q, v.hi_word, &s.hi_lsb);
+        if (s.hi_mask && s.hi_word == s.word && s.hi_lsb == s.lsb + s.bits) {    /* one behind the other */
+            s.mask = npuprof_npu_mask_((unsigned)v.bits + v.hi_bits);
+            s.hi_mask = 0;
+        }
+        q->steps[i] = s;
+    }
+}
+
 static const volatile unsigned char *npuprof_npu_entry_at_(const npuprof_npu_queue_ *q, uint64_t number)
 {
     return q->base + (size_t)(number % q->is.count) * q->is.entry_bytes;
@@ -3642,15 +3701,16 @@ static uint64_t npuprof_npu_load_value_(npuprof_npu *npu, const npuprof_npu_queu
     return value;
 }
 
-/* Takes the values out of the words. r: 0 where the queue has no value; it stays so. */
+/* Takes the values out of the words of npuprof_npu_queue_.copied. r: 0 where the queue has no value; it stays
+   so. */
 static inline void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words,
                                        npuprof_npu_record_ *r)
 {
-    for (unsigned i = 0; i < q->present_count; i++) {
-        const npuprof_npu_value_ *v = &q->values[q->present[i]];
-        uint64_t value = words[v->word] >> v->lsb & v->mask;
-        if (v->hi_bits) value |= (words[v->hi_word] >> v->hi_lsb & v->hi_mask) << v->bits;
-        r->v[q->present[i]] = value;
+    const npuprof_npu_step_ *const end = q->steps + q->present_count;
+    for (const npuprof_npu_step_ *s = q->steps; s < end; s++) {
+        uint64_t value = words[s->word] >> s->lsb & s->mask;
+        if (s->hi_mask) value |= (words[s->hi_word] >> s->hi_lsb & s->hi_mask) << s->bits;
+        r->v[s->at] = value;
     }
 }
 
@@ -3659,7 +3719,14 @@ static void npuprof_npu_copy_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *
                                     const volatile unsigned char *entry, npuprof_npu_record_ *r)
 {
     uint64_t words[2 * NPUPROF_NPU_VALUES_];
-    for (unsigned i = 0; i < q->word_count; i++) words[i] = npuprof_npu_load_entry_word_(npu, q, entry, i);
+    if (!q->is.memory) NPUPROF_ADD_(&npu->mmio_reads, q->copied_count);
+    if (q->copies_wide)
+        for (unsigned i = 0; i < q->copied_count; i++)
+            words[i] = npuprof_npu_load_word_(entry + q->copied[i].offset, 8, false);
+    else
+        for (unsigned i = 0; i < q->copied_count; i++)
+            words[i] = npuprof_npu_load_word_(entry + q->copied[i].offset, q->copied[i].bytes,
+                                              q->is.big_endian);
     npuprof_npu_decode_(q, words, r);
 }
 
@@ -3682,11 +3749,17 @@ static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, const unsigned 
                                     npuprof_npu_record_ *r)
 {
     uint64_t words[2 * NPUPROF_NPU_VALUES_];
-    for (unsigned i = 0; i < q->word_count; i++)
-        words[i] = npuprof_npu_take_word_(entry + q->words[i].offset, q->words[i].bytes);
+    if (q->copies_wide) {
+        for (unsigned i = 0; i < q->copied_count; i++)
+            words[i] = npuprof_npu_take_word_(entry + q->copied[i].offset, 8);
+        npuprof_npu_decode_(q, words, r);
+        return;
+    }
+    for (unsigned i = 0; i < q->copied_count; i++)
+        words[i] = npuprof_npu_take_word_(entry + q->copied[i].offset, q->copied[i].bytes);
     if (q->is.big_endian != npuprof_npu_is_big_endian_())
-        for (unsigned i = 0; i < q->word_count; i++)
-            words[i] = npuprof_npu_swap_bytes_(words[i], q->words[i].bytes);
+        for (unsigned i = 0; i < q->copied_count; i++)
+            words[i] = npuprof_npu_swap_bytes_(words[i], q->copied[i].bytes);
     npuprof_npu_decode_(q, words, r);
 }
 /* ==== src/npu/host/index.h ========================================================= >>npu/host/index ==== */
@@ -5343,6 +5416,7 @@ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_que
     if (result == NPUPROF_OK) result = npuprof_npu_check_stamps_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_names_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_place_(npu, q, needed);
+    if (result == NPUPROF_OK) npuprof_npu_plan_copy_(q);
     return result;
 }
 

@@ -34,6 +34,12 @@ typedef struct npuprof_npu_value_ {
     uint64_t mask, hi_mask;
 } npuprof_npu_value_;
 
+/* How a value comes out of an entry that was copied. */
+typedef struct npuprof_npu_step_ {
+    uint8_t at, word, lsb, hi_word, hi_lsb, bits;        /* bits: of the first part, if there is a second */
+    uint64_t mask, hi_mask;              /* hi_mask 0: there is none */
+} npuprof_npu_step_;
+
 /* An index as it was read last. */
 typedef struct npuprof_npu_index_state_ {
     const volatile unsigned char *at, *laps_at;
@@ -52,6 +58,10 @@ typedef struct npuprof_npu_queue_ {
     npuprof_npu_value_ values[NPUPROF_NPU_VALUES_];
     uint8_t present[NPUPROF_NPU_VALUES_];        /* the values that there are */
     unsigned word_count, present_count, number;  /* number: in npuprof_npu.queues_ */
+    npuprof_npu_word_ copied[2 * NPUPROF_NPU_VALUES_];   /* the words of a whole entry, for `steps` */
+    npuprof_npu_step_ steps[NPUPROF_NPU_VALUES_];        /* one for each of `present` */
+    unsigned copied_count;
+    bool copies_wide;                    /* all of `copied` are of 8 bytes, in this machine's order */
     npuprof_npu_index_state_ index;
     uint64_t next;                       /* number of the next entry to read */
     uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does

@@ -365,6 +365,9 @@ typedef struct npuprof_device_texts_ {
     uint64_t word[NPUPROF_DEVICE_KEYS_];
     const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
     uint32_t id[NPUPROF_DEVICE_NAMES_];
+    uint64_t stamp;                      /* of the record before */
+    const void *behind;                  /* where that ended */
+    unsigned stamp_left;                 /* records that may have the same; 0 = read the clock */
 } npuprof_device_texts_;
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Host ticks now. */

@@ -84,9 +84,11 @@ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *co
     npuprof_device_records_(npu->number_, counts);
 }
 
-/* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
+/* Ends a pass over records: hands the counts to the arena. Why not each at once: there, the device's entry
+   has to be found. */
 static void npuprof_npu_flush_counts_(npuprof_npu *npu)
 {
+    npu->texts_.stamp_left = 0;          /* the next pass is at another time */
     npuprof_npu_store_counts_(npu, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
 }

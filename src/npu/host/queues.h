@@ -211,6 +211,7 @@ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_que
     if (result == NPUPROF_OK) result = npuprof_npu_check_stamps_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_names_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_place_(npu, q, needed);
+    if (result == NPUPROF_OK) npuprof_npu_plan_copy_(q);
     return result;
 }
 
