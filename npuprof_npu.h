@@ -554,7 +554,8 @@ typedef struct npuprof_npu_queue_ {
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
     uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
     bool has_sequence;
-    uint64_t looked;                     /* device ticks when it was last drained or fed */
+    uint64_t looked;                     /* ticks of the counter, or STAMP_HOST's units, when it was last
+                                            drained or fed */
     uint32_t looked_epoch;
     unsigned next_lane;                  /* for a value of `pe` that has no name */
     unsigned last_lane;                  /* place in lanes_ of the value met last, + 1 */
@@ -2709,13 +2710,22 @@ static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
 /* Whether there is a BAR, which holds registers. */
 static bool npuprof_npu_has_bar_(const npuprof_npu_desc *d) { return d->bar || d->resource || d->vfio; }
 
-/* Takes the caller's mapping for the BAR. */
-static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
+/* What the widest register of counter and requirements needs. */
+static size_t npuprof_npu_register_align_(const npuprof_npu_desc *d)
+{
+    size_t align = d->read_ticks || d->anchors_only ? 1 : d->counter.access / 8;
+    for (unsigned i = 0; i < d->requirement_count; i++) {
+        const size_t bytes = d->requirements[i].access == 64 ? 8 : 4;
+        if (bytes > align) align = bytes;
+    }
+    return align;
+}
+
+/* Takes the caller's mapping for the BAR, of which something needs that alignment. */
+static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed, size_t align)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    const bool in_bar = !d->read_ticks && !d->anchors_only;
-    if (d->bar_bytes < needed || (in_bar && (uintptr_t)d->bar % (d->counter.access / 8)))
-        return NPUPROF_ERR_NPU_RANGE;
+    if (d->bar_bytes < needed || (uintptr_t)d->bar % align) return NPUPROF_ERR_NPU_RANGE;
     npu->bar_ = (const volatile unsigned char *)d->bar;
     return NPUPROF_OK;
 }
@@ -4492,6 +4502,15 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     return result;
 }
 
+/* Ticks of the counter in the unit of a queue's stamps; 0 before the first of those. */
+static uint64_t npuprof_npu_in_stamps_(const npuprof_npu_ring *r, uint64_t ticks)
+{
+    const int64_t offset = r->stamp_offset;
+    const uint64_t size = offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset;
+    ticks = offset < 0 ? npuprof_saturating_add_(ticks, size) : npuprof_saturating_sub_(ticks, size);
+    return npuprof_npu_is_scaled_(r) ? npuprof_npu_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
+}
+
 /* Now in the unit of a queue's stamps, and whether its narrow stamps are still certain. */
 static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_npu_queue_ *q,
                                                 const npuprof_npu_now_ *now)
@@ -4500,23 +4519,23 @@ static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_
     const npuprof_npu_ring *r = &q->is;
     if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE) return u;
     const unsigned bits = npuprof_npu_stamp_bits_(npu, q, npuprof_npu_main_stamp_(q));
-    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) {
+    const bool host = r->stamp_clock == NPUPROF_NPU_STAMP_HOST;
+    if (host) {
         u.now = (uint64_t)now->ns / r->stamp_unit_ns;
         u.allowance = 1000 / r->stamp_unit_ns + 1;
         u.known = true;
     } else {
-        const int64_t ticks = (int64_t)(now->ticks - (uint64_t)r->stamp_offset);
-        u.now = ticks > 0 ? (uint64_t)ticks : 0;
+        u.now = npuprof_npu_in_stamps_(r, now->ticks);
         u.allowance = now->allowance;
-        if (npuprof_npu_is_scaled_(r)) {
-            u.now = npuprof_npu_mul_div_(u.now, r->scale_den, r->scale_num, false);
+        if (npuprof_npu_is_scaled_(r))
             u.allowance = npuprof_npu_mul_div_(u.allowance, r->scale_den, r->scale_num, true) + 1;
-        }
     }
     if (bits < 64 && u.known) {
-        const uint64_t since = q->looked_epoch == now->epoch ? q->looked : 0;
-        u.lap_is_unknown = u.now - since > npuprof_npu_mask_(bits) && u.now > since;
-        q->looked = u.now;
+        const uint64_t mask = npuprof_npu_mask_(bits);
+        const uint64_t looked = host || q->looked_epoch == now->epoch ? q->looked : 0;
+        const uint64_t since = host ? looked : npuprof_npu_in_stamps_(r, looked);
+        u.lap_is_unknown = (u.now > since && u.now - since > mask) || u.allowance > mask / 2;
+        q->looked = host ? u.now : now->ticks;
         q->looked_epoch = now->epoch;
     }
     return u;
@@ -4642,14 +4661,17 @@ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_np
     return at;
 }
 
-/* The PE of a value that was not met before. */
-static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool *fits)
+/* The PE of a value that has no place in lanes_. room: it will have one. */
+static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool room,
+                                      bool *fits)
 {
     const unsigned last = npu->desc_.pe_count - 1;
     *fits = true;
+    for (unsigned i = 0; i < q->is.lane_count; i++)
+        if (q->is.lanes[i].value == value) return (uint16_t)(q->is.pe_base + i);
     if (!q->is.lane_count && value <= 0xFFFFu && q->is.pe_base + value <= 0xFFFFu)
         return (uint16_t)(q->is.pe_base + value);
-    if (q->is.lane_count && q->is.pe_base + q->next_lane <= last)
+    if (room && q->is.lane_count && q->is.pe_base + q->next_lane <= last)
         return (uint16_t)(q->is.pe_base + q->next_lane++);
     *fits = false;
     return (uint16_t)last;
@@ -4665,11 +4687,13 @@ static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_n
     lane = &npu->lanes_[at];
     q->last_lane = at + 1;
     if (lane->ring) return lane;
-    const uint16_t pe = npuprof_npu_new_lane_(npu, q, value, &fits);
-    if (!fits || npu->lane_count_ >= NPUPROF_NPU_LANE_LIMIT_) {
-        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_NO_LANE, 1);
+    const bool room = npu->lane_count_ < NPUPROF_NPU_LANE_LIMIT_;
+    const uint16_t pe = npuprof_npu_new_lane_(npu, q, value, room, &fits);
+    if (!fits) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_NO_LANE, 1);
+    if (!fits || !room) {
         lane = &npu->lanes_[NPUPROF_NPU_LANES_];
         lane->lane = pe;
+        lane->has_last = false;          /* it was another's */
         q->last_lane = 0;
         return lane;
     }
@@ -4683,10 +4707,17 @@ static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_n
 /* Names the lanes of a queue in the trace. */
 static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
-    for (unsigned i = 0; i < q->is.lane_count; i++) {
-        const npuprof_npu_lane_state_ *const lane = npuprof_npu_lane_of_(npu, q, q->is.lanes[i].value);
-        if (q->is.lanes[i].name) (void)npuprof_device_lane_(npu->number_, lane->lane, q->is.lanes[i].name);
-    }
+    for (unsigned i = 0; i < q->is.lane_count; i++)
+        if (q->is.lanes[i].name)
+            (void)npuprof_device_lane_(npu->number_, q->is.pe_base + i, q->is.lanes[i].name);
+    q->next_lane = q->is.lane_count;
+}
+
+/* Forgets a queue's last stamps: its clock was set anew. */
+static void npuprof_npu_forget_stamps_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    for (unsigned i = 0; i < NPUPROF_NPU_LANES_; i++)
+        if (npu->lanes_[i].ring == q->number + 1) npu->lanes_[i].has_last = false;
 }
 
 /* Forgets the stamps of another epoch. */
@@ -4976,9 +5007,14 @@ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_que
     if (has_end && why == NPUPROF_NPU_TIMES_GOOD_)
         why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_END_, &end);
     if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
-    if (!has_end) end = npuprof_saturating_add_(start, duration);
-    else if (!has_start && duration > end) return NPUPROF_RECORDS_STAMPS;
-    else if (!has_start) start = end - duration;
+    if (!has_end) {
+        end = npuprof_saturating_add_(start, duration);
+        const uint64_t latest = npuprof_saturating_add_(pass->units.now, pass->units.allowance);
+        if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST && end > latest) return NPUPROF_RECORDS_STAMPS;
+    } else if (!has_start) {
+        if (duration > end) return NPUPROF_RECORDS_STAMPS;
+        start = end - duration;
+    }
     why = npuprof_npu_place_(npu, q, &pass->now, start, end, t);
     if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
     return why;
@@ -5049,7 +5085,9 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const
     npuprof_npu_pair_ *const pair =
         npuprof_npu_match_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
     int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
-    const bool same = pair && (t.epoch == pair->epoch || why != NPUPROF_NPU_TIMES_GOOD_);
+    /* Why not with host stamps: their epoch is an error, which a better known rate changes. */
+    const bool same = pair && (why != NPUPROF_NPU_TIMES_GOOD_ || t.epoch == pair->epoch ||
+                               (t.flags & NPUPROF_STAMP_HOST) != 0);
     if (!same) {                         /* no begin, or one of before a reset */
         if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
         if (pair && pair->draws) {
@@ -5158,14 +5196,17 @@ static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_re
 }
 
 /* A record that tells the high part of its lane's stamps. */
-static void npuprof_npu_take_clock_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const npuprof_npu_record_ *r,
                                     const npuprof_npu_pass_ *pass,
                                     npuprof_npu_lane_state_ *lane)
 {
     const unsigned low = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_);
     const unsigned bits = low + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
     if (low >= 64) return;
-    const uint64_t raw = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
+    const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    const uint64_t word = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
+    const uint64_t raw = (down ? ~word : word) & npuprof_npu_mask_(bits);
     const uint64_t stamp = pass->units.known ? npuprof_npu_extend_past_(raw, bits, &pass->units) : raw;
     if (pass->units.known && stamp > npuprof_saturating_add_(pass->units.now, pass->units.allowance)) return;
     lane->last = stamp;
@@ -5198,7 +5239,7 @@ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_que
     const unsigned at = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
     if (!npuprof_npu_lanes_count_(q)) lane = NULL;
     if (lane && npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when)) {
-        npuprof_npu_take_clock_(q, r, pass, lane);
+        npuprof_npu_take_clock_(npu, q, r, pass, lane);
         return NPUPROF_OK;
     }
     switch (npuprof_npu_kind_of_(q, r)) {
@@ -5798,9 +5839,12 @@ NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, co
 NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
 {
     if (!npu->number_ || !npuprof_npu_lock_queue_(npu)) return;
-    for (unsigned i = 0; i < npu->queue_count_; i++)
-        if (npu->queues_[i].is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER) npu->queues_[i].is.stamp_offset =
-            ticks;
+    for (unsigned i = 0; i < npu->queue_count_; i++) {
+        npuprof_npu_queue_ *const q = &npu->queues_[i];
+        if (q->is.stamp_clock != NPUPROF_NPU_STAMP_COUNTER || q->is.stamp_offset == ticks) continue;
+        q->is.stamp_offset = ticks;
+        npuprof_npu_forget_stamps_(npu, q);
+    }
     npu->stamp_offset_ = ticks;
     npuprof_npu_unlock_queue_(npu);
 }
@@ -6246,6 +6290,25 @@ static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
     return "the ring, or its producer index,";
 }
 
+/* What the widest load from the BAR needs. */
+static size_t npuprof_npu_bar_align_(const npuprof_npu *npu)
+{
+    uint64_t align = npuprof_npu_register_align_(&npu->desc_);
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
+        const npuprof_npu_pmu *p = &npu->pmu_[i].is;
+        if (!p->read) align = npuprof_max_(align, p->counter.access / 8);
+    }
+    for (unsigned i = 0; i < npu->queue_count_; i++) {
+        const npuprof_npu_queue_ *q = &npu->queues_[i];
+        if (q->is.feed) continue;
+        if (!q->is.memory) align = npuprof_max_(align, npuprof_npu_entry_align_(q));
+        if (!q->is.ready && q->index.in_bar) align = npuprof_max_(align, q->is.producer.width_bytes);
+    }
+    const npuprof_npu_index *x = &npu->desc_.progress.index;
+    if (npu->desc_.progress.is_there && npu->progress_.in_bar) align = npuprof_max_(align, x->width_bytes);
+    return (size_t)align;
+}
+
 /* Reads the counter for the first time. A device that is off or whose counter stands is open all the same.
    NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
 static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
@@ -6281,12 +6344,11 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
                                      "bar, resource or vfio; %s lies in it", npuprof_npu_what_is_in_bar_(d));
     if (result != NPUPROF_OK) return result;
     if (d->bar) {
-        result = npuprof_npu_use_bar_(npu, needed);
+        result = npuprof_npu_use_bar_(npu, needed, npuprof_npu_bar_align_(npu));
         if (result != NPUPROF_OK) return result;
     } else if (npuprof_npu_has_bar_(d)) {
         result = npuprof_npu_map_(npu, needed ? needed : 8);
-        const bool in_bar = !d->read_ticks && !d->anchors_only;
-        const bool misaligned = in_bar && (uintptr_t)npu->bar_ % (d->counter.access / 8) != 0;
+        const bool misaligned = (uintptr_t)npu->bar_ % npuprof_npu_bar_align_(npu) != 0;
         if (result == NPUPROF_OK && misaligned) result = NPUPROF_ERR_NPU_RANGE;
         if (result != NPUPROF_OK) {
             npuprof_npu_unmap_(npu);
@@ -6410,7 +6472,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     const unsigned access = d->counter.access;
     if (d->bar && access > 8 * sizeof(void *) && access > 32) return NPUPROF_ERR_UNSUPPORTED;
     if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
-    if (d->bar) result = npuprof_npu_use_bar_(npu, needed);
+    if (d->bar) result = npuprof_npu_use_bar_(npu, needed, npuprof_npu_register_align_(d));
     if (result != NPUPROF_OK) return result;
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);

@@ -56,13 +56,22 @@ static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
 /* Whether there is a BAR, which holds registers. */
 static bool npuprof_npu_has_bar_(const npuprof_npu_desc *d) { return d->bar || d->resource || d->vfio; }
 
-/* Takes the caller's mapping for the BAR. */
-static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
+/* What the widest register of counter and requirements needs. */
+static size_t npuprof_npu_register_align_(const npuprof_npu_desc *d)
+{
+    size_t align = d->read_ticks || d->anchors_only ? 1 : d->counter.access / 8;
+    for (unsigned i = 0; i < d->requirement_count; i++) {
+        const size_t bytes = d->requirements[i].access == 64 ? 8 : 4;
+        if (bytes > align) align = bytes;
+    }
+    return align;
+}
+
+/* Takes the caller's mapping for the BAR, of which something needs that alignment. */
+static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed, size_t align)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    const bool in_bar = !d->read_ticks && !d->anchors_only;
-    if (d->bar_bytes < needed || (in_bar && (uintptr_t)d->bar % (d->counter.access / 8)))
-        return NPUPROF_ERR_NPU_RANGE;
+    if (d->bar_bytes < needed || (uintptr_t)d->bar % align) return NPUPROF_ERR_NPU_RANGE;
     npu->bar_ = (const volatile unsigned char *)d->bar;
     return NPUPROF_OK;
 }

@@ -75,7 +75,8 @@ typedef struct npuprof_npu_queue_ {
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
     uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
     bool has_sequence;
-    uint64_t looked;                     /* device ticks when it was last drained or fed */
+    uint64_t looked;                     /* ticks of the counter, or STAMP_HOST's units, when it was last
+                                            drained or fed */
     uint32_t looked_epoch;
     unsigned next_lane;                  /* for a value of `pe` that has no name */
     unsigned last_lane;                  /* place in lanes_ of the value met last, + 1 */

@@ -62,12 +62,12 @@ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_d
         while (npuprof_cursor_next_event_(&c, &ev)) {
             uint64_t start, end, start_error, end_error;
             if (ev.kind != NPUPROF_KIND_DEVICE || ev.device != d->head.a) continue;
+            if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
             /* Why: nobody measured the times of a job that has no stamps. */
             if (ev.flags & NPUPROF_STAMP_HOST && !(ev.flags & NPUPROF_STAMP_SAMPLED)) {
                 s->host_spans++;
                 continue;
             }
-            if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
             s->spans++;
             if (!npuprof_image_host_ticks_(im, &caches, &ev, ev.start, &start, &start_error) ||
                 !npuprof_image_host_ticks_(im, &caches, &ev, ev.end, &end, &end_error)) {

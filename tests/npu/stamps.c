@@ -214,5 +214,43 @@ static void durations(void)
     }
 }
 
+/* Narrow stamps of a clock that is set anew, of a counter above 2^63; a duration that ends in the future. */
+static void set_anew(void)
+{
+    npuprof_stats stats;
+    npuprof_start(1);
+    for (int pass = 0; pass < 3; pass++) {
+        if (pass == 2) sim.start = UINT64_C(0x9000000000000000);
+        STAMP_DESC;
+        desc.ring.end = (npuprof_npu_field)AT(16, 4, 0, 0);
+        desc.ring.ascending = pass == 1;
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        uint64_t offset = 0;
+        for (unsigned i = 0; i < 9; i++) {
+            sim_advance(UINT64_C(40000000000));
+            feed(0, 0, sim_truth() - 5 - offset);
+            if (i == 2) offset = sim_truth();
+            if (i == 5) offset = sim_truth() - UINT64_C(0x500000000);
+            if (pass < 2) npuprof_npu_set_stamp_offset(&npu, (int64_t)offset);
+            else offset = 0;
+        }
+        npuprof_npu_close(&npu);
+    }
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_RING], 0);
+    STAMP_DESC;
+    desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
+    desc.ring.duration = (npuprof_npu_field)AT(16, 8, 0, 0);
+    desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    feed(1, (uint64_t)npuprof_now_ns() - 1000, 500);
+    feed(2, (uint64_t)npuprof_now_ns() - 1000, UINT64_C(3600000000000));
+    npuprof_npu_close(&npu);
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_RING], 1);
+    CHECK_UINT(stats.recorded, 28);
+}
+
 CHECK_MAIN(CASE(second_clock), CASE(coarse), CASE(looked_too_late), CASE(ascending), CASE(early_by_far),
-           CASE(host_clock), CASE(durations))
+           CASE(host_clock), CASE(durations), CASE(set_anew))

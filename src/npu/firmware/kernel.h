@@ -57,7 +57,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     const unsigned access = d->counter.access;
     if (d->bar && access > 8 * sizeof(void *) && access > 32) return NPUPROF_ERR_UNSUPPORTED;
     if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
-    if (d->bar) result = npuprof_npu_use_bar_(npu, needed);
+    if (d->bar) result = npuprof_npu_use_bar_(npu, needed, npuprof_npu_register_align_(d));
     if (result != NPUPROF_OK) return result;
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);

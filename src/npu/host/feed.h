@@ -66,9 +66,12 @@ NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, co
 NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
 {
     if (!npu->number_ || !npuprof_npu_lock_queue_(npu)) return;
-    for (unsigned i = 0; i < npu->queue_count_; i++)
-        if (npu->queues_[i].is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER) npu->queues_[i].is.stamp_offset =
-            ticks;
+    for (unsigned i = 0; i < npu->queue_count_; i++) {
+        npuprof_npu_queue_ *const q = &npu->queues_[i];
+        if (q->is.stamp_clock != NPUPROF_NPU_STAMP_COUNTER || q->is.stamp_offset == ticks) continue;
+        q->is.stamp_offset = ticks;
+        npuprof_npu_forget_stamps_(npu, q);
+    }
     npu->stamp_offset_ = ticks;
     npuprof_npu_unlock_queue_(npu);
 }

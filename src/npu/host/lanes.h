@@ -19,14 +19,17 @@ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_np
     return at;
 }
 
-/* The PE of a value that was not met before. */
-static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool *fits)
+/* The PE of a value that has no place in lanes_. room: it will have one. */
+static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool room,
+                                      bool *fits)
 {
     const unsigned last = npu->desc_.pe_count - 1;
     *fits = true;
+    for (unsigned i = 0; i < q->is.lane_count; i++)
+        if (q->is.lanes[i].value == value) return (uint16_t)(q->is.pe_base + i);
     if (!q->is.lane_count && value <= 0xFFFFu && q->is.pe_base + value <= 0xFFFFu)
         return (uint16_t)(q->is.pe_base + value);
-    if (q->is.lane_count && q->is.pe_base + q->next_lane <= last)
+    if (room && q->is.lane_count && q->is.pe_base + q->next_lane <= last)
         return (uint16_t)(q->is.pe_base + q->next_lane++);
     *fits = false;
     return (uint16_t)last;
@@ -42,11 +45,13 @@ static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_n
     lane = &npu->lanes_[at];
     q->last_lane = at + 1;
     if (lane->ring) return lane;
-    const uint16_t pe = npuprof_npu_new_lane_(npu, q, value, &fits);
-    if (!fits || npu->lane_count_ >= NPUPROF_NPU_LANE_LIMIT_) {
-        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_NO_LANE, 1);
+    const bool room = npu->lane_count_ < NPUPROF_NPU_LANE_LIMIT_;
+    const uint16_t pe = npuprof_npu_new_lane_(npu, q, value, room, &fits);
+    if (!fits) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_NO_LANE, 1);
+    if (!fits || !room) {
         lane = &npu->lanes_[NPUPROF_NPU_LANES_];
         lane->lane = pe;
+        lane->has_last = false;          /* it was another's */
         q->last_lane = 0;
         return lane;
     }
@@ -60,10 +65,17 @@ static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_n
 /* Names the lanes of a queue in the trace. */
 static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
-    for (unsigned i = 0; i < q->is.lane_count; i++) {
-        const npuprof_npu_lane_state_ *const lane = npuprof_npu_lane_of_(npu, q, q->is.lanes[i].value);
-        if (q->is.lanes[i].name) (void)npuprof_device_lane_(npu->number_, lane->lane, q->is.lanes[i].name);
-    }
+    for (unsigned i = 0; i < q->is.lane_count; i++)
+        if (q->is.lanes[i].name)
+            (void)npuprof_device_lane_(npu->number_, q->is.pe_base + i, q->is.lanes[i].name);
+    q->next_lane = q->is.lane_count;
+}
+
+/* Forgets a queue's last stamps: its clock was set anew. */
+static void npuprof_npu_forget_stamps_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    for (unsigned i = 0; i < NPUPROF_NPU_LANES_; i++)
+        if (npu->lanes_[i].ring == q->number + 1) npu->lanes_[i].has_last = false;
 }
 
 /* Forgets the stamps of another epoch. */

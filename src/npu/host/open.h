@@ -40,6 +40,25 @@ static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
     return "the ring, or its producer index,";
 }
 
+/* What the widest load from the BAR needs. */
+static size_t npuprof_npu_bar_align_(const npuprof_npu *npu)
+{
+    uint64_t align = npuprof_npu_register_align_(&npu->desc_);
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
+        const npuprof_npu_pmu *p = &npu->pmu_[i].is;
+        if (!p->read) align = npuprof_max_(align, p->counter.access / 8);
+    }
+    for (unsigned i = 0; i < npu->queue_count_; i++) {
+        const npuprof_npu_queue_ *q = &npu->queues_[i];
+        if (q->is.feed) continue;
+        if (!q->is.memory) align = npuprof_max_(align, npuprof_npu_entry_align_(q));
+        if (!q->is.ready && q->index.in_bar) align = npuprof_max_(align, q->is.producer.width_bytes);
+    }
+    const npuprof_npu_index *x = &npu->desc_.progress.index;
+    if (npu->desc_.progress.is_there && npu->progress_.in_bar) align = npuprof_max_(align, x->width_bytes);
+    return (size_t)align;
+}
+
 /* Reads the counter for the first time. A device that is off or whose counter stands is open all the same.
    NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
 static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
@@ -75,12 +94,11 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
                                      "bar, resource or vfio; %s lies in it", npuprof_npu_what_is_in_bar_(d));
     if (result != NPUPROF_OK) return result;
     if (d->bar) {
-        result = npuprof_npu_use_bar_(npu, needed);
+        result = npuprof_npu_use_bar_(npu, needed, npuprof_npu_bar_align_(npu));
         if (result != NPUPROF_OK) return result;
     } else if (npuprof_npu_has_bar_(d)) {
         result = npuprof_npu_map_(npu, needed ? needed : 8);
-        const bool in_bar = !d->read_ticks && !d->anchors_only;
-        const bool misaligned = in_bar && (uintptr_t)npu->bar_ % (d->counter.access / 8) != 0;
+        const bool misaligned = (uintptr_t)npu->bar_ % npuprof_npu_bar_align_(npu) != 0;
         if (result == NPUPROF_OK && misaligned) result = NPUPROF_ERR_NPU_RANGE;
         if (result != NPUPROF_OK) {
             npuprof_npu_unmap_(npu);

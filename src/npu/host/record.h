@@ -208,9 +208,14 @@ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_que
     if (has_end && why == NPUPROF_NPU_TIMES_GOOD_)
         why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_END_, &end);
     if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
-    if (!has_end) end = npuprof_saturating_add_(start, duration);
-    else if (!has_start && duration > end) return NPUPROF_RECORDS_STAMPS;
-    else if (!has_start) start = end - duration;
+    if (!has_end) {
+        end = npuprof_saturating_add_(start, duration);
+        const uint64_t latest = npuprof_saturating_add_(pass->units.now, pass->units.allowance);
+        if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST && end > latest) return NPUPROF_RECORDS_STAMPS;
+    } else if (!has_start) {
+        if (duration > end) return NPUPROF_RECORDS_STAMPS;
+        start = end - duration;
+    }
     why = npuprof_npu_place_(npu, q, &pass->now, start, end, t);
     if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
     return why;
@@ -281,7 +286,9 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const
     npuprof_npu_pair_ *const pair =
         npuprof_npu_match_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
     int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
-    const bool same = pair && (t.epoch == pair->epoch || why != NPUPROF_NPU_TIMES_GOOD_);
+    /* Why not with host stamps: their epoch is an error, which a better known rate changes. */
+    const bool same = pair && (why != NPUPROF_NPU_TIMES_GOOD_ || t.epoch == pair->epoch ||
+                               (t.flags & NPUPROF_STAMP_HOST) != 0);
     if (!same) {                         /* no begin, or one of before a reset */
         if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
         if (pair && pair->draws) {
@@ -390,14 +397,17 @@ static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_re
 }
 
 /* A record that tells the high part of its lane's stamps. */
-static void npuprof_npu_take_clock_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const npuprof_npu_record_ *r,
                                     const npuprof_npu_pass_ *pass,
                                     npuprof_npu_lane_state_ *lane)
 {
     const unsigned low = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_);
     const unsigned bits = low + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
     if (low >= 64) return;
-    const uint64_t raw = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
+    const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    const uint64_t word = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
+    const uint64_t raw = (down ? ~word : word) & npuprof_npu_mask_(bits);
     const uint64_t stamp = pass->units.known ? npuprof_npu_extend_past_(raw, bits, &pass->units) : raw;
     if (pass->units.known && stamp > npuprof_saturating_add_(pass->units.now, pass->units.allowance)) return;
     lane->last = stamp;
@@ -430,7 +440,7 @@ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_que
     const unsigned at = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
     if (!npuprof_npu_lanes_count_(q)) lane = NULL;
     if (lane && npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when)) {
-        npuprof_npu_take_clock_(q, r, pass, lane);
+        npuprof_npu_take_clock_(npu, q, r, pass, lane);
         return NPUPROF_OK;
     }
     switch (npuprof_npu_kind_of_(q, r)) {

@@ -93,6 +93,15 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     return result;
 }
 
+/* Ticks of the counter in the unit of a queue's stamps; 0 before the first of those. */
+static uint64_t npuprof_npu_in_stamps_(const npuprof_npu_ring *r, uint64_t ticks)
+{
+    const int64_t offset = r->stamp_offset;
+    const uint64_t size = offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset;
+    ticks = offset < 0 ? npuprof_saturating_add_(ticks, size) : npuprof_saturating_sub_(ticks, size);
+    return npuprof_npu_is_scaled_(r) ? npuprof_npu_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
+}
+
 /* Now in the unit of a queue's stamps, and whether its narrow stamps are still certain. */
 static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_npu_queue_ *q,
                                                 const npuprof_npu_now_ *now)
@@ -101,23 +110,23 @@ static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_
     const npuprof_npu_ring *r = &q->is;
     if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE) return u;
     const unsigned bits = npuprof_npu_stamp_bits_(npu, q, npuprof_npu_main_stamp_(q));
-    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) {
+    const bool host = r->stamp_clock == NPUPROF_NPU_STAMP_HOST;
+    if (host) {
         u.now = (uint64_t)now->ns / r->stamp_unit_ns;
         u.allowance = 1000 / r->stamp_unit_ns + 1;
         u.known = true;
     } else {
-        const int64_t ticks = (int64_t)(now->ticks - (uint64_t)r->stamp_offset);
-        u.now = ticks > 0 ? (uint64_t)ticks : 0;
+        u.now = npuprof_npu_in_stamps_(r, now->ticks);
         u.allowance = now->allowance;
-        if (npuprof_npu_is_scaled_(r)) {
-            u.now = npuprof_npu_mul_div_(u.now, r->scale_den, r->scale_num, false);
+        if (npuprof_npu_is_scaled_(r))
             u.allowance = npuprof_npu_mul_div_(u.allowance, r->scale_den, r->scale_num, true) + 1;
-        }
     }
     if (bits < 64 && u.known) {
-        const uint64_t since = q->looked_epoch == now->epoch ? q->looked : 0;
-        u.lap_is_unknown = u.now - since > npuprof_npu_mask_(bits) && u.now > since;
-        q->looked = u.now;
+        const uint64_t mask = npuprof_npu_mask_(bits);
+        const uint64_t looked = host || q->looked_epoch == now->epoch ? q->looked : 0;
+        const uint64_t since = host ? looked : npuprof_npu_in_stamps_(r, looked);
+        u.lap_is_unknown = (u.now > since && u.now - since > mask) || u.allowance > mask / 2;
+        q->looked = host ? u.now : now->ticks;
         q->looked_epoch = now->epoch;
     }
     return u;
