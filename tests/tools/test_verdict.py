@@ -41,7 +41,8 @@ class Forms(unittest.TestCase):
         self.assertEqual([f["rule"] for f in found["findings"]], ["dma_bound", "host_bound"])
         for finding in found["findings"]:
             self.assertEqual(set(finding), {"rule", "number", "subject", "sentence", "advice", "evidence",
-                                            "certain_ns", "gain", "confidence", "rows", "spans", "followers"})
+                                            "certain_ns", "gain", "confidence", "hidden", "rows", "spans",
+                                            "followers"})
             low, high = finding["gain"]["inference_pct"]
             self.assertLessEqual(low, high)
             self.assertTrue(finding["rows"])

@@ -137,6 +137,11 @@ class Facts:
         return sorted(map(self.trace.dur.__getitem__, self.window.inferences))
 
     @cached_property
+    def durations_p50(self):
+        """The median inference in the window; None without inferences."""
+        return percentile(self.durations, 500) if self.durations else None
+
+    @cached_property
     def noise_pct(self):
         """Half of the 95 % interval of the median inference, in percent of it."""
         ordered = self.durations or [1]

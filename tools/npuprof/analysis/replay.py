@@ -5,8 +5,9 @@
     effect = replay.effect(change, ...)     an Effect; several changes are replayed together
 
 The changes are listed in __init__.py. A gain is positive if it gets faster. Its two ends are the two readings
-of a pipelined instruction (programs.py), or for depth and PEs the two ends of the clock's error. These two
-change how many inferences run at a time, so look at the window, not at the median inference.
+of a pipelined instruction (programs.py), for depth and PEs the two ends of the clock's error, and for the
+host the usual notice of an end and none, where the trace has not shown one. Depth and PEs change how many
+inferences run at a time, so look at the window, not at the median inference.
 
 A gain is an upper bound. Off-CPU time, contention for memory or cores and clock rates may react to a change;
 another order of queues or another choice of PE is not modelled.
@@ -112,19 +113,23 @@ class Replay:
                       (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results))
 
     def _forms(self, changes):
-        """(is a pipelined instruction all work?, sign of the clock's error) of each end of the interval.
+        """(is a pipelined instruction all work?, sign of the clock's error, notices that the trace has not
+        shown take no time) of each end of the interval.
 
         Why the error: a job that finds its queue busy for the first time begins after a job, not after its
-        submission, and how long after is known only by a stamp of the host against one of the device."""
+        submission, and how long after is known only by a stamp of the host against one of the device.
+        Why the notice: where threads lost the CPU while they waited, the usual one is no bound."""
         kinds = {change[0] for change in changes}
         if kinds & {"depth", "pes"}:
-            return (False, -1), (False, 1)
+            return (False, -1, True), (False, 1, False)
         if kinds & {"operator", "load"} and any(any(p.pipe) for p in self.programs.all):
-            return (False, 0), (True, 0)
-        return ((False, 0),)
+            return (False, 0, True), (True, 0, False)
+        return ((False, 0, True), (False, 0, False)) if "host" in kinds else ((False, 0, False),)
 
-    def _measures(self, changes, fixed, sign):
+    def _measures(self, changes, fixed, sign, short):
         lags, depth, pes = self.points.lags(), None, None
+        if short and any(change[0] == "host" for change in changes):
+            lags.notice |= dict.fromkeys(self.points.early, 0)
         # Why first: the other changes add to what these make of it.
         for change in sorted(changes, key=lambda change: change[0] not in ("dispatch", "notice")):
             what, name, k = change

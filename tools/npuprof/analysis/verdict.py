@@ -39,9 +39,13 @@ class Verdict:
         """All findings, with those below others."""
         for finding in self.findings:
             yield finding
-            for follower in finding.followers:
-                yield follower
-                yield from follower.followers
+            yield from self.below(finding)
+
+    def below(self, finding):
+        """All findings below this one."""
+        for follower in finding.followers:
+            yield follower
+            yield from self.below(follower)
 
 
 def judge(facts):
@@ -94,14 +98,19 @@ def kept(verdict, finding):
         gain, finding.of = effect.window, "throughput"
     if gain:
         finding.gain, finding.replayed, finding.jobs = gain, True, effect.jobs
+    elif finding.share is None and finding.change is None and finding.rule.kind == "gain":
+        return True              # it promises nothing: a consequence, or what cannot be foreseen
     elif finding.share is not None and finding.rule.kind == "gain":
         finding.gain = Fraction(0), Fraction(finding.share)
         if finding.change:
             finding.confidence = LOWER[finding.confidence]
+    if finding.gain:
+        now = facts.durations_p50 if finding.of == "latency" else facts.window.length_ns
+        finding.ns = now and (now, now * (100 - finding.gain[1]) / 100)
     if finding.rule.kind != "gain" or finding.gain[1] >= verdict.threshold_pct:
         return True
     if finding.hidden_by and finding.jobs and finding.jobs[1] >= 5:
-        finding.below = finding.hidden_by
+        finding.below, finding.hidden = finding.hidden_by, True
         return None
     return False
 
@@ -145,7 +154,7 @@ def as_json(verdict):
                 "gain": {"inference_pct": gain if latency else None,
                          "window_pct": None if latency else gain, "replayed": finding.replayed,
                          "jobs_pct": finding.jobs and [number("_pct", g) for g in finding.jobs]},
-                "confidence": finding.confidence,
+                "confidence": finding.confidence, "hidden": finding.hidden,
                 "rows": [trace.span_id(i) for i in finding.rows],
                 "spans": [{"row": i, "name": trace.text(i), "start_ns": trace.start[i],
                            "dur_ns": trace.dur[i]} for i in finding.rows],

@@ -3,33 +3,54 @@
 
 import os
 import textwrap
+from collections import namedtuple
 from fractions import Fraction
 
 from ..analysis.replay import of as replay_of
-from ..analysis.rules.finding import ns_text, pct_text
+from ..analysis.rules.finding import idle_text, ns_text, pct_text
 from ..analysis.verdict import part_of
 
 WIDTH = 100
 FINDINGS = 5
+# above: the number of the entry that hides what this one brings, or None. results: findings that are
+# consequences of it.
+Entry = namedtuple("Entry", "number finding above results")
 
 
 def lines(verdict):
     """Yields the lines of the screen."""
     yield from wrapped(looked_at(verdict), "", "  ")
     yield from wrapped(figures(verdict), "", "  ")
-    for number, finding in enumerate(verdict.findings[:FINDINGS], 1):
-        yield from of_finding(finding, number)
-    if len(verdict.findings) > FINDINGS:
-        yield f"({len(verdict.findings) - FINDINGS} more: --verdict json)"
-    if not verdict.findings:
+    entries = numbered(verdict)
+    for entry in entries[:FINDINGS]:
+        yield from of_finding(entry)
+    if len(entries) > FINDINGS:
+        yield f"({len(entries) - FINDINGS} more: --verdict json)"
+    if not entries:
         yield from wrapped(nothing(verdict), "", "  ")
     yield from wrapped(together(verdict), "", "  ")
     if verdict.missing:
-        texts = {}
-        for rule, text in verdict.missing:
-            texts.setdefault(text, []).append(rule.name)
-        yield from wrapped("Not looked at: " + "; ".join(f"{', '.join(names)} (needs {text})"
-                                                         for text, names in texts.items()), "", "  ")
+        yield from wrapped("Not looked at: " + "; ".join(not_looked_at(verdict)), "", "  ")
+
+
+def not_looked_at(verdict):
+    """Texts: rules that could not run, and what they need."""
+    texts = {}
+    for rule, text in verdict.missing:
+        texts.setdefault(text, []).append(rule.name)
+    return [f"{', '.join(names)} (needs {text})" for text, names in texts.items()]
+
+
+def numbered(verdict):
+    """[Entry]: the findings in order. Those that bring nothing as long as another one is there come last."""
+    entries, hidden = [], []
+    for number, finding in enumerate(verdict.findings, 1):
+        own = [one for one in verdict.below(finding) if not one.hidden]
+        entries.append(Entry(number, finding, None, own))
+        hidden += [(one, number) for one in verdict.below(finding) if one.hidden]
+    for finding, above in hidden:
+        entries.append(Entry(len(entries) + 1, finding, above, []))
+    return entries
 
 
 def wrapped(text, first, rest):
@@ -48,11 +69,11 @@ def looked_at(verdict):
              f"{ns_text(facts.window.length_ns)} ({facts.window.text})"]
     if head["devices"]:
         devices = f" of {head['devices']} devices" if head["devices"] > 1 else ""
-        parts.append(count(head["pes"], "PE") + devices)
+        parts.append(count(head["pes"], "PE") + f" (processing element{'s' * (head['pes'] != 1)}){devices}")
     parts.append(f"{head['lost']} spans lost" if head["lost"] else "nothing lost"
                  if "lost" in facts.trace.metadata else "losses not known")
     if head["max_error_ns"] is not None:
-        parts.append(f"clock +-{ns_text(head['max_error_ns'])}")
+        parts.append(f"device times within +-{ns_text(head['max_error_ns'])}")
     if facts.window.paused_ns:
         parts.append(f"{ns_text(facts.window.paused_ns)} paused")
     return f"{os.path.basename(facts.trace.path)}: " + ", ".join(parts)
@@ -64,18 +85,22 @@ def figures(verdict):
     if head["p50_ns"] is not None:
         most = (f"max {ns_text(head['max_ns'])}" if head["p99_ns"] is None else
                 f"p99 {ns_text(head['p99_ns'])}")
-        parts.append(f"p50 {ns_text(head['p50_ns'])}, {most}"
-                     + ("" if head["rate_per_s"] is None else f", {rate(head['rate_per_s'])}/s"))
+        speed = "" if head["rate_per_s"] is None else f", {rate(head['rate_per_s'])} inferences/s"
+        parts.append(f"latency p50 {ns_text(head['p50_ns'])}, {most}{speed}")
     if head["busy_pct"] is not None:
-        text = f"a PE is busy {pct_text(head['busy_pct'])} % of the time"
+        busy = f"busy {pct_text(head['busy_pct'])} % of the time"
         if head["parallelism_ratio"] is not None and head["pes"] > 1:
-            text += f", {float(head['parallelism_ratio']):.2f} at once"
-        parts.append(text)
+            parts.append(f"at least one PE is {busy}, {float(head['parallelism_ratio']):.2f} of "
+                         f"{head['pes']} at a time while any is")
+        else:
+            parts.append(f"the device is {busy}")
     if head["open_ratio"] is not None:
-        parts.append(f"in flight: {float(head['open_ratio']):.2f} for the host, "
-                     f"{float(head['device_depth_ratio']):.2f} for the device")
+        parts.append(f"{float(head['open_ratio']):.2f} requests in flight on average, "
+                     f"{float(head['device_depth_ratio']):.2f} of them on the device")
     if head["largest_idle"] and head["largest_idle_pct"] >= 1:
-        parts.append(f"largest idle: {head['largest_idle']} {pct_text(head['largest_idle_pct'])} %")
+        label, _, span = head["largest_idle"].partition(" ")
+        parts.append(f"most idle time of the device ({pct_text(head['largest_idle_pct'])} %): "
+                     f"{idle_text(label, span)}")
     return "; ".join(parts)
 
 
@@ -83,16 +108,24 @@ def rate(value):
     return f"{float(value):.0f}" if value >= 100 else f"{float(value):.3g}"
 
 
-def worth(finding):
-    """What a finding brings, in words."""
-    text = ""
+def worth(finding, above=None):
+    """What a finding brings, in words, and how good its evidence is. above: see Entry."""
+    parts = []
     if finding.gain:
-        what = {"latency": "latency", "throughput": "window"}[finding.of]
+        what, of = {"latency": ("latency", "median "), "throughput": ("window", "")}[finding.of]
         low, high = map(saved, finding.gain)
-        text = f"{what} {low} to {high} %" if finding.replayed and low != high else f"{what} at most {high} %"
+        # Why not both ends where one is no gain: at most is what is known.
+        both = finding.replayed and low != high and finding.gain[0] >= 0.05
+        change = f"{low} to {high}" if both else high if high == "0" else f"at most {high}"
+        text = f"{what} {change} %"
+        if not finding.replayed:
+            text += ", its share of the time"
+        elif finding.ns and high != "0":
+            text += f" ({of}{ns_text(finding.ns[0])} to {ns_text(finding.ns[1])})"
+        parts.append(f"{text} until {above} is solved" if above else text)
         if finding.jobs and finding.jobs[1] > finding.gain[1] + 1:
-            text += f", device {saved(finding.jobs[1])} %"
-    return f"{text} ({finding.confidence})" if text else f"({finding.confidence})"
+            parts.append(f"time on the device {saved(finding.jobs[1])} %")
+    return ", ".join(parts) + f"{'; ' * bool(parts)}evidence: {finding.confidence}"
 
 
 def saved(gain):
@@ -100,13 +133,18 @@ def saved(gain):
     return "0" if abs(gain) < 0.05 else f"-{pct_text(gain)}" if gain > 0 else f"+{pct_text(-gain)}"
 
 
-def of_finding(finding, number):
-    yield from wrapped(f"{title(finding)}: {worth(finding)}", f"{number} ", "  ")
+def of_finding(entry):
+    finding = entry.finding
+    yield from wrapped(f"{title(finding)}: {worth(finding, entry.above)}", f"{entry.number} ", "  ")
     yield from wrapped(finding.sentence, "  ", "  ")
-    yield from wrapped(finding.advice, "  -> ", "     ")
-    for follower in finding.followers:
-        text = f"{title(follower)}: {worth(follower)} {follower.sentence}"
-        yield from wrapped(text, "  follows: ", "     ")
+    yield from wrapped(advice(entry), "  -> ", "     ")
+    for result in entry.results:
+        text = f"{title(result)}: {result.sentence} ({worth(result)})"
+        yield from wrapped(text, "  consequence: ", "     ")
+
+
+def advice(entry):
+    return f"after {entry.above}: {entry.finding.advice}" if entry.above else entry.finding.advice
 
 
 def title(finding):
@@ -138,8 +176,8 @@ def together(verdict):
     """What the first findings bring together, and what a faster device would."""
     facts, texts = verdict.facts, []
     replay = replay_of(part_of(facts))
-    shown = [(n, f) for n, f in enumerate(verdict.findings[:FINDINGS], 1)
-             if f.change and f.replayed and f.of == "latency"]
+    shown = [(n, f) for n, f, _, _ in numbered(verdict)[:FINDINGS]
+             if not f.hidden and f.change and f.replayed and f.of == "latency"]
     if len(shown) > 1:
         effect = replay.effect(*(f.change for _, f in shown))
         if effect and effect.inference:
@@ -147,7 +185,7 @@ def together(verdict):
             texts.append(f"{numbers} together: latency at most {saved(effect.inference[1])} %.")
     effect = replay.effect(("device", None, Fraction(1, 2)))
     if effect and effect.inference:
-        texts.append(f"A device twice as fast: latency {saved(effect.inference[1])} %.")
+        texts.append(f"A device twice as fast would change latency by {saved(effect.inference[1])} %.")
     elif replay.why and facts.jobs.queues:
         texts.append(f"No replay: {replay.why}.")
     return " ".join(texts)

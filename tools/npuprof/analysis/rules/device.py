@@ -2,10 +2,12 @@
 """Rules about the device: its PEs, transfers and operators."""
 
 from fractions import Fraction
+from heapq import nlargest
 
+from ...base.contract import NULL
 from ...tables.table import pct
 from ..depth import mean_of
-from .finding import Finding, Missing, ns_text, pct_text
+from .finding import Finding, Missing, idle_text, ns_text, pct_text
 
 # Findings that hide what a faster device would bring.
 HOST = ("host_off_cpu", "host_bound", "late_notice", "untraced")
@@ -34,17 +36,43 @@ def pe_idle(facts):
         could = min(count, open_requests)
         if parallel >= Fraction(7, 10) * could:
             continue
+        # Why no gain where the host is late: what it would do with more PEs is not in the trace.
         late = real < Fraction(3, 2)
-        why = (f"; of these {float(real):.2f} are still with the device: the host is late" if late else
+        why = (f", only {float(real):.2f} of them on the device: the host is late"
+               f"{idle_pes(facts, device)}" if late else
                f"; jobs went to {len(facts.pes.busy[device])} of {count} PEs")
-        yield Finding(name, f"{float(parallel):.2f} of {count} PEs work at a time, with "
-                            f"{float(open_requests):.2f} requests open{why}",
+        yield Finding(name, f"while the device works, {float(parallel):.2f} of its {count} PEs work at a "
+                            f"time; {float(open_requests):.2f} requests are in flight on average{why}",
+                      "submit earlier and from a thread that does not wait; --table idle says what each PE "
+                      "waits for" if late else
                       "submit to the PE that is least busy, and keep as many jobs in flight as there are PEs",
                       {"parallelism_ratio": parallel, "pes": count, "open_ratio": open_requests,
                        "device_depth_ratio": real},
-                      None, 100 * (1 - parallel / could), "sure" if not late else "likely",
-                      None if late else ("pes", None, None), of="throughput",
-                      below=("host_off_cpu", "host_bound", "late_notice") if late else ())
+                      None, None if late else 100 * (1 - parallel / could), "likely" if late else "sure",
+                      None if late else ("pes", None, None), longest_in_flight(facts, device),
+                      below=("host_off_cpu", "host_bound", "late_notice") if late else (), of="throughput")
+
+
+def idle_pes(facts, device):
+    """What its PEs wait for most, in words, or nothing."""
+    sums = {}
+    for (of, queue, label, span), entry in facts.idle.entries.items():
+        if of == device and queue >= 0 and label != "edge":
+            sums[label, span] = sums.get((label, span), 0) + entry.total
+    most = max(sums, key=lambda key: (sums[key], key), default=None)
+    return f"; a PE without work mostly waits while {idle_text(*most)}" if most else ""
+
+
+def longest_in_flight(facts, device):
+    """The submit spans, else the executions, of the three jobs that were in flight longest."""
+    jobs = facts.jobs
+    own = [k for k, s in enumerate(jobs.s)
+           if s != NULL and jobs.inside[k] and jobs.queues[jobs.queue[k]].device == device]
+
+    def ns(k):
+        return (jobs.n[k] if jobs.n[k] != NULL else max(jobs.S[k], jobs.end[k])) - jobs.s[k]
+    return [jobs.submit[k] if jobs.submit[k] >= 0 else jobs.row[k]
+            for k in nlargest(3, own, key=lambda k: (ns(k), -k))]
 
 
 def imbalance(facts):
@@ -74,14 +102,15 @@ def dma_bound(facts):
     """Transfers that no compute hides are on the path."""
     total = inside(facts)
     exposed = sorted(((own[1], name) for name, own in facts.engines.exposed.items()), reverse=True)
-    ns = total[2] - total[4]
+    ns, count = total[2] - total[4], total[0]
     if not exposed or not ns:
         return
     share = facts.share_of_inferences(ns)
     worst, name = exposed[0]
     where = "the end (Store)" if name == "(end)" else name
-    yield Finding(name, f"transfers run alone for {ns_text(ns)}, {pct_text(pct(ns, total[1]))} % of the "
-                        f"executions; most before {where}: {ns_text(worst)}",
+    yield Finding(name, f"transfers run alone for {ns_text(Fraction(ns, count))} of each execution, "
+                        f"{pct_text(pct(ns, total[1]))} % of its time; {ns_text(Fraction(worst, count))} "
+                        f"of it before {where}",
                   f"load for {where} earlier (one more buffer), keep its weights on the device, or make them "
                   "smaller",
                   {"exposed_ns": ns, "exposed_pct": pct(ns, total[1]), "worst_ns": worst}, ns,
@@ -109,9 +138,12 @@ def hot_operator(facts):
     worth, name, count, ns, share, effect = best
     if worth < 5:
         return
-    yield Finding(name, f"{name}: {pct_text(pct(ns, total[1]))} % of the executions; twice as fast it "
-                        f"makes them {pct_text(worth)} % shorter",
-                  f"make {name} faster first; state ops and [peaks] to learn how far it is from the roof",
+    half = pct(ns, total[1]) / 2
+    less = f", not {pct_text(half)} %: other engines work meanwhile" if worth < half - 1 else ""
+    yield Finding(name, f"{name} takes {pct_text(2 * half)} % of the executions' time; twice as fast, it "
+                        f"makes them {pct_text(worth)} % shorter{less}",
+                  f"make {name} faster first; state its ops and the device's [peaks] (--device) to learn how "
+                  "far it is from the best the device can do",
                   {"operator_ns": ns, "spans": count, "share_pct": pct(ns, total[1])}, ns, share / 2,
                   "likely" if effect else "unsure", ("operator", name, Fraction(1, 2)),
                   facts.engines.longest(name), hidden_by=HOST)
@@ -148,8 +180,9 @@ def stall_inside(facts):
     neither = total[1] - total[2] - total[3] + total[4]
     if not neither or 10 * neither < total[1]:
         return
-    yield Finding("", f"for {ns_text(neither)}, {pct_text(pct(neither, total[1]))} % of the executions, "
-                      "neither a transfer nor an operator runs",
+    yield Finding("", f"for {ns_text(Fraction(neither, total[0]))} of each execution, "
+                      f"{pct_text(pct(neither, total[1]))} % of its time, neither a transfer nor an operator "
+                      "runs",
                   "engines wait for each other or for the firmware: look at the gaps between operators",
                   {"neither_ns": neither, "neither_pct": pct(neither, total[1])}, neither,
                   facts.share_of_inferences(neither), "likely")

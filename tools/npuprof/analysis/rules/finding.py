@@ -21,6 +21,8 @@ class Finding:
     hidden_by   names of rules: the same, if it promises too little for itself, but shortens the jobs by 5 %
     of          what the gain is of: "latency", "throughput" or "device"
     gain        (low, high) in percent, set by the verdict; None: it promises none
+    ns          (now, at best) of what the gain is of: the median inference or the window; None without one
+    hidden      True: it brings less than the threshold as long as the finding above it is there
     replayed    True: the gain is from replay
     jobs        (low, high): percent of the time of all jobs that replay says, or None"""
 
@@ -37,6 +39,8 @@ class Finding:
     hidden_by: tuple = ()
     of: str = "latency"
     gain: tuple | None = None
+    ns: tuple | None = None
+    hidden: bool = False
     replayed: bool = False
     jobs: tuple | None = None
     rule: object = None
@@ -47,12 +51,28 @@ class Missing(Exception):
 
 
 def ns_text(ns):
-    """A time as people say it: 2.25 us, 1.674 ms, 31.2 s; at least three digits."""
+    """A time as people say it, in three digits: 2.25 us, 1.90 ms, 314 us; a whole number stays one: 2 ms."""
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if abs(ns) >= size:
             value = float(ns) / size
-            return f"{value:.3g} {unit}" if abs(value) < 100 else f"{value:.0f} {unit}"
+            whole = ns % size == 0 or abs(value) >= 99.95
+            return f"{value:.0f} {unit}" if whole else f"{value:#.3g} {unit}"
     return f"{round(ns)} ns"
+
+
+# Why a device is idle, by class of idle.py; {} is the span.
+IDLE = {"pause": "the recording is paused", "unknown_lost": "spans are lost",
+        "dependency": "another queue has to end first", "in_submit": "a job is being submitted{}",
+        "dispatch": "a job is submitted and not started", "late_notice": "the host has not noticed an end{}",
+        "host_off_cpu": "the host is off the CPU{}", "host_busy": "the host is busy{}",
+        "host_blocked": "the host waits{}", "host_untraced": "the host does what has no span{}",
+        "late_thread": "the next thread does not run yet{}", "no_demand": "no request is there",
+        "edge": "the first job has not come or the last one is done"}
+
+
+def idle_text(label, span):
+    """Why the device is idle, in words."""
+    return IDLE.get(label, "the reason is not known").format(f", in {span}" if span else "")
 
 
 def bytes_text(count):

@@ -63,10 +63,12 @@ def host_off_cpu(facts):
             wall = facts.trace.dur[rows[0]]
             proof = (f"; the longest took {ns_text(wall)}, {ns_text(cpu[0])} of it on the CPU" if proven else
                      f"; a submission reaches the device within {ns_text(usual)}")
-            yield Finding(name, f"{name} returns {ns_text(Fraction(ns, count))} after the device is done, in "
-                                f"{count} of {of}{proof}",
-                          "give these threads a higher priority or a core of their own; run no more threads "
-                          "than cores" + ("" if proven else "; record cpu_ns to be sure"),
+            threads = len({facts.jobs.thread[k] for k in submissions(facts)})
+            yield Finding(name, f"{name} returns {ns_text(Fraction(ns, count))} on average after the device "
+                                f"is done, in {count} of {of}{proof}",
+                          f"give the threads that submit ({threads} here) a higher priority or a core "
+                          "each; run no more threads than cores"
+                          + ("" if proven else "; perf sched shows whether they wait for a core"),
                           {"after_end_ns": ns, "spans": count, "of": of, "usual_ns": usual},
                           certain, share, confidence_of(certain, ns, capped=not proven),
                           ("host", name, 0), rows)
