@@ -146,12 +146,13 @@ class Browser(unittest.TestCase):
 
     def test_show_me(self):
         findings = self.found["findings"]
-        rules = [finding["text"].split(":")[0] for finding in findings]
-        self.assertEqual(set(rules[:2]), {"dma bound", "host bound"})
+        titles = [finding["text"].split("\n")[0] for finding in findings]
+        self.assertEqual(titles[:2], ["1. dma_bound op7", "2. host_bound tokenize"])
+        self.assertIn("latency at most \u221215 % (median", findings[0]["text"])
         for finding, words in zip(findings, ("op7", "tokenize")):
             self.assertIn(words, finding["text"])
             self.assertTrue(finding["detail"].startswith(words + " "), finding)
-            self.assertIn(finding["text"].split(":")[0], finding["said"])
+            self.assertIn(finding["text"].split("\n")[0].partition(" ")[2], finding["said"])
             self.assertEqual(finding["focus"], "lanes")
 
     def test_keyboard_alone(self):
@@ -172,7 +173,7 @@ class Browser(unittest.TestCase):
         self.assertLess(max(letters), 200)
         self.assertLess(shown, 200)
         self.assertEqual(found["said"][0], "16 spans drawn one by one of 200,000")
-        self.assertTrue(found["findings"][0]["text"].startswith("hot operator: conv"))
+        self.assertTrue(found["findings"][0]["text"].startswith("1. hot_operator conv"))
 
 
 if __name__ == "__main__":

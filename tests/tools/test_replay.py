@@ -133,7 +133,8 @@ class AgainstSimulation(unittest.TestCase):
                 effect = replay.of(facts).effect(change)
                 for told, truth in zip((effect.inference, effect.window), case.gain(rule)):
                     self.assertTrue(told[0] - 1 <= truth <= told[1] + 1, (name, error, told, truth))
-                    if name != "P14":          # the only one with a pipelined pair
+                    # P14 has a pipelined pair, and notices that P4 does not show may take no time.
+                    if name not in ("P4", "P14"):
                         self.assertEqual(*told)
         both = planted.case("P25")
         facts = Facts(npuprof.load(both.write(helpers.scratch() / "gain.json")))

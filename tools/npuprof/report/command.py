@@ -8,7 +8,14 @@ The verdict is a list of findings, in the order of what they promise times how s
   gain         percent of the median inference that the change saves at most; of throughput, of the window. It
                comes from replay of the trace's dependency graph; where that cannot say, it is the share of
                the time, and the finding is one step less sure
-  sure         at least 90 % of the time is there whatever the errors of the clocks; likely: half of it
+  evidence     sure: at least 90 % of the time that the finding is about is there whatever the errors of the
+               clocks; likely: half of it. It says nothing of the gain, which is always at most
+  until N is solved    it shortens the jobs on the device, but finding N hides that from the latency
+  consequence  it comes from the finding above it, and promises nothing of its own
+  in flight    submitted, and the host has not noticed the end; on the device: submitted and not done
+A PE is a processing element of the device. [peaks], lanes and queue_slots come from the device's
+description, --device TOML; ops and bytes are arguments of operator spans.
+
 No finding is an answer. Rules that lack an input are named with what they need. --verdict prints only this,
 --verdict json for programs; --fail-on RULE makes it a gate. A time range, a record, an inference, a PE or a
 thread is chosen below.
@@ -263,7 +270,10 @@ def print_overview(facts, part):
     """Prints the verdict, then an overview of the tables. part: only those that know of the chosen part."""
     print(*screen.lines(judge(facts)), sep="\n")
     blocks = (table_lines(table, SHOWN) for table in catalogue.tables(facts) if table.rows)
-    show(blocks if part else chain(overview(facts.trace), blocks), True)
+    own = chain([["Tables of the time that the verdict is about, warm-up left out"]], blocks)
+    title = "Tables of the whole trace, warm-up included but for inferences, executions and operators"
+    whole = chain([[title]], overview(facts.trace))
+    show(own if part else chain(whole, own), True)
 
 
 def print_tables(facts, wanted):

@@ -124,7 +124,7 @@ def worth(finding, above=None):
             text += f" ({of}{ns_text(finding.ns[0])} to {ns_text(finding.ns[1])})"
         parts.append(f"{text} until {above} is solved" if above else text)
         if finding.jobs and finding.jobs[1] > finding.gain[1] + 1:
-            parts.append(f"time on the device {saved(finding.jobs[1])} %")
+            parts.append(f"device time {saved(finding.jobs[1])} %")
     return ", ".join(parts) + f"{'; ' * bool(parts)}evidence: {finding.confidence}"
 
 
@@ -139,7 +139,7 @@ def of_finding(entry):
     yield from wrapped(finding.sentence, "  ", "  ")
     yield from wrapped(advice(entry), "  -> ", "     ")
     for result in entry.results:
-        text = f"{title(result)}: {result.sentence} ({worth(result)})"
+        text = f"{title(result)}: {result.sentence}; {worth(result)}"
         yield from wrapped(text, "  consequence: ", "     ")
 
 

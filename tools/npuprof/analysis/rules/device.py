@@ -38,11 +38,10 @@ def pe_idle(facts):
             continue
         # Why no gain where the host is late: what it would do with more PEs is not in the trace.
         late = real < Fraction(3, 2)
-        why = (f", only {float(real):.2f} of them on the device: the host is late"
-               f"{idle_pes(facts, device)}" if late else
-               f"; jobs went to {len(facts.pes.busy[device])} of {count} PEs")
-        yield Finding(name, f"while the device works, {float(parallel):.2f} of its {count} PEs work at a "
-                            f"time; {float(open_requests):.2f} requests are in flight on average{why}",
+        why = (f", {float(real):.2f} on the device: the host is late{idle_pes(facts, device)}"
+               if late else f"; jobs went to {len(facts.pes.busy[device])} of {count} PEs")
+        yield Finding(name, f"{float(parallel):.2f} of {count} PEs work at a time while any does; "
+                            f"{float(open_requests):.2f} requests are in flight{why}",
                       "submit earlier and from a thread that does not wait; --table idle says what each PE "
                       "waits for" if late else
                       "submit to the PE that is least busy, and keep as many jobs in flight as there are PEs",
@@ -60,7 +59,7 @@ def idle_pes(facts, device):
         if of == device and queue >= 0 and label != "edge":
             sums[label, span] = sums.get((label, span), 0) + entry.total
     most = max(sums, key=lambda key: (sums[key], key), default=None)
-    return f"; a PE without work mostly waits while {idle_text(*most)}" if most else ""
+    return f"; mostly {idle_text(*most)}" if most else ""
 
 
 def longest_in_flight(facts, device):
@@ -107,12 +106,12 @@ def dma_bound(facts):
         return
     share = facts.share_of_inferences(ns)
     worst, name = exposed[0]
-    where = "the end (Store)" if name == "(end)" else name
-    yield Finding(name, f"transfers run alone for {ns_text(Fraction(ns, count))} of each execution, "
-                        f"{pct_text(pct(ns, total[1]))} % of its time; {ns_text(Fraction(worst, count))} "
-                        f"of it before {where}",
-                  f"load for {where} earlier (one more buffer), keep its weights on the device, or make them "
-                  "smaller",
+    end = name == "(end)"
+    yield Finding(name, f"transfers run alone for {ns_text(Fraction(ns, count))} of each execution "
+                        f"({pct_text(pct(ns, total[1]))} %), {ns_text(Fraction(worst, count))} of it "
+                        f"{'at the end (Store)' if end else 'before this operator'}",
+                  "store earlier, or store less" if end else
+                  "load its weights earlier (one more buffer), keep them on the device, or shrink them",
                   {"exposed_ns": ns, "exposed_pct": pct(ns, total[1]), "worst_ns": worst}, ns,
                   share, "sure", ("load", None, Fraction(1, 2)),
                   [row for row in facts.engines.exposed[name][3:] if row >= 0], hidden_by=HOST)
@@ -139,11 +138,10 @@ def hot_operator(facts):
     if worth < 5:
         return
     half = pct(ns, total[1]) / 2
-    less = f", not {pct_text(half)} %: other engines work meanwhile" if worth < half - 1 else ""
-    yield Finding(name, f"{name} takes {pct_text(2 * half)} % of the executions' time; twice as fast, it "
-                        f"makes them {pct_text(worth)} % shorter{less}",
-                  f"make {name} faster first; state its ops and the device's [peaks] (--device) to learn how "
-                  "far it is from the best the device can do",
+    less = f", not {pct_text(half)} %: engines overlap" if worth < half - 1 else ""
+    yield Finding(name, f"{pct_text(2 * half)} % of the executions' time; twice as fast, they get "
+                        f"{pct_text(worth)} % shorter{less}",
+                  "make it faster; with ops and [peaks] (--device, see --help) its limit is known",
                   {"operator_ns": ns, "spans": count, "share_pct": pct(ns, total[1])}, ns, share / 2,
                   "likely" if effect else "unsure", ("operator", name, Fraction(1, 2)),
                   facts.engines.longest(name), hidden_by=HOST)

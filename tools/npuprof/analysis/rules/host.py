@@ -62,10 +62,10 @@ def host_off_cpu(facts):
                 continue
             wall = facts.trace.dur[rows[0]]
             proof = (f"; the longest took {ns_text(wall)}, {ns_text(cpu[0])} of it on the CPU" if proven else
-                     f"; a submission reaches the device within {ns_text(usual)}")
+                     f"; the job starts after {ns_text(usual)}")
             threads = len({facts.jobs.thread[k] for k in submissions(facts)})
             yield Finding(name, f"{name} returns {ns_text(Fraction(ns, count))} on average after the device "
-                                f"is done, in {count} of {of}{proof}",
+                                f"is done ({count} of {of}){proof}",
                           f"give the threads that submit ({threads} here) a higher priority or a core "
                           "each; run no more threads than cores"
                           + ("" if proven else "; perf sched shows whether they wait for a core"),

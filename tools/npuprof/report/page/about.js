@@ -5,7 +5,10 @@ function about() {
     const blocks = [el("div", {}, h3("Run"), el("dl", { class: "pairs" }, pairsOf(D.about)))];
     for (const d of D.devices) {
         const pairs = [
-            ["Error bound", typeof d.max_error_ns === "number" && `± ${time(d.max_error_ns)}`],
+            [
+                "Error bound, whole recording",
+                typeof d.max_error_ns === "number" && `± ${time(d.max_error_ns)}`,
+            ],
             [
                 "Rate",
                 typeof d.rate_hz === "number" &&

@@ -68,7 +68,7 @@ def figures(trace, at=lambda part: None, facts=None):
                  for row in path_table(trace).rows],
         "gaps": [{"start": start - zero, "ns": ns, "thread": thread, "span": span}
                  for start, ns, thread, span in gaps_table(trace, tracks).rows],
-        "verdict": shown_verdict(findings, place), "lanes": lanes(trace, zero),
+        "verdict": shown_verdict(findings, place, zero), "lanes": lanes(trace, zero),
         "memory": memory(trace, zero), "counters": curves[:COUNTERS],
         "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device),
         "devices": devices(about), "names": labels.rows, "counts": counts(trace),

@@ -1,38 +1,40 @@
 # SPDX-License-Identifier: MIT
-"""What the page shows of the verdict: the findings, and which drawn spans prove each."""
+"""What the page shows of the verdict, in the words of the first screen (report/screen.py): the findings, and
+which drawn spans prove each."""
 
 from ...analysis.verdict import as_json, judge
+from .. import screen
 
 SHOWN = 100        # spans of a finding that are marked
 
 
 def verdict(facts):
-    """The verdict as the dict of report --json; None if there are neither executions nor inferences."""
-    return as_json(judge(facts)) if len(facts.jobs) or len(facts.window.inferences) else None
+    """The Verdict; None if there are neither executions nor inferences."""
+    return judge(facts) if len(facts.jobs) or len(facts.window.inferences) else None
 
 
 def rows_of(found):
     """The rows of all findings."""
-    return {span["row"] for finding in every(found["findings"]) for span in finding["spans"][:SHOWN]}
+    return {row for finding in found.every() for row in finding.rows[:SHOWN]}
 
 
-def every(findings):
-    """The findings with those that follow from them, in order."""
-    for finding in findings:
-        yield finding
-        yield from every(finding["followers"])
-
-
-def shown_verdict(found, place):
-    """The verdict for the page. place: {row: (group, place in it)} of the drawn spans."""
+def shown_verdict(found, place, zero):
+    """The verdict for the page. place: {row: (group, place in it)} of the drawn spans; zero: the first ns
+    of the trace."""
     if found is None:
         return None
-    keys = "rule", "subject", "sentence", "advice", "gain", "confidence"
-    findings = []
-    for above in found["findings"]:
-        for n, finding in enumerate(every([above])):
-            places = [place[span["row"]] for span in finding["spans"][:SHOWN] if span["row"] in place]
-            findings.append({key: finding[key] for key in keys} | {"follows": n > 0, "places": places})
-    return {"headline": found["headline"], "threshold_pct": found["threshold_pct"],
-            "window": found["window"]["chosen"], "findings": findings,
-            "not_evaluated": [[rule["rule"], rule["missing"]] for rule in found["not_evaluated"]]}
+
+    def card(finding, **more):
+        return {"rule": finding.rule.name, "title": screen.title(finding), "sentence": finding.sentence,
+                "places": [place[row] for row in finding.rows[:SHOWN] if row in place], **more}
+    findings, window = [], found.facts.window
+    for entry in screen.numbered(found):
+        findings.append(card(entry.finding, number=entry.number, advice=screen.advice(entry),
+                             worth=screen.worth(entry.finding, entry.above)))
+        findings += [card(result, number=None, advice="", worth=screen.worth(result))
+                     for result in entry.results]
+    return {"headline": as_json(found)["headline"], "looked_at": screen.looked_at(found),
+            "figures": screen.figures(found), "nothing": "" if findings else screen.nothing(found),
+            "together": screen.together(found), "findings": findings,
+            "not_looked_at": screen.not_looked_at(found), "length": window.length_ns,
+            "from": window.start_ns - zero, "to": window.end_ns - zero}

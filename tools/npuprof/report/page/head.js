@@ -24,8 +24,11 @@ function head() {
     const all = D.latency[0];
     if (D.inferences && all)
         fact(`${plural(D.inferences, "inference")}, median`, time(all.p50), `99 % within ${time(all.p99)}`);
-    const any = D.pes[D.pes.length - 1];
-    if (any)
+    const any = D.pes[D.pes.length - 1],
+        busy = D.verdict && D.verdict.headline.busy_pct;
+    if (typeof busy === "number")
+        fact("Device busy", percent(busy / 100), `of the ${time(D.verdict.length)} of the verdict`);
+    else if (any)
         fact(
             "Device busy",
             percent(any.share),
@@ -37,13 +40,9 @@ function head() {
             percent(D.executions.run / D.executions.total),
             `the rest of ${time(D.executions.total)} is waiting for data`,
         );
-    const errors = D.devices.map(d => d.max_error_ns).filter(e => typeof e === "number");
-    if (errors.length)
-        fact(
-            "Device clock error",
-            `± ${time(Math.max(...errors))}`,
-            "bound of where device spans are drawn",
-        );
+    const error = D.verdict && D.verdict.headline.max_error_ns;
+    if (typeof error === "number")
+        fact("Device clock error", `± ${time(error)}`, "at most, of a device span in that time");
     if (D.lost !== null)
         fact(
             "Lost",

@@ -162,6 +162,7 @@ function timeline() {
         return;
     }
     const about = [];
+    if (openOn(D.verdict)) about.push('It opens on the time of the verdict; "Whole trace" shows all.');
     if (T.folds.length)
         about.push(
             T.folds.length === 1
@@ -206,6 +207,17 @@ function timeline() {
     );
     tell(null);
     drawings.push(draw);
+}
+
+// Opens the timeline on what the verdict is about. False: that is most of the trace, so all is shown.
+function openOn(part) {
+    if (!part) return false;
+    const a = fold(part.from),
+        b = fold(part.to),
+        edge = (b - a) / 50;
+    if (b <= a || b - a >= 0.8 * U) return false;
+    [u0, u1] = [Math.max(0, a - edge), Math.min(U, b + edge)];
+    return true;
 }
 
 const spanOf = key => {
