@@ -111,7 +111,7 @@ def dma_bound(facts):
                         f"({pct_text(pct(ns, total[1]))} %), {ns_text(Fraction(worst, count))} of it "
                         f"{'at the end (Store)' if end else 'before this operator'}",
                   "store earlier, or store less" if end else
-                  "load its weights earlier (one more buffer), keep them on the device, or shrink them",
+                  "load its data earlier (one more buffer), keep it on the device, or shrink it",
                   {"exposed_ns": ns, "exposed_pct": pct(ns, total[1]), "worst_ns": worst}, ns,
                   share, "sure", ("load", None, Fraction(1, 2)),
                   [row for row in facts.engines.exposed[name][3:] if row >= 0], hidden_by=HOST)

@@ -21,9 +21,15 @@ function head() {
                 el("dd", {}, value, more ? el("small", {}, more) : null),
             ),
         );
-    const all = D.latency[0];
+    const all = D.latency[0],
+        // Too few for a percentile: the first screen says the longest, too.
+        few = D.verdict && D.verdict.headline.p99_ns === null ? D.verdict.headline : null;
     if (D.inferences && all)
-        fact(`${plural(D.inferences, "inference")}, median`, time(all.p50), `99 % within ${time(all.p99)}`);
+        fact(
+            `${plural(D.inferences, "inference")}, median`,
+            time(all.p50),
+            few ? `max ${time(few.max_ns)}` : `99 % within ${time(all.p99)}`,
+        );
     const any = D.pes[D.pes.length - 1],
         busy = D.verdict && D.verdict.headline.busy_pct;
     if (typeof busy === "number")
