@@ -2155,8 +2155,9 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
    NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it
    has. Else x is the pe. NPUPROF_CELL_BY_HOST_: both ticks are the recorder's own, and epoch is their error
    in ticks; 0 = not known. */
+#define NPUPROF_CELL_SAMPLED_ 0x1000000u
+#define NPUPROF_CELL_BY_HOST_ 0x2000000u
 enum {
-    NPUPROF_CELL_SAMPLED_ = 1 << 24, NPUPROF_CELL_BY_HOST_ = 1 << 25,
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_
 };
