@@ -387,8 +387,9 @@ enum {
 enum {
     NPUPROF_NPU_KIND_SPAN = 0,           /* a whole span */
     NPUPROF_NPU_KIND_BEGIN,              /* the begin of a span; its `stamp` */
-    NPUPROF_NPU_KIND_END,                /* ends the newest open begin of the same lane and key. Name, op, job
-                                            and arguments are the begin's, status is the end's */
+    NPUPROF_NPU_KIND_END,                /* ends the newest open begin of the same lane and key. Name, op and
+                                            job are the begin's, status is the end's. execution, instruction,
+                                            each of args: the end's, or the begin's if the end's is 0 */
     NPUPROF_NPU_KIND_INSTANT,            /* one event */
     NPUPROF_NPU_KIND_COUNTER,            /* `value` on a track that the op names */
     NPUPROF_NPU_KIND_SKIP,               /* nothing, and not lost */
@@ -1036,8 +1037,9 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof
                        NPUPROF_UNUSED_(npu); return 1u;)
 /* Says which number the device chose for the command being submitted: in a WITH_NPU_PROFILER block or after
    npuprof_npu_begin(), as for npuprof_npu_job(). A drain that runs between the submission and this call may
-   see the record first; it then has no arrow. Outside a recorded submission: the records of that number are
-   left out. Any thread. */
+   see the record first; it then has no arrow. A number that an open submission has is taken from it: the next
+   record of it is this one's, so drain before a number is used again. Outside a recorded submission: the
+   records of that number are left out. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
@@ -4865,6 +4867,16 @@ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
     return f;
 }
 
+/* What an end adds to its begin: a value that is not 0 is newer. */
+static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record_ *end)
+{
+    const uint64_t *const args = end->v + NPUPROF_NPU_AT_ARGS_;
+    if (end->v[NPUPROF_NPU_AT_EXECUTION_]) f->execution = end->v[NPUPROF_NPU_AT_EXECUTION_];
+    if (end->v[NPUPROF_NPU_AT_INSTRUCTION_]) f->instruction = end->v[NPUPROF_NPU_AT_INSTRUCTION_];
+    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+        if (args[i]) f->args[i] = args[i];
+}
+
 /* Whether it stands for its whole job. */
 static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uint64_t op)
 {
@@ -5118,6 +5130,7 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const
         if (late.known) pair->of = late;
     }
     t.start = pair->start;
+    npuprof_npu_add_end_(&pair->facts, r);
     npuprof_npu_learn_record_(npu, &pair->of, &t, pass);
     npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &t, pair->lane, r->v[NPUPROF_NPU_AT_STATUS_],
                             false);

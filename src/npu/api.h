@@ -187,8 +187,9 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof
                        NPUPROF_UNUSED_(npu); return 1u;)
 /* Says which number the device chose for the command being submitted: in a WITH_NPU_PROFILER block or after
    npuprof_npu_begin(), as for npuprof_npu_job(). A drain that runs between the submission and this call may
-   see the record first; it then has no arrow. Outside a recorded submission: the records of that number are
-   left out. Any thread. */
+   see the record first; it then has no arrow. A number that an open submission has is taken from it: the next
+   record of it is this one's, so drain before a number is used again. Outside a recorded submission: the
+   records of that number are left out. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of

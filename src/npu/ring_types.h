@@ -65,8 +65,9 @@ enum {
 enum {
     NPUPROF_NPU_KIND_SPAN = 0,           /* a whole span */
     NPUPROF_NPU_KIND_BEGIN,              /* the begin of a span; its `stamp` */
-    NPUPROF_NPU_KIND_END,                /* ends the newest open begin of the same lane and key. Name, op, job
-                                            and arguments are the begin's, status is the end's */
+    NPUPROF_NPU_KIND_END,                /* ends the newest open begin of the same lane and key. Name, op and
+                                            job are the begin's, status is the end's. execution, instruction,
+                                            each of args: the end's, or the begin's if the end's is 0 */
     NPUPROF_NPU_KIND_INSTANT,            /* one event */
     NPUPROF_NPU_KIND_COUNTER,            /* `value` on a track that the op names */
     NPUPROF_NPU_KIND_SKIP,               /* nothing, and not lost */

@@ -91,6 +91,37 @@ static void matching(void)
     CHECK(json_get(clock_sync(t), "records") == NULL);
 }
 
+/* Bytes moved are in the end, a size in the begin; what both have is the end's. */
+static void arguments_of_the_end(void)
+{
+    static const unsigned begin[] = { 0, 30, 40, 5 }, end[] = { 70, 0, 80, 6 };
+    PAIR_DESC;
+    unsigned char entry[ENTRY + 4];
+    desc.ring.entry_bytes = sizeof entry;
+    desc.ring.args[0] = (npuprof_npu_arg){ AT(ENTRY, 1, 0, 0), "moved" };
+    desc.ring.args[1] = (npuprof_npu_arg){ AT(ENTRY + 1, 1, 0, 0), "size" };
+    desc.ring.args[2] = (npuprof_npu_arg){ AT(ENTRY + 2, 1, 0, 0), "both" };
+    desc.ring.instruction = (npuprof_npu_field)AT(ENTRY + 3, 1, 0, 0);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(10000000);
+    for (unsigned i = 0; i < 2; i++) {
+        memset(entry, 0, sizeof entry);
+        put(entry, 1, 1 + i);
+        put(entry + 3, 1, 10);
+        put(entry + 8, 8, sim_truth() - 100 + i);
+        for (unsigned k = 0; k < 4; k++) put(entry + ENTRY + k, 1, i ? end[k] : begin[k]);
+        CHECK_INT(npuprof_npu_feed(&npu, 0, entry, sizeof entry), NPUPROF_OK);
+    }
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace(), *e = span(t, 10);
+    CHECK_STOP(e != NULL);
+    CHECK_INT(json_int(json_get(e, "args.moved")), 70);
+    CHECK_INT(json_int(json_get(e, "args.size")), 30);
+    CHECK_INT(json_int(json_get(e, "args.both")), 80);
+    CHECK_INT(json_int(json_get(e, "args.instruction_index")), 6);
+}
+
 /* An end without a begin, a begin without an end, an end before its begin, a kind that nobody described. */
 static void left_over(void)
 {
@@ -250,5 +281,5 @@ static void tenstorrent(void)
     CHECK(json_get(clock_sync(t), "records") == NULL);
 }
 
-CHECK_MAIN(CASE(matching), CASE(left_over), CASE(too_many), CASE(reset_between), CASE(ethosn),
-           CASE(tenstorrent))
+CHECK_MAIN(CASE(matching), CASE(arguments_of_the_end), CASE(left_over), CASE(too_many), CASE(reset_between),
+           CASE(ethosn), CASE(tenstorrent))

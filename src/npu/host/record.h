@@ -66,6 +66,16 @@ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
     return f;
 }
 
+/* What an end adds to its begin: a value that is not 0 is newer. */
+static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record_ *end)
+{
+    const uint64_t *const args = end->v + NPUPROF_NPU_AT_ARGS_;
+    if (end->v[NPUPROF_NPU_AT_EXECUTION_]) f->execution = end->v[NPUPROF_NPU_AT_EXECUTION_];
+    if (end->v[NPUPROF_NPU_AT_INSTRUCTION_]) f->instruction = end->v[NPUPROF_NPU_AT_INSTRUCTION_];
+    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+        if (args[i]) f->args[i] = args[i];
+}
+
 /* Whether it stands for its whole job. */
 static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uint64_t op)
 {
@@ -319,6 +329,7 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const
         if (late.known) pair->of = late;
     }
     t.start = pair->start;
+    npuprof_npu_add_end_(&pair->facts, r);
     npuprof_npu_learn_record_(npu, &pair->of, &t, pass);
     npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &t, pair->lane, r->v[NPUPROF_NPU_AT_STATUS_],
                             false);
