@@ -26,6 +26,35 @@ static void xdna_describe(npuprof_npu_desc *d)
     d->counter.bits = 64;
 }
 
+static int xdna_torn;                    /* 1: the tail's low half is stored 1 us before its high half; 2: the
+                                            other way round */
+static struct { size_t at; uint64_t value, when; } xdna_pending;
+
+CHECK_UNUSED_ static void xdna_show(uint64_t ticks)
+{
+    (void)ticks;
+    if (xdna_pending.at && play.host >= xdna_pending.when) {
+        play_put(xdna_memory, xdna_pending.at, 2, xdna_pending.value);
+        xdna_pending.at = 0;
+    }
+}
+
+static void xdna_announce(void)
+{
+    const size_t at = XDNA_RING + 64;
+    xdna_pending.when = 0;
+    xdna_show(0);
+    if (!xdna_torn) {
+        play_put(xdna_memory, at, 4, xdna.tail & UINT32_MAX);
+        return;
+    }
+    const bool low = xdna_torn == 1;
+    play_put(xdna_memory, at + (low ? 0 : 2), 2, xdna.tail >> (low ? 0 : 16) & 0xFFFF);
+    xdna_pending.at = at + (low ? 2 : 0);
+    xdna_pending.value = xdna.tail >> (low ? 16 : 0) & 0xFFFF;
+    xdna_pending.when = play.host + 1000;
+}
+
 static void xdna_byte(uint8_t byte) { play_put(xdna_memory, xdna.tail++ % XDNA_RING, 1, byte); }
 
 static void xdna_bytes(uint64_t value, unsigned bytes)
@@ -52,7 +81,7 @@ static void xdna_log(uint64_t stamp, const char *text)
     xdna_bytes(xdna.seq, 2);
     xdna_byte((uint8_t)(2 + bytes / 8));
     xdna_byte(0xBA);
-    play_put(xdna_memory, XDNA_RING + 64, 4, xdna.tail & UINT32_MAX);
+    xdna_announce();
 }
 
 static void xdna_tell(const play_job *job, char what, uint64_t ns)
@@ -115,9 +144,22 @@ static unsigned xdna_frame(uint64_t at, uint64_t tail, uint16_t *seq)
     return same && xdna_read(at + bytes - 1, 1) == 0xBA ? bytes : 0;
 }
 
+/* A tail that stays for 2 us is no half-written one; the last one known if it never does. */
+static uint32_t xdna_tail(void)
+{
+    uint32_t tail = (uint32_t)play_get(xdna_memory, XDNA_RING + 64, 4);
+    for (int i = 0; i < 8; i++) {
+        const uint32_t before = tail;
+        play_until(play.host + 2000);
+        tail = (uint32_t)play_get(xdna_memory, XDNA_RING + 64, 4);
+        if (tail == before) return tail;
+    }
+    return (uint32_t)xdna.reader;
+}
+
 static void xdna_serve(void)
 {
-    const uint32_t low = (uint32_t)play_get(xdna_memory, XDNA_RING + 64, 4);
+    const uint32_t low = xdna_tail();
     const uint64_t tail = xdna.reader + (uint32_t)(low - (uint32_t)xdna.reader);
     if (play.host - xdna.anchored_at > 20000000) xdna_anchor();
     if (tail - xdna.reader > XDNA_RING) xdna.reader = tail - XDNA_RING;
