@@ -45,8 +45,8 @@ def placement():
 
 
 def build(source, output, *flags):
-    command = [*CC, "-std=gnu11", "-O2", *placement(), f"-I{ROOT}", f"-I{HERE}", *map(str, source), "-o",
-               str(output), *flags, "-pthread", "-lm"]
+    command = [*CC, "-std=gnu11", "-O2", *placement(), f"-I{ROOT}", f"-I{HERE}", f"-I{ROOT / 'tests'}",
+               *map(str, source), "-o", str(output), *flags, "-pthread", "-lm"]
     subprocess.run(command, check=True)
     return str(output)
 
