@@ -412,6 +412,8 @@ class Command(unittest.TestCase):
         lines = report(path).stdout.splitlines()
         self.assertEqual(lines[0], "long.json: 33 us (first to last span), losses not known")
         del lines[:lines.index("") + 1]
+        self.assertTrue(lines[0].startswith("Tables of the whole trace, warm-up included"))
+        del lines[:2]
         self.assertEqual(lines[0], "Spans by name (ns; self is without children, share is of self)")
         self.assertEqual(lines[22], "(13 more of 33 rows; all of them: --table names)")
         self.assertEqual(lines[-1], "Nothing to show in: open, summary, inferences, executions, operators, "

@@ -270,10 +270,18 @@ def print_overview(facts, part):
     """Prints the verdict, then an overview of the tables. part: only those that know of the chosen part."""
     print(*screen.lines(judge(facts)), sep="\n")
     blocks = (table_lines(table, SHOWN) for table in catalogue.tables(facts) if table.rows)
-    own = chain([["Tables of the time that the verdict is about, warm-up left out"]], blocks)
+    own = titled("Tables of the time that the verdict is about, warm-up left out", blocks)
     title = "Tables of the whole trace, warm-up included but for inferences, executions and operators"
-    whole = chain([[title]], overview(facts.trace))
+    whole = titled(title, overview(facts.trace))
     show(own if part else chain(whole, own), True)
+
+
+def titled(title, blocks):
+    """The blocks after their title, if there are any."""
+    for n, block in enumerate(blocks):
+        if not n:
+            yield [title]
+        yield block
 
 
 def print_tables(facts, wanted):
