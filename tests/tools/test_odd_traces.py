@@ -11,7 +11,7 @@ TOOL = helpers.ROOT / "tools" / "npuprof.py"
 sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
 import npuprof  # noqa: E402
 import small_traces  # noqa: E402
-from npuprof.analysis import verdict  # noqa: E402
+from npuprof.analysis import idle, roofline, verdict  # noqa: E402
 from npuprof.analysis.facts import Facts  # noqa: E402
 
 
@@ -82,6 +82,43 @@ class Odd(unittest.TestCase):
             report(path, *part, "--table", "memory_pools", "--json", out)
             rows = json.loads(out.read_text())["tables"]["memory_pools"]["rows"]
             self.assertEqual(rows[0][-1], 10.0)
+
+    def test_gap_with_a_pause(self):
+        """The class of a gap counts none of its pauses."""
+        spans = [(1, "Inference", 0, 9000, {"kind": "inference"}), (1, "Submit", 10, 20, {}),
+                 (1, "work", 2000, 8000, {}), (1, "Submit", 8100, 8110, {})]
+        jobs = [(0, 50, 1000, 0, 10, 1, []), (0, 8200, 8900, 0, 8100, 1, [])]
+        path = odd(spans, jobs, instants=[("npuprof paused", 2500), ("npuprof resumed", 7900)])
+        [gap] = [table for table in idle.analyse(facts_of(path)) if table.name == "idle_gaps"][0].rows
+        self.assertEqual(gap[2:4] + gap[6:9], (1000, 1800, "host_untraced", "Inference", 1000))
+
+    def test_shapes_of_one_name(self):
+        """The work of an operator is that of each of its spans, whatever their shapes."""
+        sizes = (10, 100, 30)
+        steps = [("fc", 200 + 900 * n, 900 + 900 * n, n) for n in range(len(sizes))]
+        path = odd([(1, "Inference", 0, 9000, {"kind": "inference"}), (1, "Submit", 10, 20, {})],
+                   [(0, 50, 8000, 0, 10, 1, steps)])
+        text = path.read_text()
+        for n, size in enumerate(sizes):
+            index = f'"instruction_index":{n}'
+            text = text.replace(index, f'{index},"ne.type":"InnerProduct",'
+                                f'"ne.input_shapes":"1x{size}","ne.weight_shape":"{size}x10"')
+        path.write_text(text)
+        toml = roofline.description_of("toml", {"peaks": {"ops_per_s": 10**10, "bytes_per_s": 10**10}})
+        facts = Facts(npuprof.load(path), description=toml)
+        self.assertEqual(facts.roof["fc"].ops, 2 * 10 * sum(sizes))
+
+    def test_straggler_above_nothing(self):
+        """One rank computes and the others do nothing: the table has no percentage, and no crash."""
+        folder = helpers.scratch() / "ranks"
+        folder.mkdir()
+        for rank in range(6):
+            path = odd([(1, "Inference", 0, 5000, {"kind": "inference"}), (1, "Submit", 0, 20, {})],
+                       [(0, 50, 50 + 300 * (rank > 4), 0, 0, 1, [])])
+            path.rename(folder / f"{rank}.json")
+        done = report(folder, "--jobs", "1", "--table", "stragglers", "--csv-dir", folder / "out")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn('5.json,"",device,300,0,,', (folder / "out" / "stragglers.csv").read_text())
 
 
 class Gates(unittest.TestCase):

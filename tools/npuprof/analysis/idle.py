@@ -112,19 +112,10 @@ class Idle:
 
     def _gap(self, start, end, i, j):
         """One gap from the end of job i to the start of job j; -1: no job there."""
-        flat, certain, total = self.facts.window.intervals.flat, 0, 0
-        if len(flat) == 2:
-            parts = ((max(start, flat[0]), min(end, flat[1])),)
-        else:
-            k = max(bisect_left(flat, start) // 2 * 2 - 2, 0)
-            parts = []
-            while k < len(flat) and flat[k] < end:
-                parts.append((max(start, flat[k]), min(end, flat[k + 1])))
-                k += 2
-        for a, b in parts:
-            if a < b:
-                total += b - a
-                certain += self._classify(a, b, i, j)
+        certain = total = 0
+        for a, b in self.looked_at(start, end):
+            total += b - a
+            certain += self._classify(a, b, i, j)
         if not total:
             return
         self.idle[self.key] += total
@@ -135,6 +126,16 @@ class Idle:
             longest = self.longest[self.key]
             if len(longest) < LONGEST or total > longest[-1][0]:
                 self.longest[self.key] = sorted([*longest, (total, start, i, j)], reverse=True)[:LONGEST]
+
+    def looked_at(self, start, end):
+        """Yields the parts of [start, end) that lie in the window."""
+        flat = self.facts.window.intervals.flat
+        k = max(bisect_left(flat, start) // 2 * 2 - 2, 0)
+        while k < len(flat) and flat[k] < end:
+            a, b = max(start, flat[k]), min(end, flat[k + 1])
+            if a < b:
+                yield a, b
+            k += 2
 
     def _classify(self, a, b, i, j):
         """Adds the pieces of [a, b); returns how much of it is certain."""
@@ -382,7 +383,8 @@ def gaps(facts):
     idle, jobs, trace, rows = facts.idle, facts.jobs, facts.trace, []
     for (device, queue), longest in idle.longest.items():
         for ns, start, i, j in longest if queue < 0 else ():
-            pieces = list(idle.pieces(start, jobs.start[j], i, j))
+            pieces = [piece for a, b in idle.looked_at(start, jobs.start[j])
+                      for piece in idle.pieces(a, b, i, j)]
             begin, end, label, row = max(pieces, key=lambda piece: piece[1] - piece[0])[:4]
             error = None if NULL in (jobs.error[i], jobs.error[j]) else jobs.error[i] + jobs.error[j]
             rows.append((*names(jobs, device, queue), start, ns, trace.text(jobs.row[i]),

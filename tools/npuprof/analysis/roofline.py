@@ -134,8 +134,9 @@ class Roof(dict):
         found = whole_arguments(trace, asked, ("ops", "bytes", "executed_ops"))
         ops, moved, executed = (self._sum(found[key]) for key in ("ops", "bytes", "executed_ops"))
         if ops is None and moved is None and trace.mentions("ne.type"):
-            ops, moved = work_of(trace.args(asked[0]))
-            ops, moved = (value and value * len(asked) for value in (ops, moved))
+            # Why of each: spans of one name may have different shapes.
+            ops, moved = (None if None in column else sum(column)
+                          for column in zip(*(work_of(trace.args(i)) for i in asked)))
         if not time or (ops is None and moved is None):
             return
         compute = self._share(ops, self.peaks.ops_per_s, time)

@@ -3,6 +3,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from math import inf
 
 from ..tables.arithmetic import mean, percentile
 from ..tables.table import Table, pct
@@ -110,7 +111,8 @@ def stragglers_table(fleet):
                     why = slow_operator(fleet, rank, typical)
                 rows.append((rank["rank"], rank["host"], figure, value, middle, over(value, middle), *why,
                              rank["file"]))
-    rows.sort(key=lambda row: -row[5])
+    # Why infinite: above a median of 0 there is no percentage.
+    rows.sort(key=lambda row: -inf if row[5] is None else -row[5])
     return Table("stragglers", f"Stragglers: more than {OVER_PCT} % above the median rank, and far outside "
                                "the usual spread (operator: what takes most of the excess)",
                  ("rank", "host", "figure", "value_ns", "median_ns", "over_pct", "operator", "excess_ns",
