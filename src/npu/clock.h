@@ -9,9 +9,9 @@
    Owns last_, epoch_ and what belongs to them (npuprof_npu in types.h): the caller holds the device's lock.
    May not know what anchors are used for, or a kernel.
 
-   A device with desc.is_on or requirements may stand, and be reset, between any two jobs. What such a counter
-   shows is its time only as long as it is as predicted by a measured rate, or for 2 ms where there is none;
-   else an epoch begins.
+   A device with desc.is_on or requirements may stand, and be reset, between any two jobs. An epoch begins
+   with a value that went back, or lies behind what the measured rate predicts. One that lies ahead begins
+   none: a late counter caught up. Where there is no rate yet, see npuprof_npu_went_on_().
    Until a read has seen the counter move (idle_), nothing is predicted and no anchor is kept.
 
    How many wraps?
@@ -57,6 +57,19 @@ static bool npuprof_npu_may_stand_(const npuprof_npu *npu)
     return npu->desc_.is_on || npu->desc_.requirement_count;
 }
 
+/* Without a measured rate: whether the counter went on for at most 2 ms, or by what counter.hz says, to an
+   eighth of it. Why the lag: a rate is known only after some times that. */
+static bool npuprof_npu_went_on_(const npuprof_npu *npu, uint64_t delta, uint64_t host_min, uint64_t host_max)
+{
+    const uint64_t hz = npu->desc_.counter.hz;
+    if (host_max <= npuprof_saturating_add_(npu->second_ / 500, 8 * npu->lag_)) return true;
+    if (!hz) return false;
+    const uint64_t min = npuprof_npu_mul_div_(host_min, hz, npu->second_, false);
+    const uint64_t max = npuprof_npu_mul_div_(host_max, hz, npu->second_, true);
+    return delta >= npuprof_saturating_sub_(min - min / 8, 2) &&
+           delta <= npuprof_saturating_add_(max, max / 8 + 2);
+}
+
 /* A value that is not as predicted, `delta` ticks ahead of the last one. A clock that was slowed, stopped for
    a while or sped up still goes forward; a reset goes back to something near 0. The two can be told apart
    only where no wrap is possible. True: it went forward. */
@@ -66,8 +79,10 @@ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_
     const uint64_t mask = npuprof_npu_mask_(bits);
     uint64_t second_min, second_max;
     (void)npuprof_npu_predict_(npu, 0, npu->second_, &second_min, &second_max);
-    if (npuprof_npu_may_stand_(npu)) return delta == 0;
+    if (npuprof_npu_may_stand_(npu) && !delta) return true;
     if (delta > mask / 2 || max > mask / 16) return false;
+    if (npuprof_npu_may_stand_(npu))
+        return delta > max && raw->value > (npu->last_.device_ticks & mask);
     const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
     const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
@@ -96,7 +111,8 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
         *ticks = raw->value;
         return NPUPROF_ERR_NPU_RESET;
     }
-    if (delta && !npu->has_rate_ && npuprof_npu_may_stand_(npu) && host_max > npu->second_ / 500) {
+    if (delta && !npu->has_rate_ && npuprof_npu_may_stand_(npu) &&
+        !npuprof_npu_went_on_(npu, delta, host_min, host_max)) {
         if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
         *ticks = raw->value;
         return NPUPROF_ERR_NPU_RESET;

@@ -254,6 +254,38 @@ static void walk(bool by_power)
 static void reset_at_every_job(void) { walk(true); }
 static void stands_between_jobs(void) { walk(false); }
 
+/* ---- A counter that a program moves, now and then, beside an enable bit: late, and never reset */
+
+static void nothing(void) {}
+
+static void moved_by_a_program(uint32_t lag_ns, uint64_t hz)
+{
+    npuprof_npu_desc desc = gated_desc();
+    npuprof_start(1);
+    sim_store(CONTROL, 4, 4);
+    sim_store(ENABLE, 4, 0x80000000u);
+    desc.counter.lag_ns = lag_ns;
+    desc.counter.hz = hz;
+    reset_to(5000000000);
+    run(true);
+    tick();
+    sim.tick = nothing;
+    (void)npuprof_npu_open(&npu, &desc);             /* it stands until the program moves it */
+    for (unsigned i = 0; i < 50; i++) {
+        sim_advance(i % 3 ? 2000000 : 20000000);
+        if (i == 40) reset_to(5000);
+        tick();
+        sim_advance(up_to(lag_ns + 1));
+        const npuprof_result result = npuprof_npu_sync(&npu);
+        if (i == 40) CHECK_INT(result, NPUPROF_ERR_NPU_RESET);
+        else CHECK(result == NPUPROF_OK || result == NPUPROF_ERR_NPU_STOPPED);
+    }
+    CHECK_INT(json_int(sync_of(written(), "resets")), 1);
+}
+
+static void moved_late(void) { moved_by_a_program(1000000, 1000000000); }
+static void moved_in_time(void) { moved_by_a_program(0, 1000000000); }
+
 /* ---- Power: a page that cannot be touched while the device is off */
 
 static unsigned char *page;
@@ -532,6 +564,6 @@ static void by_hand_beside_a_counter(void)
 }
 
 CHECK_MAIN(CASE(enable_bits), CASE(requirements_that_cannot_be), CASE(reset_at_every_job),
-           CASE(stands_between_jobs), CASE(no_access_while_off), CASE(by_function),
-           CASE(event_counters_that_cannot_be), CASE(function_beside_a_bar), CASE(ring_over_resets),
-           CASE(by_hand_beside_a_counter))
+           CASE(stands_between_jobs), CASE(moved_late), CASE(moved_in_time), CASE(no_access_while_off),
+           CASE(by_function), CASE(event_counters_that_cannot_be), CASE(function_beside_a_bar),
+           CASE(ring_over_resets), CASE(by_hand_beside_a_counter))
