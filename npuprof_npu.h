@@ -2552,8 +2552,10 @@ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
         npuprof_max_(npu->second_ / 500, hz ? npuprof_npu_mul_div_(npu->second_, 4, hz, true) : 0);
     npuprof_result first = NPUPROF_OK;
     *alone = false;
-    for (uint32_t i = 0; i < 4096 && npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) <= patience; i++) {
+    /* Why the first time without a look at the clock: this thread may have been off its CPU meanwhile. */
+    for (uint32_t i = 0; i < 4096; i++) {
         bool stale = false;
+        if (i && npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) > patience) break;
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         const npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
         *alone = npu->anchor_count_ == 1;
