@@ -21,8 +21,8 @@ from collections import Counter, defaultdict
 from decimal import Decimal
 
 from .base.files import read_bytes
+from .base.losses import doubts
 from .base.messages import Refused
-from .base.metadata import doubts
 from .base.strict_json import NotJson, read_trace, shown
 
 PRINTED_PER_RULE = 10

@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from ..base.contract import NULL
-from ..base.metadata import LOST_SPANS
+from ..base.losses import lost_by_cause
 from ..tables.arithmetic import both, percentile, union
 from ..tables.executions import Device
 from ..tables.table import pct
@@ -105,14 +105,8 @@ class Facts:
 
     @cached_property
     def losses(self):
-        """{cause: count} of what was lost."""
-        about, found = self.trace.metadata, {}
-        for cause, count in about.get("lost", {}).items():
-            found[cause] = count
-        for device in about.get("devices") or ():
-            for key in LOST_SPANS:
-                found[key] = found.get(key, 0) + (device.get("clock_sync", {}).get(key) or 0)
-        return {cause: count for cause, count in found.items() if isinstance(count, int) and count > 0}
+        """{cause: count} of what was lost, each loss once."""
+        return lost_by_cause(self.trace.metadata)
 
     @cached_property
     def lost_records(self):

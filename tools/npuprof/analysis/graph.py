@@ -63,6 +63,9 @@ class Points:
         self.end_of = array("q", (trace.start[i] + trace.dur[i] for i in jobs.row[:self.count]))
         self.inferences = [i for i in inferences if trace.start[i] + trace.dur[i] <= self.until]
         found = {}                                 # thread -> points
+        # Why submissions, too: no replay moves the first one, so no end comes before it.
+        self.first = min([*self.start_of, *(jobs.s[k] for k in range(self.count)
+                                            if jobs.thread[k] >= 0 and jobs.s[k] != NULL)])
         self._of_jobs(found)
         self._of_inferences(found)
         self.arrows = self._arrows(found)

@@ -233,7 +233,7 @@ class Replay:
         return counts
 
     def _measure(self, times, graph):
-        """(twice the median inference, ns from the first begin to the last end)"""
+        """(twice the median inference, ns from the first begin or submission to the last end)"""
         points, at = self.points, graph.at
         if points.inferences:
             ends = [times[at[p]] for p in points.end]
@@ -241,7 +241,7 @@ class Replay:
             ordered = sorted(map(int.__sub__, ends, begins))
             median = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
             return median, max(ends) - min(begins)
-        return None, max(times) - min(points.start_of)
+        return None, max(times) - points.first
 
     def _edge(self, times, lags):
         """The share of waits, in percent, that would come to decide the time if the device were 10 % of a job

@@ -15,7 +15,7 @@ class Placed:
 
 
 def free_first(points, threads, lags, pes):
-    """(times by point, Placed). pes: by device, how many PEs it has.
+    """(times by point, then the ends of the jobs; Placed). pes: by device, how many PEs it has.
 
     Jobs are taken in the order of their submission; those without one keep the job before them."""
     jobs, point = points.jobs, points.point
@@ -66,4 +66,6 @@ def free_first(points, threads, lags, pes):
         done[k] = max(s + lags.latency[k], first + lags.queue[k]) + lags.dur[k]
         heapq.heappush(queue, done[k])
         go([t, *parked.pop(("job", k), ())])
+    # Why: without a wait, no point of a thread comes after the last job. A job without a submission stays.
+    times += (done.get(k, points.end_of[k]) for k in range(points.count))
     return times, Placed(len(point))

@@ -67,35 +67,3 @@ def check_version(path, text):
         raise Refused(f"{path}: written by npuprof {text[:20]}, "
                       f"this tool reads up to {VERSION[0]}.{VERSION[1]}: use the tool of that version")
     return version
-
-
-LOST_SPANS = ("unplaced_spans", "ring_lost")    # counts in a clock_sync
-
-
-def doubts(about):
-    """One sentence for each loss or contradiction that metadata.npuprof tells of. Takes any JSON object."""
-    found = []
-    lost = about.get("lost")
-    lost = lost if isinstance(lost, dict) else {}
-    lost = {key: count for key, count in lost.items() if isinstance(count, int) and count > 0}
-    if lost:
-        found.append("lost: " + ", ".join(f"{count} {key}" for key, count in lost.items()))
-    for key, what in (("damaged_places", "damaged places: what was there is missing"),
-                      ("left_out", "left out: the target cannot write them")):
-        if isinstance(about.get(key), int) and about[key] > 0:
-            found.append(f"{about[key]} {what}")
-    clock = about.get("unused_environment", {})
-    if isinstance(clock, dict) and isinstance(clock.get("NPUPROF_NOW"), str):
-        found.append(f"clock: {clock['NPUPROF_NOW'][:120]}")
-    devices = about.get("devices")
-    for device in devices if isinstance(devices, list) else ():
-        sync = device.get("clock_sync") if isinstance(device, dict) else None
-        for key in ("causality_violations", *LOST_SPANS) if isinstance(sync, dict) else ():
-            if isinstance(sync.get(key), int) and sync[key] > 0:
-                found.append(f"device {str(device.get('name'))[:60]!a}: {sync[key]} {key}")
-        records = sync.get("records") if isinstance(sync, dict) else None
-        records = records if isinstance(records, dict) else {}
-        odd = [f"{count} {key}" for key, count in records.items() if isinstance(count, int) and count > 0]
-        if odd:
-            found.append(f"device {str(device.get('name'))[:60]!a}: records: {', '.join(odd)}")
-    return found

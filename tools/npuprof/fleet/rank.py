@@ -9,7 +9,7 @@ from ..analysis.facts import Facts
 from ..analysis.verdict import judge
 from ..analysis.window import choose
 from ..base.messages import Refused
-from ..base.metadata import LOST_SPANS
+from ..base.losses import lost_by_cause, syncs_of
 from ..read import load
 from ..tables.arithmetic import both, union_of
 from ..tables.labelled import summary
@@ -93,13 +93,8 @@ def device(trace, facts):
 
 
 def trust(about):
-    lost = about.get("lost")
-    lost = lost if isinstance(lost, dict) else {}
-    found = about.get("devices")
-    syncs = [d.get("clock_sync") for d in (found if isinstance(found, list) else ()) if isinstance(d, dict)]
-    syncs = [sync for sync in syncs if isinstance(sync, dict)]
+    syncs = [sync for _, sync in syncs_of(about)]
     errors = [sync["max_error_ns"] for sync in syncs if isinstance(sync.get("max_error_ns"), int)]
-    return {"lost": sum(n for n in [*lost.values(), *(sync.get(key) for sync in syncs for key in LOST_SPANS)]
-                        if isinstance(n, int) and n > 0) if about else None,
+    return {"lost": sum(lost_by_cause(about).values()) if about else None,
             "violations": sum(n for sync in syncs if isinstance(n := sync.get("causality_violations"), int)),
             "max_error_ns": max(errors, default=None)}

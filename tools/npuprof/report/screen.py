@@ -9,6 +9,7 @@ from fractions import Fraction
 from ..analysis.replay import of as replay_of
 from ..analysis.rules.finding import idle_text, ns_text, pct_text
 from ..analysis.verdict import part_of
+from ..base.losses import ring_causes
 
 WIDTH = 100
 FINDINGS = 5
@@ -70,7 +71,8 @@ def looked_at(verdict):
     if head["devices"]:
         devices = f" of {head['devices']} devices" if head["devices"] > 1 else ""
         parts.append(count(head["pes"], "PE") + f" (processing element{'s' * (head['pes'] != 1)}){devices}")
-    parts.append(f"{head['lost']} spans lost" if head["lost"] else "nothing lost"
+    what = "spans and entries of rings" if ring_causes(facts.losses) else "spans"
+    parts.append(f"{head['lost']} {what} lost" if head["lost"] else "nothing lost"
                  if "lost" in facts.trace.metadata else "losses not known")
     if head["max_error_ns"] is not None:
         parts.append(f"device times within +-{ns_text(head['max_error_ns'])}")

@@ -6,7 +6,7 @@ from heapq import nlargest
 
 from .. import loops
 from ..base.contract import COUNTED
-from ..base.metadata import doubts
+from ..base.losses import doubts
 from .arithmetic import both, percent, union, union_of
 from .executions import Device, compute_names
 from .table import Table

@@ -4,13 +4,9 @@
 from fractions import Fraction
 from statistics import median
 
+from ...base.losses import ADVICE, RECORDS, ring_causes
 from ...tables.table import pct
 from .finding import Finding, Missing, ns_text, pct_text
-
-KNOBS = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES", "overwritten": "a larger arena, or a stream",
-         "sink": "a faster disk, or fewer categories", "device_ring": "drain the ring more often",
-         "ring_lost": "drain the ring more often", "unplaced_spans": "call npuprof_npu_sync() more often",
-         "names_full": "fewer names: NPUPROF_MAX_NAMES", "too_deep": "less nesting"}
 
 
 def trace_incomplete(facts):
@@ -23,9 +19,11 @@ def trace_incomplete(facts):
     causes = facts.losses
     worst = max(causes, key=causes.get)
     share = pct(lost, lost + kept)
-    yield Finding(worst, f"{lost} of {lost + kept} spans are missing ({pct_text(share)} %), most of them: "
-                         f"{worst.replace('_', ' ')}",
-                  f"record again with {KNOBS.get(worst, 'less load')}; all else here is less sure",
+    what = "spans and entries of rings" if ring_causes(causes) else "spans"
+    why = f"{worst} ({RECORDS[worst][0]})" if worst in RECORDS else worst.replace("_", " ")
+    yield Finding(worst, f"{lost} of {lost + kept} {what} are missing ({pct_text(share)} %), "
+                         f"{causes[worst]} of them: {why}",
+                  f"record again: {ADVICE.get(worst, 'with less load')}; all else here is less sure",
                   {"lost": lost, "kept": kept, "lost_pct": share})
 
 

@@ -1,0 +1,94 @@
+# test: time=60 - losses by cause, each counted once, with what to do; gains of a trace without inferences
+# SPDX-License-Identifier: MIT
+import sys
+import unittest
+
+import helpers
+
+TOOL = helpers.ROOT / "tools" / "npuprof.py"
+sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
+import npuprof  # noqa: E402
+from npuprof.analysis.facts import Facts  # noqa: E402
+from npuprof.analysis.whatif import WHATIF, usual, whatif_table  # noqa: E402
+from npuprof.base.losses import doubts, lost_by_cause  # noqa: E402
+from small_traces import Small  # noqa: E402
+
+
+def device(**sync):
+    return {"name": "dev", "pe_count": 2, "clock_sync": {
+        "rate_hz": 1e6, "drift_ppm": 0, "max_error_ns": 1, "anchors": 2, "wraps": 0, "resets": 0,
+        "causality_violations": 0, **sync}}
+
+
+RECORDS = {"lost_stamps": 21, "lost_epoch": 2, "unmatched_ends": 11}
+
+
+class Losses(unittest.TestCase):
+    def test_each_loss_once(self):
+        """A loss of a ring is in three counts: lost.device_ring, ring_lost and records."""
+        by_cause = {"lost_stamps": 21, "lost_epoch": 2}
+        odd = device(ring_lost=23, records=RECORDS)
+        for lost in ({"device_ring": 23}, {}):
+            self.assertEqual(lost_by_cause({"lost": lost, "devices": [odd]}), by_cause)
+        about = {"lost": {"device_ring": 30, "sink": 4, "odd": "x"},
+                 "devices": [odd, device(ring_lost=7, unplaced_spans=5), 3, {}]}
+        self.assertEqual(lost_by_cause(about), by_cause | {"device_ring": 7, "sink": 4, "unplaced_spans": 5})
+        self.assertEqual(lost_by_cause({}), {})
+        self.assertEqual(lost_by_cause({"lost": 1, "devices": "x"}), {})
+
+    def test_advice(self):
+        """Only what was overwritten asks for more drains."""
+        for cause, advice in (("lost_overwritten", "drain the ring more often"),
+                              ("lost_stamps", "npuprof_npu_set_stamp_offset()"), ("lost_epoch", "power off"),
+                              ("lost_no_anchor", "before the first drain"), ("unknown_records", "kinds")):
+            said, = doubts({"devices": [device(records={cause: 3})]})
+            self.assertTrue(said.startswith(f"device 'dev': 3 {cause}: "), said)
+            self.assertIn(advice, said)
+            self.assertEqual("drain the ring more often" in said, cause == "lost_overwritten")
+
+    def test_check_and_report(self):
+        path = Small(1).write(helpers.scratch() / "lost.json", device(ring_lost=23, records=RECORDS))
+        text = path.read_text().replace('"lost": {}', '"lost": {"device_ring": 23}')
+        self.assertNotEqual(text, path.read_text())
+        path.write_text(text)
+        check, report = (helpers.run([sys.executable, TOOL, words[0], path, *words[1:]])
+                         for words in (["check"], ["report", "--verdict"]))
+        self.assertIn("21 lost_stamps: stamps fit no time: look at stamp, ", check.stdout)
+        kept = len(npuprof.load(path))
+        words = " ".join(report.stdout.split())
+        self.assertIn(f"23 of {23 + kept} spans and entries of rings are missing", words)
+        self.assertIn("21 of them: lost_stamps (stamps fit no time) -> record again: look at stamp", words)
+        self.assertNotIn("drain the ring more often", words)
+
+
+class Gains(unittest.TestCase):
+    def test_at_most_the_whole(self):
+        """Without inferences and waits, the window ends with the last job, whatever PE it ran on."""
+        for seed in range(12):
+            small = Small(seed)
+            small.spans = [span for span in small.spans if span[1] not in ("Inference", "Wait")]
+            trace = npuprof.load(small.write(helpers.scratch() / "jobs.json"))
+            facts = Facts(trace)
+            self.assertFalse(facts.window.inferences)
+            found = whatif_table(facts, usual(facts))
+            self.assertTrue(found.rows)
+            for row in found.rows:
+                for column in ("window_low_pct", "window_high_pct", "jobs_high_pct"):
+                    self.assertLessEqual(row[WHATIF.index(column)], 100, (seed, row))
+
+    def test_more_pes(self):
+        """Two jobs, one after the other on one of two PEs: with free PEs, both run at once."""
+        small = Small(1)
+        small.spans = [(1, "Submit", 0, 10, {}), (1, "Submit", 20, 30, {})]
+        small.jobs = [(0, 100, 1100, 0, 0, 1, []), (0, 1100, 2100, 0, 20, 1, [])]
+        small.flows = []
+        facts = Facts(npuprof.load(small.write(helpers.scratch() / "pes.json")))
+        row, = whatif_table(facts, [(("pes", None, 1),)]).rows
+        # From the first submission, at 0, to the end: 2100 ns before. The second takes 1000 ns from 20 on,
+        # and between 0 and 100 ns to begin.
+        low, high = row[WHATIF.index("window_low_pct")], row[WHATIF.index("window_high_pct")]
+        self.assertTrue(100 * (2100 - 1120) / 2100 <= low <= high <= 100 * (2100 - 1020) / 2100, (low, high))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""What metadata.npuprof says was lost, by cause, and what to do about each cause."""
+
+LOST_SPANS = ("unplaced_spans", "ring_lost")    # counts in a clock_sync
+RING = "device_ring"       # in `lost`: the same losses as ring_lost of all devices together
+# The causes in clock_sync.records: (what they are, what to do).
+RECORDS = {
+    "lost_overwritten": ("entries were overwritten before they were read", "drain the ring more often"),
+    "lost_stamps": ("stamps fit no time",
+                    "look at stamp, stamp_scale and npuprof_npu_set_stamp_offset(); "
+                    "stamps that wrap need more drains"),
+    "lost_epoch": ("entries are of another run of the counter than their submission",
+                   "drain before power off or reset; look at the counter's bits and hz"),
+    "lost_no_anchor": ("entries came before the clock was known",
+                       "call npuprof_npu_sync() or npuprof_npu_anchor() before the first drain"),
+    "lost_by_driver": ("entries were counted by npuprof_npu_lost()", "see why the driver counted them"),
+    "unknown_records": ("entries have a kind that is not described", "name it in kinds, or skip it there"),
+    "unmatched_ends": ("ends have no begin",
+                       "look at key; a begin that is lost leaves its end alone, so mind the losses first"),
+    "unfinished": ("begins have no end", "drain after the last job; look at key"),
+    "past_last_lane": ("entries name a PE that does not exist", "look at pe and pe_count"),
+    "loss_unknown": ("rings lost entries that nobody could count", "drain the ring more often"),
+}
+ADVICE = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES", "overwritten": "a larger arena, or a stream",
+          "sink": "a faster disk, or fewer categories",
+          "unplaced_spans": "call npuprof_npu_sync() more often",
+          "names_full": "fewer names: NPUPROF_MAX_NAMES", "too_deep": "less nesting",
+          RING: "the trace does not say why; drain the ring more often, or look at its stamps",
+          **{cause: advice for cause, (_, advice) in RECORDS.items()}}
+
+
+def counted(found):
+    """The members of a JSON object that are counts above 0."""
+    found = found if isinstance(found, dict) else {}
+    return {key: count for key, count in found.items() if isinstance(count, int) and count > 0}
+
+
+def syncs_of(about):
+    """[(name, clock_sync)] of the devices. Takes any JSON object."""
+    devices = about.get("devices")
+    return [(str(d.get("name"))[:60], d["clock_sync"]) for d in (devices if isinstance(devices, list) else ())
+            if isinstance(d, dict) and isinstance(d.get("clock_sync"), dict)]
+
+
+def lost_by_cause(about):
+    """{cause: count} of what was lost, each loss once: those of rings by the reason in clock_sync.records."""
+    found = counted(about.get("lost"))
+    syncs = [sync for _, sync in syncs_of(about)]
+    known, reasons = 0, {}
+    for sync in syncs:
+        known += counted(sync).get("ring_lost", 0)
+        unplaced = counted(sync).get("unplaced_spans", 0)
+        if unplaced:
+            found["unplaced_spans"] = found.get("unplaced_spans", 0) + unplaced
+        for cause, count in counted(sync.get("records")).items():
+            if cause.startswith("lost_"):
+                reasons[cause] = reasons.get(cause, 0) + count
+    # Why the largest: each loss of a ring is in all three, and a file cut short may lack one.
+    ring = max(found.pop(RING, 0), known, sum(reasons.values()))
+    rest = ring - sum(reasons.values())
+    return found | reasons | ({RING: rest} if rest else {})
+
+
+def ring_causes(causes):
+    """True: one of the causes counts entries of a ring, which are not always spans."""
+    return any(cause == RING or cause in RECORDS for cause in causes)
+
+
+def doubts(about):
+    """One sentence for each loss or contradiction that metadata.npuprof tells of. Takes any JSON object."""
+    found = []
+    lost = counted(about.get("lost"))
+    if lost:
+        found.append("lost: " + ", ".join(f"{count} {key}" for key, count in lost.items()))
+    for key, what in (("damaged_places", "damaged places: what was there is missing"),
+                      ("left_out", "left out: the target cannot write them")):
+        if isinstance(about.get(key), int) and about[key] > 0:
+            found.append(f"{about[key]} {what}")
+    clock = about.get("unused_environment", {})
+    if isinstance(clock, dict) and isinstance(clock.get("NPUPROF_NOW"), str):
+        found.append(f"clock: {clock['NPUPROF_NOW'][:120]}")
+    for name, sync in syncs_of(about):
+        counts = counted(sync)
+        for key in ("causality_violations", *LOST_SPANS):
+            if key in counts:
+                same = f", counted in {RING} too" if key == "ring_lost" and RING in lost else ""
+                found.append(f"device {name!a}: {counts[key]} {key}{same}")
+        for cause, count in counted(sync.get("records")).items():
+            what, advice = RECORDS.get(cause, ("", ""))
+            found.append(f"device {name!a}: {count} {cause}" + (f": {what}: {advice}" if what else ""))
+    return found
