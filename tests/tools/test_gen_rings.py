@@ -220,7 +220,7 @@ REFUSED = [
     ("8 in [roles.ring.kinds] does not fit the 3-bit field TYPE", PAIRS + '8 = "skip" #!'),
     ("1 in [roles.ring.kinds] is the value 1, and so is END", PAIRS + '1 = "skip" #!'),
     ('has a "begin" and no "end"', PAIRS.replace("kinds]", "kinds] #!").replace('END = "end"\n', "")),
-    ('has a "end" and no "begin"', PAIRS.replace("kinds]", "kinds] #!").replace('START = "begin"\n', "")),
+    ('has an "end" and no "begin"', PAIRS.replace("kinds]", "kinds] #!").replace('START = "begin"\n', "")),
     ("begin records without an id, add key",
      PAIRS.replace('key = ["ID"]\n', "").replace("kinds]", "kinds] #!")),
     ("key in [roles.ring] goes with no begin record", FED + 'start = "A"\nkey = ["ID"] #!'),

@@ -78,7 +78,8 @@ def check_pairs(table, r, used):
     """Begins need ends and something that matches them."""
     for one, other in (("begin", "end"), ("end", "begin")):
         if one in used and other not in used:
-            table.refuse(f'{table.where()} has a "{one}" and no "{other}", add it')
+            article = "an" if one == "end" else "a"
+            table.refuse(f'{table.where()} has {article} "{one}" and no "{other}", add it')
     if "begin" in used and r.key is None:
         table.refuse(f"{table.where()} has begin records without an id, add key = [\"FIELD\"]: the fields by "
                      "which an end finds its begin; key = [] if they are nested in each lane")

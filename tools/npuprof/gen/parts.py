@@ -11,13 +11,14 @@ from .toml_table import Names
 def bit_range(table, text, width):
     """Reads "msb:lsb" or "bit" and returns (lsb, number of bits)."""
     match = re.fullmatch(r"([0-9]{1,2})(?::([0-9]{1,2}))?", text)
-    msb = int(match[1]) if match else -1
-    lsb = int(match[2] or match[1]) if match else 0
+    where = f"of field {table.value['name']} in {table.where()}"
+    if not match:
+        table.refuse(f'bits {text!r} {where} is no bit range, write "msb:lsb" or "bit"', "bits")
+    msb, lsb = int(match[1]), int(match[2] or match[1])
     if msb < lsb:
-        table.refuse(f'bits {text!r} in {table.where()} is no bit range, write "msb:lsb" or "bit"', "bits")
+        table.refuse(f'bits {text!r} {where} is reversed, write "msb:lsb": "{lsb}:{msb}"', "bits")
     if msb >= width:
-        table.refuse(f"bits {text!r} in {table.where()} is outside the {width}-bit word, "
-                     f"use 0 to {width - 1}", "bits")
+        table.refuse(f"bits {text!r} {where} is outside the {width}-bit word, use 0 to {width - 1}", "bits")
     return lsb, msb - lsb + 1
 
 
@@ -68,7 +69,9 @@ def read_record(table, big_endian):
             sub.refuse(f"field {f.name} has width {f.width}, use 8, 16, 32, 64, or whole bytes for a block",
                        "width")
         if f.width in WORD_WIDTHS and f.offset % (f.width // 8):
-            sub.refuse(f"field {f.name} at {f.offset:#x} is misaligned, "
+            outside = (f" and ends outside record {r.name} of {r.bytes} bytes"
+                       if f.offset + f.width // 8 > r.bytes else "")
+            sub.refuse(f"field {f.name} at {f.offset:#x} is misaligned{outside}, "
                        f"move it to a multiple of {f.width // 8}", "offset")
         if f.offset + f.width // 8 > r.bytes:
             sub.refuse(f"field {f.name} ends outside record {r.name} of {r.bytes} bytes, correct one",
