@@ -347,7 +347,8 @@ typedef struct npuprof_npu_condition {
 /* What an index counts. */
 enum {
     NPUPROF_NPU_INDEX_COUNT = 0,         /* entries since reset, wrapping at its width */
-    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1 */
+    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and `sequence`, a
+                                            whole lap that nobody read is not seen */
     NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width */
     NPUPROF_NPU_INDEX_BYTE_OFFSET,       /* the next slot, in bytes from the first */
     NPUPROF_NPU_INDEX_UNIT_COUNT_
@@ -375,8 +376,9 @@ typedef struct npuprof_npu_index {
 /* Who says that an entry is there. */
 enum {
     NPUPROF_NPU_READY_PRODUCER = 0,      /* `producer`, an index */
-    NPUPROF_NPU_READY_VALID,             /* its field `valid` equals valid_value; somebody else clears it.
-                                            What he clears before it is read cannot be counted */
+    NPUPROF_NPU_READY_VALID,             /* its field `valid` equals valid_value; somebody else clears it, in
+                                            order. What he clears before it is read is counted, but for whole
+                                            laps */
     NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
                                             ones. A reader that is a whole lap late loses what is there */
     NPUPROF_NPU_READY_SEQUENCE,          /* its field `sequence` shows its number */
