@@ -458,8 +458,10 @@ typedef struct npuprof_npu_ring {
     uint64_t execution_op;               /* op code + 1 of the record that stands for the whole job; 0 = none
                                             */
     const npuprof_npu_lane *lanes;       /* value of `pe` -> name of its lane; lane i of the table is PE
-                                            pe_base + i. A value outside takes the next PE, past desc.pe_count
-                                            the last one. NULL: the value is the PE */
+                                            pe_base + i. A value outside that is the number of a PE keeps it;
+                                            where it is taken, the last free one. Another value takes the
+                                            first free one. None is free: the last. NULL: the value is the PE
+                                            */
     unsigned lane_count;
     unsigned pe_base;                    /* added to the PE: several rings of a device */
     const char *category;                /* of the device spans; NULL = "NPU" */
@@ -560,7 +562,8 @@ typedef struct npuprof_npu_queue_ {
     uint64_t looked;                     /* ticks of the counter, or STAMP_HOST's units, when it was last
                                             drained or fed */
     uint32_t looked_epoch;
-    unsigned next_lane;                  /* for a value of `pe` that has no name */
+    unsigned next_lane, spare_lane;      /* for a value of `pe` that has no name: before it from pe_base on,
+                                            after it from the last PE back, all are taken */
     unsigned last_lane;                  /* place in lanes_ of the value met last, + 1 */
 } npuprof_npu_queue_;
 
@@ -4683,20 +4686,44 @@ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_np
     return at;
 }
 
+/* Whether a name of the queue, or a value that it met, has that PE. */
+static bool npuprof_npu_pe_is_taken_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t pe)
+{
+    if (pe < (uint64_t)q->is.pe_base + q->is.lane_count) return true;
+    for (unsigned i = 0; i < NPUPROF_NPU_LANES_; i++)
+        if (npu->lanes_[i].ring == q->number + 1 && npu->lanes_[i].lane == pe) return true;
+    return false;
+}
+
+/* The PE of a value without a name, of a queue that has names. A PE's number keeps its PE, unless that is
+   taken: then the last free one, so that it moves no other number. Another value takes the first free one.
+   UINT64_MAX: there is none. */
+static uint64_t npuprof_npu_unnamed_pe_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value)
+{
+    const uint64_t base = q->is.pe_base, last = npu->desc_.pe_count - 1;
+    const bool is_number = value <= last && base + value <= last;
+    if (is_number && !npuprof_npu_pe_is_taken_(npu, q, base + value)) return base + value;
+    while (base + q->next_lane + q->spare_lane <= last) {
+        const uint64_t pe = is_number ? last - q->spare_lane : base + q->next_lane;
+        if (!npuprof_npu_pe_is_taken_(npu, q, pe)) return pe;
+        if (is_number) q->spare_lane++;
+        else q->next_lane++;
+    }
+    return UINT64_MAX;
+}
+
 /* The PE of a value that has no place in lanes_. room: it will have one. */
 static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool room,
                                       bool *fits)
 {
-    const unsigned last = npu->desc_.pe_count - 1;
+    uint64_t pe = UINT64_MAX;
     *fits = true;
     for (unsigned i = 0; i < q->is.lane_count; i++)
         if (q->is.lanes[i].value == value) return (uint16_t)(q->is.pe_base + i);
-    if (!q->is.lane_count && value <= 0xFFFFu && q->is.pe_base + value <= 0xFFFFu)
-        return (uint16_t)(q->is.pe_base + value);
-    if (room && q->is.lane_count && q->is.pe_base + q->next_lane <= last)
-        return (uint16_t)(q->is.pe_base + q->next_lane++);
-    *fits = false;
-    return (uint16_t)last;
+    if (!q->is.lane_count && value <= 0xFFFFu) pe = q->is.pe_base + value;
+    else if (q->is.lane_count && room) pe = npuprof_npu_unnamed_pe_(npu, q, value);
+    *fits = pe <= 0xFFFFu;
+    return (uint16_t)(*fits ? pe : npu->desc_.pe_count - 1);
 }
 
 /* The lane of a value. Past the last one that there is room for, all share the state of place LANES_. */
@@ -5265,17 +5292,20 @@ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_que
     uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
     if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
     if (q->gap) npuprof_npu_abandon_queue_(npu, q);
+    const int kind = npuprof_npu_kind_of_(q, r);
+    const bool is_clock = npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when);
+    if (kind == NPUPROF_NPU_KIND_SKIP && !is_clock) return NPUPROF_OK;   /* Why here: it takes no lane. */
     if (npuprof_npu_lanes_count_(q) || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
         lane = npuprof_npu_lane_of_(npu, q, pe);
         npuprof_npu_lane_epoch_(lane, pass->now.epoch);
     }
     const unsigned at = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
     if (!npuprof_npu_lanes_count_(q)) lane = NULL;
-    if (lane && npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when)) {
+    if (lane && is_clock) {
         npuprof_npu_take_clock_(npu, q, r, pass, lane);
         return NPUPROF_OK;
     }
-    switch (npuprof_npu_kind_of_(q, r)) {
+    switch (kind) {
     case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, q, r, pass, lane, at, can_wait);
     case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, q, r, pass, lane, can_wait);
     case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, q, r, pass, lane); break;

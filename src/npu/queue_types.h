@@ -78,7 +78,8 @@ typedef struct npuprof_npu_queue_ {
     uint64_t looked;                     /* ticks of the counter, or STAMP_HOST's units, when it was last
                                             drained or fed */
     uint32_t looked_epoch;
-    unsigned next_lane;                  /* for a value of `pe` that has no name */
+    unsigned next_lane, spare_lane;      /* for a value of `pe` that has no name: before it from pe_base on,
+                                            after it from the last PE back, all are taken */
     unsigned last_lane;                  /* place in lanes_ of the value met last, + 1 */
 } npuprof_npu_queue_;
 

@@ -136,8 +136,10 @@ typedef struct npuprof_npu_ring {
     uint64_t execution_op;               /* op code + 1 of the record that stands for the whole job; 0 = none
                                             */
     const npuprof_npu_lane *lanes;       /* value of `pe` -> name of its lane; lane i of the table is PE
-                                            pe_base + i. A value outside takes the next PE, past desc.pe_count
-                                            the last one. NULL: the value is the PE */
+                                            pe_base + i. A value outside that is the number of a PE keeps it;
+                                            where it is taken, the last free one. Another value takes the
+                                            first free one. None is free: the last. NULL: the value is the PE
+                                            */
     unsigned lane_count;
     unsigned pe_base;                    /* added to the PE: several rings of a device */
     const char *category;                /* of the device spans; NULL = "NPU" */

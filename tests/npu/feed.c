@@ -286,5 +286,42 @@ static void many_rings(void)
     CHECK_INT(records(t, "past_last_lane"), 1);
 }
 
+/* A name for one value: the numbers of PEs stay, but for the one whose PE the name has. Padding takes no
+   lane. */
+static void one_name(void)
+{
+    static const npuprof_npu_lane dma[] = { { 9, "dma" } };
+    static const npuprof_npu_kind kinds[] = { { 0, NPUPROF_NPU_KIND_SPAN }, { 7, NPUPROF_NPU_KIND_SKIP } };
+    static const struct { unsigned kind, pe, lane; } fed[] = {
+        { 7, 0xFFF, 0 }, { 0, 0, 3 }, { 7, 0xFFE, 0 }, { 0, 1, 1 }, { 0, 9, 0 }, { 0, 2, 2 }, { 0, 0, 3 } };
+    unsigned char entry[ENTRY];
+    FED_DESC;
+    desc.pe_count = 4;
+    desc.ring.pe = (npuprof_npu_field)AT(4, 4, 0, 16);
+    desc.ring.kind = (npuprof_npu_field)AT(4, 4, 28, 4);
+    desc.ring.kinds = kinds;
+    desc.ring.kind_count = 2;
+    desc.ring.lanes = dma;
+    desc.ring.lane_count = 1;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 7; i++) {
+        sim_advance(1000000);
+        put_entry(entry, i, i, sim_truth());
+        put(entry + 4, 4, fed[i].pe | fed[i].kind << 28);
+        CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
+    }
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    for (int i = 0; i < 7; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "op %d", i);
+        json_node *e = trace_event(t, "X", name, 0);
+        CHECK((e == NULL) == (fed[i].kind != 0));
+        if (e) CHECK_INT(json_int(json_get(e, "args.pe_index")), (int64_t)fed[i].lane);
+    }
+    CHECK(json_get(clock_sync(t), "records") == NULL);
+}
+
 CHECK_MAIN(CASE(spans), CASE(refusals), CASE(impossible_stamps), CASE(no_stamps), CASE(records_of_a_job),
-           CASE(numbered_events), CASE(many_rings))
+           CASE(numbered_events), CASE(many_rings), CASE(one_name))

@@ -19,20 +19,44 @@ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_np
     return at;
 }
 
+/* Whether a name of the queue, or a value that it met, has that PE. */
+static bool npuprof_npu_pe_is_taken_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t pe)
+{
+    if (pe < (uint64_t)q->is.pe_base + q->is.lane_count) return true;
+    for (unsigned i = 0; i < NPUPROF_NPU_LANES_; i++)
+        if (npu->lanes_[i].ring == q->number + 1 && npu->lanes_[i].lane == pe) return true;
+    return false;
+}
+
+/* The PE of a value without a name, of a queue that has names. A PE's number keeps its PE, unless that is
+   taken: then the last free one, so that it moves no other number. Another value takes the first free one.
+   UINT64_MAX: there is none. */
+static uint64_t npuprof_npu_unnamed_pe_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value)
+{
+    const uint64_t base = q->is.pe_base, last = npu->desc_.pe_count - 1;
+    const bool is_number = value <= last && base + value <= last;
+    if (is_number && !npuprof_npu_pe_is_taken_(npu, q, base + value)) return base + value;
+    while (base + q->next_lane + q->spare_lane <= last) {
+        const uint64_t pe = is_number ? last - q->spare_lane : base + q->next_lane;
+        if (!npuprof_npu_pe_is_taken_(npu, q, pe)) return pe;
+        if (is_number) q->spare_lane++;
+        else q->next_lane++;
+    }
+    return UINT64_MAX;
+}
+
 /* The PE of a value that has no place in lanes_. room: it will have one. */
 static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool room,
                                       bool *fits)
 {
-    const unsigned last = npu->desc_.pe_count - 1;
+    uint64_t pe = UINT64_MAX;
     *fits = true;
     for (unsigned i = 0; i < q->is.lane_count; i++)
         if (q->is.lanes[i].value == value) return (uint16_t)(q->is.pe_base + i);
-    if (!q->is.lane_count && value <= 0xFFFFu && q->is.pe_base + value <= 0xFFFFu)
-        return (uint16_t)(q->is.pe_base + value);
-    if (room && q->is.lane_count && q->is.pe_base + q->next_lane <= last)
-        return (uint16_t)(q->is.pe_base + q->next_lane++);
-    *fits = false;
-    return (uint16_t)last;
+    if (!q->is.lane_count && value <= 0xFFFFu) pe = q->is.pe_base + value;
+    else if (q->is.lane_count && room) pe = npuprof_npu_unnamed_pe_(npu, q, value);
+    *fits = pe <= 0xFFFFu;
+    return (uint16_t)(*fits ? pe : npu->desc_.pe_count - 1);
 }
 
 /* The lane of a value. Past the last one that there is room for, all share the state of place LANES_. */

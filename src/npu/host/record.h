@@ -444,17 +444,20 @@ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_que
     uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
     if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
     if (q->gap) npuprof_npu_abandon_queue_(npu, q);
+    const int kind = npuprof_npu_kind_of_(q, r);
+    const bool is_clock = npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when);
+    if (kind == NPUPROF_NPU_KIND_SKIP && !is_clock) return NPUPROF_OK;   /* Why here: it takes no lane. */
     if (npuprof_npu_lanes_count_(q) || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
         lane = npuprof_npu_lane_of_(npu, q, pe);
         npuprof_npu_lane_epoch_(lane, pass->now.epoch);
     }
     const unsigned at = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
     if (!npuprof_npu_lanes_count_(q)) lane = NULL;
-    if (lane && npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when)) {
+    if (lane && is_clock) {
         npuprof_npu_take_clock_(npu, q, r, pass, lane);
         return NPUPROF_OK;
     }
-    switch (npuprof_npu_kind_of_(q, r)) {
+    switch (kind) {
     case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, q, r, pass, lane, at, can_wait);
     case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, q, r, pass, lane, can_wait);
     case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, q, r, pass, lane); break;

@@ -105,7 +105,8 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   clock_when          { TYPE = 2 }: such an entry brings the part above narrow stamps, in field clock_high
   job                 number of the submission, as given to npuprof_npu_job() or npuprof_npu_set_job()
   op                  what was executed, see [operators]
-  pe                  lane; pe_names = { "0x10001" = "core 1,1" } for values that are no small numbers
+  pe                  lane; pe_names = { "0x10001" = "core 1,1" } for values that are no small numbers: the
+                      names take the first lanes, in order; other numbers below pe_count keep their own
   status, execution, instruction, args = ["A", "B"] (at most 4)    arguments of the span. With begin and end:
                       the end's, or the begin's if the end's is 0; status is always the end's
   category            of the spans ("NPU")
