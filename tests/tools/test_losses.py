@@ -90,5 +90,16 @@ class Gains(unittest.TestCase):
         self.assertTrue(100 * (2100 - 1120) / 2100 <= low <= high <= 100 * (2100 - 1020) / 2100, (low, high))
 
 
+class Head(unittest.TestCase):
+    def test_says_what_0_means(self):
+        """A device that records only whole executions has NPU Run 0: the head line says why."""
+        small = Small(1)
+        small.jobs = [(*job[:6], []) for job in small.jobs]
+        path = small.write(helpers.scratch() / "whole.json")
+        done = helpers.run([sys.executable, TOOL, "report", path])
+        self.assertIn("Run: operators inside; 0 if none is recorded", done.stdout)
+        self.assertIn("compute: an operator runs inside, 0 if none is recorded", done.stdout)
+
+
 if __name__ == "__main__":
     unittest.main()

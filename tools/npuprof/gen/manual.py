@@ -40,12 +40,13 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   name*               of the device, in C names and tracks
   bar_bytes           size of the register window; * if there are registers or a ring in it, unless svd tells
   endian              "little" (default) or "big": registers, index and records
-  pe_count            lanes of the device: processing elements, queues, engines (1)
+  pe_count            lanes of the device: processing elements, queues, engines (1). With gaps in the numbers
+                      still how many there are: PEs 0, 1 and 9 are 3, and their tracks keep their numbers
   title, source, usage   texts at the top of the header
   svd, peripheral     a CMSIS-SVD file with the registers, and one peripheral of it
 [[register]]
   name*, offset*, width* (bits: 8, 16, 32, 64), description
-  access*             "ro", "rw", "wo", or "rc" if a read clears it
+  access*             "ro", "rw", "wo", or "rc" if a read clears it. A role that reads refuses "wo" and "rc"
   field               [[register.field]]: name*, bits* ("7:0" or "3"), values = { READY = 1 }, description
 [[record]]            one entry of a queue
   name*, bytes* (of the whole entry), description
@@ -86,7 +87,7 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   producer_is         "count" of entries since reset (default), "slot" that is next, "bytes" since reset,
                       "byte_offset" of the next; producer_is_slot = true is the old way to say "slot"
   laps_at             beside a slot or byte_offset: bytes to a word that counts laps, as wide as the index;
-  laps_first          its value in the first lap (0)
+  laps_first          its value in the first lap (0). The device may write slot or laps first
   sequence            low bits of the entry's number: proves that it is the expected one, shows losses;
   sequence_first      that of the first entry (0)
   instances, stride   that many such rings; bytes in the BAR from one to the next, of ring and index
@@ -96,19 +97,21 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   duration            beside one of them
   kind                field that tells what an entry is, with [roles.ring.kinds]: START = "begin" and so on
                       (names of its values, or numbers in quotes); or one of these words for all entries:
-                      "span" (default), "begin", "end", "instant", "counter", "skip"
+                      "span" (default), "begin", "end", "instant", "counter", "skip" (an entry that
+                      shows nothing, and its stamp is not read)
   stamp               time of a begin, end, instant or counter. "none": there is none; a span then lasts from
                       submission to drain or feed, on the host's clock, and is marked so
   key                 the fields, at most 2, by which an end finds its begin; [] if they nest in each lane
-  value               what a counter shows
-  empty               { TYPE = 0, ID = 0 }: padding, no entry and not lost
+  value               what a counter shows, on a track that its op names
+  empty               { TYPE = 0, ID = 0 }: padding, no entry and not lost. "skip" is an entry by its kind
   clock_when          { TYPE = 2 }: such an entry brings the part above narrow stamps, in field clock_high
-  job                 number of the submission, as given to npuprof_npu_job() or npuprof_npu_set_job()
-  op                  what was executed, see [operators]
+  job                 number of the submission, as given to npuprof_npu_job() or npuprof_npu_set_job(). If
+                      it is unique in its queue only: ["TASK", "QUEUE"], the low field first
+  op                  what was executed, see [operators]. It names the span; without op the block does
   pe                  lane; pe_names = { "0x10001" = "core 1,1" } for values that are no small numbers: the
                       names take the first lanes, in order; other numbers below pe_count keep their own
   status, execution, instruction, args = ["A", "B"] (at most 4)    arguments of the span. With begin and end:
-                      the end's, or the begin's if the end's is 0; status is always the end's
+                      the end's, or the begin's if the end's is 0; status is always the end's, not shown if 0
   category            of the spans ("NPU")
   execution_op        the operator that stands for the whole job
   What a stamp counts

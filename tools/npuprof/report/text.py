@@ -17,8 +17,9 @@ from ..tables.tracks import track_intervals
 
 NAMES = ("names", "open", "summary", "inferences", "executions", "operators", "external", "path", "pes",
          "threads", "gaps", "categories", "memory", "trust")
-TITLES = {"inferences": "Inferences (ns)", "executions": "NPU executions (ns)", "operators": "NPU operators",
-          "external": "External operators: on the host (ns)"}
+TITLES = {"inferences": "Inferences (ns)",
+          "executions": "NPU executions (ns; Run: operators inside; 0 if none is recorded)",
+          "operators": "NPU operators", "external": "External operators: on the host (ns)"}
 # How many lines a table of C has without rows.
 EMPTY = {"summary": 4, "inferences": 1, "executions": 1, "operators": 1, "external": 1, "memory": 1}
 SHOWN = 20         # rows of each table in the overview

@@ -61,7 +61,8 @@ def pes_table(trace, tracks, device=None):
         # Why None if the device counts: it does not say when it was busy, so what overlaps is unknown.
         add("(any)", sum(r[1] for r in rows), union_of(busy), sum(r[3] for r in rows),
             None if uncertain else union_of(steps).length())
-    title = ("Device tracks (busy: a span is open; compute: an operator runs; "
+    title = ("Device tracks (busy: a span is open; compute: an operator runs inside, "
+             "0 if none is recorded; "
              f"shares of the {ns} ns from the first span to the last)")
     return Table("pes", title, PES, rows, [])
 
