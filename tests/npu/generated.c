@@ -28,10 +28,11 @@ static uint64_t field_is(npuprof_npu_field f)
     const unsigned bits = f.bits ? f.bits : 8u * f.width_bytes - f.lsb;
     const unsigned hi_bits = f.hi_bits ? f.hi_bits : 8u * f.hi_width_bytes - f.hi_lsb;
     if (!f.width_bytes) return 0;
-    const uint64_t low = (uint64_t)f.offset << 20 | (uint64_t)f.width_bytes << 16 | f.lsb << 8 | bits;
+    const uint64_t low = (uint64_t)f.offset << 20 | (uint64_t)f.width_bytes << 16 |
+                         (uint64_t)f.lsb << 8 | bits;
     if (!f.hi_width_bytes) return low;
-    return low | ((uint64_t)f.hi_offset << 20 | (uint64_t)f.hi_width_bytes << 16 | f.hi_lsb << 8 | hi_bits)
-                     << 28;
+    return low | ((uint64_t)f.hi_offset << 20 | (uint64_t)f.hi_width_bytes << 16 |
+                  (uint64_t)f.hi_lsb << 8 | hi_bits) << 28;
 }
 
 /* The two conditions of a rule as one number, in any order. */

@@ -143,7 +143,8 @@ class Broken(unittest.TestCase):
             return f"{command} of {name}: leaves {left}"
         # Where in the file: a line or a byte, unless it cannot be read, or is not of the kind that is needed.
         if not re.search(r"byte \d|event \d|metadata.npuprof.\w|:\d+:|cannot be read|No such file|Is a "
-                         r"directory|Input/output|only an image|written by npuprof|no metadata.npuprof",
+                         r"directory|Input/output|only an image|written by npuprof|no metadata.npuprof|"
+                         r"holds no trace|is for one trace",
                          said):
             return f"{command} of {name}: names no place: {said!r}"
         return None
@@ -299,8 +300,8 @@ class Outputs(unittest.TestCase):
                       ["report", "good.json", "--html", "d.csv"],
                       ["report", "good.json", "--csv", "d.xlsx"], ["merge", "good.json", "-o", "d.gz"],
                       ["merge", "good.json", "-o", "d.npuprof"],
-                      ["convert", "good.json", "-o", "d.pftrace"],
-                      ["convert", "good.npuprof", "-o", "d.json.gz"]):
+                      ["convert", "good.json", "-o", "d.perfetto"],
+                      ["convert", "good.npuprof", "-o", "d.gz"]):
             with self.subTest(words=words):
                 self.refused(words, "unknown extension", scratch() / words[-1])
 

@@ -280,7 +280,7 @@ static void xdna_log_record(void)
 }
 
 /* A byte count that wraps at 2^32, over a ring whose size does not divide that. */
-static void xdna_tail(void)
+static void xdna_index(void)
 {
     now_ticks = 1000000;
     play.origin = play.host;
@@ -326,4 +326,4 @@ CHECK_MAIN(CASE(gaudi_cq), CASE(gaudi_eq), CASE(qaic_response), CASE(hws_entry),
            CASE(headers),
            CASE(ethosn_entries), CASE(ethosn_counter), CASE(tenstorrent_marker),
                CASE(tenstorrent_small_event),
-           CASE(xdna_log_record), CASE(xdna_tail))
+           CASE(xdna_log_record), CASE(xdna_index))

@@ -49,8 +49,9 @@ def depths(window, pairs):
 def views(facts, queues=None):
     """{view: {depth: ns}} of all queues, or of these."""
     jobs, pairs = facts.jobs, {view: [] for view in VIEWS}
-    for k, s in enumerate(jobs.s):
-        if s != NULL and (queues is None or jobs.queue[k] in queues):
+    for k in range(len(jobs)) if queues is None else jobs.of_queues(queues):
+        s = jobs.s[k]
+        if s != NULL:
             start, end = jobs.start[k], jobs.end[k]
             seen = jobs.n[k] if jobs.n[k] != NULL else max(jobs.S[k], end)
             for view, until in zip(VIEWS, (start, end, seen)):

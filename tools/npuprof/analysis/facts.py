@@ -10,7 +10,7 @@ from ..tables.arithmetic import both, percentile, union
 from ..tables.executions import Device
 from ..tables.table import pct
 from .depth import views
-from .engines import Engines
+from .engines import Engines, members
 from .figures import largest_mode, median_noise
 from .headline import headline
 from .holders import Memory
@@ -58,14 +58,21 @@ class Facts:
         return Idle(self)
 
     @cached_property
+    def members(self):
+        """device -> [(job, rows inside its execution)]."""
+        found = {}
+        for k, inside in members(self):
+            found.setdefault(self.jobs.device_of(k), []).append((k, inside))
+        return found
+
+    @cached_property
     def depth(self):
         """{view: {depth: ns}}: submissions in flight on all queues; {} without submissions."""
         return views(self)
 
     def depth_of(self, device):
         """The same for one device, by number."""
-        own = {q for q, queue in enumerate(self.jobs.queues) if queue.device == device}
-        return views(self, own) if len(self.jobs.devices) > 1 else self.depth
+        return views(self, self.jobs.queues_of[device]) if len(self.jobs.devices) > 1 else self.depth
 
     @cached_property
     def engines(self):

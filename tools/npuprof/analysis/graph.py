@@ -70,6 +70,7 @@ class Points:
         self._of_inferences(found)
         self.arrows = self._arrows(found)
         self.point, self.threads, self.thread = [], [], []
+        self.inference_number = {row: n for n, row in enumerate(self.inferences)}
         for thread in sorted(found):
             found[thread].sort(key=self._order(found[thread]))
             self.threads.append(list(range(len(self.point), len(self.point) + len(found[thread]))))
@@ -82,7 +83,7 @@ class Points:
         """A key for the points of a thread: as they happen, and within one ns as the inferences come."""
         begins = sorted((point.time, point.ref) for point in points if point.kind == BEGIN)
         moments, jobs = [time for time, _ in begins], self.jobs
-        number = {row: n for n, row in enumerate(self.inferences)}
+        number = self.inference_number
 
         def key(point):
             kind, time, ref = point

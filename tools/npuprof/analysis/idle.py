@@ -88,21 +88,20 @@ class Idle:
         self.arrivals, self.blockers = arrivals(facts.trace), blockers(facts.trace, self.jobs)
         self.lost = facts.lost_records
         self.errors_known = all(error != NULL for error in self.jobs.error)
-        queues = self.jobs.queues
+        self.whole = None                # the entries of whole devices, by device
         for device in range(len(self.jobs.devices)):
-            own = [q for q, queue in enumerate(queues) if queue.device == device]
-            self._walk(device, -1, set(own))
+            own = self.jobs.queues_of[device]
+            self._walk(device, -1, own)
             for q in own if len(own) > 1 else ():
-                self._walk(device, q, {q})
+                self._walk(device, q, [q])
 
     def _walk(self, device, queue, queues):
         """Finds the gaps of these queues and classifies them."""
         jobs, window = self.jobs, self.facts.window
         self.key, last, until = (device, queue), -1, window.start_ns
         self.idle[self.key], self.gaps[self.key], self.longest[self.key] = 0, (array("q"), array("q")), []
-        for k, (start, end, q) in enumerate(zip(jobs.start, jobs.end, jobs.queue)):
-            if q not in queues:
-                continue
+        for k in jobs.of_queues(queues):
+            start, end = jobs.start[k], jobs.end[k]
             if start > until:
                 self._gap(until, start, last, k)
             if end > until:
@@ -266,8 +265,14 @@ class Idle:
 
     def of_class(self, *labels, device=None):
         """(total ns, certain ns, [(span, Entry)]) of these classes over whole devices, the largest first."""
-        found = [(key[3], entry) for key, entry in self.entries.items()
-                 if key[1] == -1 and key[2] in labels and device in (None, key[0])]
+        if self.whole is None:
+            self.whole = {}
+            for key, entry in self.entries.items():
+                if key[1] == -1:
+                    self.whole.setdefault(key[0], []).append((key, entry))
+        devices = self.whole if device is None else (device,)
+        found = [(key[3], entry) for d in devices for key, entry in self.whole.get(d, ())
+                 if key[2] in labels]
         found.sort(key=lambda item: (-item[1].total, item[0]))
         return sum(e.total for _, e in found), sum(e.certain for _, e in found), found
 

@@ -27,6 +27,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import deque, namedtuple
+from functools import cached_property
 
 from ..base.contract import DEVICE, INFERENCE, NULL, SAMPLED, UNFINISHED, VIOLATED
 from ..tables.tracks import label_of
@@ -61,6 +62,26 @@ class Jobs:
 
     def __len__(self):
         return len(self.row)
+
+    @cached_property
+    def queues_of(self):
+        """The queues of each device, by number."""
+        found = [[] for _ in self.devices]
+        for q, queue in enumerate(self.queues):
+            found[queue.device].append(q)
+        return found
+
+    @cached_property
+    def of_queue(self):
+        """The jobs of each queue, in their order."""
+        found = [[] for _ in self.queues]
+        for k, q in enumerate(self.queue):
+            found[q].append(k)
+        return found
+
+    def of_queues(self, queues):
+        """The jobs of these queues, in their order."""
+        return sorted(k for q in queues for k in self.of_queue[q])
 
     def device_of(self, k):
         """The number of the device of job k."""

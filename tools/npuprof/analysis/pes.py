@@ -21,7 +21,7 @@ AT_ONCE = ("device", "pes_busy", "total_ns", "share_pct")
 def pe_count(facts, device):
     """How many PEs a device has: what the trace says, else those that worked."""
     jobs = facts.jobs
-    used = len({queue.base for queue in jobs.queues if queue.device == device})
+    used = len({jobs.queues[q].base for q in jobs.queues_of[device]})
     for about in facts.trace.metadata.get("devices") or ():
         if about.get("name") == jobs.devices[device] and isinstance(about.get("pe_count"), int):
             return max(min(about["pe_count"], 2**20), used)
@@ -36,9 +36,8 @@ class Pes:
         self.busy, self.jobs_on, self.compute = [], [], {}
         for device in range(len(jobs.devices)):
             of = {}
-            for q, queue in enumerate(jobs.queues):
-                if queue.device == device:
-                    of.setdefault(queue.base, []).append(facts.busy[q])
+            for q in jobs.queues_of[device]:
+                of.setdefault(jobs.queues[q].base, []).append(facts.busy[q])
             self.busy.append({base: union_of(own) for base, own in of.items()})
             self.jobs_on.append(dict.fromkeys(of, 0))
         for q in jobs.queue:

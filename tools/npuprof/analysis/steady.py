@@ -21,7 +21,6 @@ from math import erfc, exp, pi, sqrt
 from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
 from ..tables.tracks import label_of
-from .engines import members
 
 WARM_UP = ("thread", "inferences", "first", "mean_ns", "mean_without_ns", "change_pct")
 PERIOD = ("t_ns", "r_ratio", "k", "p_ratio")
@@ -232,7 +231,7 @@ def sampled(facts, device):
     """{(name, instruction or None): rows} of SAMPLES executions of a device, evenly over the window."""
     trace, found = facts.trace, {}
     steps = trace.index.get("instruction_index")
-    whole = [(k, inside) for k, inside in members(facts) if facts.jobs.device_of(k) == device]
+    whole = facts.members.get(device, [])
     if len(whole) > SAMPLES:
         whole = [whole[n * len(whole) // SAMPLES] for n in range(SAMPLES)]
     for _, inside in whole:

@@ -18,6 +18,7 @@ BUILD = pathlib.Path(__file__).resolve().parents[3] / "build"
 
 def open_plain(path):
     """Opens a file to read bytes; one packed with gzip as a temporary file without a name, unpacked."""
+    place = 0
     try:
         file = open(path, "rb")
         if file.read(2) != b"\x1f\x8b":
@@ -26,9 +27,14 @@ def open_plain(path):
         file.seek(0)
         plain = tempfile.TemporaryFile(prefix="npuprof-")
         with file, gzip.GzipFile(fileobj=file) as packed:
-            shutil.copyfileobj(packed, plain, 1 << 20)
+            while True:
+                place = file.tell()
+                block = packed.read(1 << 20)
+                if not block:
+                    break
+                plain.write(block)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Refused(f"{path}: damaged gzip data: {error}; "
+        raise Refused(f"{path}: byte {place}: damaged gzip data: {error}; "
                       "pack it again, or unpack what is there with zcat") from None
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None

@@ -52,7 +52,8 @@ def run_fleet(arguments, gates):
     """Prints the tables of a fleet, or writes them as CSV and JSON. Returns the exit code."""
     for option in ONE:
         if getattr(arguments, option) is not None:
-            raise Refused(f"--{option.replace('_', '-')}: is for one trace, and here are several")
+            raise Refused(f"{arguments.trace[0]}: --{option.replace('_', '-')} is for one trace, "
+                          "and here are several")
     wanted = arguments.table or list(TABLES)
     for name in wanted:
         if name not in TABLES:
