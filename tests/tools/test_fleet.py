@@ -335,7 +335,7 @@ class Damaged(unittest.TestCase):
         (scratch() / "bad.json").write_text("{")
         for arguments, says in ((("nothing",), "nothing: holds no trace"),
                                 (("bad.json", "none.json"), "none of these traces can be used"),
-                                (("fleet", "--html", "x.html"), "--html: is for one trace"),
+                                (("fleet", "--html", "x.html"), "--html is for one trace"),
                                 (("fleet", "--table", "names"), "--table names: of several traces there are"),
                                 (("fleet/rank0.json", "--table", "skew"), "skew: is for several traces"),
                                 (("fleet", "--jobs", "0"), "not a number from 1")):
