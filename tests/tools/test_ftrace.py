@@ -161,7 +161,8 @@ class Ftrace(unittest.TestCase):
         waits = [s for s in found.slices if s.name == "wait"]
         self.assertEqual(len(waits), WAITS)
         if len(away) < WAITS / 2:
-            self.skipTest(f"the kernel's buffer holds {len(away)} absences of the thread: others filled it")
+            self.skipTest(f"the kernel traced {len(away)} returns of the thread in {WAITS} waits: "
+                          "some kernels leave out switches from idle")
         at = slept = short = 0
         for wait in waits:
             begin, end, off = wait.start, wait.start + wait.dur, 0
