@@ -12420,38 +12420,59 @@ static uint32_t npuprof_json_lane_tid_(npuprof_work_ *w, npuprof_json_track_ *at
 
 /* ---- Spans */
 
+/* What an output says of a device span beside the user's arguments. */
+typedef struct npuprof_json_facts_ {
+    const char *stamp;                     /* who stamped it */
+    bool has_ticks, has_error;             /* host stamps have no device ticks, and maybe no known error */
+    bool broken, warm_up;                  /* broken: against causality */
+    bool execution;                        /* a whole one: it has ids. Its instructions have its trace id */
+    uint64_t error_ns, root;               /* root: position of the root of its trace, in the slot root_tid */
+    uint32_t root_tid;
+} npuprof_json_facts_;
+
+static npuprof_json_facts_ npuprof_json_facts_of_(const npuprof_image_ *im,
+                                                  npuprof_image_anchor_caches_ *caches,
+                                                  const npuprof_event_ *ev)
+{
+    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
+    npuprof_json_facts_ f;
+    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
+    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
+    const uint64_t error = start_error > end_error ? start_error : end_error;
+    f.stamp = ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : by_host ? "host" : "device";
+    f.has_ticks = !by_host;
+    f.has_error = !by_host || ev->epoch;
+    f.broken = npuprof_json_causality_broken_(ev, start, start_error, end, end_error);
+    f.warm_up = ev->has_link && ev->link.warm_up;
+    f.execution = npuprof_args_is_execution_(im, ev);
+    f.error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1;
+    f.root = ev->has_link ? ev->link.root_position : ev->position;
+    f.root_tid = ev->has_link ? ev->link.slot : ev->tid;
+    return f;
+}
+
 static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev)
 {
     const npuprof_image_ *im = &w->image;
+    const npuprof_json_facts_ f = npuprof_json_facts_of_(im, caches, ev);
     char text[320], number[24];
-    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
-    const uint64_t error = start_error > end_error ? start_error : end_error;
-    const uint64_t error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1;
-    const bool broken = npuprof_json_causality_broken_(ev, start, start_error, end, end_error);
-    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
-    /* Keys, each with its number. Host stamps have no device ticks, and maybe no known error. */
     const struct { const char *key; uint64_t number; bool is_there; } numbers[] = {
         { "\",\"pe_index\":", ev->pe, true },
-        { ",\"start_ticks\":", ev->start, !by_host },
-        { ",\"end_ticks\":", ev->end, !by_host },
-        { ",\"error_ns\":", error_ns, !by_host || ev->epoch } };
+        { ",\"start_ticks\":", ev->start, f.has_ticks },
+        { ",\"end_ticks\":", ev->end, f.has_ticks },
+        { ",\"error_ns\":", f.error_ns, f.has_error } };
     size_t n = npuprof_json_append_(text, 0, sizeof text, "\"stamp\":\"");
-    n = npuprof_json_append_(text, n, sizeof text, ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled"
-                                                   : by_host ? "host" : "device");
+    n = npuprof_json_append_(text, n, sizeof text, f.stamp);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (!numbers[i].is_there) continue;
         n = npuprof_json_append_(text, n, sizeof text, numbers[i].key);
         n = npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, numbers[i].number));
     }
-    if (broken) n = npuprof_json_append_(text, n, sizeof text, ",\"causality\":\"violated\"");
-    if (ev->has_link && ev->link.warm_up) n = npuprof_json_append_(text, n, sizeof text, ",\"warm_up\":true");
-    /* A whole execution has the ids; its instructions have its trace id. */
-    if (npuprof_args_is_execution_(im, ev))
-        npuprof_json_ids_(im, text, sizeof text, ev->has_link ? ev->link.slot : ev->tid,
-                          ev->has_link ? ev->link.root_position : ev->position, ev->tid, ev->position);
+    if (f.broken) n = npuprof_json_append_(text, n, sizeof text, ",\"causality\":\"violated\"");
+    if (f.warm_up) n = npuprof_json_append_(text, n, sizeof text, ",\"warm_up\":true");
+    if (f.execution) npuprof_json_ids_(im, text, sizeof text, f.root_tid, f.root, ev->tid, ev->position);
     npuprof_json_args_(w, ev, text);
 }
 

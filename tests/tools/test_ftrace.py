@@ -102,6 +102,11 @@ class Ftrace(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn("not tsc", done.stderr)
             self.skipTest(f"the clock of this machine is {clock['source']}, not tsc")
+        (scratch() / "seconds.txt").write_text(self.lines(lambda n: f"{n + 1}.000000"))
+        wrong = self.merge("one.json", "--ftrace", "seconds.txt", "--ftrace-clock", "x86-tsc",
+                           "-o", "w.pftrace")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("seconds.txt:4: a time in seconds", wrong.stderr)
         found = pftrace.read((scratch() / "k.pftrace").read_bytes())
         base = self.about["start_boottime_ns"]
         for event, tick in zip(found.kernel, ticks):

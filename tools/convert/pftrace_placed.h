@@ -74,34 +74,25 @@ static uint32_t npuprof_pftrace_placed_lane_(npuprof_pftrace_ *p, npuprof_pftrac
 static uint32_t npuprof_pftrace_put_device_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
                                             npuprof_image_anchor_caches_ *caches, const npuprof_event_ *ev)
 {
-    const npuprof_image_ *const im = &p->work->image;
-    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    const npuprof_json_facts_ f = npuprof_json_facts_of_(&p->work->image, caches, ev);
     uint32_t words = (1u << (NPUPROF_PFTRACE_WORD_ERROR_NS_ + 1)) - (1u << NPUPROF_PFTRACE_WORD_STAMP_);
-    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
-    const uint64_t error = start_error > end_error ? start_error : end_error;
-    npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_STAMP_,
-                              ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : by_host ? "host" : "device");
+    npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_STAMP_, f.stamp);
     npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_PE_INDEX_, ev->pe);
-    if (!by_host) {
+    if (f.has_ticks) {
         npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_START_TICKS_, ev->start);
         npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_END_TICKS_, ev->end);
     }
-    if (!by_host || ev->epoch)
-        npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_ERROR_NS_,
-                                  (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1);
-    if (npuprof_json_causality_broken_(ev, start, start_error, end, end_error)) {
+    if (f.has_error) npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_ERROR_NS_, f.error_ns);
+    if (f.broken) {
         npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_CAUSALITY_, "violated");
         words |= 1u << NPUPROF_PFTRACE_WORD_CAUSALITY_;
     }
-    if (ev->has_link && ev->link.warm_up) {
+    if (f.warm_up) {
         npuprof_pftrace_put_true_(p, lane, NPUPROF_PFTRACE_WORD_WARM_UP_);
         words |= 1u << NPUPROF_PFTRACE_WORD_WARM_UP_;
     }
-    if (!npuprof_args_is_execution_(im, ev)) return words;
-    npuprof_pftrace_put_ids_(p, lane, ev->has_link ? ev->link.slot : ev->tid,
-                             ev->has_link ? ev->link.root_position : ev->position, ev->tid, ev->position);
+    if (!f.execution) return words;
+    npuprof_pftrace_put_ids_(p, lane, f.root_tid, f.root, ev->tid, ev->position);
     return words | 1u << NPUPROF_PFTRACE_WORD_TRACE_ID_ | 1u << NPUPROF_PFTRACE_WORD_SPAN_ID_;
 }
 

@@ -383,7 +383,7 @@ def run(arguments):
         raise Refused(f"{arguments.output}: the traces lie {days:.1f} days apart, "
                       "too far for exact ns on one timeline; is a host's clock wrong?")
     bar = Progress(f"writing {arguments.output}", sum(os.fstat(part.file.fileno()).st_size for part in parts))
-    kernel = Ftrace(arguments.ftrace) if arguments.ftrace else None
+    kernel = Ftrace(arguments.ftrace, arguments.ftrace_clock == "x86-tsc") if arguments.ftrace else None
     if arguments.output.removesuffix(".gz").endswith(".pftrace"):
         with tempfile.NamedTemporaryFile(prefix="npuprof-", suffix=".json") as merged:
             Writer(merged, parts, base, bar).write()

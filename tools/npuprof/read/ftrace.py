@@ -25,12 +25,12 @@ FIELD = re.compile(r"(\w+)=(.*?)(?=,?\s+\w+=|$)")
 
 
 class Ftrace:
-    """A trace of the kernel. After events(): how many there are, of which CPUs, how many were lost, and
-    whether times are ticks, microseconds or nanoseconds."""
+    """A trace of the kernel. ticks: its trace_clock was x86-tsc. After events(): how many there are, of which
+    CPUs, how many were lost, and how coarse their times are."""
 
-    def __init__(self, path):
+    def __init__(self, path, ticks=False):
         self.path, self.count, self.cpus, self.lost, self.quantum_ns = path, 0, set(), 0, 1
-        self.is_ticks = False
+        self.ticks = ticks
 
     def lines(self):
         file = open_plain(self.path)
@@ -71,9 +71,10 @@ class Ftrace:
                 continue
             self.count += 1
             self.cpus.add(int(cpu))
-            if fraction is None:
-                self.is_ticks = True
-            elif len(fraction) < 9:
+            if self.ticks and fraction is not None:
+                raise Refused(f"{self.path}:{number}: a time in seconds, but --ftrace-clock says x86-tsc; "
+                              "say mono or boot, as trace_clock was")
+            if fraction is not None and len(fraction) < 9:
                 self.quantum_ns = max(self.quantum_ns, 10 ** (9 - len(fraction)))
             ns = int(whole) if fraction is None else int(whole) * 10**9 + int(fraction.ljust(9, "0"))
             yield Event(ns, int(cpu), int(tid), int(tgid) if tgid and tgid.isdigit() else None,
