@@ -2605,13 +2605,13 @@ static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bool closing)
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (npu->has_last_) result = npuprof_npu_add_anchor_(npu, &npu->last_);
     if (closing && npu->anchor_count_ == 1 && hz) {
-        npuprof_anchor_ far = npu->anchors_[0];
-        const uint64_t host = npuprof_anchor_width_(&far) + npu->second_ / 1000;
+        npuprof_anchor_ later = npu->anchors_[0];
+        const uint64_t host = npuprof_anchor_width_(&later) + npu->second_ / 1000;
         const uint64_t ticks = npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true) + 4;
-        far.device_ticks = npuprof_saturating_add_(far.device_ticks, ticks);
-        far.host_before += npuprof_npu_mul_div_(ticks, npu->second_, 4 * hz, false);
-        far.host_after += npuprof_npu_mul_div_(ticks, 4 * npu->second_, hz, true);
-        result = npuprof_npu_add_anchor_(npu, &far);
+        later.device_ticks = npuprof_saturating_add_(later.device_ticks, ticks);
+        later.host_before += npuprof_npu_mul_div_(ticks, npu->second_, 4 * hz, false);
+        later.host_after += npuprof_npu_mul_div_(ticks, 4 * npu->second_, hz, true);
+        result = npuprof_npu_add_anchor_(npu, &later);
     }
     npuprof_npu_unlock_(npu);
     return result;

@@ -72,8 +72,8 @@ static uint32_t npuprof_expand_device_units_(const npuprof_expander_ *x, const n
                                              const npuprof_expand_item_ *host, npuprof_unit_ *u)
 {
     const uint64_t what = r->values[2], is_sampled = what & NPUPROF_CELL_SAMPLED_;
-    const uint64_t by_host = what & NPUPROF_CELL_BY_HOST_ ? NPUPROF_STAMP_HOST : 0;
-    const uint64_t flags = is_sampled ? NPUPROF_STAMP_SAMPLED | by_host : NPUPROF_STAMP_DEVICE;
+    const uint64_t by_host = what & NPUPROF_CELL_BY_HOST_ ? (uint64_t)NPUPROF_STAMP_HOST : 0;
+    const uint64_t flags = is_sampled ? NPUPROF_STAMP_SAMPLED | by_host : (uint64_t)NPUPROF_STAMP_DEVICE;
     const uint64_t epoch = what >> 8 & 0xFFFF, pe = flags ? 0 : what >> 32 & 0xFFFF, device = what & 0xFF;
     u[0].w0 = (flags << 40 | epoch << 24 | pe << 8 | device) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
     u[0].w1 = r->values[1];
