@@ -7,6 +7,11 @@
        header of 80 bytes | cells of 16 bytes
    PARTS is what npuprof_write_image() makes of it, to be sent over a line that may lose some:
        header | parts | header again
+   A stream is PARTS, too, without an end:
+       header | up to 64 parts | header | up to 64 parts | ...
+   There `used` of a header is the number of the first cell of the part behind it, and its clock and losses
+   are of that moment; in an image it is the number behind the last cell. So who reads can tell the two apart,
+   may come late, and sees a target that began anew: `used` goes back.
    Everything is made of 32-bit words. */
 
 /* ---- HEADER */
