@@ -1359,8 +1359,13 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npupr
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name,
                                                  npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site);
-NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args);
+/* A span or an event with at most one value, which is not a string. shape: the value's type, NPUPROF_ARG_*;
+   SHAPE_EVENT: it is the event's own, without a key; 0: there is none. SHAPE_SPAN, besides: a span begins.
+   Why one number: on the smallest processors it takes one instruction. */
+enum { NPUPROF_SHAPE_EVENT_ = 11, NPUPROF_SHAPE_SPAN_ = 128 };
+NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
+                                               uint32_t shape);
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
@@ -1391,15 +1396,22 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
-#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
+#ifndef NPUPROF_OFF
 /* These pick the fastest function above that fits. The compiler decides while compiling, from what is
    constant in the call. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_is_one_value_(npuprof_args args)
+{
+    return NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type)
+        && args.items[0].type < NPUPROF_ARG_STR;
+}
+
+#endif
+#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                           npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
-    if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type)
-        && args.items[0].type < NPUPROF_ARG_STR)
+    if (npuprof_is_one_value_(args))
         return npuprof_begin_arg_(site, keys, args.items[0].key,
                                   NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_,
                                   args.items[0].value.u);
@@ -1422,13 +1434,41 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_key
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_event_now_(site, 0);
     else npuprof_event_args_now_(site, keys, 0, args);
 }
-#elif !defined(NPUPROF_FREESTANDING)
+
+#elif !defined(NPUPROF_OFF)
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(const npuprof_site_ *site, npuprof_args args)
+{
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
+    if (npuprof_is_one_value_(args))
+        return npuprof_put_value_(site, args.items[0].key, args.items[0].value.u,
+                                  args.items[0].type | NPUPROF_SHAPE_SPAN_);
+    return npuprof_begin_args_(site, args);
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(const npuprof_site_ *site, npuprof_args args)
+{
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) (void)npuprof_put_value_(site, NPUPROF_NULL_, 0, 0);
+    else if (npuprof_is_one_value_(args))
+        (void)npuprof_put_value_(site, args.items[0].key, args.items[0].value.u, args.items[0].type);
+    else npuprof_event_args_now_(site, args);
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
+{
+    (void)npuprof_put_value_(site, NPUPROF_NULL_, value, NPUPROF_SHAPE_EVENT_);
+}
+
+#elif defined(NPUPROF_FREESTANDING)
+NPUPROF_API_ npuprof_token_ npuprof_begin_list_(const npuprof_site_ *site, npuprof_args args);
+NPUPROF_API_ void npuprof_event_list_(const npuprof_site_ *site, npuprof_args args);
+NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
+#else /* NPUPROF_OFF, hosted */
 NPUPROF_API_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
                                                 npuprof_keys_ *keys, uint32_t kind,
                                                 const char *category, const char *name, npuprof_args args);
 NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
-#endif /* !NPUPROF_FREESTANDING */
+#endif /* !NPUPROF_OFF */
 
 NPUPROF_END_C_
 
@@ -1792,11 +1832,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #else
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
     NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
-#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_args_(NPUPROF_REF_(id, cat, name), (args))
+#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_list_(NPUPROF_REF_(id, cat, name), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
-        ? npuprof_begin_args_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
-#define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_args_now_(NPUPROF_REF_(id, cat, name), (args))
+        ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
+#define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
 #endif
 #define NPUPROF_PHASES_(id, name)                                                                   \
     NPUPROF_SHADOW_PUSH_                                                                            \
@@ -2310,6 +2350,18 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #define NPUPROF_MASKED_BEGIN_
 #define NPUPROF_MASKED_END_
 #endif
+
+/* Stores a word that interrupts may read meanwhile. Why masked: on an 8-bit machine it is four stores. */
+static inline void npuprof_os_store_(uint32_t *word, uint32_t value)
+{
+#ifdef __AVR__
+    NPUPROF_MASKED_BEGIN_
+    NPUPROF_STORE_(word, value);
+    NPUPROF_MASKED_END_
+#else
+    NPUPROF_STORE_(word, value);
+#endif
+}
 /* ==== src/firmware/arena.h ========================================================= >>firmware/arena ==== */
 
 /* The memory of the recorder without an operating system: one list of cells (format/compact.h), the clock
@@ -2661,6 +2713,19 @@ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
     return count;
 }
 
+/* Fills a record's head, after its fields. */
+static inline void npuprof_fw_finish_(npuprof_cell_ *head, uint32_t ref, uint32_t open, uint64_t now)
+{
+    head->start = (uint32_t)now;
+    head->high.half[0] = npuprof_fw_high_half_(now);
+    head->high.half[1] = (uint16_t)open;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_os_store_(&head->ref, ref);
+}
+
+NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_ &&
+                           (uint32_t)NPUPROF_SHAPE_SPAN_ << 8 == NPUPROF_CELL_OPEN_);
+
 /* Records a head and its fields. span: it is left open. The token, or 0: lost. */
 static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
 {
@@ -2676,13 +2741,7 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
             last = ++field;
             field = npuprof_fw_put_field_(field, &fields->list[l].items[i]);
         }
-    head->start = (uint32_t)now;
-    head->high.half[0] = npuprof_fw_high_half_(now);
-    head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
-    NPUPROF_SIGNAL_FENCE_();
-    NPUPROF_MASKED_BEGIN_                /* Why: on an 8-bit machine this is four stores. */
-    NPUPROF_STORE_(&head->ref, ref);
-    NPUPROF_MASKED_END_
+    npuprof_fw_finish_(head, ref, span ? NPUPROF_CELL_OPEN_ : 0, now);
     return at + 1;
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
@@ -2765,10 +2824,27 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
     (void)npuprof_fw_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
 }
 
-NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
+NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
+                                               uint32_t shape)
 {
-    const npuprof_arg own = { NULL, NPUPROF_FIELD_VALUE_, { (int64_t)value } };
-    npuprof_event_args_now_(site, npuprof_args_(&own, 1));
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t type = shape & ~(uint32_t)NPUPROF_SHAPE_SPAN_, fields = type != 0;
+    const uint32_t ref = (uint32_t)(uintptr_t)site;
+    NPUPROF_MASKED_BEGIN_
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const uint32_t at = npuprof_fw_reserve_cells_(c, 1 + fields, &c->lost);
+    if (at != NPUPROF_FW_NO_CELL_) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, 1 + fields);
+    NPUPROF_MASKED_END_
+    if (at == NPUPROF_FW_NO_CELL_) return 0;
+    npuprof_cell_ *const head = npuprof_fw_cells_(c) + at;
+    if (fields) {
+        head[1].ref = (uint32_t)(uintptr_t)key;
+        head[1].start = type;
+        head[1].end = (uint32_t)value;
+        head[1].high.word = (uint32_t)(value >> 32);
+    }
+    npuprof_fw_finish_(head, ref | fields, (shape & NPUPROF_SHAPE_SPAN_) << 8, now);
+    return at + 1;
 }
 
 static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,

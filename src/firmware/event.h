@@ -80,6 +80,19 @@ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
     return count;
 }
 
+/* Fills a record's head, after its fields. */
+static inline void npuprof_fw_finish_(npuprof_cell_ *head, uint32_t ref, uint32_t open, uint64_t now)
+{
+    head->start = (uint32_t)now;
+    head->high.half[0] = npuprof_fw_high_half_(now);
+    head->high.half[1] = (uint16_t)open;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_os_store_(&head->ref, ref);
+}
+
+NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_ &&
+                           (uint32_t)NPUPROF_SHAPE_SPAN_ << 8 == NPUPROF_CELL_OPEN_);
+
 /* Records a head and its fields. span: it is left open. The token, or 0: lost. */
 static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
 {
@@ -95,13 +108,7 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
             last = ++field;
             field = npuprof_fw_put_field_(field, &fields->list[l].items[i]);
         }
-    head->start = (uint32_t)now;
-    head->high.half[0] = npuprof_fw_high_half_(now);
-    head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
-    NPUPROF_SIGNAL_FENCE_();
-    NPUPROF_MASKED_BEGIN_                /* Why: on an 8-bit machine this is four stores. */
-    NPUPROF_STORE_(&head->ref, ref);
-    NPUPROF_MASKED_END_
+    npuprof_fw_finish_(head, ref, span ? NPUPROF_CELL_OPEN_ : 0, now);
     return at + 1;
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
@@ -184,10 +191,27 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
     (void)npuprof_fw_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
 }
 
-NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
+NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
+                                               uint32_t shape)
 {
-    const npuprof_arg own = { NULL, NPUPROF_FIELD_VALUE_, { (int64_t)value } };
-    npuprof_event_args_now_(site, npuprof_args_(&own, 1));
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t type = shape & ~(uint32_t)NPUPROF_SHAPE_SPAN_, fields = type != 0;
+    const uint32_t ref = (uint32_t)(uintptr_t)site;
+    NPUPROF_MASKED_BEGIN_
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const uint32_t at = npuprof_fw_reserve_cells_(c, 1 + fields, &c->lost);
+    if (at != NPUPROF_FW_NO_CELL_) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, 1 + fields);
+    NPUPROF_MASKED_END_
+    if (at == NPUPROF_FW_NO_CELL_) return 0;
+    npuprof_cell_ *const head = npuprof_fw_cells_(c) + at;
+    if (fields) {
+        head[1].ref = (uint32_t)(uintptr_t)key;
+        head[1].start = type;
+        head[1].end = (uint32_t)value;
+        head[1].high.word = (uint32_t)(value >> 32);
+    }
+    npuprof_fw_finish_(head, ref | fields, (shape & NPUPROF_SHAPE_SPAN_) << 8, now);
+    return at + 1;
 }
 
 static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,

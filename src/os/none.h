@@ -91,3 +91,15 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #define NPUPROF_MASKED_BEGIN_
 #define NPUPROF_MASKED_END_
 #endif
+
+/* Stores a word that interrupts may read meanwhile. Why masked: on an 8-bit machine it is four stores. */
+static inline void npuprof_os_store_(uint32_t *word, uint32_t value)
+{
+#ifdef __AVR__
+    NPUPROF_MASKED_BEGIN_
+    NPUPROF_STORE_(word, value);
+    NPUPROF_MASKED_END_
+#else
+    NPUPROF_STORE_(word, value);
+#endif
+}

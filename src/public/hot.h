@@ -48,8 +48,13 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npupr
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name,
                                                  npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site);
-NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args);
+/* A span or an event with at most one value, which is not a string. shape: the value's type, NPUPROF_ARG_*;
+   SHAPE_EVENT: it is the event's own, without a key; 0: there is none. SHAPE_SPAN, besides: a span begins.
+   Why one number: on the smallest processors it takes one instruction. */
+enum { NPUPROF_SHAPE_EVENT_ = 11, NPUPROF_SHAPE_SPAN_ = 128 };
+NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
+                                               uint32_t shape);
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
@@ -80,15 +85,22 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
-#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
+#ifndef NPUPROF_OFF
 /* These pick the fastest function above that fits. The compiler decides while compiling, from what is
    constant in the call. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_is_one_value_(npuprof_args args)
+{
+    return NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type)
+        && args.items[0].type < NPUPROF_ARG_STR;
+}
+
+#endif
+#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                           npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
-    if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type)
-        && args.items[0].type < NPUPROF_ARG_STR)
+    if (npuprof_is_one_value_(args))
         return npuprof_begin_arg_(site, keys, args.items[0].key,
                                   NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_,
                                   args.items[0].value.u);
@@ -111,13 +123,41 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_key
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_event_now_(site, 0);
     else npuprof_event_args_now_(site, keys, 0, args);
 }
-#elif !defined(NPUPROF_FREESTANDING)
+
+#elif !defined(NPUPROF_OFF)
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(const npuprof_site_ *site, npuprof_args args)
+{
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
+    if (npuprof_is_one_value_(args))
+        return npuprof_put_value_(site, args.items[0].key, args.items[0].value.u,
+                                  args.items[0].type | NPUPROF_SHAPE_SPAN_);
+    return npuprof_begin_args_(site, args);
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(const npuprof_site_ *site, npuprof_args args)
+{
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) (void)npuprof_put_value_(site, NPUPROF_NULL_, 0, 0);
+    else if (npuprof_is_one_value_(args))
+        (void)npuprof_put_value_(site, args.items[0].key, args.items[0].value.u, args.items[0].type);
+    else npuprof_event_args_now_(site, args);
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
+{
+    (void)npuprof_put_value_(site, NPUPROF_NULL_, value, NPUPROF_SHAPE_EVENT_);
+}
+
+#elif defined(NPUPROF_FREESTANDING)
+NPUPROF_API_ npuprof_token_ npuprof_begin_list_(const npuprof_site_ *site, npuprof_args args);
+NPUPROF_API_ void npuprof_event_list_(const npuprof_site_ *site, npuprof_args args);
+NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
+#else /* NPUPROF_OFF, hosted */
 NPUPROF_API_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
                                                 npuprof_keys_ *keys, uint32_t kind,
                                                 const char *category, const char *name, npuprof_args args);
 NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
-#endif /* !NPUPROF_FREESTANDING */
+#endif /* !NPUPROF_OFF */
 
 NPUPROF_END_C_
 

@@ -297,11 +297,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #else
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
     NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
-#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_args_(NPUPROF_REF_(id, cat, name), (args))
+#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_list_(NPUPROF_REF_(id, cat, name), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
-        ? npuprof_begin_args_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
-#define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_args_now_(NPUPROF_REF_(id, cat, name), (args))
+        ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
+#define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
 #endif
 #define NPUPROF_PHASES_(id, name)                                                                   \
     NPUPROF_SHADOW_PUSH_                                                                            \

@@ -1,6 +1,6 @@
 /* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2
    arguments and events, too, 3 recording and the JSON writer, 4 recording and a device, 5 recording and the
-   image, 6 a device with begin and end as calls.
+   image, 6 a device with begin and end as calls, 7 recording and a span with one integer.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #define NPUPROF_NOW() (*(volatile uint32_t *)0x40002004u)
@@ -55,6 +55,12 @@ int main(void)
         PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("n", work)));
         PROF_COUNTER("counter", work);
         PROF_INSTANT("c", "now", PROF_NO_ARGS);
+    }
+#endif
+#if SIZE == 7
+    {
+        PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("n", work)));
+        work++;
     }
 #endif
 #if SIZE == 3 || SIZE == 5
