@@ -2148,12 +2148,18 @@ enum {
 typedef struct npuprof_compact_header_ {
     uint8_t magic[8];              /*  0 npuprof_image_start_, down to header_bytes */
     uint32_t endian, format, layout, header_bytes;   /* 8 */
-    uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24 build_kind: NPUPROF_BUILD_* */
+    uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24 build_kind: NPUPROF_BUILD_*, and
+                                         what happens when it is full: NPUPROF_KEEP_* << 4 */
     uint32_t cells;                /* 28 how many there are */
-    uint32_t used;                 /* 32 how many are taken; more than `cells`: all of them */
-    uint32_t lost;                 /* 36 spans and events that did not fit */
-    uint32_t lost_notes;           /* 40 names, metadata, pauses and facts about devices that did not fit */
-    uint32_t clock;                /* 44 the clock when last read, without its low bits */
+    uint32_t used;                 /* 32 how many are taken; more than `cells`: all of them. Of a RING: see
+                                         there */
+    uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: that were
+                                         overwritten, or found no room between what is kept */
+    uint32_t lost_notes;           /* 40 names, metadata, pauses and facts about devices that did not fit; of
+                                         NPUPROF_STREAM also ends of spans */
+    uint32_t clock;                /* 44 the clock when last read, without its low bits: its low 16, or half
+                                         of them if it has fewer than 24. Of a clock with 48 bits or more only
+                                         in a RING: when index 0 was last passed */
     uint32_t hz_low, hz_high;      /* 48 the clock's rate */
     uint32_t first_low, first_high;   /* 56 the stamp at the start of the trace */
     uint32_t address_low, address_high;   /* 64 of a constant of the program. Cells hold the low 32 bits of
@@ -2166,6 +2172,28 @@ typedef struct npuprof_compact_header_ {
 /* build_kind: `build` is nothing; the first four bytes of the GNU build id, as a word. */
 enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };
 enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note that holds it */
+
+/* ---- RING  The cells of a build with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM; its header has `format` 2, all
+   else has 1. A record lies in cells one behind the other, and none goes on from the last cell to the first,
+   so who starts at cell 0 finds each record behind the one before it.
+   `used`: bits 0 to 19 are the index of the cell that is taken next; there begins the oldest record, which
+   the next one replaces. Bits 20 to 30 count the laps, modulo 2^11. Bit 31: there was a lap; without it, the
+   cells from that index on are empty.
+   A record with NPUPROF_CELL_OPEN_ is kept in its place however long the ring runs: a span until it ends, a
+   name, metadata, a device and its newest anchors for ever. So a kept record may be older than those before
+   it.
+   Stamps: an old record's upper bits cannot follow from the one before it. They follow from `clock`: a start
+   is at most a quarter of its range after that, and less than three quarters before.
+   PARTS of a ring by npuprof_write_image(): the cells from the oldest on, the first one as number 0; `used`
+   is that of the ring, so if there was a lap all `cells` are there, else those before the index.
+   A stream: cell number n is at index n mod `cells`, in lap n / `cells`. */
+#define NPUPROF_RING_INDEX_ 0xFFFFFu
+#define NPUPROF_RING_LAPPED_ 0x80000000u
+enum { NPUPROF_RING_LAP_SHIFT_ = 20 };
+
+/* half[1] of a record in a ring with NPUPROF_CELL_OPEN_: flags, and `used` >> 20 of when it was taken. */
+#define NPUPROF_CELL_CLAIMED_ 0x4000u   /* being written or replaced: nothing is here, whatever `ref` says */
+#define NPUPROF_CELL_SENT_ 0x2000u      /* it was handed to the sink */
 
 /* ---- CELL  A record is one cell, followed by field cells if it has more to say. A start has 48 -
    context_bits bits, an end 47; the bits above follow from the record before and from the start. */
@@ -2185,7 +2213,7 @@ typedef struct npuprof_cell_ {
 } npuprof_cell_;                   /* 16 */
 
 #define NPUPROF_CELL_OPEN_ 0x8000u
-#define NPUPROF_CELL_CLEARED_ 2u   /* alone: npuprof_clear() has emptied the cell */
+#define NPUPROF_CELL_CLEARED_ 2u   /* alone, or with bit 0: nothing is here any more */
 enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 
 /* Records that are no events: a thread's name, as an argument; metadata: the key is the name, the value an
@@ -2195,16 +2223,22 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
                                                                         (host_after - host_before) << 32
      COUNT    what is added   which NPUPROF_NOTE_*                      device
+   CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
+   are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
+   the last such span of that context that has no end yet.
+   NPUPROF_STREAM sends what is kept once a lap: a record with NPUPROF_CELL_OPEN_ and the same kind or call
+   site, context and start as one before is that one again, for hosts that came late or lost it.
    A device span is an event of kind NPUPROF_KIND_DEVICE:
               start_ticks     end_ticks                                 device | epoch << 8 | flags | x << 32
    NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it
-   has. Else x is the pe. NPUPROF_CELL_BY_HOST_: both ticks are the recorder's own, and epoch is their error
-   in ticks; 0 = not known. */
+   has; in a ring `used` of when that cell was taken, plus 1. Else x is the pe. NPUPROF_CELL_BY_HOST_: both
+   ticks are the recorder's own, and epoch is their error in ticks; 0 = not known. */
 #define NPUPROF_CELL_SAMPLED_ 0x1000000u
 #define NPUPROF_CELL_BY_HOST_ 0x2000000u
 enum {
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
-    NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_
+    NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_,
+    NPUPROF_CELL_KIND_CLOSE_
 };
 
 /* ---- FIELD CELL  Same size, other meaning:
@@ -2229,7 +2263,8 @@ enum { NPUPROF_PART_CELLS_ = 16 };
 
 typedef struct npuprof_part_head_ {
     uint32_t mark;                 /*  0 */
-    uint32_t first;                /*  4 number of its first cell, counted over all parts: a gap is a loss */
+    uint32_t first;                /*  4 number of its first cell, counted over all parts, modulo 2^32: a gap
+                                         is a loss */
     uint16_t count;                /*  8 cells */
     uint16_t lead;                 /* 10 how many of them continue a record of an earlier part */
     uint32_t names;                /* 12 crc of the names, see below. 0: the target does not know them */
