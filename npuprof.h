@@ -177,10 +177,15 @@
 #define _DEFAULT_SOURCE 1
 #endif
 
+#ifdef __KERNEL__                  /* Linux, which has no headers of C: see examples/kernel/ */
+#include <linux/limits.h>
+#include <linux/types.h>
+#else
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#endif
 #ifndef NPUPROF_FREESTANDING
 #include <stdio.h>
 #endif
@@ -336,7 +341,7 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_LIKELY_(x) __builtin_expect(!!(x), 1)
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
-#define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((noinline))
+#define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((__noinline__))   /* Linux has a macro noinline */
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
@@ -1010,6 +1015,14 @@ NPUPROF_FN_(void, npuprof_span, (const char *track, const char *category, const 
 NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *value),
             NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);
             return NPUPROF_OK;)
+
+#ifdef NPUPROF_FREESTANDING
+/* Names the track of the caller, as PROF_THREAD_NAME() does, and says the number that the system gives this
+   task, by which the trace is joined with those of user space and of the kernel. number 0: it has none. Works
+   while stopped, too. NPUPROF_ERR_TABLE_FULL: lost and counted. */
+NPUPROF_FN_(npuprof_result, npuprof_task, (const char *name, uint32_t number),
+            NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(number); return NPUPROF_OK;)
+#endif
 
 #ifndef NPUPROF_FREESTANDING
 /* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */
@@ -2216,8 +2229,9 @@ typedef struct npuprof_cell_ {
 #define NPUPROF_CELL_CLEARED_ 2u   /* alone, or with bit 0: nothing is here any more */
 enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 
-/* Records that are no events: a thread's name, as an argument; metadata: the key is the name, the value an
-   argument; a pause, as a span. Then what npuprof_npu.h records. device: its number, from 1.
+/* Records that are no events: a thread's name, as an argument, and, as VALUE, its number in the system;
+   metadata: the key is the name, the value an argument; a pause, as a span. Then what npuprof_npu.h records.
+   device: its number, from 1.
      kind     VALUE           SECOND                                    THIRD
      DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
@@ -2977,6 +2991,17 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
     (void)npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name);
 }
 
+NPUPROF_API_ npuprof_result npuprof_task(const char *name, uint32_t number)
+{
+    const char *const texts[3] = { "thread_name", NULL, NULL };
+    const uint64_t values[3] = { number, 0, 0 };
+    const npuprof_arg arg = npuprof_str_("name", name ? name : "");
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_THREAD_);
+    return npuprof_fw_put_named_(ref, false, texts, values, npuprof_args_(&arg, 1)) ? NPUPROF_OK
+                                                                                    : NPUPROF_ERR_TABLE_FULL;
+}
+
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_ERR_ARGUMENT;
@@ -3260,7 +3285,7 @@ static NPUPROF_NOINLINE_ const void *npuprof_fw_address_of_(uint32_t low)
     static const char here = 0;
     /* Why: the constants of a program lie together, but maybe on both sides of a multiple of 2^32. */
     const int32_t distance = (int32_t)(low - (uint32_t)(uintptr_t)&here);
-    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)(intptr_t)distance);
+    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)distance);
     return (const void *)(uintptr_t)low;
 }
 

@@ -309,6 +309,17 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
     (void)npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name);
 }
 
+NPUPROF_API_ npuprof_result npuprof_task(const char *name, uint32_t number)
+{
+    const char *const texts[3] = { "thread_name", NULL, NULL };
+    const uint64_t values[3] = { number, 0, 0 };
+    const npuprof_arg arg = npuprof_str_("name", name ? name : "");
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_THREAD_);
+    return npuprof_fw_put_named_(ref, false, texts, values, npuprof_args_(&arg, 1)) ? NPUPROF_OK
+                                                                                    : NPUPROF_ERR_TABLE_FULL;
+}
+
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_ERR_ARGUMENT;

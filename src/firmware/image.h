@@ -19,7 +19,7 @@ static NPUPROF_NOINLINE_ const void *npuprof_fw_address_of_(uint32_t low)
     static const char here = 0;
     /* Why: the constants of a program lie together, but maybe on both sides of a multiple of 2^32. */
     const int32_t distance = (int32_t)(low - (uint32_t)(uintptr_t)&here);
-    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)(intptr_t)distance);
+    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)distance);
     return (const void *)(uintptr_t)low;
 }
 

@@ -86,8 +86,9 @@ typedef struct npuprof_cell_ {
 #define NPUPROF_CELL_CLEARED_ 2u   /* alone, or with bit 0: nothing is here any more */
 enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 
-/* Records that are no events: a thread's name, as an argument; metadata: the key is the name, the value an
-   argument; a pause, as a span. Then what npuprof_npu.h records. device: its number, from 1.
+/* Records that are no events: a thread's name, as an argument, and, as VALUE, its number in the system;
+   metadata: the key is the name, the value an argument; a pause, as a span. Then what npuprof_npu.h records.
+   device: its number, from 1.
      kind     VALUE           SECOND                                    THIRD
      DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |

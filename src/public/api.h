@@ -115,6 +115,14 @@ NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *valu
             NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);
             return NPUPROF_OK;)
 
+#ifdef NPUPROF_FREESTANDING
+/* Names the track of the caller, as PROF_THREAD_NAME() does, and says the number that the system gives this
+   task, by which the trace is joined with those of user space and of the kernel. number 0: it has none. Works
+   while stopped, too. NPUPROF_ERR_TABLE_FULL: lost and counted. */
+NPUPROF_FN_(npuprof_result, npuprof_task, (const char *name, uint32_t number),
+            NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(number); return NPUPROF_OK;)
+#endif
+
 #ifndef NPUPROF_FREESTANDING
 /* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */
 

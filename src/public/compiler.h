@@ -62,7 +62,7 @@
 #define NPUPROF_LIKELY_(x) __builtin_expect(!!(x), 1)
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
-#define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((noinline))
+#define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((__noinline__))   /* Linux has a macro noinline */
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)

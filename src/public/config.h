@@ -26,10 +26,15 @@
 #define _DEFAULT_SOURCE 1
 #endif
 
+#ifdef __KERNEL__                  /* Linux, which has no headers of C: see examples/kernel/ */
+#include <linux/limits.h>
+#include <linux/types.h>
+#else
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#endif
 #ifndef NPUPROF_FREESTANDING
 #include <stdio.h>
 #endif

@@ -3,6 +3,7 @@
 #include "records.h"
 #include "clock.h"
 #include "units.h"
+#include "host_time.h"
 
 /* Expansion: makes of a firmware's image (COMPACT or PARTS) the ARENA that a host would have recorded. The
    rest of loading, and every output, then knows only one form.
@@ -196,8 +197,8 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     uint64_t last = h->first.ticks;
     npuprof_expand_contexts_(x, slots, &last);
     npuprof_expand_warn_of_clock_(x);
-    h->last[0] = h->last[1] = h->first;
-    h->last[0].ticks = last;
+    npuprof_expand_place_trace_(x, last);
+    npuprof_expand_number_tasks_(x, slots);
     h->chunk_count = h->chunk_next;
     return NULL;
 }

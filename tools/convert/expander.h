@@ -40,6 +40,9 @@ typedef struct npuprof_expander_ {
     uint32_t tid[256];                     /* of a context's slot */
     uint32_t *place;                       /* of a cell: the event there, by its number in the list, from 1 */
     uint32_t refs, foreign;                /* references to call sites; those that lead to none */
+    uint32_t anchors;                      /* how many the target took: see host_time.h */
+    npuprof_host_anchor_ anchor[2];        /* the first and the newest */
+    uint32_t task[256];                    /* of a context: the system's number; 0: not known */
     uint32_t back, still;                  /* stamps before the one before; stamps, if all are the same */
     uint32_t buckets[1024];                /* of the entries below, by hash */
     npuprof_expand_device_info_ devices[256];

@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "expander.h"
 #include "fields.h"
+#include "host_time.h"
 #include "device.h"
 
 /* The records of a firmware's image, read into the expander's list in the order of their cells. What cannot
@@ -149,6 +150,7 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
     NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) npuprof_expand_read_field_(x, f, r);
     if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
     npuprof_expand_place_by_host_(r);
+    npuprof_expand_host_note_(x, r, 48 - x->g->c.context_bits);
 }
 
 /* Reads all records into the list. */
