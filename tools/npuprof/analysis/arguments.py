@@ -26,7 +26,7 @@ def whole_arguments(trace, rows, keys):
 
 
 def lines_of(trace, rows):
-    """Yields (place in rows, line of the file) of the rows that were read by pattern."""
+    """Yields (place in rows, line of the file behind {"ph":"X") of the rows that were read by pattern."""
     place, count = 0, len(rows)
     for first, offset, length in trace._blocks:
         while place < count and rows[place] < first:
@@ -37,11 +37,10 @@ def lines_of(trace, rows):
         if rows[place] >= first + length // 40:
             continue
         trace._file.seek(offset)
-        block = trace._file.read(length)
-        spans = [line for line in block.split(b"\n") if line.startswith(b'{"ph":"X"')]
-        end = first + len(spans)
+        spans = (b"\n" + trace._file.read(length)).split(b'\n{"ph":"X"')
+        end = first + len(spans) - 1
         while place < count and rows[place] < end:
-            yield place, spans[rows[place] - first]
+            yield place, spans[rows[place] - first + 1].partition(b"\n")[0]
             place += 1
 
 

@@ -10,6 +10,7 @@ Where ends and begins coincide, ends come first. The mean of `device` times the 
 from submission to end (Little's law).
 """
 
+from array import array
 from fractions import Fraction
 
 from ..base.contract import NULL
@@ -48,15 +49,14 @@ def depths(window, pairs):
 
 def views(facts, queues=None):
     """{view: {depth: ns}} of all queues, or of these."""
-    jobs, pairs = facts.jobs, {view: [] for view in VIEWS}
-    for k in range(len(jobs)) if queues is None else jobs.of_queues(queues):
-        s = jobs.s[k]
-        if s != NULL:
-            start, end = jobs.start[k], jobs.end[k]
-            seen = jobs.n[k] if jobs.n[k] != NULL else max(jobs.S[k], end)
-            for view, until in zip(VIEWS, (start, end, seen)):
-                pairs[view].append((s, until))
-    return {view: depths(facts.window, own) for view, own in pairs.items()} if pairs["device"] else {}
+    jobs, s = facts.jobs, facts.jobs.s
+    own = range(len(jobs)) if queues is None else jobs.of_queues(queues)
+    own = array("i", (k for k in own if s[k] != NULL))
+    until = {"pending": jobs.start.__getitem__, "device": jobs.end.__getitem__,
+             "host": lambda k: jobs.n[k] if jobs.n[k] != NULL else max(jobs.S[k], jobs.end[k])}
+    if not own:
+        return {}
+    return {view: depths(facts.window, ((s[k], until[view](k)) for k in own)) for view in VIEWS}
 
 
 def mean_of(depth):

@@ -51,39 +51,30 @@ class Engines:
     def _execution(self, k, inside):
         start, dur, name, kinds = self.trace.start, self.trace.dur, self.trace.name, self.kinds
         begin = start[self.jobs.row[k]]
-        end = begin + dur[self.jobs.row[k]]
-        events, added, starts, last = [], 0, [], None
+        execute, works, starts, at, apart = dur[self.jobs.row[k]], ([], []), [], begin, True
+        before = end_before = None
         for i in inside:
-            kind, a, b = kinds[name[i]], start[i], start[i] + dur[i]
+            n, a = name[i], start[i]
+            kind, b = kinds[n], a + dur[i]
+            if not kind:
+                continue
             if kind == 2:
-                added += b - a
                 starts.append((a, i))
-                rows = self.rows.get(name[i])
-                if rows is None:
-                    rows = self.rows[name[i]] = array("i")
-                rows.append(i)
-                if last is not None:
-                    self._pair(last[1], name[i], a - last[0])
-                last = b, name[i]
-            if kind and a < b:
-                # The low bits: an end before a begin at the same time, and which kind.
-                events += (4 * a + 2 + (kind == 2), 4 * b + (kind == 2))
-        events.sort()
-        starts.sort()
-        own, depth, at, pieces = [1, end - begin, 0, 0, 0, added], [0, 0], begin, []
-        for event in events:
-            now = event >> 2
-            t, c = depth[0] > 0, depth[1] > 0
-            own[2] += (now - at) * t
-            own[3] += (now - at) * c
-            own[4] += (now - at) * (t and c)
-            if t and not c and now > at:
-                pieces.append((at, now))
-            depth[event & 1] += 1 if event & 2 else -1
-            at = now
-        self._charge(pieces, starts)
+                if n not in self.rows:
+                    self.rows[n] = array("i")
+                self.rows[n].append(i)
+                if before is not None:
+                    self._pair(before, n, a - end_before)
+                before, end_before = n, b
+            if a < b:
+                works[kind - 1].append((a, b))
+                apart, at = apart and a >= at, b
+        own = one_by_one(*works) if apart else overlapping(*works, begin)
+        if own[-1]:
+            starts.sort()
+            self._charge(own[-1], starts)
         queue = self.queues[self.jobs.queue[k]]
-        for n, value in enumerate(own):
+        for n, value in enumerate((1, execute, *own[:-1])):
             queue[n] += value
 
     def _pair(self, before, after, gap):
@@ -105,7 +96,6 @@ class Engines:
             if end - begin > own[2]:
                 own[2:] = end - begin, row
 
-
     @cached_property
     def operators(self):
         """{operator: (count, ns)}"""
@@ -119,13 +109,44 @@ class Engines:
         return nlargest(3, rows, key=self.trace.dur.__getitem__)
 
 
-def members(facts):
-    """Yields (job, rows inside its execution) of the jobs in the window that have any."""
-    trace, jobs = facts.trace, facts.jobs
-    groups, ends, inside = trace.executions
-    place = {row: g for g, row in enumerate(groups)}
-    for k, row in enumerate(jobs.row):
-        g = place[row]
+def one_by_one(transfers, compute):
+    """T, C, T and C, sum of compute, exposed pieces: of spans that follow each other."""
+    added = sum(b - a for a, b in compute)
+    return sum(b - a for a, b in transfers), added, 0, added, transfers
+
+
+def overlapping(transfers, compute, at):
+    """The same of spans at any times, from `at` on."""
+    # The low bits: an end before a begin at the same time, and which kind.
+    events = [4 * a + 2 + kind for kind, spans in enumerate((transfers, compute)) for a, _ in spans]
+    events += [4 * b + kind for kind, spans in enumerate((transfers, compute)) for _, b in spans]
+    moving = working = shared = t = c = 0
+    pieces = []
+    for event in sorted(events):
+        now = event >> 2
+        if t:
+            moving += now - at
+            if c:
+                shared += now - at
+            elif now > at:
+                pieces.append((at, now))
+        if c:
+            working += now - at
+        step = 1 if event & 2 else -1
+        if event & 1:
+            c += step
+        else:
+            t += step
+        at = now
+    return moving, working, shared, sum(b - a for a, b in compute), pieces
+
+
+def members(facts, among=None):
+    """Yields (job, rows inside its execution) of the jobs in the window, or of these, that have any."""
+    jobs = facts.jobs
+    _, ends, inside = facts.trace.executions
+    for k in range(len(jobs)) if among is None else among:
+        g = jobs.group[k]
         first = ends[g - 1] if g else 0
         if ends[g] > first and jobs.inside[k]:
             yield k, inside[first:ends[g]]

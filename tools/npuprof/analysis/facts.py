@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Facts: what several analyses of one window share, each made when it is first asked for."""
 
+from array import array
 from fractions import Fraction
 from functools import cached_property
 
@@ -59,10 +60,10 @@ class Facts:
 
     @cached_property
     def members(self):
-        """device -> [(job, rows inside its execution)]."""
+        """device -> its jobs that have rows inside their execution."""
         found = {}
-        for k, inside in members(self):
-            found.setdefault(self.jobs.device_of(k), []).append((k, inside))
+        for k, _ in members(self):
+            found.setdefault(self.jobs.device_of(k), array("i")).append(k)
         return found
 
     @cached_property

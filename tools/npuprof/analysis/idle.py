@@ -114,7 +114,8 @@ class Idle:
         certain = total = 0
         for a, b in self.looked_at(start, end):
             total += b - a
-            certain += self._classify(a, b, i, j)
+            for piece in self.pieces(a, b, i, j):
+                certain += self._add(*piece, j if j >= 0 else i)
         if not total:
             return
         self.idle[self.key] += total
@@ -129,16 +130,15 @@ class Idle:
     def looked_at(self, start, end):
         """Yields the parts of [start, end) that lie in the window."""
         flat = self.facts.window.intervals.flat
+        if len(flat) == 2 and flat[0] <= start and end <= flat[1]:
+            yield start, end
+            return
         k = max(bisect_left(flat, start) // 2 * 2 - 2, 0)
         while k < len(flat) and flat[k] < end:
             a, b = max(start, flat[k]), min(end, flat[k + 1])
             if a < b:
                 yield a, b
             k += 2
-
-    def _classify(self, a, b, i, j):
-        """Adds the pieces of [a, b); returns how much of it is certain."""
-        return sum(self._add(*piece, j if j >= 0 else i) for piece in self.pieces(a, b, i, j))
 
     def pieces(self, a, b, i, j):
         """Yields (start, end, class, row of the host span or -1, certain ns, likely at most) of [a, b)."""

@@ -4,6 +4,7 @@
 Jobs are ordered by (start, end, row). Left out: warm-up, unfinished spans, and those whose order the clock
 contradicts (causality violated, counted in `violated`). Of each job:
 
+    group               its place in trace.executions
     row, start, end     the execution [d, f). Within the error of its stamps it is moved, so that it begins no
                         earlier than its submission (`early` counts these) and ends no later than its wait
     error               ns its stamps may be wrong; NULL: not known
@@ -36,9 +37,9 @@ from .arguments import chosen
 WAIT = "wait|sync|poll|join|fence"
 # device: number of the device in Jobs.devices; base: base track; label: for a reader
 Queue = namedtuple("Queue", "device base stream label")
-COLUMNS = {"row": "i", "start": "q", "end": "q", "error": "q", "queue": "i", "before": "i", "thread": "i",
-           "submit": "i", "s": "q", "S": "q", "doorbell": "q", "wait": "i", "w": "q", "n": "q",
-           "inference": "i", "inside": "b"}
+COLUMNS = {"group": "i", "row": "i", "start": "q", "end": "q", "error": "q", "queue": "i", "before": "i",
+           "thread": "i", "submit": "i", "s": "q", "S": "q", "doorbell": "q", "wait": "i", "w": "q",
+           "n": "q", "inference": "i", "inside": "b"}
 
 
 class Jobs:
@@ -47,10 +48,11 @@ class Jobs:
     def __init__(self, trace, window, wait=None):
         self.trace, self.window = trace, window
         self.devices, self.queues, self.violated, self.early = [], [], 0, 0
-        rows = self._executions()
+        groups = self._executions()
         for name, kind in COLUMNS.items():
-            setattr(self, name, array(kind, [NULL if kind == "q" else -1]) * len(rows))
-        self.row = rows
+            setattr(self, name, array(kind, [NULL if kind == "q" else -1]) * len(groups))
+        rows = array("i", map(trace.executions[0].__getitem__, groups))
+        self.group, self.row = groups, rows
         self.start = array("q", map(trace.start.__getitem__, rows))
         self.end = array("q", map(int.__add__, self.start, map(trace.dur.__getitem__, rows)))
         keys = chosen(trace, rows, ("error_ns", "stream"))
@@ -88,10 +90,11 @@ class Jobs:
         return self.queues[self.queue[k]].device
 
     def _executions(self):
+        """Their places in trace.executions, by start."""
         trace, window = self.trace, self.window
         start, dur, flags, pes = trace.start, trace.dur, trace.flags, trace.index.get("pe_index")
-        rows = []
-        for i in trace.executions[0]:
+        rows, found = trace.executions[0], []
+        for g, i in enumerate(rows):
             if i < 0 or not window.touches(start[i], start[i] + dur[i]) or trace.warm_up[i]:
                 continue
             if window.pe is not None and (pes is None or pes[i] != window.pe):
@@ -99,8 +102,8 @@ class Jobs:
             if flags[i] & VIOLATED:
                 self.violated += 1
             elif not flags[i] & UNFINISHED:
-                rows.append(i)
-        return array("i", sorted(rows, key=lambda i: (start[i], dur[i], i)))
+                found.append(g)
+        return array("i", sorted(found, key=lambda g: (start[rows[g]], dur[rows[g]], rows[g])))
 
     def _queues(self, streams):
         trace, numbers, devices, last = self.trace, {}, {}, {}

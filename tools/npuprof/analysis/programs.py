@@ -196,13 +196,8 @@ class Programs:
     def __init__(self, trace, jobs, count):
         self.trace, self.all, self.of = trace, [], []
         self.tolerance = 2 * tick_ns(trace)
-        groups, ends, members = trace.executions
+        _, ends, members = trace.executions
         self.members = members
-        place, first = {}, 0
-        for row, last in zip(groups, ends):
-            if row >= 0:
-                place[row] = first, last
-            first = last
         self.step = trace.index.get("instruction_index")
         transfer = [text in NOT_COMPUTE for text in trace.names]
         self.transfer = transfer
@@ -210,8 +205,8 @@ class Programs:
         samples = []                               # by number: the jobs that it stands for, a few
         self.rows = []                             # by job: its rows in the order of the program
         for k in range(count):
-            span = place.get(jobs.row[k], (0, 0))
-            rows = self._ordered(members[span[0]:span[1]])
+            g = jobs.group[k]
+            rows = self._ordered(members[ends[g - 1] if g else 0:ends[g]])
             self.rows.append(rows)
             self.of.append(self._known(k, rows, alike, samples) if rows else -1)
         for jobs_of in samples:

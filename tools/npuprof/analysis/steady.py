@@ -14,6 +14,7 @@ differ by 3 %, rank test p < 0.001. Drift: Theil-Sen slope and Mann-Kendall test
 one factor (within 1 %) accuse the clock or heat, transfers alone the memory, one operator its data.
 """
 
+from bisect import bisect_left, bisect_right, insort
 from cmath import exp as cexp
 from fractions import Fraction
 from math import erfc, exp, pi, sqrt
@@ -21,6 +22,7 @@ from math import erfc, exp, pi, sqrt
 from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
 from ..tables.tracks import label_of
+from .engines import members
 
 WARM_UP = ("thread", "inferences", "first", "mean_ns", "mean_without_ns", "change_pct")
 PERIOD = ("t_ns", "r_ratio", "k", "p_ratio")
@@ -138,10 +140,9 @@ def rank_p(one, two):
 
 
 def deviation(values):
-    """Sum of the absolute deviations from the median."""
-    ordered = sorted(values)
-    middle = ordered[len(ordered) // 2]
-    return sum(abs(v - middle) for v in ordered)
+    """Sum of the absolute deviations from the median: the upper half less the lower half."""
+    ordered, half = sorted(values), len(values) // 2
+    return sum(ordered[len(values) - half:]) - sum(ordered[:half])
 
 
 def split_of(values):
@@ -152,8 +153,10 @@ def split_of(values):
 
 def kendall_p(values):
     """Two-sided p of the Mann-Kendall test for a trend."""
-    n = len(values)
-    s = sum((b > a) - (b < a) for i, a in enumerate(values) for b in values[i + 1:])
+    n, s, before = len(values), 0, []
+    for v in values:
+        s += bisect_left(before, v) + bisect_right(before, v) - len(before)
+        insort(before, v)
     counts = {}
     for v in values:
         counts[v] = counts.get(v, 0) + 1
@@ -234,7 +237,7 @@ def sampled(facts, device):
     whole = facts.members.get(device, [])
     if len(whole) > SAMPLES:
         whole = [whole[n * len(whole) // SAMPLES] for n in range(SAMPLES)]
-    for _, inside in whole:
+    for _, inside in members(facts, whole):
         for i in inside:
             found.setdefault((trace.text(i), steps[i] if steps else None), []).append(i)
     return {key: rows for key, rows in found.items() if len(rows) >= 16}

@@ -3,6 +3,7 @@
 
 Each yields the results in the order of the paths and keeps few of them waiting."""
 
+import gc
 import os
 import sys
 from collections import deque
@@ -34,7 +35,8 @@ def in_order(paths, submit, ahead):
 
 
 def in_processes(paths, jobs):
-    with ProcessPoolExecutor(jobs) as pool:
+    # Why freeze: rank_of() looks for garbage after each trace, and there is none in the modules.
+    with ProcessPoolExecutor(jobs, initializer=gc.freeze) as pool:
         try:
             yield from in_order(paths, lambda path: pool.submit(rank_of, path), AHEAD * jobs)
         except BrokenProcessPool:

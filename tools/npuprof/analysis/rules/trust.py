@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rules about the trace itself: how far the others can be trusted."""
 
-from fractions import Fraction
 from statistics import median
 
 from ...base.losses import ADVICE, RECORDS, ring_causes
@@ -39,8 +38,7 @@ def clock_unsure(facts):
         total, certain = sum(lengths), sum(certains)
         if not lengths or 50 * total < facts.window.length_ns:
             continue
-        shares = [Fraction(c, n) for c, n in zip(certains, lengths)]
-        if 2 * median(shares) >= 1 or 2 * certain >= total:
+        if median(c / n for c, n in zip(certains, lengths)) >= 0.5 or 2 * certain >= total:
             continue
         error = round(median(e for e, q in zip(facts.jobs.error, facts.jobs.queue)
                              if facts.jobs.queues[q].device == device))
