@@ -22,6 +22,7 @@ import json
 import os
 import pathlib
 import platform
+import resource
 import shutil
 import statistics
 import subprocess
@@ -109,24 +110,28 @@ def process(spans, count):
 
 
 def convert(spans):
-    """npuprof-convert: an image to JSON and CSV, user and system time of the process, in ns a span."""
+    """npuprof-convert: an image to JSON, CSV and .pftrace, user and system time of the process, in ns a span;
+    of .pftrace the bytes of a span, too."""
     tool = ROOT / "build" / "npuprof-convert"
     if not tool.exists():
         return []
-    rows, count = [], 10**6
+    count, values = 10**6, {"json": [], "csv": [], "pftrace": []}
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else BUILD) as folder:
         image = pathlib.Path(folder) / "i.npuprof"
         output_of(spans, "image", count, image)
-        for kind in ("json", "csv"):
-            values = []
-            for _ in range(5):
-                before = os.times()
-                output_of(tool, image, "-o", pathlib.Path(folder) / f"o.{kind}")
-                after = os.times()
-                values.append((after.children_user + after.children_system - before.children_user
-                               - before.children_system) * 1e9 / count)
-            rows.append(row_of(f"npuprof-convert to {kind.upper()}", values, "ns a span"))
-    return rows
+        for kind in 7 * tuple(values):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            output_of(tool, image, "-o", pathlib.Path(folder) / f"o.{kind}")
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            values[kind].append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e9
+                                / count)
+        size = (pathlib.Path(folder) / "o.pftrace").stat().st_size / count
+    rows = [row_of(f"npuprof-convert to {kind.upper()}", values[kind], "ns a span")
+            for kind in ("json", "csv")]
+    ratios = [ours / json for ours, json in zip(values["pftrace"], values["json"])]
+    return rows + [row_of("npuprof-convert to .pftrace", ratios, "x JSON", 0.6,
+                          statistics.median(values["pftrace"])),
+                   row_of("a span in .pftrace", [size], "bytes", 30)]
 
 
 def instructions():
