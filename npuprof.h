@@ -1022,7 +1022,41 @@ NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *valu
    while stopped, too. NPUPROF_ERR_TABLE_FULL: lost and counted. */
 NPUPROF_FN_(npuprof_result, npuprof_task, (const char *name, uint32_t number),
             NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(number); return NPUPROF_OK;)
-#endif
+/* For an RTOS, a scheduler, a clock: only firmware has these. Interrupts may call all of them.
+
+   A number stands for a name, which npuprof_name() gives it, before or after it is used: 0 to
+   NPUPROF_NUMBER_MAX. The numbers below NPUPROF_CONTEXTS are the contexts: their names are those of the
+   tracks. The others are free, for interrupts and counters. A track is the number of a context. What
+   npuprof_switch() and npuprof_enter() begin is on the stack of that context's PROF_BEGIN. */
+#define NPUPROF_NUMBER_MAX 65534u
+#define NPUPROF_NOBODY UINT32_MAX
+
+/* Names a number. The name is copied; the last one counts. Works while stopped, too.
+   NPUPROF_ERR_TABLE_FULL: lost and counted. */
+NPUPROF_FN_(npuprof_result, npuprof_name, (uint32_t number, const char *name),
+            NPUPROF_UNUSED_(number); NPUPROF_UNUSED_(name); return NPUPROF_OK;)
+/* From now on `number` runs on that track: a span of 16 bytes up to the next call, which ends it with the
+   stamp that begins the next. NPUPROF_NOBODY: nobody runs. Give it a track of its own for each core, and call
+   it from one place, such as the scheduler. */
+NPUPROF_FN_(void, npuprof_switch, (uint32_t track, uint32_t number),
+            NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(number);)
+/* Begins and ends a span of 16 bytes on that track, such as an interrupt. They nest. */
+NPUPROF_FN_(void, npuprof_enter, (uint32_t track, uint32_t number),
+            NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(number);)
+NPUPROF_FN_(void, npuprof_leave, (uint32_t track), NPUPROF_UNUSED_(track);)
+/* A counter whose name is that of a number. 32 bytes. */
+NPUPROF_FN_(void, npuprof_count, (uint32_t number, uint64_t value),
+            NPUPROF_UNUSED_(number); NPUPROF_UNUSED_(value);)
+/* Reads the clock, so that a clock of few bits does not wrap unseen while nothing is recorded. Call it from a
+   tick hook, at least once in a period of the clock. Cost: one clock read. */
+NPUPROF_FN_(void, npuprof_tick, (void), )
+/* The clock stood still for so many ticks of NPUPROF_NOW_HZ, such as in low power: the trace's time moves on
+   by them, and the image draws a span `slept` of 16 bytes. Call it after waking up, before anything is
+   recorded; also while stopped. No span may begin or end in between. A span of an earlier record that ends
+   within the same tick counts as ended before. npuprof_write_json() on the target draws what was before later
+   by that much. If the record did not fit, it is counted as a lost note, and the time does not move on. */
+NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
+#endif /* NPUPROF_FREESTANDING */
 
 #ifndef NPUPROF_FREESTANDING
 /* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */
@@ -2213,7 +2247,8 @@ enum { NPUPROF_RING_LAP_SHIFT_ = 20 };
 typedef struct npuprof_cell_ {
     uint32_t ref;                  /*  0 the call site: low 32 bits of its address, a multiple of 4;
                                          or kind << 8 | NPUPROF_CELL_CLEARED_, kind: NPUPROF_KIND_*,
-                                         NPUPROF_CELL_KIND_*, or 0: nothing is here.
+                                         NPUPROF_CELL_KIND_*, or 0: nothing is here. An event may have
+                                         1 + a number in the upper half: its name is that of the number.
                                          Bit 0: field cells follow. 0: the record is not finished */
     uint32_t start;                /*  4 low 32 bits of the stamp */
     uint32_t end;                  /*  8 of a closed span: low 32 bits of the stamp.
@@ -2230,8 +2265,10 @@ typedef struct npuprof_cell_ {
 enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 
 /* Records that are no events: a thread's name, as an argument, and, as VALUE, its number in the system;
-   metadata: the key is the name, the value an argument; a pause, as a span. Then what npuprof_npu.h records.
-   device: its number, from 1.
+   metadata: the key is the name, the value an argument; a pause, as a span. SLEPT: the clock stood still just
+   before the stamp for so many ticks, 47 bits in the place of an end, and the header's `first` was moved back
+   by them. NAME: the name of the number VALUE, as an argument. Then what npuprof_npu.h records. device: its
+   number, from 1.
      kind     VALUE           SECOND                                    THIRD
      DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
@@ -2252,7 +2289,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 enum {
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_,
-    NPUPROF_CELL_KIND_CLOSE_
+    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_
 };
 
 /* ---- FIELD CELL  Same size, other meaning:
@@ -2609,24 +2646,24 @@ static bool npuprof_fw_is_ready_(void)
    Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
 
 /* The upper bits of a stamp and the context, as a cell has them. */
-static inline uint16_t npuprof_fw_high_half_(uint64_t now)
+static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
 {
-    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | npuprof_fw_context_());
+    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
 }
 
 /* Begins a span. `ref` is stored last: until then the cell holds nothing. */
-static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, const npuprof_site_ *site,
-                                                    uint64_t now)
+static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, uint32_t ref, uint64_t now,
+                                                    uint32_t context)
 {
     const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost);
     if (NPUPROF_UNLIKELY_(at == NPUPROF_FW_NO_CELL_)) return 0;
     /* Why not npuprof_fw_cells_(): so the header's size becomes part of the instructions. */
     npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + at;
     cell[NPUPROF_FW_HEADER_CELLS_].start = (uint32_t)now;
-    cell[NPUPROF_FW_HEADER_CELLS_].high.half[0] = npuprof_fw_high_half_(now);
+    cell[NPUPROF_FW_HEADER_CELLS_].high.half[0] = npuprof_fw_high_half_(now, context);
     cell[NPUPROF_FW_HEADER_CELLS_].high.half[1] = NPUPROF_CELL_OPEN_;
     NPUPROF_SIGNAL_FENCE_();
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_].ref, (uint32_t)(uintptr_t)site);
+    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_].ref, ref);
     return at + 1;
 }
 
@@ -2640,7 +2677,8 @@ static inline npuprof_cell_ *npuprof_fw_open_cell_(const npuprof_compact_header_
     return NPUPROF_LIKELY_(end & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_FW_HEADER_CELLS_ - 1) : NULL;
 }
 
-static inline void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token, uint64_t now)
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                 uint64_t now)
 {
     npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
     if (NPUPROF_UNLIKELY_(!npuprof_fw_open_cell_(c, token))) return;
@@ -2653,7 +2691,9 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
 {
     NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const npuprof_token_ token = npuprof_fw_begin_cell_(c, site, npuprof_fw_stamp_(c));
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const npuprof_token_ token =
+        npuprof_fw_begin_cell_(c, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_());
     NPUPROF_MASKED_END_
     return token;
 }
@@ -2672,7 +2712,8 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_si
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
     npuprof_fw_end_cell_(c, token, now);
-    token = NPUPROF_OPEN_(1) ? npuprof_fw_begin_cell_(c, site, now) : 0;
+    token = NPUPROF_OPEN_(1)
+        ? npuprof_fw_begin_cell_(c, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_()) : 0;
     NPUPROF_MASKED_END_
     return token;
 }
@@ -2766,7 +2807,7 @@ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
 static inline void npuprof_fw_finish_(npuprof_cell_ *head, uint32_t ref, uint32_t open, uint64_t now)
 {
     head->start = (uint32_t)now;
-    head->high.half[0] = npuprof_fw_high_half_(now);
+    head->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
     head->high.half[1] = (uint16_t)open;
     NPUPROF_SIGNAL_FENCE_();
     npuprof_os_store_(&head->ref, ref);
@@ -2837,12 +2878,9 @@ typedef struct npuprof_fw_by_hand_ {
 } npuprof_fw_by_hand_;
 static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
 
-NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
+/* Makes a span the innermost of its stack; token 0: it was not recorded. */
+static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
 {
-    npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
-    const npuprof_args none = { NULL, 0 };
-    const bool open = NPUPROF_OPEN_(1);
-    const npuprof_token_ token = open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
     npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (cell) {
         cell->end = h->top;
@@ -2854,18 +2892,33 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
     }
 }
 
-NPUPROF_API_ void npuprof_end_by_hand_(void)
+/* Takes the innermost span off its stack: its token, or 0 if it was not recorded or there is none. */
+static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
 {
-    npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
-    const npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, h->top);
+    const npuprof_token_ token = h->top;
+    const npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (h->skipped) {
         h->skipped--;
     } else if (cell) {
-        const npuprof_token_ token = h->top;
         h->top = cell->end;
         h->skipped = cell->high.half[1] & 0x7FFF;
-        npuprof_close_(token);
+        return token;
     }
+    return 0;
+}
+
+NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
+{
+    const npuprof_args none = { NULL, 0 };
+    const bool open = NPUPROF_OPEN_(1);
+    const npuprof_token_ token = open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
+    npuprof_fw_push_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()], token);
+}
+
+NPUPROF_API_ void npuprof_end_by_hand_(void)
+{
+    const npuprof_token_ token = npuprof_fw_pop_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()]);
+    if (token) npuprof_close_(token);
 }
 
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args)
@@ -3006,6 +3059,109 @@ NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_ERR_ARGUMENT;
     return npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value);
+}
+/* ==== src/firmware/rtos.h =========================================================== >>firmware/rtos ==== */
+
+/* What an RTOS, or the user's own scheduler, tells the recorder: names by number, who runs on a track,
+   interrupts, ticks and sleep. What it opens lies on the stack that PROF_BEGIN has for that context.
+   May not know an RTOS. */
+
+/* The reference of a record whose name is that of a number: format/compact.h. */
+static uint32_t npuprof_fw_ref_of_number_(uint32_t kind, uint32_t number)
+{
+    return (number + 1) << 16 | NPUPROF_FW_REF_OF_KIND_(kind);
+}
+
+NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
+{
+    const uint64_t values[3] = { number, 0, 0 };
+    const npuprof_arg arg = npuprof_str_("name", name);
+    if (number > NPUPROF_NUMBER_MAX || !name) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_NAME_);
+    return npuprof_fw_put_named_(ref, false, NULL, values, npuprof_args_(&arg, 1)) ? NPUPROF_OK
+                                                                                   : NPUPROF_ERR_TABLE_FULL;
+}
+
+/* Ends a span and begins another with the same stamp. old 0: none ends. number NPUPROF_NOBODY: none
+   begins. */
+static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uint32_t number)
+{
+    npuprof_token_ token = 0;
+    NPUPROF_MASKED_BEGIN_
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint64_t now = npuprof_fw_stamp_(c);
+    npuprof_fw_end_cell_(c, old, now);
+    if (number <= NPUPROF_NUMBER_MAX)
+        token = npuprof_fw_begin_cell_(c, npuprof_fw_ref_of_number_(NPUPROF_KIND_SPAN, number), now, track);
+    NPUPROF_MASKED_END_
+    return token;
+}
+
+static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
+{
+    *track &= (1u << NPUPROF_CONTEXT_BITS_) - 1;
+    return &npuprof_fw_by_hand_of_[*track];
+}
+
+NPUPROF_API_ void npuprof_switch(uint32_t track, uint32_t number)
+{
+    npuprof_fw_by_hand_ *const h = npuprof_fw_track_(&track);
+    const npuprof_token_ old = npuprof_fw_pop_(h);
+    if (!NPUPROF_OPEN_(1)) number = NPUPROF_NOBODY;
+    if (!old && number == NPUPROF_NOBODY) return;
+    const npuprof_token_ token = npuprof_fw_change_(old, track, number);
+    if (number != NPUPROF_NOBODY) npuprof_fw_push_(h, token);
+}
+
+NPUPROF_API_ void npuprof_enter(uint32_t track, uint32_t number)
+{
+    npuprof_fw_by_hand_ *const h = npuprof_fw_track_(&track);
+    npuprof_fw_push_(h, NPUPROF_OPEN_(1) ? npuprof_fw_change_(0, track, number) : 0);
+}
+
+NPUPROF_API_ void npuprof_leave(uint32_t track)
+{
+    const npuprof_token_ token = npuprof_fw_pop_(npuprof_fw_track_(&track));
+    if (token) npuprof_close_(token);
+}
+
+NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
+{
+    const npuprof_args none = { NULL, 0 };
+    const uint64_t values[3] = { value, 0, 0 };
+    if (!NPUPROF_OPEN_(1) || number > NPUPROF_NUMBER_MAX) return;
+    const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_COUNTER_UINT, number);
+    (void)npuprof_fw_put_named_(ref, false, NULL, values, none);
+}
+
+NPUPROF_API_ void npuprof_tick(void)
+{
+    if (NPUPROF_CLOCK_BITS_ < 48 && npuprof_fw_arena_->cells)
+        (void)npuprof_fw_stamp_masked_(npuprof_fw_arena_);
+}
+
+/* Why the start of the trace is moved back, and a record says by how much: times since the start are then
+   right on the target, too, and stay right when the record is overwritten, because all before it is. */
+NPUPROF_API_ void npuprof_slept(uint64_t ticks)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    if (!ticks || !c->cells) return;
+    NPUPROF_MASKED_BEGIN_
+    const uint64_t now = npuprof_fw_stamp_(c), first = ((uint64_t)c->first_high << 32 | c->first_low) - ticks;
+    const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost_notes);
+    if (at != NPUPROF_FW_NO_CELL_) {
+        npuprof_cell_ *const cell = npuprof_fw_cells_(c) + at;
+        c->first_low = (uint32_t)first;
+        c->first_high = (uint32_t)(first >> 32);
+        cell->start = (uint32_t)now;
+        cell->end = (uint32_t)ticks;
+        cell->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
+        cell->high.half[1] = (uint16_t)((uint32_t)(ticks >> 32) & 0x7FFF);
+        NPUPROF_SIGNAL_FENCE_();
+        NPUPROF_STORE_(&cell->ref, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_));
+    }
+    NPUPROF_MASKED_END_
 }
 /* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
 
@@ -3200,7 +3356,7 @@ static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
 
 static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
 {
-    return head->ref && (!(head->ref & 2) || (head->ref >> 8) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
+    return head->ref && (!(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
 }
 
 /* A cell as nobody has taken it yet. */
@@ -3622,7 +3778,7 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
     static const char phases[] = NPUPROF_FW_PHASES_, notes[] = "MMi";
     const npuprof_cell_ *end, *found;
     const uint32_t note = kind - NPUPROF_CELL_KIND_THREAD_;
-    int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note] : '?';
+    int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note] : kind >> 16 ? 'L' : '?';
     const bool span = phase == 'X';
     if (span && !npuprof_fw_nests_(o, npuprof_fw_start_of_(head), npuprof_fw_end_of_(o, head))) phase = 'L';
     found = npuprof_fw_find_field_(head, NPUPROF_FIELD_VALUE_, &end);

@@ -183,6 +183,7 @@ NPUPROF_SHADOW_PUSH_
 #include "firmware/arena.h"
 #include "firmware/record.h"
 #include "firmware/event.h"
+#include "firmware/rtos.h"
 #include "firmware/control.h"
 #include "firmware/read.h"
 #include "firmware/image.h"

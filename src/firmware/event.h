@@ -84,7 +84,7 @@ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
 static inline void npuprof_fw_finish_(npuprof_cell_ *head, uint32_t ref, uint32_t open, uint64_t now)
 {
     head->start = (uint32_t)now;
-    head->high.half[0] = npuprof_fw_high_half_(now);
+    head->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
     head->high.half[1] = (uint16_t)open;
     NPUPROF_SIGNAL_FENCE_();
     npuprof_os_store_(&head->ref, ref);
@@ -155,12 +155,9 @@ typedef struct npuprof_fw_by_hand_ {
 } npuprof_fw_by_hand_;
 static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
 
-NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
+/* Makes a span the innermost of its stack; token 0: it was not recorded. */
+static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
 {
-    npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
-    const npuprof_args none = { NULL, 0 };
-    const bool open = NPUPROF_OPEN_(1);
-    const npuprof_token_ token = open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
     npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (cell) {
         cell->end = h->top;
@@ -172,18 +169,33 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
     }
 }
 
-NPUPROF_API_ void npuprof_end_by_hand_(void)
+/* Takes the innermost span off its stack: its token, or 0 if it was not recorded or there is none. */
+static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
 {
-    npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
-    const npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, h->top);
+    const npuprof_token_ token = h->top;
+    const npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (h->skipped) {
         h->skipped--;
     } else if (cell) {
-        const npuprof_token_ token = h->top;
         h->top = cell->end;
         h->skipped = cell->high.half[1] & 0x7FFF;
-        npuprof_close_(token);
+        return token;
     }
+    return 0;
+}
+
+NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
+{
+    const npuprof_args none = { NULL, 0 };
+    const bool open = NPUPROF_OPEN_(1);
+    const npuprof_token_ token = open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
+    npuprof_fw_push_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()], token);
+}
+
+NPUPROF_API_ void npuprof_end_by_hand_(void)
+{
+    const npuprof_token_ token = npuprof_fw_pop_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()]);
+    if (token) npuprof_close_(token);
 }
 
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args)

@@ -118,7 +118,7 @@ static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
 
 static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
 {
-    return head->ref && (!(head->ref & 2) || (head->ref >> 8) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
+    return head->ref && (!(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
 }
 
 /* A cell as nobody has taken it yet. */

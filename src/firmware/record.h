@@ -10,24 +10,24 @@
    Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
 
 /* The upper bits of a stamp and the context, as a cell has them. */
-static inline uint16_t npuprof_fw_high_half_(uint64_t now)
+static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
 {
-    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | npuprof_fw_context_());
+    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
 }
 
 /* Begins a span. `ref` is stored last: until then the cell holds nothing. */
-static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, const npuprof_site_ *site,
-                                                    uint64_t now)
+static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, uint32_t ref, uint64_t now,
+                                                    uint32_t context)
 {
     const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost);
     if (NPUPROF_UNLIKELY_(at == NPUPROF_FW_NO_CELL_)) return 0;
     /* Why not npuprof_fw_cells_(): so the header's size becomes part of the instructions. */
     npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + at;
     cell[NPUPROF_FW_HEADER_CELLS_].start = (uint32_t)now;
-    cell[NPUPROF_FW_HEADER_CELLS_].high.half[0] = npuprof_fw_high_half_(now);
+    cell[NPUPROF_FW_HEADER_CELLS_].high.half[0] = npuprof_fw_high_half_(now, context);
     cell[NPUPROF_FW_HEADER_CELLS_].high.half[1] = NPUPROF_CELL_OPEN_;
     NPUPROF_SIGNAL_FENCE_();
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_].ref, (uint32_t)(uintptr_t)site);
+    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_].ref, ref);
     return at + 1;
 }
 
@@ -41,7 +41,8 @@ static inline npuprof_cell_ *npuprof_fw_open_cell_(const npuprof_compact_header_
     return NPUPROF_LIKELY_(end & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_FW_HEADER_CELLS_ - 1) : NULL;
 }
 
-static inline void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token, uint64_t now)
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                 uint64_t now)
 {
     npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
     if (NPUPROF_UNLIKELY_(!npuprof_fw_open_cell_(c, token))) return;
@@ -54,7 +55,9 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
 {
     NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const npuprof_token_ token = npuprof_fw_begin_cell_(c, site, npuprof_fw_stamp_(c));
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const npuprof_token_ token =
+        npuprof_fw_begin_cell_(c, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_());
     NPUPROF_MASKED_END_
     return token;
 }
@@ -73,7 +76,8 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_si
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
     npuprof_fw_end_cell_(c, token, now);
-    token = NPUPROF_OPEN_(1) ? npuprof_fw_begin_cell_(c, site, now) : 0;
+    token = NPUPROF_OPEN_(1)
+        ? npuprof_fw_begin_cell_(c, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_()) : 0;
     NPUPROF_MASKED_END_
     return token;
 }

@@ -70,7 +70,8 @@ enum { NPUPROF_RING_LAP_SHIFT_ = 20 };
 typedef struct npuprof_cell_ {
     uint32_t ref;                  /*  0 the call site: low 32 bits of its address, a multiple of 4;
                                          or kind << 8 | NPUPROF_CELL_CLEARED_, kind: NPUPROF_KIND_*,
-                                         NPUPROF_CELL_KIND_*, or 0: nothing is here.
+                                         NPUPROF_CELL_KIND_*, or 0: nothing is here. An event may have
+                                         1 + a number in the upper half: its name is that of the number.
                                          Bit 0: field cells follow. 0: the record is not finished */
     uint32_t start;                /*  4 low 32 bits of the stamp */
     uint32_t end;                  /*  8 of a closed span: low 32 bits of the stamp.
@@ -87,8 +88,10 @@ typedef struct npuprof_cell_ {
 enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 
 /* Records that are no events: a thread's name, as an argument, and, as VALUE, its number in the system;
-   metadata: the key is the name, the value an argument; a pause, as a span. Then what npuprof_npu.h records.
-   device: its number, from 1.
+   metadata: the key is the name, the value an argument; a pause, as a span. SLEPT: the clock stood still just
+   before the stamp for so many ticks, 47 bits in the place of an end, and the header's `first` was moved back
+   by them. NAME: the name of the number VALUE, as an argument. Then what npuprof_npu.h records. device: its
+   number, from 1.
      kind     VALUE           SECOND                                    THIRD
      DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
@@ -109,7 +112,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 enum {
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_,
-    NPUPROF_CELL_KIND_CLOSE_
+    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_
 };
 
 /* ---- FIELD CELL  Same size, other meaning:

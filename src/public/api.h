@@ -121,7 +121,41 @@ NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *valu
    while stopped, too. NPUPROF_ERR_TABLE_FULL: lost and counted. */
 NPUPROF_FN_(npuprof_result, npuprof_task, (const char *name, uint32_t number),
             NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(number); return NPUPROF_OK;)
-#endif
+/* For an RTOS, a scheduler, a clock: only firmware has these. Interrupts may call all of them.
+
+   A number stands for a name, which npuprof_name() gives it, before or after it is used: 0 to
+   NPUPROF_NUMBER_MAX. The numbers below NPUPROF_CONTEXTS are the contexts: their names are those of the
+   tracks. The others are free, for interrupts and counters. A track is the number of a context. What
+   npuprof_switch() and npuprof_enter() begin is on the stack of that context's PROF_BEGIN. */
+#define NPUPROF_NUMBER_MAX 65534u
+#define NPUPROF_NOBODY UINT32_MAX
+
+/* Names a number. The name is copied; the last one counts. Works while stopped, too.
+   NPUPROF_ERR_TABLE_FULL: lost and counted. */
+NPUPROF_FN_(npuprof_result, npuprof_name, (uint32_t number, const char *name),
+            NPUPROF_UNUSED_(number); NPUPROF_UNUSED_(name); return NPUPROF_OK;)
+/* From now on `number` runs on that track: a span of 16 bytes up to the next call, which ends it with the
+   stamp that begins the next. NPUPROF_NOBODY: nobody runs. Give it a track of its own for each core, and call
+   it from one place, such as the scheduler. */
+NPUPROF_FN_(void, npuprof_switch, (uint32_t track, uint32_t number),
+            NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(number);)
+/* Begins and ends a span of 16 bytes on that track, such as an interrupt. They nest. */
+NPUPROF_FN_(void, npuprof_enter, (uint32_t track, uint32_t number),
+            NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(number);)
+NPUPROF_FN_(void, npuprof_leave, (uint32_t track), NPUPROF_UNUSED_(track);)
+/* A counter whose name is that of a number. 32 bytes. */
+NPUPROF_FN_(void, npuprof_count, (uint32_t number, uint64_t value),
+            NPUPROF_UNUSED_(number); NPUPROF_UNUSED_(value);)
+/* Reads the clock, so that a clock of few bits does not wrap unseen while nothing is recorded. Call it from a
+   tick hook, at least once in a period of the clock. Cost: one clock read. */
+NPUPROF_FN_(void, npuprof_tick, (void), )
+/* The clock stood still for so many ticks of NPUPROF_NOW_HZ, such as in low power: the trace's time moves on
+   by them, and the image draws a span `slept` of 16 bytes. Call it after waking up, before anything is
+   recorded; also while stopped. No span may begin or end in between. A span of an earlier record that ends
+   within the same tick counts as ended before. npuprof_write_json() on the target draws what was before later
+   by that much. If the record did not fit, it is counted as a lost note, and the time does not move on. */
+NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
+#endif /* NPUPROF_FREESTANDING */
 
 #ifndef NPUPROF_FREESTANDING
 /* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */

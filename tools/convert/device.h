@@ -81,7 +81,7 @@ static void npuprof_expand_note_(npuprof_expander_ *x, const npuprof_expand_item
         /* Why by the difference: the record has the low bits of the stamp, which lies before its own. */
         const uint64_t before_own = (r->start - v[1]) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_));
         anchor.device_ticks = v[0];
-        anchor.host_after = r->start - before_own;
+        anchor.host_after = r->start + x->slept - before_own;
         anchor.host_before = anchor.host_after - (v[2] >> 32);
         npuprof_expand_wraps_(x, d, epoch, v[0]);
         npuprof_expand_anchor_(x, d, epoch, &anchor);

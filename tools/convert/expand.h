@@ -7,10 +7,11 @@
 
 /* Expansion: makes of a firmware's image (COMPACT or PARTS) the ARENA that a host would have recorded. The
    rest of loading, and every output, then knows only one form.
-   The steps: gather the cells (cells.h), read the records (records.h), look at the clock (clock.h), sort the
-   records by context and start, write each context's units into chunks (units.h). All memory is one block,
-   counted in advance:
-       header | table | chunks | list, twice | expander | stamps | runs | numbers | places | cells of parts */
+   The steps: gather the cells (cells.h), read the records (records.h), look at the clock (clock.h), add the
+   time slept and the names of numbers (numbers.h), sort the records by context and start, write each
+   context's units into chunks (units.h). All memory is one block, counted in advance:
+       header | table | chunks | list, twice | expander | stamps | runs | numbers | places | cells of parts |
+       names of numbers */
 
 enum { NPUPROF_EXPAND_CHUNK_BYTES_ = 65536,
        NPUPROF_EXPAND_RECORD_UNITS_ = 512 };   /* a record that may be longer begins a new chunk */
@@ -51,12 +52,9 @@ static void npuprof_expand_order_records_(npuprof_expander_ *x, npuprof_expand_i
         npuprof_expand_sort_records_(x->list + begin[c], spare, begin[c + 1] - begin[c]);
 }
 
-/* Takes what a record says of the whole trace or of its context: a name, metadata, a pause. True: it is an
-   event. */
-static bool npuprof_expand_trace_note_(npuprof_expander_ *x, const npuprof_expand_item_ *r,
-                                       npuprof_slot_head_ *slot)
+/* Takes what a record says of the whole trace: metadata, a pause. True: it is an event. */
+static bool npuprof_expand_trace_note_(npuprof_expander_ *x, const npuprof_expand_item_ *r)
 {
-    if (r->kind == NPUPROF_CELL_KIND_THREAD_) slot->name = r->name;
     if (r->kind == NPUPROF_CELL_KIND_METADATA_) {
         const uint32_t ids[2] = { r->name, r->category ? r->category : npuprof_expand_text_(x, "", 0) };
         (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_METADATA, 0, ids, sizeof ids);
@@ -71,11 +69,11 @@ static bool npuprof_expand_trace_note_(npuprof_expander_ *x, const npuprof_expan
 /* Keeps the events of a context's list, and numbers them; returns how many. *last: the latest stamp so
    far. */
 static uint32_t npuprof_expand_keep_events_(npuprof_expander_ *x, npuprof_expand_item_ *list, uint32_t count,
-                                            npuprof_slot_head_ *slot, uint64_t *last)
+                                            uint64_t *last)
 {
     uint32_t events = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (!npuprof_expand_trace_note_(x, &list[i], slot)) continue;
+        if (!npuprof_expand_trace_note_(x, &list[i])) continue;
         list[events] = list[i];
         const npuprof_expand_item_ *const r = &list[events++];
         x->place[r->cell] = (uint32_t)(r - x->list) + 1;
@@ -136,7 +134,8 @@ static void npuprof_expand_contexts_(npuprof_expander_ *x, npuprof_slot_head_ *s
         if (!count) continue;
         npuprof_slot_head_ *const slot = &slots[x->h->threads];
         slot->tid = x->tid[c] = ++x->h->threads;
-        events[c] = npuprof_expand_keep_events_(x, list, count, slot, last);
+        slot->name = x->names[c];
+        events[c] = npuprof_expand_keep_events_(x, list, count, last);
         npuprof_expand_cut_lost_spans_(list, events[c]);
         npuprof_expand_find_roots_(list, events[c]);
     }
@@ -193,6 +192,8 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     npuprof_expand_read_records_(x);
     if (x->foreign > x->refs / 2) return other_build;
     npuprof_expand_check_clock_(x, stamps);
+    npuprof_expand_move_stamps_(x, spare);
+    npuprof_expand_give_names_(x);
     npuprof_expand_order_records_(x, spare);
     uint64_t last = h->first.ticks;
     npuprof_expand_contexts_(x, slots, &last);
@@ -224,7 +225,8 @@ static uint8_t *npuprof_expand_image_(const uint8_t *image, size_t count, size_t
     *fault = NULL;
     const size_t cell_bytes = sizeof *g.number + sizeof(uint32_t) + sizeof(npuprof_cell_);
     *bytes = arena_bytes + list_bytes + sizeof(npuprof_expander_) + stamps * 8 +
-             runs * sizeof(npuprof_expand_run_) + (size_t)cells * cell_bytes;
+             runs * sizeof(npuprof_expand_run_) + (size_t)cells * cell_bytes +
+             NPUPROF_EXPAND_NUMBERS_ * sizeof(uint32_t);
     uint8_t *const arena = (uint8_t *)npuprof_os_memory_(*bytes);
     if (!arena) return NULL;
     npuprof_expand_item_ *const list = (npuprof_expand_item_ *)(void *)(arena + arena_bytes);
@@ -235,6 +237,7 @@ static uint8_t *npuprof_expand_image_(const uint8_t *image, size_t count, size_t
     g.runs = (npuprof_expand_run_ *)(void *)(stamp_list + stamps);
     g.number = (uint32_t *)(void *)(g.runs + runs);
     x->place = g.number + cells;
+    x->names = x->place + cells + cells * (sizeof(npuprof_cell_) / sizeof(uint32_t));
     if (in_parts)
         npuprof_expand_gather_parts_(&g, image, count, header, (uint8_t *)(x->place + cells), cells);
     else npuprof_expand_gather_memory_(&g, image, count, header, cells);

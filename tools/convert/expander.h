@@ -10,6 +10,7 @@
 /* A record of the firmware. */
 typedef struct npuprof_expand_item_ {
     uint32_t cell, context, kind;
+    uint32_t number;                       /* from 1, whose name the record has; 0: it has its own */
     uint32_t name, category, track;        /* ids of strings; 0: none */
     uint64_t start, end, values[3];
     uint64_t position;                     /* in the slot's stream, once it is written */
@@ -43,6 +44,8 @@ typedef struct npuprof_expander_ {
     uint32_t anchors;                      /* how many the target took: see host_time.h */
     npuprof_host_anchor_ anchor[2];        /* the first and the newest */
     uint32_t task[256];                    /* of a context: the system's number; 0: not known */
+    uint32_t *names;                       /* of the numbers, 65536; 0: none */
+    uint64_t slept;                        /* ticks that the clock stood still, up to the record being read */
     uint32_t back, still;                  /* stamps before the one before; stamps, if all are the same */
     uint32_t buckets[1024];                /* of the entries below, by hash */
     npuprof_expand_device_info_ devices[256];

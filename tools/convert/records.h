@@ -3,6 +3,7 @@
 #include "fields.h"
 #include "host_time.h"
 #include "device.h"
+#include "numbers.h"
 
 /* The records of a firmware's image, read into the expander's list in the order of their cells. What cannot
    be a record is damage and is left out. Facts about devices go to device.h as they come. */
@@ -33,11 +34,12 @@ static bool npuprof_expand_is_other_build_(const npuprof_expander_ *x)
 /* What is wrong with the record at a cell, or NULL. */
 static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t cell)
 {
-    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), kind = ref >> 8;
+    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), kind = ref >> 8 & 0xFF;
     npuprof_expand_site_ site = { 0, 0, 0 };
     if (ref & 2) {
         const bool is_event = kind < NPUPROF_KIND_COUNT;
-        const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_COUNT_;
+        const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_NAME_ &&
+                             !(ref >> 16);
         return !(ref & 0xFC) && (is_event || is_note) ? NULL : "a record of no known kind";
     }
     x->refs++;
@@ -50,7 +52,8 @@ static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t c
 static void npuprof_expand_check_fields_(const npuprof_expander_ *x, uint32_t cell, uint32_t next,
                                          bool broken, const npuprof_expand_item_ *r)
 {
-    const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_;
+    const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_ ||
+                         r->kind == NPUPROF_CELL_KIND_SLEPT_;
     /* A gap was counted when the cells were gathered. */
     const bool is_gap = next < x->g->count && !npuprof_expand_are_adjacent_(x->g, next - 1, 2);
     const uint64_t offset = npuprof_expand_cell_offset_(x->g, cell);
@@ -91,7 +94,7 @@ static void npuprof_expand_read_cell_(const npuprof_expander_ *x, uint32_t cell,
     memset(r, 0, sizeof *r);
     r->cell = cell;
     r->context = low_half & ((1u << context_bits) - 1);
-    r->kind = npuprof_expand_cell_word_(x, cell, 0) >> 8;
+    r->kind = npuprof_expand_cell_word_(x, cell, 0) >> 8 & 0xFF;
     r->start = before + (uint64_t)((int64_t)distance >> above);
     r->open = (high_half & NPUPROF_CELL_OPEN_) != 0;
     r->end = r->start + ((end - r->start) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_)));
@@ -146,17 +149,19 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
 {
     const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0);
     npuprof_expand_read_cell_(x, cell, before, r);
-    if (!(ref & 2)) npuprof_expand_read_site_(x, ref, r);
+    if (ref & 2) r->number = ref >> 16;
+    else npuprof_expand_read_site_(x, ref, r);
     NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) npuprof_expand_read_field_(x, f, r);
     if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
     npuprof_expand_place_by_host_(r);
     npuprof_expand_host_note_(x, r, 48 - x->g->c.context_bits);
+    npuprof_expand_note_number_(x, r);
 }
 
 /* Reads all records into the list. */
 static void npuprof_expand_read_records_(npuprof_expander_ *x)
 {
-    uint64_t before = x->h->first.ticks;
+    uint64_t before = x->h->first.ticks += npuprof_expand_all_slept_(x);
     for (uint32_t at = 0, next; at < x->g->count; at = next) {
         const uint32_t ref = npuprof_expand_cell_word_(x, at, 0);
         npuprof_expand_item_ *const r = &x->list[x->record_count];

@@ -1,0 +1,110 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "../public/api.h"
+#include "../format/compact.h"
+#include "../os/none.h"
+#include "arena.h"
+#include "record.h"
+#include "event.h"
+
+/* What an RTOS, or the user's own scheduler, tells the recorder: names by number, who runs on a track,
+   interrupts, ticks and sleep. What it opens lies on the stack that PROF_BEGIN has for that context.
+   May not know an RTOS. */
+
+/* The reference of a record whose name is that of a number: format/compact.h. */
+static uint32_t npuprof_fw_ref_of_number_(uint32_t kind, uint32_t number)
+{
+    return (number + 1) << 16 | NPUPROF_FW_REF_OF_KIND_(kind);
+}
+
+NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
+{
+    const uint64_t values[3] = { number, 0, 0 };
+    const npuprof_arg arg = npuprof_str_("name", name);
+    if (number > NPUPROF_NUMBER_MAX || !name) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_NAME_);
+    return npuprof_fw_put_named_(ref, false, NULL, values, npuprof_args_(&arg, 1)) ? NPUPROF_OK
+                                                                                   : NPUPROF_ERR_TABLE_FULL;
+}
+
+/* Ends a span and begins another with the same stamp. old 0: none ends. number NPUPROF_NOBODY: none
+   begins. */
+static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uint32_t number)
+{
+    npuprof_token_ token = 0;
+    NPUPROF_MASKED_BEGIN_
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint64_t now = npuprof_fw_stamp_(c);
+    npuprof_fw_end_cell_(c, old, now);
+    if (number <= NPUPROF_NUMBER_MAX)
+        token = npuprof_fw_begin_cell_(c, npuprof_fw_ref_of_number_(NPUPROF_KIND_SPAN, number), now, track);
+    NPUPROF_MASKED_END_
+    return token;
+}
+
+static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
+{
+    *track &= (1u << NPUPROF_CONTEXT_BITS_) - 1;
+    return &npuprof_fw_by_hand_of_[*track];
+}
+
+NPUPROF_API_ void npuprof_switch(uint32_t track, uint32_t number)
+{
+    npuprof_fw_by_hand_ *const h = npuprof_fw_track_(&track);
+    const npuprof_token_ old = npuprof_fw_pop_(h);
+    if (!NPUPROF_OPEN_(1)) number = NPUPROF_NOBODY;
+    if (!old && number == NPUPROF_NOBODY) return;
+    const npuprof_token_ token = npuprof_fw_change_(old, track, number);
+    if (number != NPUPROF_NOBODY) npuprof_fw_push_(h, token);
+}
+
+NPUPROF_API_ void npuprof_enter(uint32_t track, uint32_t number)
+{
+    npuprof_fw_by_hand_ *const h = npuprof_fw_track_(&track);
+    npuprof_fw_push_(h, NPUPROF_OPEN_(1) ? npuprof_fw_change_(0, track, number) : 0);
+}
+
+NPUPROF_API_ void npuprof_leave(uint32_t track)
+{
+    const npuprof_token_ token = npuprof_fw_pop_(npuprof_fw_track_(&track));
+    if (token) npuprof_close_(token);
+}
+
+NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
+{
+    const npuprof_args none = { NULL, 0 };
+    const uint64_t values[3] = { value, 0, 0 };
+    if (!NPUPROF_OPEN_(1) || number > NPUPROF_NUMBER_MAX) return;
+    const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_COUNTER_UINT, number);
+    (void)npuprof_fw_put_named_(ref, false, NULL, values, none);
+}
+
+NPUPROF_API_ void npuprof_tick(void)
+{
+    if (NPUPROF_CLOCK_BITS_ < 48 && npuprof_fw_arena_->cells)
+        (void)npuprof_fw_stamp_masked_(npuprof_fw_arena_);
+}
+
+/* Why the start of the trace is moved back, and a record says by how much: times since the start are then
+   right on the target, too, and stay right when the record is overwritten, because all before it is. */
+NPUPROF_API_ void npuprof_slept(uint64_t ticks)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    if (!ticks || !c->cells) return;
+    NPUPROF_MASKED_BEGIN_
+    const uint64_t now = npuprof_fw_stamp_(c), first = ((uint64_t)c->first_high << 32 | c->first_low) - ticks;
+    const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost_notes);
+    if (at != NPUPROF_FW_NO_CELL_) {
+        npuprof_cell_ *const cell = npuprof_fw_cells_(c) + at;
+        c->first_low = (uint32_t)first;
+        c->first_high = (uint32_t)(first >> 32);
+        cell->start = (uint32_t)now;
+        cell->end = (uint32_t)ticks;
+        cell->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
+        cell->high.half[1] = (uint16_t)((uint32_t)(ticks >> 32) & 0x7FFF);
+        NPUPROF_SIGNAL_FENCE_();
+        NPUPROF_STORE_(&cell->ref, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_));
+    }
+    NPUPROF_MASKED_END_
+}
