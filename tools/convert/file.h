@@ -21,6 +21,9 @@ static int npuprof_load_read_file_(const char *path, void **memory, size_t *byte
     else if ((uint64_t)st.st_size > SIZE_MAX / 2) error = EFBIG;
     else size = (size_t)st.st_size;
     if (size && (*memory = npuprof_os_memory_(size)) == NULL) error = ENOMEM;
+#ifdef MADV_HUGEPAGE
+    if (size && !error) (void)madvise(*memory, size, MADV_HUGEPAGE);
+#endif
     while (!error && got < size) {
         const ssize_t n = read(fd, (uint8_t *)*memory + got, size - got);
         if (n < 0 && errno != EINTR) error = errno;
