@@ -23,6 +23,8 @@ typedef struct npuprof_damage {
     uint64_t offset;               /* of the first, in bytes from the start of the image */
     const char *what;              /* what is wrong there; "" if nothing is */
     uint64_t changed;              /* no damage: chunks that a running process reused while they were read */
+    uint64_t next;                 /* no damage: the target began anew here, for npuprof_load_firmware_from();
+                                      0: it did not */
 } npuprof_damage;
 
 /* The file is no image, or its header is damaged. This code is no npuprof_result of the library, so
@@ -44,6 +46,11 @@ NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npupr
    file, which is searched for the arena. elf is the program that ran there; names come from it. Any word size
    and byte order. */
 NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *elf, npuprof_damage *damage);
+
+/* The same for what the target sent from an offset of the file on: `next` of the trace before. elf may be
+   NULL. */
+NPUPROF_API_ npuprof_result npuprof_load_firmware_from(const char *dump, const char *elf, uint64_t offset,
+                                                       npuprof_damage *damage);
 
 /* Releases the loaded image. The library reads the live arena again. */
 NPUPROF_API_ void npuprof_unload(void);

@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "loaded.h"
-#include "swap.h"
+#include "parts.h"
+#include "line.h"
 
 /* The cells of a firmware image (src/format/compact.h), in order, from wherever they are: an arena in a dump
    of memory (COMPACT), or the parts that a line brought (PARTS), of which some may be missing or damaged.
@@ -11,7 +12,9 @@
 typedef struct npuprof_expand_run_ {
     uint32_t start;                /* number of the first one, as counted here */
     uint32_t names;                /* crc of their records' names; 0: unknown */
+    uint32_t missing;              /* so many cells in front of them */
     uint64_t offset;               /* of the first one in the file */
+    uint64_t ticks;                /* a stamp that is not later by much; 0: none is known */
 } npuprof_expand_run_;
 
 typedef struct npuprof_expand_cells_ {
@@ -19,123 +22,150 @@ typedef struct npuprof_expand_cells_ {
     bool swap;                     /* the cells have the other one */
     const uint8_t *cells;
     uint32_t count, run_count;
-    uint32_t *number;              /* of each cell: its number on the target */
+    uint32_t *number;              /* of each cell: its number on the target, counted from line.begin */
+    npuprof_line_ line;            /* PARTS: what is missing, and what came twice */
+    uint32_t missing_behind;       /* so many cells, behind the last one */
     npuprof_expand_run_ *runs;
 } npuprof_expand_cells_;
 
-static uint32_t npuprof_expand_word_at_(const uint8_t *p, bool swap)
-{
-    uint32_t v;
-    memcpy(&v, p, 4);
-    if (swap) npuprof_load_swap32_(&v, 1);
-    return v;
-}
-
-/* Reads the header at p into *c, in our byte order. NULL, or what is wrong with it. */
-static const char *npuprof_expand_header_fault_(const uint8_t *p, size_t count, npuprof_compact_header_ *c,
-                                                bool *swap)
-{
-    if (count < sizeof *c) return "shorter than a header";
-    memcpy(c, p, sizeof *c);
-    *swap = c->endian == 0x04030201u;
-    if (*swap) {
-        npuprof_load_swap32_(&c->endian, 4);
-        npuprof_load_swap32_(&c->cells, (sizeof *c - offsetof(npuprof_compact_header_, cells)) / 4);
-    }
-    const bool has_crc = c->layout == NPUPROF_LAYOUT_PARTS;
-    const uint32_t crc = has_crc ? ~npuprof_crc_add_(UINT32_MAX, p, sizeof *c - 4) : 0;
-    const uint64_t hz = (uint64_t)c->hz_high << 32 | c->hz_low;
-    const bool is_header = memcmp(p, "NPUPROF\n", 8) == 0 && c->endian == 0x01020304u && c->format == 1 &&
-                           c->header_bytes == sizeof *c && c->crc == crc;
-    const bool is_clock = c->clock_bits >= 8 && c->clock_bits <= 64 && hz && hz <= UINT64_C(1000000000000000);
-    const bool is_pointer = c->pointer_bytes == 2 || c->pointer_bytes == 4 || c->pointer_bytes == 8;
-    const bool has_cells = c->cells && c->cells <= UINT32_MAX / 16 && c->context_bits <= 8;
-    return is_header && is_clock && is_pointer && has_cells ? NULL : "a damaged header";
-}
-
-/* Reads the head of the part at p. Its bytes with the cells; 0: there is no whole part. */
-static size_t npuprof_expand_part_at_(const npuprof_expand_cells_ *g, const uint8_t *p, size_t left,
-                                      npuprof_part_head_ *part)
-{
-    if (left < sizeof *part || npuprof_expand_word_at_(p, g->swap) != NPUPROF_PART_MARK_) return 0;
-    memcpy(part, p, sizeof *part);
-    if (g->swap) {
-        npuprof_load_swap32_(part, sizeof *part / 4);
-        /* They are the halves of one word. */
-        const uint16_t count = part->lead;
-        part->lead = part->count;
-        part->count = count;
-    }
-    const size_t cells = (size_t)part->count * sizeof(npuprof_cell_);
-    if (!part->count || part->count > NPUPROF_PART_CELLS_ || part->lead > part->count) return 0;
-    if (cells > left - sizeof *part) return 0;
-    const uint32_t crc = npuprof_crc_add_(UINT32_MAX, p, sizeof *part - 4);
-    if (part->crc != ~npuprof_crc_add_(crc, p + sizeof *part, cells)) return 0;
-    return sizeof *part + cells;
-}
-
-static void npuprof_expand_add_run_(npuprof_expand_cells_ *g, uint64_t offset, uint32_t names)
+static npuprof_expand_run_ *npuprof_expand_add_run_(npuprof_expand_cells_ *g, uint64_t offset, uint32_t names)
 {
     npuprof_expand_run_ *const run = &g->runs[g->run_count++];
+    memset(run, 0, sizeof *run);
     run->start = g->count;
     run->offset = offset;
     run->names = names;
+    return run;
 }
 
-/* Takes a part's cells, but not the end of a record whose beginning is missing. expected: number of the first
-   cell if nothing is. */
-static void npuprof_expand_take_part_(npuprof_expand_cells_ *g, const npuprof_part_head_ *part,
-                                      const uint8_t *image, size_t at, uint32_t expected, uint8_t *cells)
-{
-    const uint32_t lead = part->first != expected ? part->lead : 0;
-    const size_t offset = at + sizeof *part + lead * sizeof(npuprof_cell_);
-    npuprof_expand_add_run_(g, offset, part->names);
-    memcpy(cells + (size_t)g->count * sizeof(npuprof_cell_), image + offset,
-           (part->count - lead) * sizeof(npuprof_cell_));
-    for (uint32_t i = lead; i < part->count; i++) g->number[g->count++] = part->first + i;
-}
+/* What is in a section of PARTS: one trace. */
+typedef struct npuprof_expand_section_ {
+    size_t from, to;               /* bytes of the image; behind `to` another trace begins, or nothing */
+    npuprof_line_ line;            /* what it says of the trace, up to the end */
+    size_t parts, cells;           /* so many, of which some may be there twice */
+    size_t first_header;           /* offset of the first whole header; to: there is none */
+    size_t last_end;               /* behind the last header or part */
+    bool ends_with_header;
+} npuprof_expand_section_;
 
-/* Is there a whole header from `at` on? The last one says that nothing was cut off. */
-static bool npuprof_expand_has_end_(const uint8_t *image, size_t count, size_t at)
+/* Surveys the trace that begins at `from`. */
+static void npuprof_expand_survey_(const uint8_t *image, size_t count, size_t from,
+                                   npuprof_expand_section_ *s)
 {
-    npuprof_compact_header_ c;
-    bool swap;
-    for (; at + sizeof c <= count; at++)
-        if (image[at] == 'N' && !npuprof_expand_header_fault_(image + at, count - at, &c, &swap)) return true;
-    return false;
-}
-
-/* PARTS: takes the cells of all whole parts; `capacity` cells fit. What is missing is damage, at the place
-   where it should be. header: where the first whole header lies: at the beginning, or, if that one is
-   damaged, behind the parts. */
-static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t *image, size_t count,
-                                         size_t header, uint8_t *cells, uint32_t capacity)
-{
-    npuprof_part_head_ part;
-    uint32_t expected = 0;
-    size_t behind = header + sizeof g->c, size;
-    for (size_t at = 0; at + sizeof part <= count; at += size ? size : 1) {
-        size = npuprof_expand_part_at_(g, image + at, count - at, &part);
-        const uint64_t end = size ? (uint64_t)part.first + part.count : 0;
-        /* Why the runs, too: a part may hold nothing but the end of a record that is missing. */
-        const bool fits = size && g->count + part.count <= capacity && g->run_count <= capacity;
-        if (!fits || part.first < expected || end > g->c.used) {
-            size = 0;
-            continue;
+    npuprof_parts_item_ item;
+    uint64_t begins = count;
+    memset(s, 0, sizeof *s);
+    s->from = from;
+    s->to = s->first_header = count;
+    for (size_t at = from; npuprof_parts_next_(image, s->to, true, &at, &item); at += item.bytes) {
+        if (item.is_header && !npuprof_line_take_header_(&s->line, &item, at, &begins)) {
+            s->to = (size_t)begins;
+            break;
         }
-        if (!g->run_count && at < header) {
-            npuprof_load_note_damage_(0, "a damaged header");
-            behind = 0;
-        }
-        if (part.first != expected) npuprof_load_note_damage_(behind, "a damaged part");
-        npuprof_expand_take_part_(g, &part, image, at, expected, cells);
-        expected = (uint32_t)end;
-        behind = at + size;
+        if (item.is_header) s->first_header = npuprof_min_(s->first_header, at);
+        else npuprof_line_take_part_(&s->line, &item, at);
+        s->parts += !item.is_header;
+        s->cells += item.is_header ? 0 : item.part.count;
+        s->last_end = at + item.bytes;
+        s->ends_with_header = item.is_header;
     }
-    const bool has_end = npuprof_expand_has_end_(image, count, behind);
-    if (expected != g->c.used)
+    if (!s->line.has_header) s->first_header = s->to;
+}
+
+/* A part in a list of them. */
+typedef struct npuprof_expand_part_ {
+    uint64_t offset;               /* in the image */
+    uint64_t ticks;                /* the stamp that the header before it says; 0: none */
+    uint32_t first, names;         /* first: counted from the section's first cell */
+    uint16_t count, lead;
+} npuprof_expand_part_;
+
+static bool npuprof_expand_part_before_(const void *a, const void *b)
+{
+    const npuprof_expand_part_ *const p = (const npuprof_expand_part_ *)a;
+    const npuprof_expand_part_ *const q = (const npuprof_expand_part_ *)b;
+    return p->first != q->first ? p->first < q->first : p->offset < q->offset;
+}
+
+/* The stamp that a stream's header says; 0: none. The header has it without its low bits. */
+static uint64_t npuprof_expand_header_ticks_(const npuprof_line_ *l, const npuprof_compact_header_ *c)
+{
+    const unsigned low = c->clock_bits >= 24 ? 16 : c->clock_bits / 2;
+    return l->is_stream && c->clock_bits < 48 ? (uint64_t)c->clock << low : 0;
+}
+
+/* Lists the section's parts in the order of their cells, as *line takes them; returns how many. */
+static size_t npuprof_expand_list_parts_(const npuprof_expand_section_ *s, const uint8_t *image,
+                                         npuprof_line_ *line, npuprof_expand_part_ *list)
+{
+    npuprof_parts_item_ item;
+    uint64_t ticks = 0, begins;
+    size_t n = 0;
+    bool sorted = true;
+    memset(line, 0, sizeof *line);
+    for (size_t at = s->from; npuprof_parts_next_(image, s->to, true, &at, &item); at += item.bytes) {
+        if (item.is_header && npuprof_line_take_header_(line, &item, at, &begins))
+            ticks = npuprof_expand_header_ticks_(&s->line, &item.c);
+        if (item.is_header || item.swap != s->line.swap || !npuprof_line_take_part_(line, &item, at)) continue;
+        /* Why from the begin that the whole section has: cells in front of the first ones may come late. */
+        const npuprof_expand_part_ part = { at, ticks, item.part.first - s->line.begin, item.part.names,
+                                            item.part.count, item.part.lead };
+        sorted = sorted && (!n || npuprof_expand_part_before_(&list[n - 1], &part));
+        list[n++] = part;
+    }
+    npuprof_line_finish_(line);
+    if (!sorted) npuprof_heap_sort_(list, sizeof *list, n, npuprof_expand_part_before_);
+    return n;
+}
+
+/* Takes a part's cells: not those that are there already, and not the end of a record whose beginning is
+   missing. expected: number of the first cell if nothing is. */
+static void npuprof_expand_take_part_(npuprof_expand_cells_ *g, const npuprof_expand_part_ *part,
+                                      const uint8_t *image, uint32_t expected, uint8_t *cells)
+{
+    const uint32_t again = part->first < expected ? expected - part->first : 0;
+    const uint32_t skip = part->first > expected ? part->lead : again;
+    const size_t offset = (size_t)part->offset + sizeof(npuprof_part_head_) + skip * sizeof(npuprof_cell_);
+    npuprof_expand_run_ *const run = npuprof_expand_add_run_(g, offset, again ? 0 : part->names);
+    run->missing = part->first > expected ? part->first - expected : 0;
+    run->ticks = part->ticks;
+    memcpy(cells + (size_t)g->count * sizeof(npuprof_cell_), image + offset,
+           (part->count - skip) * sizeof(npuprof_cell_));
+    for (uint32_t i = skip; i < part->count; i++) g->number[g->count++] = part->first + i;
+}
+
+/* Notes the damage at the section's end. behind: the offset behind the last part. */
+static void npuprof_expand_check_end_(npuprof_expand_cells_ *g, const npuprof_expand_section_ *s,
+                                      size_t count, uint64_t behind)
+{
+    const npuprof_line_ *const l = &s->line;
+    g->missing_behind = g->line.end - l->end;
+    if (g->missing_behind || (!l->parts && l->c.used))
         npuprof_load_note_damage_(behind, behind == count ? "the file is cut off" : "a damaged part");
-    else if (!has_end) npuprof_load_note_damage_(behind, "the end of the image is missing or damaged");
+    else if (!l->is_stream && (l->headers < 2 || !s->ends_with_header))
+        npuprof_load_note_damage_(behind, "the end of the image is missing or damaged");
+}
+
+/* PARTS: takes the cells of all whole parts of a section. What is missing is damage, at the place where it
+   should be. list: space for the parts; cells: for their cells. */
+static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t *image, size_t count,
+                                         const npuprof_expand_section_ *s, npuprof_expand_part_ *list,
+                                         uint8_t *cells)
+{
+    const size_t parts = npuprof_expand_list_parts_(s, image, &g->line, list);
+    uint32_t expected = 0;
+    uint64_t behind = s->first_header + sizeof g->c;
+    if (parts && !s->line.is_stream && list[0].offset < s->first_header) {
+        npuprof_load_note_damage_(s->from, "a damaged header");
+        behind = s->from;
+    }
+    for (const npuprof_expand_part_ *part = list; part < list + parts; part++) {
+        if (part->first > expected) npuprof_load_note_damage_(behind, "a damaged part");
+        npuprof_expand_take_part_(g, part, image, expected, cells);
+        expected = part->first + part->count;
+        behind = part->offset + sizeof(npuprof_part_head_) + part->count * sizeof(npuprof_cell_);
+    }
+    npuprof_expand_check_end_(g, s, count, behind);
     g->cells = cells;
 }
 

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "expander.h"
+#include "found.h"
 #include "records.h"
 #include "clock.h"
 #include "units.h"
@@ -10,8 +11,8 @@
    The steps: gather the cells (cells.h), read the records (records.h), look at the clock (clock.h), add the
    time slept and the names of numbers (numbers.h), sort the records by context and start, write each
    context's units into chunks (units.h). All memory is one block, counted in advance:
-       header | table | chunks | list, twice | expander | stamps | runs | numbers | places | cells of parts |
-       names of numbers */
+       header | table | chunks | list, twice | expander | stamps | parts | runs | numbers | places |
+       cells | names of numbers */
 
 enum { NPUPROF_EXPAND_CHUNK_BYTES_ = 65536,
        NPUPROF_EXPAND_RECORD_UNITS_ = 512 };   /* a record that may be longer begins a new chunk */
@@ -76,7 +77,7 @@ static uint32_t npuprof_expand_keep_events_(npuprof_expander_ *x, npuprof_expand
         if (!npuprof_expand_trace_note_(x, &list[i])) continue;
         list[events] = list[i];
         const npuprof_expand_item_ *const r = &list[events++];
-        x->place[r->cell] = (uint32_t)(r - x->list) + 1;
+        if (!r->missing) x->place[r->cell] = (uint32_t)(r - x->list) + 1;
         *last = npuprof_max_(*last, r->start);
         if (!r->open && r->kind <= NPUPROF_KIND_OPERATOR) *last = npuprof_max_(*last, r->end);
     }
@@ -191,6 +192,7 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     h->chunk_next = 1;
     npuprof_expand_read_records_(x);
     if (x->foreign > x->refs / 2) return other_build;
+    npuprof_expand_say_gaps_(x);
     npuprof_expand_check_clock_(x, stamps);
     npuprof_expand_move_stamps_(x, spare);
     npuprof_expand_give_names_(x);
@@ -204,54 +206,99 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     return NULL;
 }
 
-/* The arena that a firmware's image stands for, in memory of its own, *bytes of it. c: its header, at offset
-   `header`. NULL: there is no memory, or *fault says what is wrong. */
-static uint8_t *npuprof_expand_image_(const uint8_t *image, size_t count, size_t header,
-                                      const npuprof_compact_header_ *c, bool swap, const npuprof_elf_ *elf,
-                                      size_t *bytes, const char **fault)
+/* What the memory of an expansion holds, in this order: bytes of each, and of all. */
+typedef struct npuprof_expand_sizes_ {
+    uint32_t cells, runs;
+    size_t header, table, chunks, arena, list, stamps, parts, all;
+} npuprof_expand_sizes_;
+
+/* A record takes at most as many units as it has cells, and a gap two; a chunk is at least half full. */
+static void npuprof_expand_size_(npuprof_expand_sizes_ *z, const npuprof_compact_header_ *c, uint32_t cells,
+                                 size_t parts)
 {
-    const bool in_parts = c->layout == NPUPROF_LAYOUT_PARTS;
-    const size_t in_file = (count - (in_parts ? 0 : header + sizeof *c)) / sizeof(npuprof_cell_);
-    const uint32_t cells = (uint32_t)npuprof_min_(in_file, npuprof_min_(c->used, c->cells)), runs = cells + 1;
-    /* A record takes at most as many units as it has cells; a chunk is at least half full. */
-    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64, table_bytes = 16 * 1024 * 1024;
-    const size_t full_chunks = (size_t)cells * 16 / (NPUPROF_EXPAND_CHUNK_BYTES_ / 2);
-    const size_t chunks = 2 * full_chunks + ((size_t)1 << c->context_bits) + 2;
-    const size_t arena_bytes = header_bytes + table_bytes + chunks * NPUPROF_EXPAND_CHUNK_BYTES_;
-    const size_t list_bytes = 2 * (size_t)cells * sizeof(npuprof_expand_item_);
-    const size_t stamps = 2 * (size_t)cells + 1;
-    npuprof_expand_cells_ g;
-    memset(&g, 0, sizeof g);
-    *fault = NULL;
-    const size_t cell_bytes = sizeof *g.number + sizeof(uint32_t) + sizeof(npuprof_cell_);
-    *bytes = arena_bytes + list_bytes + sizeof(npuprof_expander_) + stamps * 8 +
-             runs * sizeof(npuprof_expand_run_) + (size_t)cells * cell_bytes +
+    z->cells = cells;
+    z->runs = (uint32_t)parts + 1;
+    const size_t records = (size_t)cells + z->runs;
+    const size_t full_chunks = (records + z->runs) * 16 / (NPUPROF_EXPAND_CHUNK_BYTES_ / 2);
+    z->header = (sizeof(npuprof_header_) + 63) / 64 * 64;
+    z->table = 16 * 1024 * 1024;
+    z->chunks = 2 * full_chunks + ((size_t)1 << c->context_bits) + 2;
+    z->arena = z->header + z->table + z->chunks * NPUPROF_EXPAND_CHUNK_BYTES_;
+    z->list = records * sizeof(npuprof_expand_item_);
+    z->stamps = (2 * records + 1) * 8;
+    z->parts = parts * sizeof(npuprof_expand_part_);
+    const size_t cell_bytes = 2 * sizeof(uint32_t) + sizeof(npuprof_cell_);
+    z->all = z->arena + 2 * z->list + sizeof(npuprof_expander_) + z->stamps + z->parts +
+             z->runs * sizeof(npuprof_expand_run_) + cells * cell_bytes +
              NPUPROF_EXPAND_NUMBERS_ * sizeof(uint32_t);
-    uint8_t *const arena = (uint8_t *)npuprof_os_memory_(*bytes);
-    if (!arena) return NULL;
-    npuprof_expand_item_ *const list = (npuprof_expand_item_ *)(void *)(arena + arena_bytes);
-    npuprof_expander_ *const x = (npuprof_expander_ *)(void *)(list + 2 * (size_t)cells);
-    uint64_t *const stamp_list = (uint64_t *)(void *)(x + 1);
-    g.c = *c;
-    g.swap = swap;
-    g.runs = (npuprof_expand_run_ *)(void *)(stamp_list + stamps);
-    g.number = (uint32_t *)(void *)(g.runs + runs);
-    x->place = g.number + cells;
-    x->names = x->place + cells + cells * (sizeof(npuprof_cell_) / sizeof(uint32_t));
-    if (in_parts)
-        npuprof_expand_gather_parts_(&g, image, count, header, (uint8_t *)(x->place + cells), cells);
-    else npuprof_expand_gather_memory_(&g, image, count, header, cells);
+}
+
+/* Gathers the cells and makes the arena of them, in memory of these sizes. section: of PARTS; else NULL.
+   NULL, or what is wrong. */
+static const char *npuprof_expand_into_(uint8_t *arena, const npuprof_expand_sizes_ *z, const uint8_t *image,
+                                        size_t count, const npuprof_load_found_ *found,
+                                        const npuprof_expand_section_ *section, const npuprof_elf_ *elf)
+{
+    npuprof_expand_cells_ g;
+    uint8_t *const spare = arena + z->arena + z->list;
+    npuprof_expander_ *const x = (npuprof_expander_ *)(void *)(spare + z->list);
+    uint8_t *const stamps = (uint8_t *)(x + 1), *const parts = stamps + z->stamps;
+    memset(&g, 0, sizeof g);
+    g.c = section ? section->line.c : found->header;
+    g.swap = section ? section->line.swap : found->swap;
+    g.runs = (npuprof_expand_run_ *)(void *)(parts + z->parts);
+    g.number = (uint32_t *)(void *)(g.runs + z->runs);
+    x->place = g.number + z->cells;
+    x->names = x->place + z->cells + z->cells * (sizeof(npuprof_cell_) / sizeof(uint32_t));
+    if (section)
+        npuprof_expand_gather_parts_(&g, image, count, section, (npuprof_expand_part_ *)(void *)parts,
+                                     (uint8_t *)(x->place + z->cells));
+    else npuprof_expand_gather_memory_(&g, image, count, found->at, z->cells);
     x->elf = elf;
     x->g = &g;
-    x->pointer_bytes = c->pointer_bytes;
-    x->near_address = (uint64_t)c->address_high << 32 | c->address_low;
-    x->list = list;
-    x->chunks = chunks;
+    x->pointer_bytes = g.c.pointer_bytes;
+    x->near_address = (uint64_t)g.c.address_high << 32 | g.c.address_low;
+    x->list = (npuprof_expand_item_ *)(void *)(arena + z->arena);
+    x->chunks = z->chunks;
     x->h = (npuprof_header_ *)(void *)arena;
-    x->table = arena + header_bytes;
-    npuprof_expand_header_(x->h, c, header_bytes, table_bytes);
-    *fault = npuprof_expand_gathered_(x, list + cells, stamp_list);
+    x->table = arena + z->header;
+    npuprof_expand_header_(x->h, &g.c, z->header, z->table);
+    return npuprof_expand_gathered_(x, (npuprof_expand_item_ *)(void *)spare, (uint64_t *)(void *)stamps);
+}
+
+/* The arena that a firmware's image stands for, in memory of its own, *bytes of it. found: its header.
+   Returns NULL: there is no memory, or *fault says what is wrong. */
+static uint8_t *npuprof_expand_image_(const uint8_t *image, size_t count, const npuprof_load_found_ *found,
+                                      const npuprof_elf_ *elf, size_t *bytes, const char **fault)
+{
+    static npuprof_expand_section_ s;
+    npuprof_expand_sizes_ z;
+    const bool in_parts = found->layout == NPUPROF_LAYOUT_PARTS;
+    size_t cells, parts = 0;
+    *fault = NULL;
+    if (in_parts) {
+        npuprof_expand_survey_(image, count, npuprof_loaded_.from, &s);
+        while (!s.line.has_header && s.to < count) {
+            npuprof_load_note_damage_(s.from, "parts of a trace whose headers are all missing");
+            npuprof_expand_survey_(image, count, s.to, &s);
+        }
+        npuprof_loaded_.damage.next = s.to < count ? s.to : 0;
+        cells = s.cells;
+        parts = s.parts;
+        if (!s.line.has_header) *fault = "parts without a header";
+    } else {
+        const npuprof_compact_header_ *const c = &found->header;
+        const size_t in_file = (count - found->at - sizeof *c) / sizeof(npuprof_cell_);
+        cells = npuprof_min_(in_file, npuprof_min_(c->used, c->cells));
+    }
+    if (cells > UINT32_MAX / 2) *fault = "too many cells";
+    if (*fault) return NULL;
+    npuprof_expand_size_(&z, in_parts ? &s.line.c : &found->header, (uint32_t)cells, parts);
+    uint8_t *const arena = (uint8_t *)npuprof_os_memory_(z.all);
+    if (!arena) return NULL;
+    *bytes = z.all;
+    *fault = npuprof_expand_into_(arena, &z, image, count, found, in_parts ? &s : NULL, elf);
     if (!*fault) return arena;
-    npuprof_os_unmap_(arena, *bytes);
+    npuprof_os_unmap_(arena, z.all);
     return NULL;
 }

@@ -17,6 +17,7 @@ typedef struct npuprof_expand_item_ {
     uint32_t around, root;                 /* number in its context, from 1, of the span around it; of its
                                               trace's root */
     npuprof_unit_ *link;                   /* of a sampled device span: the units of its link, once written */
+    uint32_t missing;                      /* a gap: so many cells; 0: it is a record */
     bool open, cut, warm_up;
 } npuprof_expand_item_;
 

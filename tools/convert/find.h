@@ -1,15 +1,8 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "cells.h"
+#include "found.h"
 
 /* Where an image begins. One of a host begins with the file. One of firmware may lie anywhere: in a dump of
    memory, in a core file, or in what a serial line brought beside other output. */
-
-typedef struct npuprof_load_found_ {
-    size_t at;                             /* offset of its header */
-    uint32_t layout;                       /* NPUPROF_LAYOUT_*; 0: there is no image */
-    npuprof_compact_header_ header;        /* of a firmware's image, in our byte order */
-    bool swap;                             /* a firmware's image has the other byte order */
-} npuprof_load_found_;
 
 /* Looks for the first header of a layout from `from` to `to`. False: there is none. */
 static bool npuprof_load_find_layout_(const uint8_t *bytes, size_t count, uint32_t from, uint32_t to,

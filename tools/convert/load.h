@@ -13,7 +13,7 @@
    Data: npuprof_loaded_ is locked with the scratch for the whole of a call, so no writer sees half of an
    image. */
 
-static const npuprof_damage npuprof_load_no_damage_ = { 0, 0, "", 0 };
+static const npuprof_damage npuprof_load_no_damage_ = { 0, 0, "", 0, 0 };
 
 /* Reads the image's file into npuprof_loaded_.file; of a running process's arena a copy. */
 static npuprof_result npuprof_load_read_image_(const char *path)
@@ -38,8 +38,7 @@ static npuprof_result npuprof_load_expand_(const uint8_t *image, size_t bytes,
 {
     const char *fault;
     size_t expanded_bytes = 0;
-    uint8_t *const expanded = npuprof_expand_image_(image, bytes, found->at, &found->header, found->swap, elf,
-                                                    &expanded_bytes, &fault);
+    uint8_t *const expanded = npuprof_expand_image_(image, bytes, found, elf, &expanded_bytes, &fault);
     if (!expanded) return fault ? npuprof_load_refuse_(found->at, fault) : NPUPROF_ERR_NO_SPACE;
     if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
     npuprof_loaded_.file = expanded;
@@ -50,7 +49,8 @@ static npuprof_result npuprof_load_expand_(const uint8_t *image, size_t bytes,
 /* Loads the image that lies somewhere in these bytes. in_dump: they may be a dump of memory. */
 static npuprof_result npuprof_load_bytes_(uint8_t *image, size_t bytes, const npuprof_elf_ *elf, bool in_dump)
 {
-    const npuprof_load_found_ found = npuprof_load_find_image_(image, bytes, in_dump);
+    const size_t from = npuprof_loaded_.from;
+    const npuprof_load_found_ found = npuprof_load_find_image_(image + from, bytes - from, in_dump && !from);
     if (found.layout >= NPUPROF_LAYOUT_COMPACT) return npuprof_load_expand_(image, bytes, &found, elf);
     if (!found.layout && npuprof_load_begins_as_firmware_(image, bytes))
         return npuprof_load_refuse_(0, bytes < sizeof found.header ? "shorter than a header"
@@ -79,9 +79,9 @@ static npuprof_result npuprof_load_with_names_(uint8_t *image, size_t bytes, con
     return r;
 }
 
-/* Loads a file, or, with path NULL, an image in memory. */
+/* Loads a file from an offset on, or, with path NULL, an image in memory. */
 static npuprof_result npuprof_load_any_(const char *path, void *image, size_t bytes, const char *elf_path,
-                                        npuprof_damage *damage)
+                                        uint64_t from, npuprof_damage *damage)
 {
     npuprof_result r = NPUPROF_OK;
     if (damage) *damage = npuprof_load_no_damage_;
@@ -93,6 +93,7 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
         image = npuprof_loaded_.file;
         bytes = npuprof_loaded_.file_bytes;
     }
+    npuprof_loaded_.from = (size_t)npuprof_min_(from, bytes);
     if (r == NPUPROF_OK) r = npuprof_load_with_names_((uint8_t *)image, bytes, elf_path);
     if (damage) *damage = npuprof_loaded_.damage;
     if (r == NPUPROF_OK) {
@@ -108,17 +109,23 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
 
 NPUPROF_API_ npuprof_result npuprof_load(const char *path, npuprof_damage *damage)
 {
-    return npuprof_load_any_(path ? path : "", NULL, 0, NULL, damage);
+    return npuprof_load_any_(path ? path : "", NULL, 0, NULL, 0, damage);
 }
 
 NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npuprof_damage *damage)
 {
-    return npuprof_load_any_(NULL, image, bytes, NULL, damage);
+    return npuprof_load_any_(NULL, image, bytes, NULL, 0, damage);
 }
 
 NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *elf, npuprof_damage *damage)
 {
-    return npuprof_load_any_(dump ? dump : "", NULL, 0, elf ? elf : "", damage);
+    return npuprof_load_any_(dump ? dump : "", NULL, 0, elf ? elf : "", 0, damage);
+}
+
+NPUPROF_API_ npuprof_result npuprof_load_firmware_from(const char *dump, const char *elf, uint64_t offset,
+                                                       npuprof_damage *damage)
+{
+    return npuprof_load_any_(dump ? dump : "", NULL, 0, elf, offset, damage);
 }
 
 NPUPROF_API_ void npuprof_unload(void)

@@ -14,6 +14,7 @@ static struct {
     size_t file_bytes, side_bytes;
     npuprof_damage damage;
     bool swap;                             /* the image has the other byte order */
+    size_t from;                           /* offset in the file where the image to load begins */
     bool is_live;                          /* a process goes on writing into the file */
     uint32_t *order;                       /* indexes of the chunks with records, by owner and position */
     uint32_t ordered;                      /* how many */

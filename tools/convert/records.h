@@ -4,6 +4,7 @@
 #include "host_time.h"
 #include "device.h"
 #include "numbers.h"
+#include "gaps.h"
 
 /* The records of a firmware's image, read into the expander's list in the order of their cells. What cannot
    be a record is damage and is left out. Facts about devices go to device.h as they come. */
@@ -158,26 +159,64 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
     npuprof_expand_note_number_(x, r);
 }
 
-/* Reads all records into the list. */
+/* Begins a run of cells, which the cell `at` belongs to. *before: see npuprof_expand_read_cell_. Returns how
+   many cells are missing in front of it. */
+static uint32_t npuprof_expand_begin_run_(const npuprof_expander_ *x, uint32_t at, uint32_t *run,
+                                          uint64_t *before)
+{
+    const npuprof_expand_cells_ *const g = x->g;
+    uint32_t missing = 0;
+    for (; *run < g->run_count && g->runs[*run].start <= at; ++*run) {
+        missing += g->runs[*run].missing;
+        *before = npuprof_max_(*before, g->runs[*run].ticks);
+    }
+    return missing;
+}
+
+/* Reads the record at a cell into *r. False: it is none, or nothing of it can be shown. *next: the cell
+   behind it. */
+static bool npuprof_expand_read_record_(npuprof_expander_ *x, uint32_t at, uint64_t *before,
+                                        npuprof_expand_item_ *r, uint32_t *next)
+{
+    const uint32_t ref = npuprof_expand_cell_word_(x, at, 0);
+    bool broken = false;
+    *next = npuprof_expand_cell_after_(x, at, &broken);
+    if (!ref || ref == NPUPROF_CELL_CLEARED_) return false;
+    const char *const fault = npuprof_expand_record_fault_(x, at);
+    if (fault) {
+        npuprof_load_note_damage_(npuprof_expand_cell_offset_(x->g, at), fault);
+        return false;
+    }
+    npuprof_expand_record_(x, at, *before, r);
+    npuprof_expand_check_fields_(x, at, *next, broken, r);
+    *before = r->start;
+    return !broken || !npuprof_expand_lacks_own_field_(x, at, r);
+}
+
+/* Reads all records into the list. A gap stands in front of the first record behind it. */
 static void npuprof_expand_read_records_(npuprof_expander_ *x)
 {
-    uint64_t before = x->h->first.ticks += npuprof_expand_all_slept_(x);
+    uint64_t before = x->h->first.ticks += npuprof_expand_all_slept_(x), last = before;
+    uint32_t run = 0, missing = 0, context = 0;
     for (uint32_t at = 0, next; at < x->g->count; at = next) {
-        const uint32_t ref = npuprof_expand_cell_word_(x, at, 0);
-        npuprof_expand_item_ *const r = &x->list[x->record_count];
-        bool broken = false;
-        next = npuprof_expand_cell_after_(x, at, &broken);
-        if (!ref || ref == NPUPROF_CELL_CLEARED_) continue;
-        const char *const fault = npuprof_expand_record_fault_(x, at);
-        if (fault) {
-            npuprof_load_note_damage_(npuprof_expand_cell_offset_(x->g, at), fault);
-            continue;
+        npuprof_expand_item_ *r = &x->list[x->record_count];
+        missing += npuprof_expand_begin_run_(x, at, &run, &before);
+        if (!npuprof_expand_read_record_(x, at, &before, r, &next)) continue;
+        if (missing) {
+            r[1] = r[0];
+            npuprof_expand_gap_(x, r++, missing, last);
+            missing = 0;
         }
-        npuprof_expand_record_(x, at, before, r);
-        npuprof_expand_check_fields_(x, at, next, broken, r);
-        before = r->start;
-        if (broken && npuprof_expand_lacks_own_field_(x, at, r)) continue;
         npuprof_expand_note_(x, r);
+        last = r->start;
+        context = r->context;
         x->record_count++;
     }
+    missing += x->g->missing_behind;
+    if (!missing) return;
+    npuprof_expand_item_ *const r = &x->list[x->record_count];
+    memset(r, 0, sizeof *r);
+    r->start = last;
+    r->context = context;
+    npuprof_expand_gap_(x, r, missing, last);
 }

@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "expander.h"
 #include "fields.h"
+#include "gaps.h"
 
 /* Records of a firmware as the units that a host would have recorded (src/format/arena.h), and what a host
    knows while it records but a firmware leaves open: which span lies in which, and where spans end that were
@@ -53,7 +54,7 @@ static void npuprof_expand_find_roots_(npuprof_expand_item_ *list, uint32_t coun
 static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expander_ *x,
                                                              const npuprof_expand_item_ *r)
 {
-    const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1;
+    const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1 - x->g->line.begin;
     uint32_t from = 0, to = x->g->count;
     if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_CELL_SAMPLED_)) return NULL;
     while (to - from > 1) {
@@ -135,6 +136,7 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, npuprof_expand_item_
     if (!id || capacity < 4) return 0;
     const npuprof_entry_ *const site = (const npuprof_entry_ *)(const void *)(x->table + (size_t)id * 16);
     uint32_t n = 1;
+    if (r->missing) npuprof_expand_place_gap_(x, r);
     u[0].w0 = r->start << NPUPROF_ID_BITS_ | site->a >> 8;
     u[0].w1 = npuprof_expand_first_value_(r);
     if (r->kind == NPUPROF_KIND_FINISHED || r->kind == NPUPROF_KIND_MEMORY) {
@@ -145,6 +147,12 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, npuprof_expand_item_
     }
     if (host) r->link = u + n + 1;
     if (r->kind == NPUPROF_KIND_DEVICE) n += npuprof_expand_device_units_(x, r, host, u + n);
+    if (r->missing) {
+        const uint64_t key = npuprof_expand_text_(x, "cells", 5);
+        u[n].w0 = (key << 4 | NPUPROF_ARG_UINT) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
+        u[n++].w1 = r->missing;
+        return n;
+    }
     NPUPROF_EXPAND_EACH_FIELD_(x, f, r->cell) n += npuprof_expand_arg_units_(x, f, u + n, capacity - n);
     return n;
 }

@@ -1,0 +1,51 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "expander.h"
+
+/* What a line lost, in the trace: each run of missing cells is a finished span "gap" on a track of its own,
+   from the start of the last record before it to the start of the first one behind it. The cells that are
+   missing began in that time. Its argument says how many they are. */
+
+/* A stamp as a host's FINISHED record has it: ns since the trace's begin. */
+static uint64_t npuprof_expand_ns_(const npuprof_expander_ *x, uint64_t ticks)
+{
+    const uint64_t first = x->h->first.ticks;
+    return ticks > first ? npuprof_scale_(ticks - first, 1000000000u, x->h->clock_hz) : 0;
+}
+
+/* Gives a gap its place, once no stamp is moved any more. */
+static void npuprof_expand_place_gap_(const npuprof_expander_ *x, npuprof_expand_item_ *r)
+{
+    r->values[0] = npuprof_expand_ns_(x, r->end);
+    r->values[1] = npuprof_expand_ns_(x, r->start);
+}
+
+/* Adds a gap to the list: in *r, whose start and context are those of the record behind it. from: the start
+   of the record before. */
+static void npuprof_expand_gap_(npuprof_expander_ *x, npuprof_expand_item_ *r, uint32_t missing, uint64_t from)
+{
+    const uint64_t to = r->start;
+    const uint32_t context = r->context;
+    memset(r, 0, sizeof *r);
+    r->start = to;
+    r->context = context;
+    r->kind = NPUPROF_KIND_FINISHED;
+    r->missing = missing;
+    r->name = npuprof_expand_text_(x, "gap", 3);
+    r->category = npuprof_expand_text_(x, "npuprof", 7);
+    r->track = npuprof_expand_text_(x, "gaps of the line", 16);
+    r->end = npuprof_min_(from, to);       /* its beginning: in ticks, while the stamps may still be moved */
+    x->record_count++;
+}
+
+/* Says in the trace, as npuprof_expand_warn_of_clock_() does, what the line did. */
+static void npuprof_expand_say_gaps_(npuprof_expander_ *x)
+{
+    char text[96];
+    const npuprof_line_ *const l = &x->g->line;
+    if (!l->gaps && !l->twice) return;
+    const int length = snprintf(text, sizeof text, "%u gaps, %u cells are missing; %u parts came twice",
+                                (unsigned)l->gaps, (unsigned)npuprof_line_missing_(l), (unsigned)l->twice);
+    const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_LINE", 12),
+                              npuprof_expand_text_(x, text, (size_t)length) };
+    (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);
+}

@@ -1,0 +1,181 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "parts.h"
+
+/* The traces on a line. Headers and parts come in the order in which they were sent, but for some that a line
+   repeats, swaps or loses; this part says which of them are of one trace, and counts. A new trace begins
+   where the target did: at a header that differs in what stays the same, or whose numbers go back.
+   Numbers of cells are modulo 2^32; two of one trace are less than 2^31 apart.
+   The reader of files and --follow decide by the same functions. Constant memory. */
+
+enum {
+    NPUPROF_LINE_SWAPPED_ = 2 * NPUPROF_PART_CELLS_,   /* a header may be swapped with so many cells */
+    NPUPROF_LINE_LATE_ = 64 * NPUPROF_PART_CELLS_,     /* a part may come so many cells late */
+    NPUPROF_LINE_GAPS_ = 64        /* gaps that may still be filled */
+};
+
+typedef struct npuprof_line_ {
+    npuprof_compact_header_ c;     /* the newest header */
+    bool has_header, swap;
+    bool is_stream, is_image;      /* both false: no part has shown it yet */
+    uint32_t headers, parts, cells;   /* that were taken; no cell twice */
+    uint32_t begin, end;           /* the first cell that should be there; the one behind the newest */
+    uint32_t gaps, twice;          /* runs of cells that are missing; parts that came again */
+    uint32_t refused;              /* parts since the newest header that came again or are of another trace */
+    uint32_t back;                 /* the deepest step back since the newest header, and where */
+    uint64_t back_at;
+    struct { uint32_t from, to; } gap[NPUPROF_LINE_GAPS_];   /* the newest ones */
+    uint32_t known_gaps;
+} npuprof_line_;
+
+/* The distance from b to a. */
+static int32_t npuprof_line_after_(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b);
+}
+
+/* So many cells are missing so far. */
+static uint32_t npuprof_line_missing_(const npuprof_line_ *l)
+{
+    return l->end - l->begin - l->cells;
+}
+
+/* Do two headers agree in all that a trace does not change? */
+static bool npuprof_line_is_same_(const npuprof_compact_header_ *a, const npuprof_compact_header_ *b)
+{
+    const size_t counts = offsetof(npuprof_compact_header_, used);
+    const size_t from = offsetof(npuprof_compact_header_, hz_low), to = offsetof(npuprof_compact_header_, crc);
+    const bool same_head = memcmp(a, b, counts) == 0;
+    return same_head && memcmp((const uint8_t *)a + from, (const uint8_t *)b + from, to - from) == 0;
+}
+
+/* Does this header begin another trace? */
+static bool npuprof_line_is_other_(const npuprof_line_ *l, const npuprof_compact_header_ *c, bool swap)
+{
+    const bool goes_back = npuprof_line_after_(c->used, l->end) < -NPUPROF_LINE_SWAPPED_;
+    if (!l->has_header) return l->parts && goes_back;
+    if (swap != l->swap || !npuprof_line_is_same_(&l->c, c)) return true;
+    if (l->is_image) return l->headers > 1 || c->used != l->c.used;
+    const bool less = npuprof_line_after_(c->used, l->c.used) < 0 || npuprof_line_after_(c->lost, l->c.lost) < 0;
+    return less || (l->parts && goes_back);
+}
+
+/* Takes a header that lies at `offset`. False: another trace begins, at *begins, and the header is not
+   taken. */
+static bool npuprof_line_take_header_(npuprof_line_ *l, const npuprof_parts_item_ *item, uint64_t offset,
+                                      uint64_t *begins)
+{
+    if (npuprof_line_is_other_(l, &item->c, item->swap)) {
+        *begins = !l->is_image && l->back > NPUPROF_LINE_SWAPPED_ ? l->back_at : offset;
+        return false;
+    }
+    if (!l->has_header && !l->parts) l->begin = l->end = item->c.used;
+    l->c = item->c;
+    l->swap = item->swap;
+    l->has_header = true;
+    l->headers++;
+    l->twice += l->refused;
+    l->refused = l->back = 0;
+    return true;
+}
+
+/* Fills the cells [from, to) of a gap. False: they lie in none that is known. */
+static bool npuprof_line_fill_gap_(npuprof_line_ *l, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 0; i < l->known_gaps; i++) {
+        const uint32_t first = l->gap[i].from, end = l->gap[i].to;
+        if (npuprof_line_after_(from, first) < 0 || npuprof_line_after_(end, to) < 0) continue;
+        if (from != first && end != to) {
+            l->gaps++;
+            if (l->known_gaps < NPUPROF_LINE_GAPS_) {
+                l->gap[l->known_gaps].from = to;
+                l->gap[l->known_gaps++].to = end;
+            }
+            l->gap[i].to = from;
+        } else if (from == first && end == to) {
+            l->gaps--;
+            memmove(&l->gap[i], &l->gap[i + 1], (--l->known_gaps - i) * sizeof l->gap[i]);
+        } else if (from == first) {
+            l->gap[i].from = to;
+        } else {
+            l->gap[i].to = from;
+        }
+        return true;
+    }
+    return false;
+}
+
+static void npuprof_line_open_gap_(npuprof_line_ *l, uint32_t from, uint32_t to)
+{
+    l->gaps++;
+    if (l->known_gaps == NPUPROF_LINE_GAPS_)
+        memmove(&l->gap[0], &l->gap[1], --l->known_gaps * sizeof l->gap[0]);
+    l->gap[l->known_gaps].from = from;
+    l->gap[l->known_gaps++].to = to;
+}
+
+/* Says by the first part behind a header what the trace is. In an image all parts lie below the header's
+   number. */
+static void npuprof_line_see_kind_(npuprof_line_ *l, const npuprof_part_head_ *part)
+{
+    if (!l->has_header || l->is_stream || l->is_image) return;
+    l->is_stream = npuprof_line_after_(part->first, l->c.used) >= 0;
+    l->is_image = !l->is_stream;
+    if (l->is_image && !l->parts) l->begin = l->end = l->c.used > l->c.cells ? l->c.used - l->c.cells : 0;
+}
+
+/* A part that begins before the newest cell: takes it if its cells, or the last ones, are missing. Cells in
+   front of all others are, if the line swapped them. */
+static bool npuprof_line_take_late_(npuprof_line_ *l, uint32_t first, uint32_t end, uint64_t offset)
+{
+    const uint32_t back = l->end - first, cells = end - first;
+    const int32_t before = npuprof_line_after_(l->begin, first), more = npuprof_line_after_(end, l->end);
+    bool taken = more > 0 && before <= 0;
+    if (taken) {
+        l->cells += (uint32_t)more;
+        l->end = end;
+        return true;
+    }
+    if (l->back < back) {
+        l->back = back;
+        l->back_at = offset;
+    }
+    if (before > 0 && before <= NPUPROF_LINE_SWAPPED_ && npuprof_line_after_(end, l->begin) <= 0) {
+        if (end != l->begin) npuprof_line_open_gap_(l, end, l->begin);
+        l->begin = first;
+        taken = true;
+    } else {
+        taken = back <= NPUPROF_LINE_LATE_ && npuprof_line_fill_gap_(l, first, end);
+    }
+    l->cells += taken ? cells : 0;
+    return taken;
+}
+
+/* Takes a part that lies at `offset`. False: it is of another trace, or was there before. */
+static bool npuprof_line_take_part_(npuprof_line_ *l, const npuprof_parts_item_ *item, uint64_t offset)
+{
+    const uint32_t first = item->part.first, end = first + item->part.count;
+    if (l->has_header && item->swap != l->swap) return false;
+    npuprof_line_see_kind_(l, &item->part);
+    if (l->is_image && npuprof_line_after_(end, l->c.used) > 0) return false;
+    if (!l->has_header && !l->parts) l->begin = l->end = first;
+    const int32_t ahead = npuprof_line_after_(first, l->end);
+    if (ahead < 0 && !npuprof_line_take_late_(l, first, end, offset)) {
+        l->refused++;
+        return false;
+    }
+    if (ahead > 0) npuprof_line_open_gap_(l, l->end, first);
+    if (ahead >= 0) l->cells += item->part.count;
+    if (ahead >= 0) l->end = end;
+    l->parts++;
+    return true;
+}
+
+/* Nothing more comes: cells that the newest header knows and that did not come are missing. */
+static void npuprof_line_finish_(npuprof_line_ *l)
+{
+    l->twice += l->refused;
+    l->refused = 0;
+    if (!l->has_header || npuprof_line_after_(l->c.used, l->end) <= 0) return;
+    npuprof_line_open_gap_(l, l->end, l->c.used);
+    l->end = l->c.used;
+}
