@@ -14,7 +14,7 @@ typedef struct npuprof_expand_run_ {
     uint32_t names;                /* crc of their records' names; 0: unknown */
     uint32_t missing;              /* so many cells in front of them */
     uint64_t offset;               /* of the first one in the file */
-    uint64_t ticks;                /* a stamp that is not later by much; 0: none is known */
+    uint64_t ticks;                /* of a RING: a stamp near theirs */
 } npuprof_expand_run_;
 
 typedef struct npuprof_expand_cells_ {
@@ -28,7 +28,8 @@ typedef struct npuprof_expand_cells_ {
     npuprof_expand_run_ *runs;
 } npuprof_expand_cells_;
 
-static npuprof_expand_run_ *npuprof_expand_add_run_(npuprof_expand_cells_ *g, uint64_t offset, uint32_t names)
+static npuprof_expand_run_ *npuprof_expand_add_run_(npuprof_expand_cells_ *g, uint64_t offset,
+                                                    uint32_t names)
 {
     npuprof_expand_run_ *const run = &g->runs[g->run_count++];
     memset(run, 0, sizeof *run);
@@ -75,7 +76,7 @@ static void npuprof_expand_survey_(const uint8_t *image, size_t count, size_t fr
 /* A part in a list of them. */
 typedef struct npuprof_expand_part_ {
     uint64_t offset;               /* in the image */
-    uint64_t ticks;                /* the stamp that the header before it says; 0: none */
+    uint64_t ticks;                /* the stamp that the header before it says */
     uint32_t first, names;         /* first: counted from the section's first cell */
     uint16_t count, lead;
 } npuprof_expand_part_;
@@ -87,11 +88,13 @@ static bool npuprof_expand_part_before_(const void *a, const void *b)
     return p->first != q->first ? p->first < q->first : p->offset < q->offset;
 }
 
-/* The stamp that a stream's header says; 0: none. The header has it without its low bits. */
-static uint64_t npuprof_expand_header_ticks_(const npuprof_line_ *l, const npuprof_compact_header_ *c)
+/* The stamp that a header says, which follows `before`: 48 bits without the low ones. */
+static uint64_t npuprof_expand_header_ticks_(const npuprof_compact_header_ *c, uint64_t before)
 {
     const unsigned low = c->clock_bits >= 24 ? 16 : c->clock_bits / 2;
-    return l->is_stream && c->clock_bits < 48 ? (uint64_t)c->clock << low : 0;
+    const uint64_t distance = (((uint64_t)c->clock << low) - before) << 16;
+    if (!npuprof_expand_is_ring_(c) || !c->clock || distance >> 63) return before;
+    return before + (distance >> 16);
 }
 
 /* Lists the section's parts in the order of their cells, as *line takes them; returns how many. */
@@ -99,14 +102,15 @@ static size_t npuprof_expand_list_parts_(const npuprof_expand_section_ *s, const
                                          npuprof_line_ *line, npuprof_expand_part_ *list)
 {
     npuprof_parts_item_ item;
-    uint64_t ticks = 0, begins;
+    uint64_t ticks = (uint64_t)s->line.c.first_high << 32 | s->line.c.first_low, begins;
     size_t n = 0;
     bool sorted = true;
     memset(line, 0, sizeof *line);
     for (size_t at = s->from; npuprof_parts_next_(image, s->to, true, &at, &item); at += item.bytes) {
         if (item.is_header && npuprof_line_take_header_(line, &item, at, &begins))
-            ticks = npuprof_expand_header_ticks_(&s->line, &item.c);
-        if (item.is_header || item.swap != s->line.swap || !npuprof_line_take_part_(line, &item, at)) continue;
+            ticks = npuprof_expand_header_ticks_(&item.c, ticks);
+        if (item.is_header || item.swap != s->line.swap) continue;
+        if (!npuprof_line_take_part_(line, &item, at)) continue;
         /* Why from the begin that the whole section has: cells in front of the first ones may come late. */
         const npuprof_expand_part_ part = { at, ticks, item.part.first - s->line.begin, item.part.names,
                                             item.part.count, item.part.lead };
@@ -140,7 +144,7 @@ static void npuprof_expand_check_end_(npuprof_expand_cells_ *g, const npuprof_ex
 {
     const npuprof_line_ *const l = &s->line;
     g->missing_behind = g->line.end - l->end;
-    if (g->missing_behind || (!l->parts && l->c.used))
+    if (g->missing_behind || (!l->parts && !l->is_image && l->c.used))
         npuprof_load_note_damage_(behind, behind == count ? "the file is cut off" : "a damaged part");
     else if (!l->is_stream && (l->headers < 2 || !s->ends_with_header))
         npuprof_load_note_damage_(behind, "the end of the image is missing or damaged");
@@ -172,13 +176,24 @@ static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t
 /* COMPACT: the cells lie behind the header, `capacity` of them in the file. They can be checked for nothing
    but that. */
 static void npuprof_expand_gather_memory_(npuprof_expand_cells_ *g, const uint8_t *image, size_t count,
-                                          size_t header, uint32_t capacity)
+                                          size_t header, uint32_t capacity, uint8_t *cells)
 {
-    if (capacity < npuprof_min_(g->c.used, g->c.cells))
-        npuprof_load_note_damage_(count, "the file is cut off");
-    g->cells = image + header + sizeof g->c;
-    npuprof_expand_add_run_(g, header + sizeof g->c, 0);
-    for (; g->count < capacity; g->count++) g->number[g->count] = g->count;
+    const uint32_t total = npuprof_expand_cell_count_(&g->c);
+    const bool is_full = npuprof_expand_is_ring_(&g->c) && total == g->c.cells;
+    const uint32_t oldest = is_full ? (g->c.used & NPUPROF_RING_INDEX_) % total : 0;
+    const uint64_t first = (uint64_t)g->c.first_high << 32 | g->c.first_low;
+    if (capacity < total) npuprof_load_note_damage_(count, "the file is cut off");
+    for (int half = 0; half < 2; half++) {
+        const uint32_t from = half ? 0 : (uint32_t)npuprof_min_(oldest, capacity);
+        const uint32_t to = half ? (uint32_t)npuprof_min_(oldest, capacity) : capacity;
+        const uint64_t offset = header + sizeof g->c + (uint64_t)from * sizeof(npuprof_cell_);
+        if (from == to) continue;
+        npuprof_expand_add_run_(g, offset, 0)->ticks = npuprof_expand_header_ticks_(&g->c, first);
+        memcpy(cells + (size_t)g->count * sizeof(npuprof_cell_), image + offset,
+               (size_t)(to - from) * sizeof(npuprof_cell_));
+        for (uint32_t i = from; i < to; i++, g->count++) g->number[g->count] = (i - oldest + total) % total;
+    }
+    g->cells = cells;
 }
 
 /* Are this cell and the count - 1 cells behind it there, with nothing missing between them? */
@@ -198,3 +213,11 @@ static uint64_t npuprof_expand_cell_offset_(const npuprof_expand_cells_ *g, uint
     }
     return g->runs[from].offset + (uint64_t)(cell - g->runs[from].start) * sizeof(npuprof_cell_);
 }
+
+/* An image that find.h has found. */
+typedef struct npuprof_load_found_ {
+    size_t at;                             /* offset of its header */
+    uint32_t layout;                       /* NPUPROF_LAYOUT_*; 0: there is no image */
+    npuprof_compact_header_ header;        /* of a firmware's image, in our byte order */
+    bool swap;                             /* a firmware's image has the other byte order */
+} npuprof_load_found_;

@@ -1,6 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "expander.h"
-#include "found.h"
+#include "cells.h"
 #include "records.h"
 #include "clock.h"
 #include "units.h"
@@ -163,7 +163,8 @@ static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_hea
     h->first.ticks = (uint64_t)c->first_high << 32 | c->first_low;
     h->seed_high = npuprof_hash_mix_(h->first.ticks + 1);
     h->seed_low = npuprof_hash_mix_(h->seed_high);
-    h->lost[NPUPROF_LOST_FULL] = c->lost;
+    h->when_full = npuprof_expand_is_ring_(c) ? c->build_kind >> 4 : 0u;
+    h->lost[h->when_full == NPUPROF_KEEP_NEWEST ? NPUPROF_LOST_OVERWRITTEN : NPUPROF_LOST_FULL] = c->lost;
     h->lost[NPUPROF_LOST_NOTES] = c->lost_notes;
     h->table_offset = (uint32_t)header_bytes;
     h->table_bytes = (uint32_t)table_bytes;
@@ -253,7 +254,8 @@ static const char *npuprof_expand_into_(uint8_t *arena, const npuprof_expand_siz
     if (section)
         npuprof_expand_gather_parts_(&g, image, count, section, (npuprof_expand_part_ *)(void *)parts,
                                      (uint8_t *)(x->place + z->cells));
-    else npuprof_expand_gather_memory_(&g, image, count, found->at, z->cells);
+    else npuprof_expand_gather_memory_(&g, image, count, found->at, z->cells,
+                                       (uint8_t *)(x->place + z->cells));
     x->elf = elf;
     x->g = &g;
     x->pointer_bytes = g.c.pointer_bytes;
@@ -289,7 +291,8 @@ static uint8_t *npuprof_expand_image_(const uint8_t *image, size_t count, const 
     } else {
         const npuprof_compact_header_ *const c = &found->header;
         const size_t in_file = (count - found->at - sizeof *c) / sizeof(npuprof_cell_);
-        cells = npuprof_min_(in_file, npuprof_min_(c->used, c->cells));
+        cells = npuprof_min_(in_file, npuprof_expand_cell_count_(c));
+        parts = 1;                                                  /* a ring has two runs */
     }
     if (cells > UINT32_MAX / 2) *fault = "too many cells";
     if (*fault) return NULL;

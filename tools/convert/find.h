@@ -1,5 +1,5 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "found.h"
+#include "cells.h"
 
 /* Where an image begins. One of a host begins with the file. One of firmware may lie anywhere: in a dump of
    memory, in a core file, or in what a serial line brought beside other output. */
@@ -16,7 +16,8 @@ static bool npuprof_load_find_layout_(const uint8_t *bytes, size_t count, uint32
         if (memcmp(p, "NPUPROF\n", 8) != 0) continue;
         memcpy(words, p + 8, sizeof words);
         if (words[0] == 0x04030201u) npuprof_load_swap32_(words, 4);
-        if (words[0] != 0x01020304u || words[1] != 1 || words[2] < from || words[2] > to) continue;
+        if (words[0] != 0x01020304u || words[2] < from || words[2] > to) continue;
+        if (words[1] != 1 && (words[1] != 2 || words[2] < NPUPROF_LAYOUT_COMPACT)) continue;
         if (words[2] >= NPUPROF_LAYOUT_COMPACT &&
             npuprof_expand_header_fault_(p, (size_t)(end - p), &found->header, &found->swap)) continue;
         found->layout = words[2];

@@ -19,9 +19,24 @@ static void npuprof_expand_place_gap_(const npuprof_expander_ *x, npuprof_expand
     r->values[1] = npuprof_expand_ns_(x, r->start);
 }
 
+/* Begins a run of cells, which the cell `at` belongs to. *before: see npuprof_expand_read_cell_. Returns how
+   many cells are missing in front of it. */
+static uint32_t npuprof_expand_begin_run_(const npuprof_expander_ *x, uint32_t at, uint32_t *run,
+                                          uint64_t *before)
+{
+    const npuprof_expand_cells_ *const g = x->g;
+    uint32_t missing = 0;
+    for (; *run < g->run_count && g->runs[*run].start <= at; ++*run) {
+        missing += g->runs[*run].missing;
+        *before = npuprof_max_(*before, g->runs[*run].ticks);
+    }
+    return missing;
+}
+
 /* Adds a gap to the list: in *r, whose start and context are those of the record behind it. from: the start
    of the record before. */
-static void npuprof_expand_gap_(npuprof_expander_ *x, npuprof_expand_item_ *r, uint32_t missing, uint64_t from)
+static void npuprof_expand_gap_(npuprof_expander_ *x, npuprof_expand_item_ *r, uint32_t missing,
+                                uint64_t from)
 {
     const uint64_t to = r->start;
     const uint32_t context = r->context;

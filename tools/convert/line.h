@@ -16,7 +16,7 @@ enum {
 typedef struct npuprof_line_ {
     npuprof_compact_header_ c;     /* the newest header */
     bool has_header, swap;
-    bool is_stream, is_image;      /* both false: no part has shown it yet */
+    bool is_stream, is_image;      /* both false: not known yet */
     uint32_t headers, parts, cells;   /* that were taken; no cell twice */
     uint32_t begin, end;           /* the first cell that should be there; the one behind the newest */
     uint32_t gaps, twice;          /* runs of cells that are missing; parts that came again */
@@ -43,20 +43,52 @@ static uint32_t npuprof_line_missing_(const npuprof_line_ *l)
 static bool npuprof_line_is_same_(const npuprof_compact_header_ *a, const npuprof_compact_header_ *b)
 {
     const size_t counts = offsetof(npuprof_compact_header_, used);
-    const size_t from = offsetof(npuprof_compact_header_, hz_low), to = offsetof(npuprof_compact_header_, crc);
-    const bool same_head = memcmp(a, b, counts) == 0;
-    return same_head && memcmp((const uint8_t *)a + from, (const uint8_t *)b + from, to - from) == 0;
+    const size_t from = offsetof(npuprof_compact_header_, hz_low);
+    const size_t bytes = offsetof(npuprof_compact_header_, crc) - from;
+    const uint8_t *const p = (const uint8_t *)a, *const q = (const uint8_t *)b;
+    return memcmp(p, q, counts) == 0 && memcmp(p + from, q + from, bytes) == 0;
+}
+
+/* The number behind the last cell that the newest header knows. */
+static uint32_t npuprof_line_known_end_(const npuprof_line_ *l)
+{
+    return l->is_stream ? l->c.used : npuprof_expand_cell_count_(&l->c);
 }
 
 /* Does this header begin another trace? */
 static bool npuprof_line_is_other_(const npuprof_line_ *l, const npuprof_compact_header_ *c, bool swap)
 {
-    const bool goes_back = npuprof_line_after_(c->used, l->end) < -NPUPROF_LINE_SWAPPED_;
-    if (!l->has_header) return l->parts && goes_back;
+    const bool may_stream = c->build_kind >> 4 == NPUPROF_STREAM && npuprof_expand_is_ring_(c);
+    const uint32_t end = may_stream ? c->used : npuprof_expand_cell_count_(c);
+    const bool goes_back = l->parts && npuprof_line_after_(end, l->end) < -NPUPROF_LINE_SWAPPED_;
+    if (!l->has_header) return goes_back;
     if (swap != l->swap || !npuprof_line_is_same_(&l->c, c)) return true;
     if (l->is_image) return l->headers > 1 || c->used != l->c.used;
-    const bool less = npuprof_line_after_(c->used, l->c.used) < 0 || npuprof_line_after_(c->lost, l->c.lost) < 0;
-    return less || (l->parts && goes_back);
+    if (npuprof_line_after_(c->lost, l->c.lost) < 0) return true;
+    return npuprof_line_after_(c->used, l->c.used) < 0 || goes_back;
+}
+
+static void npuprof_line_open_gap_(npuprof_line_ *l, uint32_t from, uint32_t to)
+{
+    l->gaps++;
+    if (l->known_gaps == NPUPROF_LINE_GAPS_)
+        memmove(&l->gap[0], &l->gap[1], --l->known_gaps * sizeof l->gap[0]);
+    l->gap[l->known_gaps].from = from;
+    l->gap[l->known_gaps++].to = to;
+}
+
+/* The first header of a trace. Parts may have come before it: of an image whose own header is damaged, or of
+   a stream that began before. */
+static void npuprof_line_begin_(npuprof_line_ *l, const npuprof_compact_header_ *c)
+{
+    l->is_image = !npuprof_expand_is_ring_(c) || c->build_kind >> 4 != NPUPROF_STREAM;
+    if (!l->parts) {
+        l->begin = l->end = l->is_image ? 0 : c->used;
+    } else if (l->is_image) {
+        l->headers++;
+        if (l->begin) npuprof_line_open_gap_(l, 0, l->begin);
+        l->begin = 0;
+    }
 }
 
 /* Takes a header that lies at `offset`. False: another trace begins, at *begins, and the header is not
@@ -68,7 +100,7 @@ static bool npuprof_line_take_header_(npuprof_line_ *l, const npuprof_parts_item
         *begins = !l->is_image && l->back > NPUPROF_LINE_SWAPPED_ ? l->back_at : offset;
         return false;
     }
-    if (!l->has_header && !l->parts) l->begin = l->end = item->c.used;
+    if (!l->has_header) npuprof_line_begin_(l, &item->c);
     l->c = item->c;
     l->swap = item->swap;
     l->has_header = true;
@@ -104,23 +136,14 @@ static bool npuprof_line_fill_gap_(npuprof_line_ *l, uint32_t from, uint32_t to)
     return false;
 }
 
-static void npuprof_line_open_gap_(npuprof_line_ *l, uint32_t from, uint32_t to)
-{
-    l->gaps++;
-    if (l->known_gaps == NPUPROF_LINE_GAPS_)
-        memmove(&l->gap[0], &l->gap[1], --l->known_gaps * sizeof l->gap[0]);
-    l->gap[l->known_gaps].from = from;
-    l->gap[l->known_gaps++].to = to;
-}
-
-/* Says by the first part behind a header what the trace is. In an image all parts lie below the header's
-   number. */
+/* Says by the first part behind a header of a build that streams whether it streamed: the part is not far
+   behind the number in the header. Else npuprof_write_image() wrote it. */
 static void npuprof_line_see_kind_(npuprof_line_ *l, const npuprof_part_head_ *part)
 {
     if (!l->has_header || l->is_stream || l->is_image) return;
-    l->is_stream = npuprof_line_after_(part->first, l->c.used) >= 0;
+    l->is_stream = part->first - l->c.used + NPUPROF_LINE_SWAPPED_ < 1u << 24;
     l->is_image = !l->is_stream;
-    if (l->is_image && !l->parts) l->begin = l->end = l->c.used > l->c.cells ? l->c.used - l->c.cells : 0;
+    if (l->is_image && !l->parts) l->begin = l->end = 0;
 }
 
 /* A part that begins before the newest cell: takes it if its cells, or the last ones, are missing. Cells in
@@ -156,7 +179,7 @@ static bool npuprof_line_take_part_(npuprof_line_ *l, const npuprof_parts_item_ 
     const uint32_t first = item->part.first, end = first + item->part.count;
     if (l->has_header && item->swap != l->swap) return false;
     npuprof_line_see_kind_(l, &item->part);
-    if (l->is_image && npuprof_line_after_(end, l->c.used) > 0) return false;
+    if (l->is_image && end > npuprof_line_known_end_(l)) return false;
     if (!l->has_header && !l->parts) l->begin = l->end = first;
     const int32_t ahead = npuprof_line_after_(first, l->end);
     if (ahead < 0 && !npuprof_line_take_late_(l, first, end, offset)) {
@@ -175,7 +198,8 @@ static void npuprof_line_finish_(npuprof_line_ *l)
 {
     l->twice += l->refused;
     l->refused = 0;
-    if (!l->has_header || npuprof_line_after_(l->c.used, l->end) <= 0) return;
-    npuprof_line_open_gap_(l, l->end, l->c.used);
-    l->end = l->c.used;
+    const uint32_t end = npuprof_line_known_end_(l);
+    if (!l->has_header || (!l->is_stream && !l->is_image) || npuprof_line_after_(end, l->end) <= 0) return;
+    npuprof_line_open_gap_(l, l->end, end);
+    l->end = end;
 }

@@ -36,12 +36,25 @@ static const char *npuprof_expand_header_fault_(const uint8_t *p, size_t count, 
     const bool has_crc = c->layout == NPUPROF_LAYOUT_PARTS;
     const uint32_t crc = has_crc ? ~npuprof_crc_add_(UINT32_MAX, p, sizeof *c - 4) : 0;
     const uint64_t hz = (uint64_t)c->hz_high << 32 | c->hz_low;
-    const bool is_header = memcmp(p, "NPUPROF\n", 8) == 0 && c->endian == 0x01020304u && c->format == 1 &&
+    const bool is_header = memcmp(p, "NPUPROF\n", 8) == 0 && c->endian == 0x01020304u && c->format - 1 < 2 &&
                            c->header_bytes == sizeof *c && c->crc == crc;
     const bool is_clock = c->clock_bits >= 8 && c->clock_bits <= 64 && hz && hz <= UINT64_C(1000000000000000);
     const bool is_pointer = c->pointer_bytes == 2 || c->pointer_bytes == 4 || c->pointer_bytes == 8;
     const bool has_cells = c->cells && c->cells <= UINT32_MAX / 16 && c->context_bits <= 8;
     return is_header && is_clock && is_pointer && has_cells ? NULL : "a damaged header";
+}
+
+static bool npuprof_expand_is_ring_(const npuprof_compact_header_ *c)
+{
+    return c->format == 2;
+}
+
+/* How many cells an image with this header has. */
+static uint32_t npuprof_expand_cell_count_(const npuprof_compact_header_ *c)
+{
+    const uint32_t used = npuprof_expand_is_ring_(c) ? c->used & NPUPROF_RING_INDEX_ : c->used;
+    const bool is_full = npuprof_expand_is_ring_(c) && c->used & NPUPROF_RING_LAPPED_;
+    return is_full || used > c->cells ? c->cells : used;
 }
 
 /* Reads the head of a part and checks it. Returns the part's bytes; 0: there is none; more than `left`: it

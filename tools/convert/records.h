@@ -16,7 +16,7 @@ static bool npuprof_expand_is_other_build_(const npuprof_expander_ *x)
     const npuprof_expand_cells_ *const g = x->g;
     uint32_t cell = 0, build;
     if (!x->elf->count) return false;
-    if (g->c.build_kind == NPUPROF_BUILD_GNU_ &&
+    if ((g->c.build_kind & 15) == NPUPROF_BUILD_GNU_ &&
         (!npuprof_elf_build_id_(x->elf, &build) || build != g->c.build))
         return true;
     for (uint32_t run = 0; run < g->run_count; run++) {
@@ -54,7 +54,7 @@ static void npuprof_expand_check_fields_(const npuprof_expander_ *x, uint32_t ce
                                          bool broken, const npuprof_expand_item_ *r)
 {
     const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_ ||
-                         r->kind == NPUPROF_CELL_KIND_SLEPT_;
+                         r->kind == NPUPROF_CELL_KIND_SLEPT_ || r->kind == NPUPROF_CELL_KIND_CLOSE_;
     /* A gap was counted when the cells were gathered. */
     const bool is_gap = next < x->g->count && !npuprof_expand_are_adjacent_(x->g, next - 1, 2);
     const uint64_t offset = npuprof_expand_cell_offset_(x->g, cell);
@@ -157,20 +157,6 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
     npuprof_expand_place_by_host_(r);
     npuprof_expand_host_note_(x, r, 48 - x->g->c.context_bits);
     npuprof_expand_note_number_(x, r);
-}
-
-/* Begins a run of cells, which the cell `at` belongs to. *before: see npuprof_expand_read_cell_. Returns how
-   many cells are missing in front of it. */
-static uint32_t npuprof_expand_begin_run_(const npuprof_expander_ *x, uint32_t at, uint32_t *run,
-                                          uint64_t *before)
-{
-    const npuprof_expand_cells_ *const g = x->g;
-    uint32_t missing = 0;
-    for (; *run < g->run_count && g->runs[*run].start <= at; ++*run) {
-        missing += g->runs[*run].missing;
-        *before = npuprof_max_(*before, g->runs[*run].ticks);
-    }
-    return missing;
 }
 
 /* Reads the record at a cell into *r. False: it is none, or nothing of it can be shown. *next: the cell
