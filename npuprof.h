@@ -753,6 +753,26 @@ typedef struct npuprof_device {
     bool wait_around;              /* call wait before both stamps of a span, if the span is recorded */
 } npuprof_device;
 
+/* When to record and when to write a file, without a call for it: capture control. Each text is that of the
+   environment variable in parentheses; examples/README.md describes them. NULL: none. Strings are copied.
+   The library has no thread of its own: it looks at conditions where a PROF_RECORD or PROF_INFERENCE begins
+   or ends, and by npuprof_poll(). So with a condition, no signal handler may use these two macros. Files go
+   to output_path, each with a number of its own. */
+typedef struct npuprof_capture {
+    const char *schedule;          /* "wait=10,warmup=5,active=20,repeat=3" (NPUPROF_SCHEDULE) */
+    const char *delay, *duration;  /* "1.5s" (NPUPROF_DELAY, NPUPROF_DURATION) */
+    const char *trigger;           /* "inference>20ms,last=30s" (NPUPROF_TRIGGER) */
+    const char *signal;            /* "USR2:dump" (NPUPROF_SIGNAL) */
+    const char *control_path;      /* a file with start, stop or dump in it (NPUPROF_CONTROL) */
+    /* Called when recording begins or ends, such as to arm the device's own profiling. By the thread that
+       starts or stops it, after the change; a change by a signal handler is told where the next condition is
+       looked at. One call at a time; changes during a call are told by a later one. It may use every macro
+       and function but npuprof_init(), and must not begin or end recording. It comes before the file of what
+       has ended is written. */
+    void (*gate)(void *user, bool open);
+    void *user;                    /* passed to gate */
+} npuprof_capture;
+
 /* Settings for npuprof_init(). Zero in a field means its default. The environment overrides a setting.
    Strings are copied. */
 typedef struct npuprof_desc {
@@ -769,6 +789,8 @@ typedef struct npuprof_desc {
     bool populate;                 /* npuprof_init() touches the whole arena, so that no record causes a page
                                       fault; it uses huge pages if the system has them. Costs 0.1 to 0.5 ms a
                                       MiB, and all of that memory. No effect with NPUPROF_FREESTANDING */
+    const npuprof_capture *capture;  /* NULL: npuprof_start() and npuprof_stop() alone decide. With
+                                      NPUPROF_FREESTANDING: NPUPROF_ERR_UNSUPPORTED */
 } npuprof_desc;
 
 /* Counts over the whole arena. recorded + lost = spans and events executed while recording was on. */
@@ -780,6 +802,9 @@ typedef struct npuprof_stats {
     uint64_t bytes_total;          /* arena bytes; if an image is read back, those of its arena */
     uint64_t threads;              /* slots: the most threads and contexts that recorded at once */
     uint64_t lost_by_cause[NPUPROF_LOST_COUNT];   /* index: NPUPROF_LOST_* */
+    uint64_t captures;             /* files that capture control has written */
+    uint64_t captures_failed;      /* files that it could not write; the first failure is in the metadata */
+    uint64_t slow;                 /* spans that were slower than the trigger, with and without a file */
 } npuprof_stats;
 
 /* The peaks of a memory pool, over all threads in the order of time. An index counts the records of the pool
@@ -945,6 +970,15 @@ NPUPROF_FN_(npuprof_result, npuprof_stop, (void), return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
 /* Ends a pause. No effect without one. */
 NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
+/* Is a span of level 1 recorded now? Cost: a load and a compare. */
+NPUPROF_FN_(bool, npuprof_is_recording, (void), return false;)
+#ifndef NPUPROF_FREESTANDING
+/* Looks at the conditions of capture control now (npuprof_capture), and does what is due: starts, stops,
+   writes a file. For the main loop of a program that has neither PROF_RECORD nor PROF_INFERENCE, or stands
+   still for long between them. Returns the first failure to write since the last call. Not from a signal
+   handler. */
+NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
+#endif
 /* Discards all spans and events recorded so far, and the counts of losses. Names, devices and clock anchors
    stay. Frees their memory, except the one chunk that each other running thread is filling.
    Not from a signal handler. NPUPROF_ERR_BUSY: nothing was discarded. */
@@ -1378,7 +1412,8 @@ NPUPROF_BEGIN_C_
 #define NPUPROF_GATE_AT_START_ INT_MAX
 #endif
 
-/* The gate: spans up to this level are recorded; INT_MIN = none.
+/* The gate: spans up to this level are recorded; INT_MIN = none. NPUPROF_GATE_BOUNDARIES_: none either, but
+   PROF_RECORD and PROF_INFERENCE call the library, which may then open the gate.
    Why three names: files that were built with different clocks, or with and without an OS, do not link, and
    the linker's message shows the reason. */
 #if defined(NPUPROF_FREESTANDING)
@@ -1388,6 +1423,7 @@ NPUPROF_BEGIN_C_
 #else
 #define npuprof_gate_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
 #endif
+enum { NPUPROF_GATE_BOUNDARIES_ = -1 };
 #ifndef NPUPROF_STATIC
 extern int npuprof_gate_;
 #elif !defined(NPUPROF_OFF)
@@ -1431,6 +1467,10 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device
                                                     const char *category, const char *name);
 NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
                                                 uint32_t kind, const char *category, const char *name);
+/* Begins a PROF_RECORD or PROF_INFERENCE, at whose ends capture control looks at its conditions. Called also
+   while the gate is NPUPROF_GATE_BOUNDARIES_. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                                    const char *category, const char *name);
 #endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* an open span of this thread? */
@@ -1764,11 +1804,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 
 /* A labelled section, such as one run of a model. It starts a new trace id; the spans inside become its
    children. */
-#define PROF_RECORD(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_RECORD, name, PROF_NO_ARGS)
+#define PROF_RECORD(name) NPUPROF_BOUNDARY_(__COUNTER__, NPUPROF_KIND_RECORD, name)
 /* PROF_RECORD for a warm-up: the reports leave out what is inside. */
 #define PROF_RECORD_WARM_UP(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_WARM_UP, name, PROF_NO_ARGS)
 /* One inference query. npuprof_print_inferences() prints a row for it; npuprof_print_summary() counts it. */
-#define PROF_INFERENCE(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_INFERENCE, name, PROF_NO_ARGS)
+#define PROF_INFERENCE(name) NPUPROF_BOUNDARY_(__COUNTER__, NPUPROF_KIND_INFERENCE, name)
 /* An operator that runs on the host ("external"). npuprof_print_external_operators() prints a row for it. */
 #define PROF_OPERATOR(operator_index, name) \
     NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_OPERATOR, name, \
@@ -1867,6 +1907,12 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_DEVICE_OF_(NPUPROF_GLUE_(npuprof_block_, id), dev), \
                                         NPUPROF_KIND_SPAN, (cat), (name), (args)))
 #ifndef NPUPROF_FREESTANDING
+#define NPUPROF_BOUNDARY_(id, kind, name) \
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), NPUPROF_GATE_BOUNDARIES_, \
+                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
+                   npuprof_begin_boundary_(NPUPROF_CONSTANT_(name) \
+                                           ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
+                                           NPUPROF_KEYS_REF_(id), kind, "Runtime", (name)))
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_)
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) \
     npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
@@ -1877,6 +1923,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
     npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #else
+#define NPUPROF_BOUNDARY_(id, kind, name) NPUPROF_NAMED_(id, kind, name, PROF_NO_ARGS)
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
     NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_list_(NPUPROF_REF_(id, cat, name), (args))
@@ -1884,7 +1931,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
         ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
-#endif
+#endif /* NPUPROF_FREESTANDING */
 #define NPUPROF_PHASES_(id, name)                                                                   \
     NPUPROF_SHADOW_PUSH_                                                                            \
     NPUPROF_SCOPE_(npuprof_phase_, 1, \
@@ -3177,7 +3224,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
     if (desc && (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->output_path ||
-                 desc->categories)) return NPUPROF_ERR_UNSUPPORTED;
+                 desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
         if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
@@ -3186,6 +3233,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     }
     return npuprof_fw_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
 }
+
+NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
 
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
@@ -4389,6 +4438,7 @@ enum {
     NPUPROF_TOKEN_BY_HAND_ = 1,    /* PROF_BEGIN's */
     NPUPROF_TOKEN_MOVED_ = 2,      /* it was moved here: open span n is in units 2n - 2, 2n - 1 */
     NPUPROF_TOKEN_SLOW_ = 4,       /* the clock takes more than an instruction */
+    NPUPROF_TOKEN_BOUNDARY_ = 8,   /* capture control looks at its end (record/boundary.h) */
     NPUPROF_TOKEN_FLAGS_ = 15
 };
 
@@ -4461,6 +4511,11 @@ typedef struct npuprof_arena_state_ {
     /* Gate. Owner: control/start.h, atomic. */
     int level;                     /* 0: stopped */
     uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
+    uint32_t held;                 /* by capture control: 0, or the entry of that gap << 2 | NPUPROF_HOLD_* */
+    uint32_t armed;                /* 1: capture control has a condition */
+    void (*tell)(void *user, bool open);   /* npuprof_capture.gate, or NULL; with its user. Set up */
+    void *tell_user;
+    uint32_t telling, told;        /* a thread is in it; what it was told last */
 
     /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written.
        Why several lists: a thread may still be reading the one before. */
@@ -4487,6 +4542,7 @@ typedef struct npuprof_arena_state_ {
     /* Environment. Owner: control/environment.h. Set up. */
     int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
     bool env_populate;             /* NPUPROF_POPULATE */
+    unsigned env_conditions;       /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
 } npuprof_arena_state_;
@@ -5156,6 +5212,128 @@ static npuprof_result npuprof_os_result_(int error)
     }
 }
 #endif /* !_WIN32 */
+/* ==== src/os/posix_control.h ===================================================== >>os/posix_control ==== */
+
+#ifndef _WIN32
+#include <sys/stat.h>
+
+/* How somebody outside gives commands to the process, on POSIX systems: a signal, or a small file that is
+   looked at now and then. windows.h has the same functions.
+
+   Owns no data; what is known of the file belongs to the caller.
+
+   This part may not know the commands. */
+
+/* The number of the signal of that name, with or without SIG. -1: there is none that may be taken. Only those
+   that are left to programs, and that no runtime takes. */
+static int npuprof_os_signal_number_(const char *name, size_t length)
+{
+    static const struct { const char *name; int number; } known[] = {
+        { "HUP", SIGHUP }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 } };
+    if (length > 3 && memcmp(name, "SIG", 3) == 0) {
+        name += 3;
+        length -= 3;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const bool same = strlen(known[i].name) == length && memcmp(name, known[i].name, length) == 0;
+        if (same) return known[i].number;
+    }
+#ifdef SIGRTMIN
+    if (length >= 7 && length <= 8 && memcmp(name, "RTMIN+", 6) == 0) {
+        int more = 0;
+        for (size_t i = 6; i < length; i++) {
+            if (name[i] < '0' || name[i] > '9') return -1;
+            more = more * 10 + (name[i] - '0');
+        }
+        return SIGRTMIN + more <= SIGRTMAX ? SIGRTMIN + more : -1;
+    }
+#endif
+    return -1;
+}
+
+/* Installs a handler where the program has none. EBUSY: it has one, or ignores the signal.
+   Why SA_RESTART and SA_ONSTACK: what the program does must not fail because of the signal, and runtimes with
+   small stacks give signals one of their own. */
+static int npuprof_os_take_signal_(int number, void (*handler)(int))
+{
+    struct sigaction before, ours;
+    if (sigaction(number, NULL, &before) != 0) return errno;
+    const bool has_one = (before.sa_flags & SA_SIGINFO) || before.sa_handler != SIG_DFL;
+    if (has_one && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == handler) return 0;
+    if (has_one) return EBUSY;
+    memset(&ours, 0, sizeof ours);
+    ours.sa_handler = handler;
+    ours.sa_flags = SA_RESTART | SA_ONSTACK;
+    sigfillset(&ours.sa_mask);
+    return sigaction(number, &ours, NULL) ? errno : 0;
+}
+
+/* Ignores a signal from now on, if this handler still has it. Why not as before: its default would end the
+   process, and who sends it does not know that the library was unloaded. */
+static void npuprof_os_leave_signal_(int number, void (*handler)(int))
+{
+    struct sigaction now;
+    if (sigaction(number, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO)) return;
+    if (now.sa_handler != handler) return;
+    now.sa_handler = SIG_IGN;
+    (void)sigaction(number, &now, NULL);
+}
+
+/* ---- A file that is looked at now and then */
+
+static bool npuprof_os_has_commands_(void) { return true; }
+
+/* What is known of it. Zero: nothing. */
+typedef struct npuprof_os_seen_ {
+    int64_t changed_ns;
+    uint64_t inode, bytes;
+    uint32_t hash;                 /* of its text */
+    bool is_fresh;                 /* it was read less than 50 ms after its change */
+} npuprof_os_seen_;
+
+/* Is this file no other user's, and may no other user write it? 0 or an errno value. */
+static int npuprof_os_check_commands_(const struct stat *st)
+{
+    if (S_ISLNK(st->st_mode)) return ELOOP;
+    if (!S_ISREG(st->st_mode)) return EINVAL;
+    if (st->st_uid != geteuid() && st->st_uid != 0) return EPERM;
+    return st->st_mode & (S_IWGRP | S_IWOTH) ? EACCES : 0;
+}
+
+/* Reads the file if it has changed since the last time: up to `room` bytes, *bytes of them. EAGAIN: there is
+   nothing new, or no file. Others: it must not be trusted, and is not looked at until it changes.
+   Why a fresh one is read again: the clock of file times moves in steps, and a second change in the same step
+   could not be seen. hash: of a text. */
+static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
+                                     size_t *bytes, uint32_t (*hash)(const char *, size_t))
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) return EAGAIN;
+    npuprof_os_seen_ now;
+    memset(&now, 0, sizeof now);
+    now.changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    now.inode = (uint64_t)st.st_ino;
+    now.bytes = (uint64_t)st.st_size;
+    const bool same =
+        now.changed_ns == seen->changed_ns && now.inode == seen->inode && now.bytes == seen->bytes;
+    if (same && !seen->is_fresh) return EAGAIN;
+    int error = npuprof_os_check_commands_(&st);
+    const int fd = error ? -1 : npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (!error && fd < 0) error = errno;
+    /* Why again: what is open may be another file than what was looked at. */
+    if (!error) error = fstat(fd, &st) ? errno : npuprof_os_check_commands_(&st);
+    const ssize_t n = error ? 0 : read(fd, text, room);
+    if (n < 0) error = errno;
+    if (fd >= 0) close(fd);
+    *bytes = n > 0 ? (size_t)n : 0;
+    now.hash = hash(text, *bytes);
+    const int64_t age = npuprof_os_ns_(CLOCK_REALTIME) - now.changed_ns;
+    now.is_fresh = age > -50000000 && age < 50000000;
+    const bool equal = same && now.hash == seen->hash;
+    *seen = now;
+    return equal ? EAGAIN : error;
+}
+#endif /* !_WIN32 */
 /* ==== src/os/windows.h ================================================================= >>os/windows ==== */
 
 #ifdef _WIN32
@@ -5446,11 +5624,50 @@ static npuprof_result npuprof_os_result_(int error)
     default: return NPUPROF_ERR_IO;
     }
 }
+
+/* ---- Commands from outside: there are none (posix_control.h) */
+
+typedef struct npuprof_os_seen_ { bool unused; } npuprof_os_seen_;
+
+static bool npuprof_os_has_commands_(void) { return false; }
+
+/* 0: this system has no signals for it. */
+static int npuprof_os_signal_number_(const char *name, size_t length)
+{
+    (void)name;
+    (void)length;
+    return 0;
+}
+
+static int npuprof_os_take_signal_(int number, void (*handler)(int))
+{
+    (void)number;
+    (void)handler;
+    return ENOSYS;
+}
+
+static void npuprof_os_leave_signal_(int number, void (*handler)(int))
+{
+    (void)number;
+    (void)handler;
+}
+
+static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
+                                     size_t *bytes, uint32_t (*hash)(const char *, size_t))
+{
+    (void)path;
+    (void)seen;
+    (void)text;
+    (void)room;
+    (void)hash;
+    *bytes = 0;
+    return EAGAIN;
+}
 #endif /* _WIN32 */
 /* ==== src/os/common.h =================================================================== >>os/common ==== */
 #include <stdarg.h>
 
-/* The system, as the rooms below include it: the functions of one of posix.h with posix_files.h and
+/* The system, as the rooms below include it: the functions of one of posix.h with its two siblings and
    windows.h, and what is the same on all systems: filling in pages, refusing an argument, a message on
    stderr.
 
@@ -5485,7 +5702,7 @@ static npuprof_result npuprof_os_refuse_(const char *sentence)
 }
 
 /* The sentence about one result that this thread got last, where it says more than the result's own. */
-static NPUPROF_THREAD_LOCAL_ char npuprof_os_explained_[160];
+static NPUPROF_THREAD_LOCAL_ char npuprof_os_explained_[320];
 static NPUPROF_THREAD_LOCAL_ npuprof_result npuprof_os_explained_result_;
 
 /* Keeps the sentence. Returns `result`, for a public function to return. */
@@ -6615,6 +6832,17 @@ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t no
                   recorded. Stored with release after id, read with acquire before it
    This part does not know what a record looks like. */
 
+/* What control/ hands down when capture control gets its first condition; NULL until then. `begins` is stored
+   last, with release, and who uses one of them has loaded it with acquire.
+   begins   as which kind a PROF_RECORD or PROF_INFERENCE is to be recorded; NPUPROF_KIND_NONE: not at all
+   ends     its end. ticks: how long it took, if it was recorded, else UINT64_MAX
+   moved    a thread has got a new chunk. Its slot is busy, and it may be in a signal handler */
+static struct {
+    uint32_t (*begins)(uint32_t kind);
+    void (*ends)(uint32_t kind, uint64_t ticks);
+    void (*moved)(void);
+} npuprof_record_hooks_;
+
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
 static bool npuprof_record_is_ready_(void)
 {
@@ -6882,6 +7110,7 @@ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t
     /* The open spans move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
     return u && (size_t)(slot->end - u) >= units ? u : NULL;
 }
 
@@ -7267,6 +7496,78 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, np
     }
     return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);
 }
+/* ==== src/record/boundary.h ======================================================= >>record/boundary ==== */
+
+/* Boundaries: the begins and ends of PROF_RECORD and PROF_INFERENCE. There capture control looks at its
+   conditions (control/watch.h), by the functions in npuprof_record_hooks_.
+
+   How an end comes here without a cost for other spans: a boundary that was recorded has a flag in its place
+   among the open spans, so that its end takes the slow path (arena/state.h). One that was not recorded has a
+   token that no span has: the flag alone, and its kind in bit 0. Without capture control there is neither.
+
+   This part may not know what the conditions are. */
+
+/* The span that is about to end, if capture control looks at it. */
+typedef struct npuprof_record_boundary_ {
+    uint32_t kind;                 /* NPUPROF_KIND_NONE: it does not */
+    uint64_t ticks;                /* how long the span took */
+} npuprof_record_boundary_;
+
+/* Puts the flag on the span that was just begun. */
+static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
+{
+    for (npuprof_slot_ *at = npuprof_slot_mine_; at && token; at = at->nested)
+        if ((*at->top & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) {
+            *at->top |= NPUPROF_TOKEN_BOUNDARY_;
+            break;
+        }
+    return token;
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                                    const char *category, const char *name)
+{
+    uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
+    if (NPUPROF_LIKELY_(!begins))
+        return site ? npuprof_begin_constant_(NULL, site, category, name)
+            : npuprof_begin_text_(NULL, keys, kind, category, name);
+    const uint32_t as = begins(kind);
+    const npuprof_args none = { NULL, 0 };
+    const npuprof_token_ unrecorded = NPUPROF_TOKEN_BOUNDARY_ | (kind == NPUPROF_KIND_RECORD);
+    if (!as) return unrecorded;
+    const bool same = as == kind;
+    const npuprof_token_ token =
+        npuprof_begin_named_(NULL, same ? site : NULL, same ? keys : NULL, as, category, name, none);
+    return token ? npuprof_record_mark_boundary_(token) : unrecorded;
+}
+
+/* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be
+   taken for one; it then counts as an inference. */
+static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
+{
+    const npuprof_token_ in_flags = token & NPUPROF_TOKEN_FLAGS_;
+    if (token != in_flags || (token & ~(npuprof_token_)1) != NPUPROF_TOKEN_BOUNDARY_) return false;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins))
+        npuprof_record_hooks_.ends(token & 1 ? NPUPROF_KIND_RECORD : NPUPROF_KIND_INFERENCE, UINT64_MAX);
+    return true;
+}
+
+/* What capture control is to know of a span before it ends. */
+static npuprof_record_boundary_ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token,
+                                                  uint64_t now)
+{
+    npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
+    const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
+    if ((top & ~flags) != token || !(top & NPUPROF_TOKEN_BOUNDARY_) || slot->top == slot->open) return b;
+    npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
+    const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
+    const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
+    const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
+    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
+    b.kind = ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
+    b.ticks = now > start ? now - start : 0;
+    return b;
+}
 /* ==== src/record/end.h ================================================================= >>record/end ==== */
 
 /* How spans end: by their token, or by PROF_END. A slot's open spans are a stack. A span that is ended
@@ -7334,11 +7635,14 @@ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ 
 
 static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
 {
-    if (npuprof_slot_mine_ == &npuprof_slot_none_) return;
+    if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
-    npuprof_record_close_at_(slot, token, npuprof_clock_());
+    const uint64_t now = npuprof_clock_();
+    const npuprof_record_boundary_ boundary = npuprof_record_look_at_end_(slot, token, now);
+    npuprof_record_close_at_(slot, token, now);
     npuprof_record_leave_(slot);
+    if (boundary.kind) npuprof_record_hooks_.ends(boundary.kind, boundary.ticks);
 }
 
 /* Why the clock first: what follows does not belong to the span. */
@@ -8033,16 +8337,18 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
 }
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
-/* What decides whether something is recorded: the level, a pause, the categories. And the time as users ask
-   for it. Call sites look at three words only, which this part computes:
-     npuprof_gate_              macros up to this level record; INT_MIN: none do
+/* What decides whether something is recorded: the level, a pause, capture control (capture.h), the
+   categories. And the time as users ask for it. Call sites look at three words only, which this part
+   computes:
+     npuprof_gate_              macros up to this level record; INT_MIN: none do; NPUPROF_GATE_BOUNDARIES_:
+                                none do, but records and inferences call capture control
      npuprof_generation_        counts up when call sites must look their category and id up again
      npuprof_fast_generation_   equals it while the gate is open and the clock is one instruction
 
-   Data, beside these three: `level`, `paused` and the lists of categories in npuprof_s_, all atomic. Any
-   thread may call the public functions. Each writes its own word first, and computes the three words from
-   all. Two threads may do so at a time. So whoever computes looks at the inputs once more behind the store,
-   and repeats if they have changed.
+   Data, beside these three: `level`, `paused`, `held`, `armed` and the lists of categories in npuprof_s_, all
+   atomic. Any thread may call the public functions. Each writes its own word first, and computes the three
+   words from all. Two threads may do so at a time. So whoever computes looks at the inputs once more behind
+   the store, and repeats if they have changed.
 
    This part may not know files or formats. */
 
@@ -8070,22 +8376,39 @@ static void npuprof_control_advance_generation_(void)
     npuprof_control_set_fast_path_();
 }
 
-/* The level that counts: 0 while recording is stopped or paused. */
-static int npuprof_control_level_(void)
+/* What the gate is to be. The program's own stop and pause count for more than capture control. */
+static int npuprof_control_gate_(void)
 {
-    return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
+    const int level = NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
+    if (level && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
+    return level && NPUPROF_LOAD_SEQ_(&npuprof_s_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
 }
 
-/* Call after a change of `level` or `paused`. */
+/* Call after a change of `level`, `paused`, `held` or `armed`. Async-signal safe. */
 static void npuprof_control_set_gate_(void)
 {
     for (;;) {
-        const int level = npuprof_control_level_();
-        NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
+        const int gate = npuprof_control_gate_();
+        NPUPROF_STORE_SEQ_(&npuprof_gate_, gate);
         /* Why again: another thread may have changed it before the store. */
-        if (level == npuprof_control_level_()) break;
+        if (gate == npuprof_control_gate_()) break;
     }
     npuprof_control_set_fast_path_();
+}
+
+NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
+
+/* Calls npuprof_capture.gate if the gate has opened or closed since the last time. Not from a signal handler.
+   Why a flag and no lock: what changes meanwhile is told by the next caller. */
+static void npuprof_control_tell_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const uint32_t open = npuprof_is_recording();
+    uint32_t nobody = 0;
+    if (!s->tell || NPUPROF_LOAD_(&s->told) == open || !NPUPROF_CAS_(&s->telling, &nobody, 1)) return;
+    NPUPROF_STORE_(&s->told, open);
+    s->tell(s->tell_user, open != 0);
+    NPUPROF_STORE_RELEASE_(&s->telling, 0);
 }
 
 /* What happens when the arena is full, for new chunks and in the image. */
@@ -8173,6 +8496,7 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
     npuprof_s_.started = true;
     (void)npuprof_resume();
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     return NPUPROF_OK;
 }
 
@@ -8181,6 +8505,7 @@ NPUPROF_API_ npuprof_result npuprof_stop(void)
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, 0);
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     return NPUPROF_OK;
 }
 
@@ -8195,6 +8520,7 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
     if (e) e->from = npuprof_clock_();
     if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return NPUPROF_OK;
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     if (e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
@@ -8210,6 +8536,7 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
         NPUPROF_STORE_(&e->to, npuprof_clock_());
     }
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     return NPUPROF_OK;
 }
 
@@ -8511,6 +8838,278 @@ static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart
     *memory = mapped;
     return 0;
 }
+/* ==== src/control/conditions.h ================================================= >>control/conditions ==== */
+
+#include <string.h>
+
+/* The conditions of capture control, as texts and as settings: a schedule of inferences or seconds, a
+   trigger, signals, a control file. The texts are those of the environment and of npuprof_capture. Each
+   function reads one of them. It returns NULL, or a sentence that says what to give instead; then nothing has
+   changed.
+
+   Data: npuprof_capture_set_, written when the library is set up and by npuprof_init(), and plain: who looks
+   at it has loaded npuprof_record_hooks_.begins or installed the signal handler, behind all writes.
+
+   This part may not know what follows from a condition: that is capture.h. */
+
+/* A number of spans, or ns. */
+typedef struct npuprof_capture_amount_ {
+    uint64_t n;
+    bool is_time;
+} npuprof_capture_amount_;
+
+/* The phases of a schedule. They follow each other; one of length 0 is skipped. */
+enum { NPUPROF_PHASE_WAIT_, NPUPROF_PHASE_WARM_UP_, NPUPROF_PHASE_ACTIVE_, NPUPROF_PHASE_DONE_ };
+
+enum { NPUPROF_DO_START_, NPUPROF_DO_STOP_, NPUPROF_DO_TOGGLE_, NPUPROF_DO_DUMP_, NPUPROF_DO_COUNT_ };
+static const char *const npuprof_capture_actions_[NPUPROF_DO_COUNT_] = { "start", "stop", "toggle", "dump" };
+
+enum { NPUPROF_SIGNALS_MAX_ = 4 };
+
+typedef struct npuprof_capture_settings_ {
+    /* Schedule */
+    npuprof_capture_amount_ phases[NPUPROF_PHASE_DONE_];   /* ACTIVE of UINT64_MAX: for ever */
+    uint64_t repeat;               /* 0: for ever */
+    uint32_t counted;              /* NPUPROF_KIND_INFERENCE or _RECORD; 0: there is no schedule */
+    bool by_windows;               /* each active phase is written into a file of its own */
+    /* Trigger */
+    uint32_t slow_kind;            /* NPUPROF_KIND_INFERENCE or _RECORD; 0: there is no trigger */
+    uint64_t slow_ns, last_ns, every_ns, max;
+    /* Commands */
+    struct { int number, action; } signals[NPUPROF_SIGNALS_MAX_];
+    uint32_t signal_count;
+    char control_path[1024];       /* a pattern; empty: there is none */
+} npuprof_capture_settings_;
+
+static npuprof_capture_settings_ npuprof_capture_set_;
+
+/* ---- Words and numbers */
+
+/* Is the text, of that length, this word? */
+static bool npuprof_capture_is_(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+/* The next item of a list with commas. False: there are no more. */
+static bool npuprof_capture_next_item_(const char **at, const char **item, size_t *length)
+{
+    if (!**at) return false;
+    *item = *at;
+    *length = strcspn(*at, ",");
+    *at += *length + ((*at)[*length] == ',');
+    return true;
+}
+
+static bool npuprof_capture_is_digit_(char c) { return c >= '0' && c <= '9'; }
+
+/* Reads 20, or a time as 1.5s, with ns, us, ms, s, min or h. seconds: a number without a unit is one of
+   seconds. Why not strtod(): the decimal point would be that of the program's locale. */
+static bool npuprof_capture_read_amount_(const char *text, size_t length, bool seconds,
+                                         npuprof_capture_amount_ *out)
+{
+    static const struct { const char *name; uint64_t ns; } units[] = {
+        { "s", 1000000000u }, { "ms", 1000000u }, { "us", 1000u }, { "ns", 1u },
+        { "min", UINT64_C(60000000000) }, { "h", UINT64_C(3600000000000) } };
+    uint64_t whole = 0, part = 0, scale = 1;
+    size_t n = 0;
+    for (; n < length && npuprof_capture_is_digit_(text[n]); n++) {
+        if (whole > UINT64_C(100000000000)) return false;
+        whole = whole * 10 + (uint64_t)(text[n] - '0');
+    }
+    if (n == 0) return false;
+    if (n < length && text[n] == '.') {
+        for (n++; n < length && npuprof_capture_is_digit_(text[n]); n++, scale *= 10) {
+            if (scale > 100000000) return false;
+            part = part * 10 + (uint64_t)(text[n] - '0');
+        }
+        if (scale == 1) return false;
+    }
+    out->is_time = n < length || seconds;
+    out->n = whole;
+    if (!out->is_time) return scale == 1;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (n < length ? !npuprof_capture_is_(text + n, length - n, units[i].name) : i > 0) continue;
+        if (whole > (UINT64_MAX >> 2) / units[i].ns) return false;
+        out->n = whole * units[i].ns + npuprof_scale_(part, units[i].ns, scale);
+        return true;
+    }
+    return false;
+}
+
+/* The kind of span that a word names; 0: none. */
+static uint32_t npuprof_capture_kind_(const char *text, size_t length)
+{
+    if (npuprof_capture_is_(text, length, "inference")) return NPUPROF_KIND_INFERENCE;
+    return npuprof_capture_is_(text, length, "record") ? NPUPROF_KIND_RECORD : 0;
+}
+
+/* ---- The texts */
+
+/* Reads key=value with one of these keys, each once. Returns its number, and where the value begins; or
+   -1. */
+static int npuprof_capture_read_key_(const char *item, size_t length, const char *const *keys, int count,
+                                     unsigned *seen, size_t *value)
+{
+    const char *const equals = (const char *)memchr(item, '=', length);
+    const size_t name = equals ? (size_t)(equals - item) : 0;
+    for (int i = 0; equals && i < count; i++) {
+        if (!npuprof_capture_is_(item, name, keys[i]) || (*seen >> i & 1)) continue;
+        *seen |= 1u << i;
+        *value = name + 1;
+        return i;
+    }
+    return -1;
+}
+
+static const char *npuprof_capture_set_schedule_(const char *text)
+{
+    static const char form[] = "give wait=10,warmup=5,active=20,repeat=3: numbers of inferences, or times "
+        "as 10s; active must be there; by=record counts records";
+    static const char *const keys[] = { "wait", "warmup", "active", "repeat", "by" };
+    npuprof_capture_amount_ amounts[4];
+    uint32_t kind = NPUPROF_KIND_INFERENCE;
+    unsigned seen = 0;
+    const char *item;
+    size_t length, value;
+    memset(amounts, 0, sizeof amounts);
+    while (npuprof_capture_next_item_(&text, &item, &length)) {
+        const int key = npuprof_capture_read_key_(item, length, keys, 5, &seen, &value);
+        if (key < 0) return form;
+        item += value;
+        length -= value;
+        if (key == 4) kind = npuprof_capture_kind_(item, length);
+        else if (!npuprof_capture_read_amount_(item, length, false, &amounts[key])) return form;
+    }
+    if (!amounts[NPUPROF_PHASE_ACTIVE_].n || amounts[3].is_time || !kind) return form;
+    memcpy(npuprof_capture_set_.phases, amounts, sizeof npuprof_capture_set_.phases);
+    npuprof_capture_set_.repeat = amounts[3].n;
+    npuprof_capture_set_.counted = kind;
+    npuprof_capture_set_.by_windows = true;
+    return NULL;
+}
+
+/* A delay is a schedule that waits once; a duration limits its one active phase. */
+static const char *npuprof_capture_set_time_(const char *text, int phase)
+{
+    npuprof_capture_amount_ amount;
+    if (npuprof_capture_set_.by_windows) return "there is a schedule; give wait= and active= in it";
+    if (!npuprof_capture_read_amount_(text, strlen(text), true, &amount)
+        || (!amount.n && phase == NPUPROF_PHASE_ACTIVE_))
+        return "give a time, as 1.5 (seconds), 500ms or 10min";
+    if (!npuprof_capture_set_.counted) npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].n = UINT64_MAX;
+    npuprof_capture_set_.phases[phase] = amount;
+    npuprof_capture_set_.repeat = 1;
+    npuprof_capture_set_.counted = NPUPROF_KIND_INFERENCE;
+    return NULL;
+}
+
+static const char *npuprof_capture_set_delay_(const char *text)
+{
+    return npuprof_capture_set_time_(text, NPUPROF_PHASE_WAIT_);
+}
+
+static const char *npuprof_capture_set_duration_(const char *text)
+{
+    return npuprof_capture_set_time_(text, NPUPROF_PHASE_ACTIVE_);
+}
+
+static const char *npuprof_capture_set_trigger_(const char *text)
+{
+    static const char form[] = "give inference>20ms or record>20ms; ,last=30s limits a file to what began "
+        "30 s before it, ,every=10s (default) their rate, ,max=100 (default) their number";
+    static const char *const keys[] = { "last", "every", "max" };
+    npuprof_capture_amount_ over = { 0, false }, amounts[3] = { { 0, true }, { UINT64_C(10000000000), true },
+                                                                { 100, false } };
+    unsigned seen = 0;
+    const char *item;
+    size_t length, value;
+    if (!npuprof_capture_next_item_(&text, &item, &length)) return form;
+    const char *const than = (const char *)memchr(item, '>', length);
+    const size_t name = than ? (size_t)(than - item) : 0;
+    const uint32_t kind = npuprof_capture_kind_(item, name);
+    if (!kind || !npuprof_capture_read_amount_(than + 1, length - name - 1, false, &over)) return form;
+    while (npuprof_capture_next_item_(&text, &item, &length)) {
+        const int key = npuprof_capture_read_key_(item, length, keys, 3, &seen, &value);
+        if (key < 0 || !npuprof_capture_read_amount_(item + value, length - value, false, &amounts[key]))
+            return form;
+    }
+    if (!over.is_time || !amounts[0].is_time || !amounts[1].is_time || amounts[2].is_time) return form;
+    npuprof_capture_set_.slow_kind = kind;
+    npuprof_capture_set_.slow_ns = over.n;
+    npuprof_capture_set_.last_ns = amounts[0].n;
+    npuprof_capture_set_.every_ns = amounts[1].n;
+    npuprof_capture_set_.max = amounts[2].n;
+    return NULL;
+}
+
+/* The action of that name; -1: there is none. */
+static int npuprof_capture_action_(const char *text, size_t length)
+{
+    for (int i = 0; i < NPUPROF_DO_COUNT_; i++)
+        if (npuprof_capture_is_(text, length, npuprof_capture_actions_[i])) return i;
+    return -1;
+}
+
+static const char *npuprof_capture_set_signal_(const char *text)
+{
+    static const char form[] = "give HUP, USR1, USR2 or RTMIN+3, then :start, :stop, :toggle or :dump "
+        "(default); commas between, four at most, each signal once";
+    int numbers[NPUPROF_SIGNALS_MAX_], actions[NPUPROF_SIGNALS_MAX_];
+    uint32_t count = 0;
+    const char *item;
+    size_t length;
+    while (npuprof_capture_next_item_(&text, &item, &length)) {
+        const char *const colon = (const char *)memchr(item, ':', length);
+        const size_t name = colon ? (size_t)(colon - item) : length;
+        const int number = npuprof_os_signal_number_(item, name);
+        if (number == 0) return "this system has no such signals";
+        const int action = colon ? npuprof_capture_action_(colon + 1, length - name - 1) : NPUPROF_DO_DUMP_;
+        if (number < 0 || action < 0 || count == NPUPROF_SIGNALS_MAX_) return form;
+        for (uint32_t i = 0; i < count; i++)
+            if (numbers[i] == number) return form;
+        numbers[count] = number;
+        actions[count++] = action;
+    }
+    if (!count) return form;
+    for (uint32_t i = 0; i < count; i++) {
+        npuprof_capture_set_.signals[i].number = numbers[i];
+        npuprof_capture_set_.signals[i].action = actions[i];
+    }
+    npuprof_capture_set_.signal_count = count;
+    return NULL;
+}
+
+static const char *npuprof_capture_set_control_(const char *text)
+{
+    if (!npuprof_os_has_commands_()) return "this system has no control files";
+    if (strlen(text) >= sizeof npuprof_capture_set_.control_path) return "longer than 1023 bytes";
+    npuprof_text_copy_(npuprof_capture_set_.control_path, sizeof npuprof_capture_set_.control_path, text);
+    return NULL;
+}
+
+/* All of them, in the order in which they are read: the schedule before what it excludes. Of the same group,
+   npuprof_init() leaves alone what the environment gave. */
+typedef struct npuprof_capture_text_ {
+    const char *variable, *field;
+    unsigned group;
+    const char *(*set)(const char *text);
+} npuprof_capture_text_;
+enum { NPUPROF_CAPTURE_TEXTS_ = 6 };
+static const npuprof_capture_text_ npuprof_capture_texts_[NPUPROF_CAPTURE_TEXTS_] = {
+    { "NPUPROF_SCHEDULE", "schedule", 1, npuprof_capture_set_schedule_ },
+    { "NPUPROF_DELAY", "delay", 1, npuprof_capture_set_delay_ },
+    { "NPUPROF_DURATION", "duration", 1, npuprof_capture_set_duration_ },
+    { "NPUPROF_TRIGGER", "trigger", 2, npuprof_capture_set_trigger_ },
+    { "NPUPROF_CONTROL", "control_path", 4, npuprof_capture_set_control_ },
+    { "NPUPROF_SIGNAL", "signal", 8, npuprof_capture_set_signal_ } };
+
+/* Is there any condition? */
+static bool npuprof_capture_is_set_(void)
+{
+    return npuprof_capture_set_.counted || npuprof_capture_set_.slow_kind || npuprof_capture_set_.signal_count
+        || npuprof_capture_set_.control_path[0];
+}
 /* ==== src/control/environment.h =============================================== >>control/environment ==== */
 
 /* The environment. Each variable is read once, when the library is set up, by one function; the table
@@ -8660,6 +9259,18 @@ static void npuprof_env_read_populate_(const char *name, const char *value)
     if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true");
 }
 
+/* Capture control: a text that conditions.h reads. */
+static void npuprof_env_read_condition_(const char *name, const char *value)
+{
+    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
+        const npuprof_capture_text_ *const t = &npuprof_capture_texts_[i];
+        if (strcmp(t->variable, name) != 0) continue;
+        const char *const why = t->set(value);
+        if (why) npuprof_env_refuse_(name, value, why);
+        npuprof_s_.env_conditions |= t->group;
+    }
+}
+
 /* The context in which another program called this one. Why not in the table: the name is not ours, and "0"
    is no way to unset it. */
 static void npuprof_env_read_traceparent_(void)
@@ -8675,7 +9286,7 @@ static void npuprof_env_read_traceparent_(void)
 /* ---- All of them */
 
 /* In the order in which they are read: those that start the recording come before NPUPROF_LEVEL, and the
-   output path before NPUPROF_WHEN_FULL. */
+   output path before NPUPROF_WHEN_FULL, and a schedule before what it excludes. */
 static const struct npuprof_env_variable_ {
     const char *name;
     void (*read)(const char *name, const char *value);
@@ -8687,6 +9298,12 @@ static const struct npuprof_env_variable_ {
     { "NPUPROF_CATEGORIES", npuprof_env_read_categories_ },
     { "NPUPROF_WHEN_FULL", npuprof_env_read_when_full_ },
     { "NPUPROF_POPULATE", npuprof_env_read_populate_ },
+    { "NPUPROF_SCHEDULE", npuprof_env_read_condition_ },
+    { "NPUPROF_DELAY", npuprof_env_read_condition_ },
+    { "NPUPROF_DURATION", npuprof_env_read_condition_ },
+    { "NPUPROF_TRIGGER", npuprof_env_read_condition_ },
+    { "NPUPROF_SIGNAL", npuprof_env_read_condition_ },
+    { "NPUPROF_CONTROL", npuprof_env_read_condition_ },
 };
 enum { NPUPROF_ENV_COUNT_ = sizeof npuprof_env_variables_ / sizeof *npuprof_env_variables_ };
 
@@ -8726,6 +9343,386 @@ static void npuprof_env_read_(void)
     }
     npuprof_env_refuse_unknown_();
     npuprof_env_read_traceparent_();
+}
+/* ==== src/control/capture.h ======================================================= >>control/capture ==== */
+
+/* Capture control: what follows from the conditions of conditions.h. There are three actions: open the gate,
+   close it, write a file. All conditions are looked at in one place, npuprof_capture_look_(), where a record
+   or inference begins or ends (record/boundary.h) or the program calls npuprof_poll(). Elsewhere only two
+   things happen: a signal handler moves the gate, which is a few atomic operations; and a new chunk closes it
+   when its time is over. So neither writes a file, and neither calls the program.
+
+   Words, all atomic, of npuprof_capture_now_ if nothing else is said:
+     requests, looking   who wants a look adds to `requests` and takes `looking` by CAS. If another thread has
+                         it, that one looks again: it compares `requests` before and behind its look
+     ended               spans of the counted kind that have ended; anybody adds
+     slow                those slower than the trigger; anybody adds
+     slow_wanted_ns      how long the slowest of them since the last look took; 0: there was none
+     dump_wanted         1: somebody wants a file. Stored by anybody, taken by who looks
+     phase, from_count, from_ns, cycles, files, ...   written by who looks
+     npuprof_s_.held     why the gate is closed, and the entry of that gap in the table. By CAS
+
+   This part may not know how a file is written: write/capture.h hands down `write`. */
+
+/* Why the gate is closed: by the schedule, by a command (signal, control file). */
+enum { NPUPROF_HOLD_SCHEDULE_ = 1, NPUPROF_HOLD_COMMAND_ = 2, NPUPROF_HOLD_BITS_ = 3 };
+
+enum {
+    NPUPROF_CAPTURE_GAPS_MAX_ = 1000,      /* gaps that are marked in the table, which never shrinks */
+    NPUPROF_CAPTURE_FILES_MAX_ = 1000,     /* files of a process */
+    NPUPROF_CAPTURE_POLL_NS_ = 100000000   /* how often the control file is looked at */
+};
+
+static struct {
+    uint32_t requests, looking;
+    uint64_t ended, slow;
+    uint64_t slow_wanted_ns;
+    uint32_t dump_wanted;
+    uint32_t phase, gaps, complaints;
+    uint64_t from_count, cycles;
+    int64_t from_ns, polled_ns, slow_at_ns;    /* slow_at_ns: of the last file of the trigger; 0: none */
+    uint64_t files, slow_files, failed;
+    npuprof_result failure;                    /* the first since npuprof_poll() */
+    npuprof_os_seen_ seen;
+} npuprof_capture_now_;
+
+/* What write/ hands down. clear: empties the arena behind the file. last_ns: leaves out what began longer
+   ago; 0: nothing. */
+static struct {
+    npuprof_result (*write)(bool clear, uint64_t last_ns);
+} npuprof_capture_hooks_;
+
+/* ---- The gate */
+
+/* Begins the mark of a gap in the trace. NULL: it is not marked. */
+static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
+{
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return NULL;
+    if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
+    npuprof_pause_entry_ *const e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, id);
+    if (e) e->from = npuprof_clock_();
+    else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+    return e;
+}
+
+/* Sets or clears a reason why the gate is closed. mark: as a gap in the trace. Async-signal safe. */
+static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
+{
+    const uint32_t bits = NPUPROF_HOLD_BITS_;
+    uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.held), next, id = 0;
+    npuprof_pause_entry_ *e = NULL;
+    do {
+        next = hold ? old | reason : old & ~reason;
+        if (next == old) return;
+        if (!old && mark && !e) e = npuprof_capture_begin_gap_(&id);
+        if (!old) next |= id << 2;
+        if (!(next & bits)) next = 0;
+    } while (!NPUPROF_CAS_(&npuprof_s_.held, &old, next));
+    if (!old && e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
+    if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2)
+        NPUPROF_STORE_(&((npuprof_pause_entry_ *)npuprof_table_entry_at_(old >> 2))->to, npuprof_clock_());
+    npuprof_control_set_gate_();
+}
+
+/* Async-signal safe. */
+static void npuprof_capture_do_(int action)
+{
+    const bool held = NPUPROF_LOAD_(&npuprof_s_.held) & NPUPROF_HOLD_COMMAND_;
+    if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
+    else npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
+                               action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held), true);
+}
+
+/* The handler of all signals that were taken. Why it writes no file: hardly anything may be called here. */
+static void npuprof_capture_on_signal_(int number)
+{
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++)
+        if (npuprof_capture_set_.signals[i].number == number)
+            npuprof_capture_do_(npuprof_capture_set_.signals[i].action);
+}
+
+/* ---- Files */
+
+/* Names what went wrong, in the metadata and on stderr, each cause once. */
+static void npuprof_capture_complain_(uint32_t cause, const char *name, const char *value, const char *why)
+{
+    if (npuprof_capture_now_.complaints >> cause & 1) return;
+    npuprof_capture_now_.complaints |= (uint32_t)1 << cause;
+    npuprof_env_refuse_(name, value, why);
+}
+
+/* Writes a file. False: it failed, which is counted. */
+static bool npuprof_capture_write_(bool clear, uint64_t last_ns)
+{
+    npuprof_result r = NPUPROF_ERR_NO_SPACE;
+    const bool may = npuprof_capture_now_.files < NPUPROF_CAPTURE_FILES_MAX_;
+    if (may) r = npuprof_capture_hooks_.write(clear, last_ns);
+    if (r == NPUPROF_OK) {
+        NPUPROF_ADD_(&npuprof_capture_now_.files, 1);
+        return true;
+    }
+    NPUPROF_ADD_(&npuprof_capture_now_.failed, 1);
+    if (npuprof_capture_now_.failure == NPUPROF_OK) npuprof_capture_now_.failure = r;
+    npuprof_capture_complain_(0, "capture", npuprof_s_.output_path, may ? npuprof_result_string(r)
+                              : "1000 files were written; this process writes no more");
+    return false;
+}
+
+/* ---- The control file */
+
+/* Does what a complete line says. */
+static void npuprof_capture_obey_(const char *line, size_t length)
+{
+    char word[40];
+    while (length && (line[length - 1] == ' ' || line[length - 1] == '\r')) length--;
+    if (!length) return;
+    for (int i = 0; i < NPUPROF_DO_COUNT_; i++)
+        if (npuprof_capture_is_(line, length, npuprof_capture_actions_[i])) {
+            npuprof_capture_do_(i);
+            return;
+        }
+    npuprof_text_copy_(word, length < sizeof word ? length + 1 : sizeof word, line);
+    for (char *p = word; *p; p++)
+        if (*p < ' ' || *p > '~') *p = '?';
+    npuprof_capture_complain_(1, "NPUPROF_CONTROL", word, "not a command; give start, stop, toggle or dump");
+}
+
+/* Looks at the control file, if that is due. A line counts when its end is there. */
+static void npuprof_capture_poll_(int64_t now)
+{
+    char text[1024];
+    npuprof_path_ path;
+    size_t bytes = 0, done = 0;
+    if (!npuprof_capture_set_.control_path[0]
+        || now - npuprof_capture_now_.polled_ns < NPUPROF_CAPTURE_POLL_NS_) return;
+    npuprof_capture_now_.polled_ns = now;
+    if (!npuprof_path_expand_(npuprof_s_.header, npuprof_capture_set_.control_path, 0, &path)) {
+        npuprof_capture_complain_(2, "NPUPROF_CONTROL", npuprof_capture_set_.control_path,
+                                  "the path is too long or holds an unknown % sequence");
+        return;
+    }
+    const int error = npuprof_os_read_commands_(path.text, &npuprof_capture_now_.seen, text, sizeof text,
+                                                &bytes, npuprof_hash_text_);
+    if (error == EAGAIN) return;
+    if (error || bytes == sizeof text) {
+        npuprof_capture_complain_(3, "NPUPROF_CONTROL", path.text, error == EACCES
+                                  ? "it must be readable, and other users must not be able to write it"
+                                  : error == EPERM ? "another user owns it" : error
+                                  ? "not a regular file" : "longer than 1023 bytes; it is ignored");
+        return;
+    }
+    for (size_t at = 0; at < bytes; at++) {
+        if (text[at] != '\n') continue;
+        npuprof_capture_obey_(text + done, at - done);
+        done = at + 1;
+    }
+}
+
+/* ---- The schedule */
+
+static bool npuprof_capture_is_due_(int64_t now)
+{
+    const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase);
+    if (!npuprof_capture_set_.counted || phase == NPUPROF_PHASE_DONE_) return false;
+    const npuprof_capture_amount_ a = npuprof_capture_set_.phases[phase];
+    const uint64_t passed = a.is_time ? (uint64_t)(now - NPUPROF_LOAD_(&npuprof_capture_now_.from_ns))
+        : NPUPROF_LOAD_(&npuprof_capture_now_.ended) - npuprof_capture_now_.from_count;
+    return passed >= a.n;
+}
+
+/* Goes to the next phase. Behind the last one nothing is recorded. */
+static void npuprof_capture_advance_(int64_t now)
+{
+    const bool windows = npuprof_capture_set_.by_windows;
+    uint32_t next = npuprof_capture_now_.phase + 1;
+    if (next == NPUPROF_PHASE_DONE_) {
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true, !windows);
+        npuprof_control_tell_();
+        if (windows) (void)npuprof_capture_write_(true, 0);
+        npuprof_capture_now_.cycles++;
+        if (npuprof_capture_now_.cycles != npuprof_capture_set_.repeat) next = NPUPROF_PHASE_WAIT_;
+    }
+    npuprof_capture_now_.from_count = NPUPROF_LOAD_(&npuprof_capture_now_.ended);
+    NPUPROF_STORE_(&npuprof_capture_now_.from_ns, now);
+    NPUPROF_STORE_(&npuprof_capture_now_.phase, next);
+    if (next == NPUPROF_PHASE_ACTIVE_
+        || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false, false);
+}
+
+/* ---- The look */
+
+/* A file for the trigger, unless the last one is too young or there were enough. took_ns: of the slow span,
+   which is to be in the file, with what came before it. */
+static void npuprof_capture_write_slow_(int64_t now, uint64_t took_ns)
+{
+    const uint64_t last_ns = npuprof_capture_set_.last_ns;
+    const int64_t before = npuprof_capture_now_.slow_at_ns;
+    if (npuprof_capture_now_.slow_files >= npuprof_capture_set_.max) return;
+    if (before && (uint64_t)(now - before) < npuprof_capture_set_.every_ns) return;
+    npuprof_capture_now_.slow_at_ns = now;
+    npuprof_capture_now_.slow_files++;
+    (void)npuprof_capture_write_(false, last_ns ? last_ns + took_ns : 0);
+}
+
+static void npuprof_capture_look_(void)
+{
+    const int64_t now = npuprof_os_monotonic_ns_();
+    npuprof_capture_poll_(now);
+    uint64_t took_ns = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
+    while (took_ns && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &took_ns, 0)) {}
+    if (took_ns) npuprof_capture_write_slow_(now, took_ns);
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) {
+        NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 0);
+        (void)npuprof_capture_write_(false, 0);
+    }
+    while (npuprof_capture_is_due_(now)) npuprof_capture_advance_(now);
+    npuprof_control_tell_();
+}
+
+/* Looks, or has the thread look that is at it. */
+static void npuprof_capture_request_(void)
+{
+    uint32_t seen, nobody = 0;
+    NPUPROF_ADD_SEQ_(&npuprof_capture_now_.requests, 1);
+    do {
+        nobody = 0;
+        if (!NPUPROF_CAS_(&npuprof_capture_now_.looking, &nobody, 1)) return;
+        const int cancel_before = npuprof_os_hold_cancel_(), error_before = errno;
+        seen = NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.requests);
+        npuprof_capture_look_();
+        errno = error_before;
+        npuprof_os_release_cancel_(cancel_before);
+        NPUPROF_STORE_SEQ_(&npuprof_capture_now_.looking, 0);
+    } while (seen != NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.requests));
+}
+
+/* ---- Where a look is taken: npuprof_record_hooks_ */
+
+static uint32_t npuprof_capture_begins_(uint32_t kind)
+{
+    if (!npuprof_record_is_ready_()) return NPUPROF_KIND_NONE;
+    npuprof_capture_request_();
+    if (!npuprof_is_recording()) return NPUPROF_KIND_NONE;
+    const bool warm_up = NPUPROF_LOAD_(&npuprof_capture_now_.phase) == NPUPROF_PHASE_WARM_UP_;
+    return warm_up && kind == npuprof_capture_set_.counted ? (uint32_t)NPUPROF_KIND_WARM_UP : kind;
+}
+
+/* Is a span that took so long slower than the trigger? The next look then writes a file. */
+static void npuprof_capture_compare_(uint64_t ns)
+{
+    if (ns <= npuprof_capture_set_.slow_ns) return;
+    NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);
+    uint64_t slowest = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
+    while (ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, ns)) {}
+}
+
+static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
+{
+    if (!npuprof_record_is_ready_()) return;
+    if (kind == npuprof_capture_set_.counted || kind == NPUPROF_KIND_WARM_UP)
+        NPUPROF_ADD_(&npuprof_capture_now_.ended, 1);
+    if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind)
+        npuprof_capture_compare_(npuprof_scale_(ticks, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32));
+    npuprof_capture_request_();
+}
+
+/* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there. */
+static void npuprof_capture_moved_(void)
+{
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
+    if (!npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].is_time) return;
+    if (npuprof_capture_is_due_(npuprof_os_monotonic_ns_()))
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true, !npuprof_capture_set_.by_windows);
+}
+
+NPUPROF_API_ npuprof_result npuprof_poll(void)
+{
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!NPUPROF_LOAD_(&npuprof_s_.armed)) return NPUPROF_OK;
+    npuprof_capture_request_();
+    const npuprof_result r = npuprof_capture_now_.failure;
+    npuprof_capture_now_.failure = NPUPROF_OK;
+    return r;
+}
+
+/* ---- The beginning */
+
+/* Begins at the first phase, with nothing counted. Also in the child of a fork. */
+static void npuprof_capture_start_over_(void)
+{
+    uint32_t held = 0;
+    const int64_t polled = npuprof_capture_now_.polled_ns;
+    const npuprof_os_seen_ seen = npuprof_capture_now_.seen;
+    const uint32_t complaints = npuprof_capture_now_.complaints;
+    memset(&npuprof_capture_now_, 0, sizeof npuprof_capture_now_);
+    npuprof_capture_now_.polled_ns = polled;
+    npuprof_capture_now_.seen = seen;
+    npuprof_capture_now_.complaints = complaints;
+    npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
+    if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++) {
+        const int action = npuprof_capture_set_.signals[i].action;
+        if (action == NPUPROF_DO_START_ || action == NPUPROF_DO_TOGGLE_) held |= NPUPROF_HOLD_COMMAND_;
+    }
+    npuprof_s_.held = held;
+    npuprof_s_.telling = 0;
+    while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
+        npuprof_capture_advance_(npuprof_capture_now_.from_ns);
+}
+
+/* Takes the signals that are free; the others are no conditions. NULL, or a sentence about those. */
+static const char *npuprof_capture_take_signals_(void)
+{
+    const char *why = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++) {
+        npuprof_capture_set_.signals[count] = npuprof_capture_set_.signals[i];
+        if (npuprof_os_take_signal_(npuprof_capture_set_.signals[i].number, npuprof_capture_on_signal_) == 0)
+            count++;
+        else why = "the program has a handler for this signal, or ignores it; it was left alone";
+    }
+    npuprof_capture_set_.signal_count = count;
+    return why;
+}
+
+/* Makes the conditions count. Called at the end of the set-up, and by npuprof_init() if it brought some.
+   Returns NULL, or a sentence about the signals. */
+static const char *npuprof_capture_arm_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    uint32_t (*const begins)(uint32_t) = npuprof_capture_begins_;
+    const char *const why = npuprof_capture_take_signals_();
+    if (!npuprof_capture_is_set_()) return why;
+    npuprof_capture_start_over_();
+    npuprof_capture_poll_(npuprof_os_monotonic_ns_());
+    npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
+    npuprof_record_hooks_.ends = npuprof_capture_ends_;
+    npuprof_record_hooks_.moved = npuprof_capture_moved_;
+    NPUPROF_STORE_SEQ_(&s->armed, 1);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_hooks_.begins, begins);
+    npuprof_control_set_gate_();
+    return why;
+}
+
+/* At exit: names the variables of conditions that nothing has looked at. */
+static void npuprof_capture_report_unseen_(void)
+{
+    if (!NPUPROF_LOAD_(&npuprof_s_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
+    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
+        const char *const name = npuprof_capture_texts_[i].variable, *const value = npuprof_env_get_(name);
+        const bool alone = strcmp(name, "NPUPROF_DURATION") == 0 || strcmp(name, "NPUPROF_SIGNAL") == 0;
+        if (value && !alone)
+            npuprof_env_refuse_(name, value, "never looked at: the program has no PROF_RECORD, no "
+                                "PROF_INFERENCE and no npuprof_poll()");
+    }
+}
+
+/* Called when the library is unloaded. */
+static void npuprof_capture_leave_signals_(void)
+{
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++)
+        npuprof_os_leave_signal_(npuprof_capture_set_.signals[i].number, npuprof_capture_on_signal_);
 }
 /* ==== src/clock/device_map.h ===================================================== >>clock/device_map ==== */
 #include <string.h>
@@ -9117,6 +10114,10 @@ typedef struct npuprof_image_ {
 /* The image to read instead of the live arena; NULL: there is none. tools/convert sets it, while it
    holds the lock of the readers; write/files.h clears it at exit. */
 static const npuprof_image_ *npuprof_image_given_;
+
+/* Events of the live arena that are older are not shown, beside those that npuprof_clear() forgot. Of the
+   thread that writes a part of the trace; 0: all are shown. */
+static NPUPROF_THREAD_LOCAL_ uint64_t npuprof_image_since_;
 
 /* A decoded record. */
 typedef struct npuprof_event_ {
@@ -10491,6 +11492,8 @@ static void npuprof_image_open_unread_(npuprof_image_ *im)
     if (npuprof_image_given_) *im = *npuprof_image_given_;
     else npuprof_image_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
+    if (!npuprof_image_given_ && npuprof_image_since_ > im->clear_ticks)
+        im->clear_ticks = npuprof_image_since_;
     im->last_ticks = im->open_until = UINT64_MAX;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     if (!im->next)
@@ -11710,6 +12713,7 @@ static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_
     copy->threads = im->threads;
     copy->table_used = im->table_used;
     copy->closed = 0;
+    if (im->clear_ticks > copy->clear_ticks) copy->clear_ticks = im->clear_ticks;
     if (!im->next)
         copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
     copy->overwritten_offset = 0;
@@ -15157,6 +16161,34 @@ static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
     return npuprof_file_write_pattern_(s->output_path, npuprof_path_form_(s->output_path), s->forked, path);
 }
 
+/* Writes the trace as it is now to a file that does not exist yet: the output path with a number before its
+   extension, and in the child of a fork with the pid. *path: the file, or where it failed. A device or a pipe
+   is written again. */
+static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const int form = npuprof_path_form_(s->output_path);
+    const size_t n = strlen(s->output_path);
+    npuprof_path_ pattern;
+    if (!npuprof_path_expand_(s->header, s->output_path, 0, path)) return NPUPROF_ERR_ARGUMENT;
+    if (s->output_path[n - 1] == '/' || npuprof_os_in_place_(path->text))
+        return npuprof_file_write_output_(path);
+    if (path->is_numbered) return npuprof_file_write_numbered_(s->output_path, form, path);
+    npuprof_text_copy_(pattern.text, sizeof pattern.text, s->output_path);
+    if (!npuprof_path_insert_(&pattern, s->forked && !path->is_own ? "-%p.%i" : ".%i"))
+        return NPUPROF_ERR_ARGUMENT;
+    return npuprof_file_write_numbered_(pattern.text, form, path);
+}
+
+/* At exit, what the windows of a schedule are to have: the last one, if anything was recorded in it. */
+static npuprof_result npuprof_file_write_last_window_(npuprof_path_ *path)
+{
+    npuprof_stats stats;
+    const npuprof_result r = npuprof_get_stats(&stats);
+    if (r == NPUPROF_OK && !stats.recorded && !stats.lost) return NPUPROF_OK;
+    return npuprof_file_write_next_(path);
+}
+
 /* Names the words of the category list that never occurred: they may be misspelt. */
 static void npuprof_file_report_unseen_categories_(void)
 {
@@ -15201,8 +16233,11 @@ static void npuprof_file_write_at_exit_(void)
     if (!s->write_at_exit && !is_stream) return;
     /* Why: a program that reads an image back still writes its own trace. */
     npuprof_image_given_ = NULL;
+    /* Why: what the program's function needs may be gone. */
+    s->tell = NULL;
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
+    npuprof_capture_report_unseen_();
     if (s->env_when_full == NPUPROF_STREAM && !is_stream)
         npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream",
                             "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; "
@@ -15210,7 +16245,8 @@ static void npuprof_file_write_at_exit_(void)
     if (is_stream) npuprof_file_end_stream_();
     if (!s->write_at_exit || is_ours) return;
     path.text[0] = 0;
-    const npuprof_result r = npuprof_file_write_output_(&path);
+    const npuprof_result r = npuprof_capture_set_.by_windows ? npuprof_file_write_last_window_(&path)
+        : npuprof_file_write_output_(&path);
     if (r == NPUPROF_ERR_ARGUMENT)
         npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; "
                         "nothing written\n", s->output_path);
@@ -15288,7 +16324,67 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     out->bytes_total = im->next ? h->table_bytes + chunk_bytes : h->arena_bytes;
     out->threads = im->threads;
     npuprof_scratch_unlock_();
+    out->captures = NPUPROF_LOAD_(&npuprof_capture_now_.files);
+    out->captures_failed = NPUPROF_LOAD_(&npuprof_capture_now_.failed);
+    out->slow = NPUPROF_LOAD_(&npuprof_capture_now_.slow);
     return NPUPROF_OK;
+}
+/* ==== src/write/capture.h =========================================================== >>write/capture ==== */
+
+/* The files of capture control: the trace as it is now, or a part of it, under a name that is new.
+
+   A window of a schedule is written and then forgotten, so that each file holds its own window. Nothing may
+   be lost uncounted between the two: a thread may have passed the gate before it closed, and record behind
+   the file's last look. So the records that the arena has gained by then are counted as lost, by cause
+   "reading".
+
+   Owns no data. This part may not know the conditions. */
+
+/* Waits until no thread is in the middle of a record, for some milliseconds at most. The gate is closed. */
+static void npuprof_file_wait_for_records_(void)
+{
+    bool busy = true;
+    for (int n = 0; n < 100 && busy; n++) {
+        npuprof_os_yield_();
+        busy = false;
+        for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
+            const npuprof_slot_ *const slot = npuprof_slot_at_(at);
+            busy |= NPUPROF_LOAD_(&slot->owned) && NPUPROF_LOAD_(&slot->busy);
+            at = slot->head.next_slot;
+        }
+    }
+}
+
+/* Empties the arena behind a file that holds `recorded` spans and events. */
+static npuprof_result npuprof_file_forget_(uint64_t recorded)
+{
+    npuprof_stats now;
+    npuprof_result r = npuprof_get_stats(&now);
+    if (r == NPUPROF_OK) r = npuprof_clear();
+    if (r == NPUPROF_OK && now.recorded > recorded)
+        npuprof_count_lost_(NPUPROF_LOST_READING, now.recorded - recorded);
+    return r;
+}
+
+/* clear: forgets what was written. last_ns: leaves out what began longer ago; 0: nothing. With NPUPROF_STREAM
+   the sink gets what was recorded so far. */
+static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
+{
+    npuprof_stats before;
+    npuprof_path_ path;
+    uint64_t error_ticks;
+    if (npuprof_s_.when_full == NPUPROF_STREAM) return npuprof_flush();
+    if (!npuprof_s_.output_path[0])
+        return NPUPROF_REFUSE_("capture control: there is no path to write to; give NPUPROF_OUTPUT_PATH, or "
+                               "output_path in npuprof_desc");
+    if (clear) npuprof_file_wait_for_records_();
+    npuprof_result r = clear ? npuprof_get_stats(&before) : NPUPROF_OK;
+    if (r != NPUPROF_OK) return r;
+    if (last_ns)
+        npuprof_image_since_ = npuprof_ticks_at_ns_(npuprof_now_ns() - (int64_t)last_ns, &error_ticks);
+    r = npuprof_file_write_next_(&path);
+    npuprof_image_since_ = 0;
+    return r == NPUPROF_OK && clear ? npuprof_file_forget_(before.recorded) : r;
 }
 /* ==== src/process/fork.h ============================================================= >>process/fork ==== */
 
@@ -15369,6 +16465,7 @@ static void npuprof_fork_in_child_(void)
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
+    if (s->armed) npuprof_capture_start_over_();
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */
@@ -15497,8 +16594,13 @@ static npuprof_result npuprof_setup_once_(void)
     npuprof_control_advance_generation_();
     npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
+    npuprof_capture_hooks_.write = npuprof_file_capture_;
     NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
     npuprof_env_read_();
+    const char *const why = npuprof_capture_arm_();
+    if (why) npuprof_env_refuse_("NPUPROF_SIGNAL", npuprof_os_env_("NPUPROF_SIGNAL"), why);
+    if (npuprof_capture_set_.slow_kind && s->env_when_full < 0)
+        npuprof_control_set_policy_(NPUPROF_KEEP_NEWEST);
     if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     npuprof_control_set_gate_();
     return NPUPROF_OK;
@@ -15566,7 +16668,10 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
+    int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
+    /* A trigger is for what was recorded last. */
+    if (npuprof_capture_set_.slow_kind && s->env_when_full < 0 && when_full == NPUPROF_KEEP_OLDEST)
+        when_full = NPUPROF_KEEP_NEWEST;
     s->sink = desc->sink;
     if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_())
         npuprof_control_set_policy_(when_full);
@@ -15576,9 +16681,31 @@ static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
     return NPUPROF_OK;
 }
 
+/* Capture control, as the settings ask for it. The signals last: they are taken only if all else is right. */
+static npuprof_result npuprof_setup_capture_(const npuprof_capture *c)
+{
+    const char *const texts[NPUPROF_CAPTURE_TEXTS_] = { c->schedule, c->delay, c->duration, c->trigger,
+                                                        c->control_path, c->signal };
+    const npuprof_capture_settings_ before = npuprof_capture_set_;
+    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
+        const npuprof_capture_text_ *const t = &npuprof_capture_texts_[i];
+        const char *const why = texts[i] && !(npuprof_s_.env_conditions & t->group) ? t->set(texts[i]) : NULL;
+        if (!why) continue;
+        npuprof_capture_set_ = before;
+        (void)npuprof_os_explain_(NPUPROF_ERR_ARGUMENT, "NPUPROF_ERR_ARGUMENT: npuprof_init: capture.%s: %s",
+                                  t->field, why);
+        return npuprof_os_refuse_(npuprof_os_explained_);
+    }
+    npuprof_s_.tell_user = c->user;
+    npuprof_s_.tell = c->gate;
+    if (!npuprof_capture_arm_()) return NPUPROF_OK;
+    return NPUPROF_REFUSE_("npuprof_init: capture.signal: the program has a handler for this signal, or "
+                           "ignores it");
+}
+
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
-    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
+    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false, NULL };
     npuprof_arena_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
@@ -15592,16 +16719,23 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
         s->write_at_exit = true;
     }
-    r = npuprof_setup_policy_(desc);
+    if (desc->capture) r = npuprof_setup_capture_(desc->capture);
+    if (r == NPUPROF_OK) r = npuprof_setup_policy_(desc);
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0])
         r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     return r;
 }
 
 #ifdef NPUPROF_DESTRUCTOR_
 /* Why: threads may live longer than a plugin that is unloaded. They must not call into it when they end. */
-NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
+NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void)
+{
+    npuprof_capture_leave_signals_();
+    npuprof_os_unhook_();
+}
+
 #endif
 #ifdef NPUPROF_CONSTRUCTOR_
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */

@@ -199,6 +199,7 @@ NPUPROF_SHADOW_PUSH_
 #include "arena/state.h"
 #include "os/posix.h"
 #include "os/posix_files.h"
+#include "os/posix_control.h"
 #include "os/windows.h"
 #include "os/common.h"
 #include "clock/host.h"
@@ -213,6 +214,7 @@ NPUPROF_SHADOW_PUSH_
 #include "record/args.h"
 #include "record/span.h"
 #include "record/begin.h"
+#include "record/boundary.h"
 #include "record/end.h"
 #include "record/event.h"
 #include "record/memory.h"
@@ -221,7 +223,9 @@ NPUPROF_SHADOW_PUSH_
 #include "control/start.h"
 #include "control/lock.h"
 #include "control/path.h"
+#include "control/conditions.h"
 #include "control/environment.h"
+#include "control/capture.h"
 #include "clock/device_map.h"
 #include "read/image.h"
 #include "read/cursor.h"
@@ -267,6 +271,7 @@ NPUPROF_SHADOW_PUSH_
 #endif /* !NPUPROF_NO_REPORTS */
 #include "write/files.h"
 #include "write/dump.h"
+#include "write/capture.h"
 #include "process/fork.h"
 #include "process/setup.h"
 

@@ -14,6 +14,7 @@ enum {
     NPUPROF_TOKEN_BY_HAND_ = 1,    /* PROF_BEGIN's */
     NPUPROF_TOKEN_MOVED_ = 2,      /* it was moved here: open span n is in units 2n - 2, 2n - 1 */
     NPUPROF_TOKEN_SLOW_ = 4,       /* the clock takes more than an instruction */
+    NPUPROF_TOKEN_BOUNDARY_ = 8,   /* capture control looks at its end (record/boundary.h) */
     NPUPROF_TOKEN_FLAGS_ = 15
 };
 
@@ -86,6 +87,11 @@ typedef struct npuprof_arena_state_ {
     /* Gate. Owner: control/start.h, atomic. */
     int level;                     /* 0: stopped */
     uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
+    uint32_t held;                 /* by capture control: 0, or the entry of that gap << 2 | NPUPROF_HOLD_* */
+    uint32_t armed;                /* 1: capture control has a condition */
+    void (*tell)(void *user, bool open);   /* npuprof_capture.gate, or NULL; with its user. Set up */
+    void *tell_user;
+    uint32_t telling, told;        /* a thread is in it; what it was told last */
 
     /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written.
        Why several lists: a thread may still be reading the one before. */
@@ -112,6 +118,7 @@ typedef struct npuprof_arena_state_ {
     /* Environment. Owner: control/environment.h. Set up. */
     int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
     bool env_populate;             /* NPUPROF_POPULATE */
+    unsigned env_conditions;       /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
 } npuprof_arena_state_;

@@ -9,6 +9,7 @@
 #include "../record/enter.h"
 #include "start.h"
 #include "path.h"
+#include "conditions.h"
 
 /* The environment. Each variable is read once, when the library is set up, by one function; the table
    npuprof_env_variables_ names them. A value that cannot be used is refused: it is named on stderr and in the
@@ -157,6 +158,18 @@ static void npuprof_env_read_populate_(const char *name, const char *value)
     if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true");
 }
 
+/* Capture control: a text that conditions.h reads. */
+static void npuprof_env_read_condition_(const char *name, const char *value)
+{
+    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
+        const npuprof_capture_text_ *const t = &npuprof_capture_texts_[i];
+        if (strcmp(t->variable, name) != 0) continue;
+        const char *const why = t->set(value);
+        if (why) npuprof_env_refuse_(name, value, why);
+        npuprof_s_.env_conditions |= t->group;
+    }
+}
+
 /* The context in which another program called this one. Why not in the table: the name is not ours, and "0"
    is no way to unset it. */
 static void npuprof_env_read_traceparent_(void)
@@ -172,7 +185,7 @@ static void npuprof_env_read_traceparent_(void)
 /* ---- All of them */
 
 /* In the order in which they are read: those that start the recording come before NPUPROF_LEVEL, and the
-   output path before NPUPROF_WHEN_FULL. */
+   output path before NPUPROF_WHEN_FULL, and a schedule before what it excludes. */
 static const struct npuprof_env_variable_ {
     const char *name;
     void (*read)(const char *name, const char *value);
@@ -184,6 +197,12 @@ static const struct npuprof_env_variable_ {
     { "NPUPROF_CATEGORIES", npuprof_env_read_categories_ },
     { "NPUPROF_WHEN_FULL", npuprof_env_read_when_full_ },
     { "NPUPROF_POPULATE", npuprof_env_read_populate_ },
+    { "NPUPROF_SCHEDULE", npuprof_env_read_condition_ },
+    { "NPUPROF_DELAY", npuprof_env_read_condition_ },
+    { "NPUPROF_DURATION", npuprof_env_read_condition_ },
+    { "NPUPROF_TRIGGER", npuprof_env_read_condition_ },
+    { "NPUPROF_SIGNAL", npuprof_env_read_condition_ },
+    { "NPUPROF_CONTROL", npuprof_env_read_condition_ },
 };
 enum { NPUPROF_ENV_COUNT_ = sizeof npuprof_env_variables_ / sizeof *npuprof_env_variables_ };
 

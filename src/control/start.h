@@ -10,16 +10,18 @@
 #include "../arena/slots.h"
 #include "../record/enter.h"
 
-/* What decides whether something is recorded: the level, a pause, the categories. And the time as users ask
-   for it. Call sites look at three words only, which this part computes:
-     npuprof_gate_              macros up to this level record; INT_MIN: none do
+/* What decides whether something is recorded: the level, a pause, capture control (capture.h), the
+   categories. And the time as users ask for it. Call sites look at three words only, which this part
+   computes:
+     npuprof_gate_              macros up to this level record; INT_MIN: none do; NPUPROF_GATE_BOUNDARIES_:
+                                none do, but records and inferences call capture control
      npuprof_generation_        counts up when call sites must look their category and id up again
      npuprof_fast_generation_   equals it while the gate is open and the clock is one instruction
 
-   Data, beside these three: `level`, `paused` and the lists of categories in npuprof_s_, all atomic. Any
-   thread may call the public functions. Each writes its own word first, and computes the three words from
-   all. Two threads may do so at a time. So whoever computes looks at the inputs once more behind the store,
-   and repeats if they have changed.
+   Data, beside these three: `level`, `paused`, `held`, `armed` and the lists of categories in npuprof_s_, all
+   atomic. Any thread may call the public functions. Each writes its own word first, and computes the three
+   words from all. Two threads may do so at a time. So whoever computes looks at the inputs once more behind
+   the store, and repeats if they have changed.
 
    This part may not know files or formats. */
 
@@ -47,22 +49,39 @@ static void npuprof_control_advance_generation_(void)
     npuprof_control_set_fast_path_();
 }
 
-/* The level that counts: 0 while recording is stopped or paused. */
-static int npuprof_control_level_(void)
+/* What the gate is to be. The program's own stop and pause count for more than capture control. */
+static int npuprof_control_gate_(void)
 {
-    return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
+    const int level = NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
+    if (level && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
+    return level && NPUPROF_LOAD_SEQ_(&npuprof_s_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
 }
 
-/* Call after a change of `level` or `paused`. */
+/* Call after a change of `level`, `paused`, `held` or `armed`. Async-signal safe. */
 static void npuprof_control_set_gate_(void)
 {
     for (;;) {
-        const int level = npuprof_control_level_();
-        NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
+        const int gate = npuprof_control_gate_();
+        NPUPROF_STORE_SEQ_(&npuprof_gate_, gate);
         /* Why again: another thread may have changed it before the store. */
-        if (level == npuprof_control_level_()) break;
+        if (gate == npuprof_control_gate_()) break;
     }
     npuprof_control_set_fast_path_();
+}
+
+NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
+
+/* Calls npuprof_capture.gate if the gate has opened or closed since the last time. Not from a signal handler.
+   Why a flag and no lock: what changes meanwhile is told by the next caller. */
+static void npuprof_control_tell_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const uint32_t open = npuprof_is_recording();
+    uint32_t nobody = 0;
+    if (!s->tell || NPUPROF_LOAD_(&s->told) == open || !NPUPROF_CAS_(&s->telling, &nobody, 1)) return;
+    NPUPROF_STORE_(&s->told, open);
+    s->tell(s->tell_user, open != 0);
+    NPUPROF_STORE_RELEASE_(&s->telling, 0);
 }
 
 /* What happens when the arena is full, for new chunks and in the image. */
@@ -150,6 +169,7 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
     npuprof_s_.started = true;
     (void)npuprof_resume();
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     return NPUPROF_OK;
 }
 
@@ -158,6 +178,7 @@ NPUPROF_API_ npuprof_result npuprof_stop(void)
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, 0);
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     return NPUPROF_OK;
 }
 
@@ -172,6 +193,7 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
     if (e) e->from = npuprof_clock_();
     if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return NPUPROF_OK;
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     if (e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
@@ -187,6 +209,7 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
         NPUPROF_STORE_(&e->to, npuprof_clock_());
     }
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     return NPUPROF_OK;
 }
 

@@ -17,7 +17,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
     if (desc && (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->output_path ||
-                 desc->categories)) return NPUPROF_ERR_UNSUPPORTED;
+                 desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
         if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
@@ -26,6 +26,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     }
     return npuprof_fw_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
 }
+
+NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
 
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {

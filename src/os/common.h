@@ -1,10 +1,11 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
 #include "posix_files.h"
+#include "posix_control.h"
 #include "windows.h"
 #include <stdarg.h>
 
-/* The system, as the rooms below include it: the functions of one of posix.h with posix_files.h and
+/* The system, as the rooms below include it: the functions of one of posix.h with its two siblings and
    windows.h, and what is the same on all systems: filling in pages, refusing an argument, a message on
    stderr.
 
@@ -39,7 +40,7 @@ static npuprof_result npuprof_os_refuse_(const char *sentence)
 }
 
 /* The sentence about one result that this thread got last, where it says more than the result's own. */
-static NPUPROF_THREAD_LOCAL_ char npuprof_os_explained_[160];
+static NPUPROF_THREAD_LOCAL_ char npuprof_os_explained_[320];
 static NPUPROF_THREAD_LOCAL_ npuprof_result npuprof_os_explained_result_;
 
 /* Keeps the sentence. Returns `result`, for a public function to return. */

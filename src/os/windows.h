@@ -292,4 +292,43 @@ static npuprof_result npuprof_os_result_(int error)
     default: return NPUPROF_ERR_IO;
     }
 }
+
+/* ---- Commands from outside: there are none (posix_control.h) */
+
+typedef struct npuprof_os_seen_ { bool unused; } npuprof_os_seen_;
+
+static bool npuprof_os_has_commands_(void) { return false; }
+
+/* 0: this system has no signals for it. */
+static int npuprof_os_signal_number_(const char *name, size_t length)
+{
+    (void)name;
+    (void)length;
+    return 0;
+}
+
+static int npuprof_os_take_signal_(int number, void (*handler)(int))
+{
+    (void)number;
+    (void)handler;
+    return ENOSYS;
+}
+
+static void npuprof_os_leave_signal_(int number, void (*handler)(int))
+{
+    (void)number;
+    (void)handler;
+}
+
+static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
+                                     size_t *bytes, uint32_t (*hash)(const char *, size_t))
+{
+    (void)path;
+    (void)seen;
+    (void)text;
+    (void)room;
+    (void)hash;
+    *bytes = 0;
+    return EAGAIN;
+}
 #endif /* _WIN32 */

@@ -10,6 +10,7 @@
 #include "../arena/thread.h"
 #include "../record/end.h"
 #include "../control/start.h"
+#include "../control/capture.h"
 #include "../control/path.h"
 #include "../control/environment.h"
 #include "../write/stream.h"
@@ -91,6 +92,7 @@ static void npuprof_fork_in_child_(void)
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
+    if (s->armed) npuprof_capture_start_over_();
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */

@@ -11,10 +11,13 @@
 #include "../record/enter.h"
 #include "../control/start.h"
 #include "../control/path.h"
+#include "../control/conditions.h"
 #include "../control/environment.h"
+#include "../control/capture.h"
 #include "../read/live.h"
 #include "../write/stream.h"
 #include "../write/files.h"
+#include "../write/capture.h"
 #include "fork.h"
 
 /* Set-up: lays out the arena, reads the environment, and hands down the functions that lower rooms call.
@@ -83,8 +86,13 @@ static npuprof_result npuprof_setup_once_(void)
     npuprof_control_advance_generation_();
     npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
+    npuprof_capture_hooks_.write = npuprof_file_capture_;
     NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
     npuprof_env_read_();
+    const char *const why = npuprof_capture_arm_();
+    if (why) npuprof_env_refuse_("NPUPROF_SIGNAL", npuprof_os_env_("NPUPROF_SIGNAL"), why);
+    if (npuprof_capture_set_.slow_kind && s->env_when_full < 0)
+        npuprof_control_set_policy_(NPUPROF_KEEP_NEWEST);
     if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     npuprof_control_set_gate_();
     return NPUPROF_OK;
@@ -152,7 +160,10 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
+    int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
+    /* A trigger is for what was recorded last. */
+    if (npuprof_capture_set_.slow_kind && s->env_when_full < 0 && when_full == NPUPROF_KEEP_OLDEST)
+        when_full = NPUPROF_KEEP_NEWEST;
     s->sink = desc->sink;
     if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_())
         npuprof_control_set_policy_(when_full);
@@ -162,9 +173,31 @@ static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
     return NPUPROF_OK;
 }
 
+/* Capture control, as the settings ask for it. The signals last: they are taken only if all else is right. */
+static npuprof_result npuprof_setup_capture_(const npuprof_capture *c)
+{
+    const char *const texts[NPUPROF_CAPTURE_TEXTS_] = { c->schedule, c->delay, c->duration, c->trigger,
+                                                        c->control_path, c->signal };
+    const npuprof_capture_settings_ before = npuprof_capture_set_;
+    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
+        const npuprof_capture_text_ *const t = &npuprof_capture_texts_[i];
+        const char *const why = texts[i] && !(npuprof_s_.env_conditions & t->group) ? t->set(texts[i]) : NULL;
+        if (!why) continue;
+        npuprof_capture_set_ = before;
+        (void)npuprof_os_explain_(NPUPROF_ERR_ARGUMENT, "NPUPROF_ERR_ARGUMENT: npuprof_init: capture.%s: %s",
+                                  t->field, why);
+        return npuprof_os_refuse_(npuprof_os_explained_);
+    }
+    npuprof_s_.tell_user = c->user;
+    npuprof_s_.tell = c->gate;
+    if (!npuprof_capture_arm_()) return NPUPROF_OK;
+    return NPUPROF_REFUSE_("npuprof_init: capture.signal: the program has a handler for this signal, or "
+                           "ignores it");
+}
+
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
-    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
+    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false, NULL };
     npuprof_arena_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
@@ -178,16 +211,23 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
         s->write_at_exit = true;
     }
-    r = npuprof_setup_policy_(desc);
+    if (desc->capture) r = npuprof_setup_capture_(desc->capture);
+    if (r == NPUPROF_OK) r = npuprof_setup_policy_(desc);
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0])
         r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
+    npuprof_control_tell_();
     return r;
 }
 
 #ifdef NPUPROF_DESTRUCTOR_
 /* Why: threads may live longer than a plugin that is unloaded. They must not call into it when they end. */
-NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
+NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void)
+{
+    npuprof_capture_leave_signals_();
+    npuprof_os_unhook_();
+}
+
 #endif
 #ifdef NPUPROF_CONSTRUCTOR_
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */

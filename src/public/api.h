@@ -44,6 +44,15 @@ NPUPROF_FN_(npuprof_result, npuprof_stop, (void), return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
 /* Ends a pause. No effect without one. */
 NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
+/* Is a span of level 1 recorded now? Cost: a load and a compare. */
+NPUPROF_FN_(bool, npuprof_is_recording, (void), return false;)
+#ifndef NPUPROF_FREESTANDING
+/* Looks at the conditions of capture control now (npuprof_capture), and does what is due: starts, stops,
+   writes a file. For the main loop of a program that has neither PROF_RECORD nor PROF_INFERENCE, or stands
+   still for long between them. Returns the first failure to write since the last call. Not from a signal
+   handler. */
+NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
+#endif
 /* Discards all spans and events recorded so far, and the counts of losses. Names, devices and clock anchors
    stay. Frees their memory, except the one chunk that each other running thread is filling.
    Not from a signal handler. NPUPROF_ERR_BUSY: nothing was discarded. */

@@ -20,7 +20,8 @@ NPUPROF_BEGIN_C_
 #define NPUPROF_GATE_AT_START_ INT_MAX
 #endif
 
-/* The gate: spans up to this level are recorded; INT_MIN = none.
+/* The gate: spans up to this level are recorded; INT_MIN = none. NPUPROF_GATE_BOUNDARIES_: none either, but
+   PROF_RECORD and PROF_INFERENCE call the library, which may then open the gate.
    Why three names: files that were built with different clocks, or with and without an OS, do not link, and
    the linker's message shows the reason. */
 #if defined(NPUPROF_FREESTANDING)
@@ -30,6 +31,7 @@ NPUPROF_BEGIN_C_
 #else
 #define npuprof_gate_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
 #endif
+enum { NPUPROF_GATE_BOUNDARIES_ = -1 };
 #ifndef NPUPROF_STATIC
 extern int npuprof_gate_;
 #elif !defined(NPUPROF_OFF)
@@ -73,6 +75,10 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device
                                                     const char *category, const char *name);
 NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
                                                 uint32_t kind, const char *category, const char *name);
+/* Begins a PROF_RECORD or PROF_INFERENCE, at whose ends capture control looks at its conditions. Called also
+   while the gate is NPUPROF_GATE_BOUNDARIES_. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                                    const char *category, const char *name);
 #endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* an open span of this thread? */

@@ -182,11 +182,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 
 /* A labelled section, such as one run of a model. It starts a new trace id; the spans inside become its
    children. */
-#define PROF_RECORD(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_RECORD, name, PROF_NO_ARGS)
+#define PROF_RECORD(name) NPUPROF_BOUNDARY_(__COUNTER__, NPUPROF_KIND_RECORD, name)
 /* PROF_RECORD for a warm-up: the reports leave out what is inside. */
 #define PROF_RECORD_WARM_UP(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_WARM_UP, name, PROF_NO_ARGS)
 /* One inference query. npuprof_print_inferences() prints a row for it; npuprof_print_summary() counts it. */
-#define PROF_INFERENCE(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_INFERENCE, name, PROF_NO_ARGS)
+#define PROF_INFERENCE(name) NPUPROF_BOUNDARY_(__COUNTER__, NPUPROF_KIND_INFERENCE, name)
 /* An operator that runs on the host ("external"). npuprof_print_external_operators() prints a row for it. */
 #define PROF_OPERATOR(operator_index, name) \
     NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_OPERATOR, name, \
@@ -285,6 +285,12 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_DEVICE_OF_(NPUPROF_GLUE_(npuprof_block_, id), dev), \
                                         NPUPROF_KIND_SPAN, (cat), (name), (args)))
 #ifndef NPUPROF_FREESTANDING
+#define NPUPROF_BOUNDARY_(id, kind, name) \
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), NPUPROF_GATE_BOUNDARIES_, \
+                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
+                   npuprof_begin_boundary_(NPUPROF_CONSTANT_(name) \
+                                           ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
+                                           NPUPROF_KEYS_REF_(id), kind, "Runtime", (name)))
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_)
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) \
     npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
@@ -295,6 +301,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
     npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #else
+#define NPUPROF_BOUNDARY_(id, kind, name) NPUPROF_NAMED_(id, kind, name, PROF_NO_ARGS)
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
     NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_list_(NPUPROF_REF_(id, cat, name), (args))
@@ -302,7 +309,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
         ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
-#endif
+#endif /* NPUPROF_FREESTANDING */
 #define NPUPROF_PHASES_(id, name)                                                                   \
     NPUPROF_SHADOW_PUSH_                                                                            \
     NPUPROF_SCOPE_(npuprof_phase_, 1, \

@@ -117,6 +117,26 @@ typedef struct npuprof_device {
     bool wait_around;              /* call wait before both stamps of a span, if the span is recorded */
 } npuprof_device;
 
+/* When to record and when to write a file, without a call for it: capture control. Each text is that of the
+   environment variable in parentheses; examples/README.md describes them. NULL: none. Strings are copied.
+   The library has no thread of its own: it looks at conditions where a PROF_RECORD or PROF_INFERENCE begins
+   or ends, and by npuprof_poll(). So with a condition, no signal handler may use these two macros. Files go
+   to output_path, each with a number of its own. */
+typedef struct npuprof_capture {
+    const char *schedule;          /* "wait=10,warmup=5,active=20,repeat=3" (NPUPROF_SCHEDULE) */
+    const char *delay, *duration;  /* "1.5s" (NPUPROF_DELAY, NPUPROF_DURATION) */
+    const char *trigger;           /* "inference>20ms,last=30s" (NPUPROF_TRIGGER) */
+    const char *signal;            /* "USR2:dump" (NPUPROF_SIGNAL) */
+    const char *control_path;      /* a file with start, stop or dump in it (NPUPROF_CONTROL) */
+    /* Called when recording begins or ends, such as to arm the device's own profiling. By the thread that
+       starts or stops it, after the change; a change by a signal handler is told where the next condition is
+       looked at. One call at a time; changes during a call are told by a later one. It may use every macro
+       and function but npuprof_init(), and must not begin or end recording. It comes before the file of what
+       has ended is written. */
+    void (*gate)(void *user, bool open);
+    void *user;                    /* passed to gate */
+} npuprof_capture;
+
 /* Settings for npuprof_init(). Zero in a field means its default. The environment overrides a setting.
    Strings are copied. */
 typedef struct npuprof_desc {
@@ -133,6 +153,8 @@ typedef struct npuprof_desc {
     bool populate;                 /* npuprof_init() touches the whole arena, so that no record causes a page
                                       fault; it uses huge pages if the system has them. Costs 0.1 to 0.5 ms a
                                       MiB, and all of that memory. No effect with NPUPROF_FREESTANDING */
+    const npuprof_capture *capture;  /* NULL: npuprof_start() and npuprof_stop() alone decide. With
+                                      NPUPROF_FREESTANDING: NPUPROF_ERR_UNSUPPORTED */
 } npuprof_desc;
 
 /* Counts over the whole arena. recorded + lost = spans and events executed while recording was on. */
@@ -144,6 +166,9 @@ typedef struct npuprof_stats {
     uint64_t bytes_total;          /* arena bytes; if an image is read back, those of its arena */
     uint64_t threads;              /* slots: the most threads and contexts that recorded at once */
     uint64_t lost_by_cause[NPUPROF_LOST_COUNT];   /* index: NPUPROF_LOST_* */
+    uint64_t captures;             /* files that capture control has written */
+    uint64_t captures_failed;      /* files that it could not write; the first failure is in the metadata */
+    uint64_t slow;                 /* spans that were slower than the trigger, with and without a file */
 } npuprof_stats;
 
 /* The peaks of a memory pool, over all threads in the order of time. An index counts the records of the pool

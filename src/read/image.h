@@ -2,6 +2,7 @@
 #include "../public/macros.h"
 #include "../numbers/hash.h"
 #include "../format/arena.h"
+#include "../os/common.h"
 #include "../arena/state.h"
 #include <string.h>
 
@@ -44,6 +45,10 @@ typedef struct npuprof_image_ {
 /* The image to read instead of the live arena; NULL: there is none. tools/convert sets it, while it
    holds the lock of the readers; write/files.h clears it at exit. */
 static const npuprof_image_ *npuprof_image_given_;
+
+/* Events of the live arena that are older are not shown, beside those that npuprof_clear() forgot. Of the
+   thread that writes a part of the trace; 0: all are shown. */
+static NPUPROF_THREAD_LOCAL_ uint64_t npuprof_image_since_;
 
 /* A decoded record. */
 typedef struct npuprof_event_ {

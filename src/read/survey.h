@@ -144,6 +144,8 @@ static void npuprof_image_open_unread_(npuprof_image_ *im)
     if (npuprof_image_given_) *im = *npuprof_image_given_;
     else npuprof_image_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
+    if (!npuprof_image_given_ && npuprof_image_since_ > im->clear_ticks)
+        im->clear_ticks = npuprof_image_since_;
     im->last_ticks = im->open_until = UINT64_MAX;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     if (!im->next)

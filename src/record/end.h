@@ -7,6 +7,7 @@
 #include "../arena/slots.h"
 #include "enter.h"
 #include "span.h"
+#include "boundary.h"
 
 /* How spans end: by their token, or by PROF_END. A slot's open spans are a stack. A span that is ended
    while others lie above it ends those, too, as cut: their own ends can come no more, because a longjmp or
@@ -73,11 +74,14 @@ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ 
 
 static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
 {
-    if (npuprof_slot_mine_ == &npuprof_slot_none_) return;
+    if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
-    npuprof_record_close_at_(slot, token, npuprof_clock_());
+    const uint64_t now = npuprof_clock_();
+    const npuprof_record_boundary_ boundary = npuprof_record_look_at_end_(slot, token, now);
+    npuprof_record_close_at_(slot, token, now);
     npuprof_record_leave_(slot);
+    if (boundary.kind) npuprof_record_hooks_.ends(boundary.kind, boundary.ticks);
 }
 
 /* Why the clock first: what follows does not belong to the span. */

@@ -17,6 +17,17 @@
                   recorded. Stored with release after id, read with acquire before it
    This part does not know what a record looks like. */
 
+/* What control/ hands down when capture control gets its first condition; NULL until then. `begins` is stored
+   last, with release, and who uses one of them has loaded it with acquire.
+   begins   as which kind a PROF_RECORD or PROF_INFERENCE is to be recorded; NPUPROF_KIND_NONE: not at all
+   ends     its end. ticks: how long it took, if it was recorded, else UINT64_MAX
+   moved    a thread has got a new chunk. Its slot is busy, and it may be in a signal handler */
+static struct {
+    uint32_t (*begins)(uint32_t kind);
+    void (*ends)(uint32_t kind, uint64_t ticks);
+    void (*moved)(void);
+} npuprof_record_hooks_;
+
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
 static bool npuprof_record_is_ready_(void)
 {

@@ -28,6 +28,7 @@ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t
     /* The open spans move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
     return u && (size_t)(slot->end - u) >= units ? u : NULL;
 }
 

@@ -161,6 +161,7 @@ static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_
     copy->threads = im->threads;
     copy->table_used = im->table_used;
     copy->closed = 0;
+    if (im->clear_ticks > copy->clear_ticks) copy->clear_ticks = im->clear_ticks;
     if (!im->next)
         copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
     copy->overwritten_offset = 0;

@@ -5,6 +5,7 @@
 #include "../record/enter.h"
 #include "../control/lock.h"
 #include "../control/environment.h"
+#include "../control/capture.h"
 #include "../read/image.h"
 #include "../read/cursor.h"
 #include "../read/threads.h"
@@ -84,5 +85,8 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     out->bytes_total = im->next ? h->table_bytes + chunk_bytes : h->arena_bytes;
     out->threads = im->threads;
     npuprof_scratch_unlock_();
+    out->captures = NPUPROF_LOAD_(&npuprof_capture_now_.files);
+    out->captures_failed = NPUPROF_LOAD_(&npuprof_capture_now_.failed);
+    out->slow = NPUPROF_LOAD_(&npuprof_capture_now_.slow);
     return NPUPROF_OK;
 }

@@ -10,7 +10,9 @@
 #include "../arena/exchange.h"
 #include "../control/lock.h"
 #include "../control/path.h"
+#include "../control/conditions.h"
 #include "../control/environment.h"
+#include "../control/capture.h"
 #include "text.h"
 #include "image.h"
 #include "stream.h"
@@ -200,6 +202,34 @@ static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
     return npuprof_file_write_pattern_(s->output_path, npuprof_path_form_(s->output_path), s->forked, path);
 }
 
+/* Writes the trace as it is now to a file that does not exist yet: the output path with a number before its
+   extension, and in the child of a fork with the pid. *path: the file, or where it failed. A device or a pipe
+   is written again. */
+static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const int form = npuprof_path_form_(s->output_path);
+    const size_t n = strlen(s->output_path);
+    npuprof_path_ pattern;
+    if (!npuprof_path_expand_(s->header, s->output_path, 0, path)) return NPUPROF_ERR_ARGUMENT;
+    if (s->output_path[n - 1] == '/' || npuprof_os_in_place_(path->text))
+        return npuprof_file_write_output_(path);
+    if (path->is_numbered) return npuprof_file_write_numbered_(s->output_path, form, path);
+    npuprof_text_copy_(pattern.text, sizeof pattern.text, s->output_path);
+    if (!npuprof_path_insert_(&pattern, s->forked && !path->is_own ? "-%p.%i" : ".%i"))
+        return NPUPROF_ERR_ARGUMENT;
+    return npuprof_file_write_numbered_(pattern.text, form, path);
+}
+
+/* At exit, what the windows of a schedule are to have: the last one, if anything was recorded in it. */
+static npuprof_result npuprof_file_write_last_window_(npuprof_path_ *path)
+{
+    npuprof_stats stats;
+    const npuprof_result r = npuprof_get_stats(&stats);
+    if (r == NPUPROF_OK && !stats.recorded && !stats.lost) return NPUPROF_OK;
+    return npuprof_file_write_next_(path);
+}
+
 /* Names the words of the category list that never occurred: they may be misspelt. */
 static void npuprof_file_report_unseen_categories_(void)
 {
@@ -244,8 +274,11 @@ static void npuprof_file_write_at_exit_(void)
     if (!s->write_at_exit && !is_stream) return;
     /* Why: a program that reads an image back still writes its own trace. */
     npuprof_image_given_ = NULL;
+    /* Why: what the program's function needs may be gone. */
+    s->tell = NULL;
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
+    npuprof_capture_report_unseen_();
     if (s->env_when_full == NPUPROF_STREAM && !is_stream)
         npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream",
                             "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; "
@@ -253,7 +286,8 @@ static void npuprof_file_write_at_exit_(void)
     if (is_stream) npuprof_file_end_stream_();
     if (!s->write_at_exit || is_ours) return;
     path.text[0] = 0;
-    const npuprof_result r = npuprof_file_write_output_(&path);
+    const npuprof_result r = npuprof_capture_set_.by_windows ? npuprof_file_write_last_window_(&path)
+        : npuprof_file_write_output_(&path);
     if (r == NPUPROF_ERR_ARGUMENT)
         npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; "
                         "nothing written\n", s->output_path);

@@ -1,0 +1,393 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/api.h"
+#include "../numbers/hash.h"
+#include "../numbers/wide.h"
+#include "../format/arena.h"
+#include "../arena/state.h"
+#include "../os/common.h"
+#include "../clock/host.h"
+#include "../arena/table.h"
+#include "../record/enter.h"
+#include "start.h"
+#include "path.h"
+#include "conditions.h"
+#include "environment.h"
+
+/* Capture control: what follows from the conditions of conditions.h. There are three actions: open the gate,
+   close it, write a file. All conditions are looked at in one place, npuprof_capture_look_(), where a record
+   or inference begins or ends (record/boundary.h) or the program calls npuprof_poll(). Elsewhere only two
+   things happen: a signal handler moves the gate, which is a few atomic operations; and a new chunk closes it
+   when its time is over. So neither writes a file, and neither calls the program.
+
+   Words, all atomic, of npuprof_capture_now_ if nothing else is said:
+     requests, looking   who wants a look adds to `requests` and takes `looking` by CAS. If another thread has
+                         it, that one looks again: it compares `requests` before and behind its look
+     ended               spans of the counted kind that have ended; anybody adds
+     slow                those slower than the trigger; anybody adds
+     slow_wanted_ns      how long the slowest of them since the last look took; 0: there was none
+     dump_wanted         1: somebody wants a file. Stored by anybody, taken by who looks
+     phase, from_count, from_ns, cycles, files, ...   written by who looks
+     npuprof_s_.held     why the gate is closed, and the entry of that gap in the table. By CAS
+
+   This part may not know how a file is written: write/capture.h hands down `write`. */
+
+/* Why the gate is closed: by the schedule, by a command (signal, control file). */
+enum { NPUPROF_HOLD_SCHEDULE_ = 1, NPUPROF_HOLD_COMMAND_ = 2, NPUPROF_HOLD_BITS_ = 3 };
+
+enum {
+    NPUPROF_CAPTURE_GAPS_MAX_ = 1000,      /* gaps that are marked in the table, which never shrinks */
+    NPUPROF_CAPTURE_FILES_MAX_ = 1000,     /* files of a process */
+    NPUPROF_CAPTURE_POLL_NS_ = 100000000   /* how often the control file is looked at */
+};
+
+static struct {
+    uint32_t requests, looking;
+    uint64_t ended, slow;
+    uint64_t slow_wanted_ns;
+    uint32_t dump_wanted;
+    uint32_t phase, gaps, complaints;
+    uint64_t from_count, cycles;
+    int64_t from_ns, polled_ns, slow_at_ns;    /* slow_at_ns: of the last file of the trigger; 0: none */
+    uint64_t files, slow_files, failed;
+    npuprof_result failure;                    /* the first since npuprof_poll() */
+    npuprof_os_seen_ seen;
+} npuprof_capture_now_;
+
+/* What write/ hands down. clear: empties the arena behind the file. last_ns: leaves out what began longer
+   ago; 0: nothing. */
+static struct {
+    npuprof_result (*write)(bool clear, uint64_t last_ns);
+} npuprof_capture_hooks_;
+
+/* ---- The gate */
+
+/* Begins the mark of a gap in the trace. NULL: it is not marked. */
+static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
+{
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return NULL;
+    if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
+    npuprof_pause_entry_ *const e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, id);
+    if (e) e->from = npuprof_clock_();
+    else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+    return e;
+}
+
+/* Sets or clears a reason why the gate is closed. mark: as a gap in the trace. Async-signal safe. */
+static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
+{
+    const uint32_t bits = NPUPROF_HOLD_BITS_;
+    uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.held), next, id = 0;
+    npuprof_pause_entry_ *e = NULL;
+    do {
+        next = hold ? old | reason : old & ~reason;
+        if (next == old) return;
+        if (!old && mark && !e) e = npuprof_capture_begin_gap_(&id);
+        if (!old) next |= id << 2;
+        if (!(next & bits)) next = 0;
+    } while (!NPUPROF_CAS_(&npuprof_s_.held, &old, next));
+    if (!old && e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
+    if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2)
+        NPUPROF_STORE_(&((npuprof_pause_entry_ *)npuprof_table_entry_at_(old >> 2))->to, npuprof_clock_());
+    npuprof_control_set_gate_();
+}
+
+/* Async-signal safe. */
+static void npuprof_capture_do_(int action)
+{
+    const bool held = NPUPROF_LOAD_(&npuprof_s_.held) & NPUPROF_HOLD_COMMAND_;
+    if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
+    else npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
+                               action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held), true);
+}
+
+/* The handler of all signals that were taken. Why it writes no file: hardly anything may be called here. */
+static void npuprof_capture_on_signal_(int number)
+{
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++)
+        if (npuprof_capture_set_.signals[i].number == number)
+            npuprof_capture_do_(npuprof_capture_set_.signals[i].action);
+}
+
+/* ---- Files */
+
+/* Names what went wrong, in the metadata and on stderr, each cause once. */
+static void npuprof_capture_complain_(uint32_t cause, const char *name, const char *value, const char *why)
+{
+    if (npuprof_capture_now_.complaints >> cause & 1) return;
+    npuprof_capture_now_.complaints |= (uint32_t)1 << cause;
+    npuprof_env_refuse_(name, value, why);
+}
+
+/* Writes a file. False: it failed, which is counted. */
+static bool npuprof_capture_write_(bool clear, uint64_t last_ns)
+{
+    npuprof_result r = NPUPROF_ERR_NO_SPACE;
+    const bool may = npuprof_capture_now_.files < NPUPROF_CAPTURE_FILES_MAX_;
+    if (may) r = npuprof_capture_hooks_.write(clear, last_ns);
+    if (r == NPUPROF_OK) {
+        NPUPROF_ADD_(&npuprof_capture_now_.files, 1);
+        return true;
+    }
+    NPUPROF_ADD_(&npuprof_capture_now_.failed, 1);
+    if (npuprof_capture_now_.failure == NPUPROF_OK) npuprof_capture_now_.failure = r;
+    npuprof_capture_complain_(0, "capture", npuprof_s_.output_path, may ? npuprof_result_string(r)
+                              : "1000 files were written; this process writes no more");
+    return false;
+}
+
+/* ---- The control file */
+
+/* Does what a complete line says. */
+static void npuprof_capture_obey_(const char *line, size_t length)
+{
+    char word[40];
+    while (length && (line[length - 1] == ' ' || line[length - 1] == '\r')) length--;
+    if (!length) return;
+    for (int i = 0; i < NPUPROF_DO_COUNT_; i++)
+        if (npuprof_capture_is_(line, length, npuprof_capture_actions_[i])) {
+            npuprof_capture_do_(i);
+            return;
+        }
+    npuprof_text_copy_(word, length < sizeof word ? length + 1 : sizeof word, line);
+    for (char *p = word; *p; p++)
+        if (*p < ' ' || *p > '~') *p = '?';
+    npuprof_capture_complain_(1, "NPUPROF_CONTROL", word, "not a command; give start, stop, toggle or dump");
+}
+
+/* Looks at the control file, if that is due. A line counts when its end is there. */
+static void npuprof_capture_poll_(int64_t now)
+{
+    char text[1024];
+    npuprof_path_ path;
+    size_t bytes = 0, done = 0;
+    if (!npuprof_capture_set_.control_path[0]
+        || now - npuprof_capture_now_.polled_ns < NPUPROF_CAPTURE_POLL_NS_) return;
+    npuprof_capture_now_.polled_ns = now;
+    if (!npuprof_path_expand_(npuprof_s_.header, npuprof_capture_set_.control_path, 0, &path)) {
+        npuprof_capture_complain_(2, "NPUPROF_CONTROL", npuprof_capture_set_.control_path,
+                                  "the path is too long or holds an unknown % sequence");
+        return;
+    }
+    const int error = npuprof_os_read_commands_(path.text, &npuprof_capture_now_.seen, text, sizeof text,
+                                                &bytes, npuprof_hash_text_);
+    if (error == EAGAIN) return;
+    if (error || bytes == sizeof text) {
+        npuprof_capture_complain_(3, "NPUPROF_CONTROL", path.text, error == EACCES
+                                  ? "it must be readable, and other users must not be able to write it"
+                                  : error == EPERM ? "another user owns it" : error
+                                  ? "not a regular file" : "longer than 1023 bytes; it is ignored");
+        return;
+    }
+    for (size_t at = 0; at < bytes; at++) {
+        if (text[at] != '\n') continue;
+        npuprof_capture_obey_(text + done, at - done);
+        done = at + 1;
+    }
+}
+
+/* ---- The schedule */
+
+static bool npuprof_capture_is_due_(int64_t now)
+{
+    const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase);
+    if (!npuprof_capture_set_.counted || phase == NPUPROF_PHASE_DONE_) return false;
+    const npuprof_capture_amount_ a = npuprof_capture_set_.phases[phase];
+    const uint64_t passed = a.is_time ? (uint64_t)(now - NPUPROF_LOAD_(&npuprof_capture_now_.from_ns))
+        : NPUPROF_LOAD_(&npuprof_capture_now_.ended) - npuprof_capture_now_.from_count;
+    return passed >= a.n;
+}
+
+/* Goes to the next phase. Behind the last one nothing is recorded. */
+static void npuprof_capture_advance_(int64_t now)
+{
+    const bool windows = npuprof_capture_set_.by_windows;
+    uint32_t next = npuprof_capture_now_.phase + 1;
+    if (next == NPUPROF_PHASE_DONE_) {
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true, !windows);
+        npuprof_control_tell_();
+        if (windows) (void)npuprof_capture_write_(true, 0);
+        npuprof_capture_now_.cycles++;
+        if (npuprof_capture_now_.cycles != npuprof_capture_set_.repeat) next = NPUPROF_PHASE_WAIT_;
+    }
+    npuprof_capture_now_.from_count = NPUPROF_LOAD_(&npuprof_capture_now_.ended);
+    NPUPROF_STORE_(&npuprof_capture_now_.from_ns, now);
+    NPUPROF_STORE_(&npuprof_capture_now_.phase, next);
+    if (next == NPUPROF_PHASE_ACTIVE_
+        || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false, false);
+}
+
+/* ---- The look */
+
+/* A file for the trigger, unless the last one is too young or there were enough. took_ns: of the slow span,
+   which is to be in the file, with what came before it. */
+static void npuprof_capture_write_slow_(int64_t now, uint64_t took_ns)
+{
+    const uint64_t last_ns = npuprof_capture_set_.last_ns;
+    const int64_t before = npuprof_capture_now_.slow_at_ns;
+    if (npuprof_capture_now_.slow_files >= npuprof_capture_set_.max) return;
+    if (before && (uint64_t)(now - before) < npuprof_capture_set_.every_ns) return;
+    npuprof_capture_now_.slow_at_ns = now;
+    npuprof_capture_now_.slow_files++;
+    (void)npuprof_capture_write_(false, last_ns ? last_ns + took_ns : 0);
+}
+
+static void npuprof_capture_look_(void)
+{
+    const int64_t now = npuprof_os_monotonic_ns_();
+    npuprof_capture_poll_(now);
+    uint64_t took_ns = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
+    while (took_ns && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &took_ns, 0)) {}
+    if (took_ns) npuprof_capture_write_slow_(now, took_ns);
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) {
+        NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 0);
+        (void)npuprof_capture_write_(false, 0);
+    }
+    while (npuprof_capture_is_due_(now)) npuprof_capture_advance_(now);
+    npuprof_control_tell_();
+}
+
+/* Looks, or has the thread look that is at it. */
+static void npuprof_capture_request_(void)
+{
+    uint32_t seen, nobody = 0;
+    NPUPROF_ADD_SEQ_(&npuprof_capture_now_.requests, 1);
+    do {
+        nobody = 0;
+        if (!NPUPROF_CAS_(&npuprof_capture_now_.looking, &nobody, 1)) return;
+        const int cancel_before = npuprof_os_hold_cancel_(), error_before = errno;
+        seen = NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.requests);
+        npuprof_capture_look_();
+        errno = error_before;
+        npuprof_os_release_cancel_(cancel_before);
+        NPUPROF_STORE_SEQ_(&npuprof_capture_now_.looking, 0);
+    } while (seen != NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.requests));
+}
+
+/* ---- Where a look is taken: npuprof_record_hooks_ */
+
+static uint32_t npuprof_capture_begins_(uint32_t kind)
+{
+    if (!npuprof_record_is_ready_()) return NPUPROF_KIND_NONE;
+    npuprof_capture_request_();
+    if (!npuprof_is_recording()) return NPUPROF_KIND_NONE;
+    const bool warm_up = NPUPROF_LOAD_(&npuprof_capture_now_.phase) == NPUPROF_PHASE_WARM_UP_;
+    return warm_up && kind == npuprof_capture_set_.counted ? (uint32_t)NPUPROF_KIND_WARM_UP : kind;
+}
+
+/* Is a span that took so long slower than the trigger? The next look then writes a file. */
+static void npuprof_capture_compare_(uint64_t ns)
+{
+    if (ns <= npuprof_capture_set_.slow_ns) return;
+    NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);
+    uint64_t slowest = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
+    while (ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, ns)) {}
+}
+
+static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
+{
+    if (!npuprof_record_is_ready_()) return;
+    if (kind == npuprof_capture_set_.counted || kind == NPUPROF_KIND_WARM_UP)
+        NPUPROF_ADD_(&npuprof_capture_now_.ended, 1);
+    if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind)
+        npuprof_capture_compare_(npuprof_scale_(ticks, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32));
+    npuprof_capture_request_();
+}
+
+/* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there. */
+static void npuprof_capture_moved_(void)
+{
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
+    if (!npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].is_time) return;
+    if (npuprof_capture_is_due_(npuprof_os_monotonic_ns_()))
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true, !npuprof_capture_set_.by_windows);
+}
+
+NPUPROF_API_ npuprof_result npuprof_poll(void)
+{
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!NPUPROF_LOAD_(&npuprof_s_.armed)) return NPUPROF_OK;
+    npuprof_capture_request_();
+    const npuprof_result r = npuprof_capture_now_.failure;
+    npuprof_capture_now_.failure = NPUPROF_OK;
+    return r;
+}
+
+/* ---- The beginning */
+
+/* Begins at the first phase, with nothing counted. Also in the child of a fork. */
+static void npuprof_capture_start_over_(void)
+{
+    uint32_t held = 0;
+    const int64_t polled = npuprof_capture_now_.polled_ns;
+    const npuprof_os_seen_ seen = npuprof_capture_now_.seen;
+    const uint32_t complaints = npuprof_capture_now_.complaints;
+    memset(&npuprof_capture_now_, 0, sizeof npuprof_capture_now_);
+    npuprof_capture_now_.polled_ns = polled;
+    npuprof_capture_now_.seen = seen;
+    npuprof_capture_now_.complaints = complaints;
+    npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
+    if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++) {
+        const int action = npuprof_capture_set_.signals[i].action;
+        if (action == NPUPROF_DO_START_ || action == NPUPROF_DO_TOGGLE_) held |= NPUPROF_HOLD_COMMAND_;
+    }
+    npuprof_s_.held = held;
+    npuprof_s_.telling = 0;
+    while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
+        npuprof_capture_advance_(npuprof_capture_now_.from_ns);
+}
+
+/* Takes the signals that are free; the others are no conditions. NULL, or a sentence about those. */
+static const char *npuprof_capture_take_signals_(void)
+{
+    const char *why = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++) {
+        npuprof_capture_set_.signals[count] = npuprof_capture_set_.signals[i];
+        if (npuprof_os_take_signal_(npuprof_capture_set_.signals[i].number, npuprof_capture_on_signal_) == 0)
+            count++;
+        else why = "the program has a handler for this signal, or ignores it; it was left alone";
+    }
+    npuprof_capture_set_.signal_count = count;
+    return why;
+}
+
+/* Makes the conditions count. Called at the end of the set-up, and by npuprof_init() if it brought some.
+   Returns NULL, or a sentence about the signals. */
+static const char *npuprof_capture_arm_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    uint32_t (*const begins)(uint32_t) = npuprof_capture_begins_;
+    const char *const why = npuprof_capture_take_signals_();
+    if (!npuprof_capture_is_set_()) return why;
+    npuprof_capture_start_over_();
+    npuprof_capture_poll_(npuprof_os_monotonic_ns_());
+    npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
+    npuprof_record_hooks_.ends = npuprof_capture_ends_;
+    npuprof_record_hooks_.moved = npuprof_capture_moved_;
+    NPUPROF_STORE_SEQ_(&s->armed, 1);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_hooks_.begins, begins);
+    npuprof_control_set_gate_();
+    return why;
+}
+
+/* At exit: names the variables of conditions that nothing has looked at. */
+static void npuprof_capture_report_unseen_(void)
+{
+    if (!NPUPROF_LOAD_(&npuprof_s_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
+    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
+        const char *const name = npuprof_capture_texts_[i].variable, *const value = npuprof_env_get_(name);
+        const bool alone = strcmp(name, "NPUPROF_DURATION") == 0 || strcmp(name, "NPUPROF_SIGNAL") == 0;
+        if (value && !alone)
+            npuprof_env_refuse_(name, value, "never looked at: the program has no PROF_RECORD, no "
+                                "PROF_INFERENCE and no npuprof_poll()");
+    }
+}
+
+/* Called when the library is unloaded. */
+static void npuprof_capture_leave_signals_(void)
+{
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++)
+        npuprof_os_leave_signal_(npuprof_capture_set_.signals[i].number, npuprof_capture_on_signal_);
+}
