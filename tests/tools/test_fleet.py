@@ -246,7 +246,8 @@ class Verdict(unittest.TestCase):
         done = report("planted", "--verdict")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout,
-                         r"^1 host_bound tokenize: latency at most -[\d.]+ % \(sure\) in 3 of 4 ranks")
+                         r"^1 host_bound tokenize: latency at most -[\d.]+ % in 3 of 4 ranks, ")
+        self.assertIn("evidence: sure", " ".join(done.stdout.split()))
         self.assertTrue(all(len(line) <= 100 for line in done.stdout.splitlines()))
         for condition, code in (("any", 1), ("host_bound", 1), ("V18?", 0), ("tail", 0)):
             done = report("planted", "--verdict", "--fail-on", condition)
@@ -254,6 +255,17 @@ class Verdict(unittest.TestCase):
         done = report("planted", "--verdict", "--fail-on", "p99_ns>5")
         self.assertEqual(done.returncode, 2)
         self.assertIn("here are several", done.stderr)
+        self.assertEqual(report("planted", "--verdict", "json").returncode, 2)
+
+    def test_gate_with_a_trace_that_cannot_be_used(self):
+        broken = scratch() / "planted" / "broken.json"
+        broken.write_text('{"traceEvents":[')
+        self.addCleanup(broken.unlink)
+        for condition, code in (("host_bound", 1), ("tail", 2), ("tail?", 0)):
+            done = report("planted", "--verdict", "--fail-on", condition)
+            self.assertEqual(done.returncode, code, condition)
+        done = report("planted", "--verdict", "--fail-on", "tail")
+        self.assertIn("--fail-on tail: 1 of 5 traces cannot be used", done.stderr)
 
 
 class SameBytes(unittest.TestCase):

@@ -84,7 +84,14 @@ class Forms(unittest.TestCase):
             done = self.report("P1", "--fail-on", gate)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertEqual(done.stderr.count("\n"), 1)
-        self.assertEqual(self.report("P1", "--verdict", "--fail-on", "nothing_known>3").returncode, 2)
+        for gate in ("nothing_known>3", "idle_pctt>20?", "largest_idle>1?"):
+            self.assertEqual(self.report("P1", "--verdict", "--fail-on", gate).returncode, 2, gate)
+
+    def test_gate_beside_json(self):
+        done = self.report("P2", "--verdict", "json", "--fail-on", "any")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(json.loads(done.stdout)["findings"][0]["rule"], "host_bound")
+        self.assertEqual(done.stderr, "--fail-on any: host_bound tokenize\n")
 
     def test_part(self):
         """Of a part of the trace, the verdict is about that part."""

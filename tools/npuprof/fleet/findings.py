@@ -106,12 +106,13 @@ def lines(fleet):
                            "ranks.", "", "  ")
     for n, ((rule, subject, of), found) in enumerate(ordered[:SHOWN], 1):
         worst = fleet.ranks[found.rank]["rank"]
-        worth = f"({found.confidence})"
+        worth = ""
         if found.median is not None:
             what = "latency" if of == "latency" else "window"
-            worth = f"{what} at most -{pct_text(found.median)} % {worth}"
+            worth = f"{what} at most -{pct_text(found.median)} % "
         what = f"{rule} {subject}".rstrip()
-        text = f"{what}: {worth} in {found.ranks} of {ranks} ranks, most in rank {worst}"
+        text = (f"{what}: {worth}in {found.ranks} of {ranks} ranks, most in rank {worst}; evidence: "
+                f"{found.confidence}")
         yield from wrapped(text, f"{n} ", "  ")
         yield from wrapped(f"rank {worst}: {found.words[0]}", "  ", "  ")
         yield from wrapped(found.words[1], "  -> ", "     ")
@@ -134,4 +135,8 @@ def failed(fleet, wanted):
             if ranks == fleet.findings.ranks:
                 raise Refused(f"--fail-on {part}: the rule could not run: it needs {text}; write {part}? to "
                               "allow it")
+    blind = next((part for part in wanted if not part.endswith("?")), None)
+    if blind and fleet.left_out:
+        raise Refused(f"--fail-on {blind}: {len(fleet.left_out)} of {len(fleet.left_out) + len(fleet.ranks)} "
+                      f"traces cannot be used; write {blind}? to allow it")
     return None

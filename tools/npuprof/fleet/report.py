@@ -54,6 +54,9 @@ def run_fleet(arguments, gates):
         if getattr(arguments, option) is not None:
             raise Refused(f"{arguments.trace[0]}: --{option.replace('_', '-')} is for one trace, "
                           "and here are several")
+    if arguments.verdict == "json":
+        raise Refused(f"{arguments.trace[0]}: --verdict json is for one trace, and here are several; --json "
+                      "FILE --table findings writes theirs")
     wanted = arguments.table or list(TABLES)
     for name in wanted:
         if name not in TABLES:

@@ -89,8 +89,8 @@ A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB after `mak
 measures it), and about four times as long without. Percentiles are by linear interpolation (type 7), rounded
 half up.
 
-Exit code 0; 1: a --fail-on holds, and the last line says which; 2: the file cannot be used, or the rule of a
---fail-on could not run.
+Exit code 0; 1: a --fail-on holds, and the last line says which (on stderr if stdout is JSON); 2: the file
+cannot be used, or the rule of a --fail-on could not run.
 """
 
 import argparse
@@ -234,14 +234,14 @@ def only_verdict(facts, form, gates):
         print(json.dumps(as_json(verdict), ensure_ascii=False))
     else:
         print(*screen.lines(verdict), sep="\n")
-    return passed(facts, gates, verdict)
+    return passed(facts, gates, verdict, sys.stderr if form == "json" else None)
 
 
-def passed(facts, gates, verdict=None):
-    """The exit code: 1 if a gate holds, which the last line says."""
+def passed(facts, gates, verdict=None, file=None):
+    """The exit code: 1 if a gate holds, which the last line says, on stdout or that file."""
     sentence = gate.failed(verdict or judge(facts), gates) if gates else None
     if sentence:
-        print(sentence)
+        print(sentence, file=file)
     return 1 if sentence else 0
 
 

@@ -5,8 +5,8 @@
     RULE                   a rule by name or number: host_bound, V2
     FIGURE>N, FIGURE<N     a figure of the headline: idle_pct>20, p99_ns>2000000, rate_per_s<500
 
-A rule that could not run, and a figure that is not known, are refused: a gate that sees nothing must not
-pass. A "?" behind them allows it: tail?
+A rule that could not run, and a figure that is not known, are refused, and so are, of a fleet, traces that
+cannot be used: a gate that sees nothing must not pass. A "?" behind them allows it: tail?
 """
 
 import re
@@ -37,6 +37,14 @@ def rule_of(text):
     return next((rule for rule in RULES if text in (rule.name, rule.number)), None)
 
 
+def figure_of(headline, name, part):
+    """The figure of that name; None: it is not known."""
+    if name == "largest_idle" or name not in headline:
+        names = ", ".join(key for key in headline if key != "largest_idle")
+        raise Refused(f"--fail-on {part}: no such figure; there are: {names}")
+    return headline[name]
+
+
 def failed(verdict, wanted):
     """The first sentence about a condition that holds, or None. Raises Refused if one cannot be told."""
     blind = []
@@ -48,9 +56,9 @@ def failed(verdict, wanted):
             if found:
                 return f"--fail-on {part}: {found[0].rule.name} {found[0].subject}".rstrip()
         elif figure:
-            value = verdict.facts.headline.get(figure[1])
-            if isinstance(value, (str, type(None))):
-                blind.append((part, allowed, "the trace does not tell it, or there is no such figure"))
+            value = figure_of(verdict.facts.headline, figure[1], part)
+            if value is None:
+                blind.append((part, allowed, "the trace does not tell it"))
             elif (value > Fraction(figure[3])) if figure[2] == ">" else (value < Fraction(figure[3])):
                 return f"--fail-on {part}: {figure[1]} is {float(value):.10g}"
         else:
