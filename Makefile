@@ -21,7 +21,7 @@ FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
 .PHONY: all headers demo report pictures tools test rest check generated house qemu baremetal size san soak
-.PHONY: valgrind fuzz bench bench-tools gen install uninstall format clean help
+.PHONY: valgrind fuzz bench bench-tools gen install uninstall dist format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
@@ -91,15 +91,23 @@ bench-tools: tools              ## measure report and convert on ten million spa
 gen:                            ## write the headers of the devices anew
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen $$d -o $${d%.toml}_regs.h || exit 1; done
 
-install:                        ## install the headers and a pkg-config file (DESTDIR, PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+install:                        ## install the headers, a pkg-config and a CMake package file (DESTDIR, PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/npuprof
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: npuprof' \
 	    'Description: one timeline of host threads and NPU engines' "Version: $(VERSION)" \
 	    'Cflags: -I$${includedir}' 'Libs: -pthread' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/npuprof.pc
+	install -m 644 tools/packaging/cmake/npuprof-config.cmake $(DESTDIR)$(PREFIX)/lib/cmake/npuprof
+	sed "s/@VERSION@/$(VERSION)/" tools/packaging/cmake/npuprof-config-version.cmake.in \
+	    > $(DESTDIR)$(PREFIX)/lib/cmake/npuprof/npuprof-config-version.cmake
 
 uninstall:                      ## remove what install put there
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/,$(HEADERS)) $(DESTDIR)$(PREFIX)/lib/pkgconfig/npuprof.pc
+	rm -f $(DESTDIR)$(PREFIX)/lib/cmake/npuprof/npuprof-config*.cmake
+	rmdir $(DESTDIR)$(PREFIX)/lib/cmake/npuprof 2>/dev/null || true
+
+dist:                           ## make the release archive and what package managers install it with
+	$(PYTHON) tools/packaging/dist.py
 
 format:                         ## clang-format the examples
 	clang-format -i examples/*.c

@@ -7,57 +7,16 @@ import shutil
 import unittest
 
 import helpers
-from helpers import ROOT, run, scratch
+from helpers import ROOT, run
+from outside import Outside, make, tree
 
 README, REFERENCE = ((ROOT / name).read_text(encoding="utf-8")
                      for name in ("README.md", "examples/README.md"))
-PROGRAM = """#define NPUPROF_IMPLEMENTATION
-#include <npuprof.h>
-#include <npuprof_npu.h>
-int main(void)
-{
-    npuprof_start(1);
-    { PROF_SCOPE("outside"); }
-    npuprof_stop();
-    return (int)npuprof_dump("outside.json");
-}
-"""
 
 
-def make(*arguments):
-    done = run([helpers.need("make"), "-s", "-C", ROOT, *arguments])
-    assert done.returncode == 0, done.stderr
-    return done
-
-
-def tree(folder):
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-
-
-class Install(unittest.TestCase):
-    files = ["include/npuprof.h", "include/npuprof_npu.h", "lib/pkgconfig/npuprof.pc"]
-
-    def folder(self, name):
-        path = scratch() / name
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir()
-        return path
-
-    def project(self, name, **files):
-        """A directory with the program as main.c and main.cpp, and other files."""
-        path = self.folder(name)
-        for file in ("main.c", "main.cpp"):
-            (path / file).write_text(PROGRAM)
-        for file, text in files.items():
-            (path / file.replace("__", ".")).write_text(text)
-        return path
-
-    def check_program(self, program):
-        done = run([program], env=helpers.environment(), cwd=scratch())
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
-        (span,) = helpers.events(helpers.load(scratch() / "outside.json"), "X")
-        self.assertEqual(span["name"], "outside")
-        (scratch() / "outside.json").unlink()
+class Install(Outside):
+    files = ["include/npuprof.h", "include/npuprof_npu.h", "lib/cmake/npuprof/npuprof-config-version.cmake",
+             "lib/cmake/npuprof/npuprof-config.cmake", "lib/pkgconfig/npuprof.pc"]
 
     def test_destdir_and_uninstall(self):
         root = self.folder("root")
@@ -110,10 +69,7 @@ class Install(unittest.TestCase):
                                                     f"project(app {language})\nadd_executable(app {source})\n"
                                                     + snippet)
             self.vendor(project)
-            for command in (["cmake", "-S", project, "-B", project / "b"],
-                            ["cmake", "--build", project / "b"]):
-                done = run(command, timeout=120)
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.commands(["cmake", "-S", project, "-B", project / "b"], ["cmake", "--build", project / "b"])
             self.check_program(project / "b/app")
 
     @helpers.thorough
@@ -126,10 +82,8 @@ class Install(unittest.TestCase):
             (project / "meson.build").write_text(f"project('app', '{language}')\n"
                                                  + call.replace("main.c", source) + "\n")
             self.vendor(project)
-            for command in (["meson", "setup", project / "b", project],
-                            ["meson", "compile", "-C", project / "b"]):
-                done = run(command, timeout=120)
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.commands(["meson", "setup", project / "b", project],
+                          ["meson", "compile", "-C", project / "b"])
             self.check_program(project / "b/app")
 
 

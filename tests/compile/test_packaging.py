@@ -1,0 +1,179 @@
+# make dist and what installs the archive: CMake and Meson for real, Debian's package built and installed into a
+# folder; vcpkg and Conan are in no Debian package, so stand-ins with their interfaces run the recipes
+# SPDX-License-Identifier: MIT
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import unittest
+
+import helpers
+from helpers import ROOT, run, scratch
+from outside import Outside, make
+
+DIST = ROOT / "build/dist"
+# What vcpkg offers a portfile, as far as this one asks.
+VCPKG = """
+function(vcpkg_extract_source_archive OUT)
+  file(ARCHIVE_EXTRACT INPUT "${ARGV2}" DESTINATION "${WORK}/src")
+  file(GLOB top "${WORK}/src/*")
+  set(${OUT} "${top}" PARENT_SCOPE)
+endfunction()
+function(vcpkg_install_copyright)
+  file(COPY "${ARGV1}" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
+endfunction()
+include("${PORTFILE}")
+"""
+# The same for Conan.
+CONAN = {
+    "conan/__init__.py": "class ConanFile:\n    pass\n",
+    "conan/tools/__init__.py": "",
+    "conan/tools/files.py": """import fnmatch, hashlib, os, shutil, tarfile
+def check_sha256(recipe, name, sum):
+    assert hashlib.sha256(open(name, "rb").read()).hexdigest() == sum
+def unzip(recipe, name, strip_root):
+    with tarfile.open(name) as tar:
+        for member in tar.getmembers():
+            member.name = member.name.split("/", 1)[-1]
+            tar.extract(member)
+def copy(recipe, pattern, source, to):
+    os.makedirs(to, exist_ok=True)
+    for name in fnmatch.filter(os.listdir(source), pattern):
+        shutil.copy(os.path.join(source, name), to)
+""",
+    "create.py": """import os, types
+import conanfile
+recipe = conanfile.Npuprof()
+recipe.source_folder, recipe.package_folder = os.getcwd(), os.path.abspath("../package")
+recipe.settings = types.SimpleNamespace(os="Linux")
+recipe.cpp_info = types.SimpleNamespace()
+recipe.source()
+recipe.package()
+recipe.package_info()
+print(recipe.name, recipe.version, recipe.cpp_info.system_libs)
+"""}
+
+
+def sums(folder):
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+            for p in folder.rglob("*") if p.is_file()}
+
+
+@helpers.thorough
+class Packaging(Outside):
+    @classmethod
+    def setUpClass(cls):
+        helpers.need("git")
+        if not (ROOT / ".git").exists():
+            raise unittest.SkipTest("no git checkout: make dist makes the archive of a commit")
+        make("dist")
+        cls.archive = next(DIST.glob("npuprof-*.tar.gz"))
+        cls.version = re.search(r"npuprof-(.*)\.tar\.gz", cls.archive.name)[1]
+
+    def find_package(self, project, version, *options):
+        """A program with find_package(npuprof VERSION), built."""
+        (project / "CMakeLists.txt").write_text(
+            f"cmake_minimum_required(VERSION 3.16)\nproject(app C CXX)\nfind_package(npuprof {version} REQUIRED)\n"
+            "add_executable(app main.c)\nadd_executable(app2 main.cpp)\n"
+            "target_link_libraries(app npuprof::npuprof)\ntarget_link_libraries(app2 npuprof::npuprof)\n")
+        return run(["cmake", "-S", project, "-B", project / "b", *options], timeout=120)
+
+    def check_find_package(self, project, *options):
+        done = self.find_package(project, self.version, *options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.commands(["cmake", "--build", project / "b"])
+        self.check_program(project / "b/app")
+        self.check_program(project / "b/app2")
+
+    def test_archive(self):
+        """Twice the same bytes, elsewhere too; the sum is right; what is in it is what git has."""
+        first = sums(DIST)
+        clone = self.folder("clone") / "other name"
+        self.commands(["git", "clone", "-q", ROOT, clone])
+        self.commands(["make", "-s", "-C", clone, "dist"], env={**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C"})
+        self.assertEqual(sums(clone / "build/dist"), first)
+        self.commands(["sha256sum", "-c", f"{self.archive.name}.sha256"], cwd=DIST)
+        listed = set(run(["git", "-C", ROOT, "ls-tree", "-r", "--name-only", "HEAD"]).stdout.split("\n")[:-1])
+        with tarfile.open(self.archive) as tar:
+            names = {m.name.split("/", 1)[1] for m in tar}
+            self.assertEqual({(m.uid, m.gid, m.uname) for m in tar}, {(0, 0, "")})
+        self.assertEqual(names, listed)
+
+    def test_cmake_package(self):
+        helpers.need("cmake")
+        prefix, project = self.folder("prefix"), self.project("with-find-package")
+        make("install", f"PREFIX={prefix}")
+        self.check_find_package(project, f"-DCMAKE_PREFIX_PATH={prefix}")
+        major = int(self.version.split(".")[0])
+        for wrong in (f"{major}.999", f"{major + 1}.0"):
+            shutil.rmtree(project / "b")
+            done = self.find_package(project, wrong, f"-DCMAKE_PREFIX_PATH={prefix}")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("compatible with requested version", " ".join(done.stderr.split()))
+        (prefix / "include/npuprof.h").unlink()
+        shutil.rmtree(project / "b")
+        done = self.find_package(project, self.version, f"-DCMAKE_PREFIX_PATH={prefix}")
+        self.assertIn("install npuprof again", " ".join(done.stderr.split()))
+
+    def test_meson_wrap(self):
+        helpers.need("meson")
+        helpers.need("ninja")
+        project = self.project("with-wrap", meson__build="project('app', 'c')\n"
+                               "executable('app', 'main.c', dependencies: dependency('npuprof'))\n")
+        shutil.copytree(DIST / "meson", project / "subprojects")
+        self.commands(["meson", "setup", "--wrap-mode=forcefallback", project / "b", project],
+                      ["meson", "compile", "-C", project / "b"])
+        self.check_program(project / "b/app")
+
+    def test_vcpkg_port(self):
+        helpers.need("cmake")
+        work, project = self.folder("vcpkg"), self.project("with-vcpkg")
+        (work / "run.cmake").write_text(VCPKG)
+        port = work / "port"
+        shutil.copytree(DIST / "vcpkg/npuprof", port)
+        options = [f"-DWORK={work}", "-DPORT=npuprof", f"-DCURRENT_PACKAGES_DIR={work / 'installed'}",
+                   f"-DPORTFILE={port / 'portfile.cmake'}", "-P", work / "run.cmake"]
+        self.commands(["cmake", *options])
+        self.assertEqual(helpers.load(port / "vcpkg.json")["version"], self.version)
+        self.assertTrue((work / "installed/share/npuprof/LICENSE").exists())
+        self.check_find_package(project, f"-DCMAKE_PREFIX_PATH={work / 'installed'}")
+        with open(port / self.archive.name, "ab") as file:
+            file.write(b"x")
+        done = run(["cmake", *options])
+        self.assertIn("is not the release", " ".join(done.stderr.split()))
+
+    def test_conan_recipe(self):
+        work = self.folder("conan")
+        shutil.copytree(DIST / "conan", work / "recipe")
+        for name, text in CONAN.items():
+            (work / "recipe" / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / "recipe" / name).write_text(text)
+        done = run([sys.executable, "create.py"], cwd=work / "recipe")
+        self.assertEqual((done.stdout, done.stderr), (f"npuprof {self.version} ['pthread']\n", ""))
+        for header in helpers.HEADERS:
+            self.assertEqual((work / "package/include" / header.name).read_bytes(),
+                             subprocess.check_output(["git", "-C", ROOT, "show", f"HEAD:{header.name}"]))
+        self.assertTrue((work / "package/licenses/LICENSE").exists())
+
+    def test_debian_package(self):
+        helpers.need("dpkg-buildpackage")
+        helpers.need("dh")
+        work = self.folder("debian")
+        tree = work / f"npuprof-{self.version}"
+        with tarfile.open(self.archive) as tar:
+            tar.extractall(work)
+        shutil.copy(self.archive, work / f"npuprof_{self.version}.orig.tar.gz")
+        shutil.copytree(DIST / "debian", tree / "debian")
+        self.commands(["dpkg-buildpackage", "-us", "-uc"], cwd=tree)
+        self.assertTrue((work / f"npuprof_{self.version}-1.dsc").exists())
+        package = work / f"libnpuprof-dev_{self.version}-1_all.deb"
+        self.commands(["dpkg-deb", "-x", package, work / "root"])
+        project = self.project("with-debian")
+        self.check_find_package(project, f"-DCMAKE_PREFIX_PATH={work / 'root/usr'}")
+
+
+if __name__ == "__main__":
+    unittest.main()
