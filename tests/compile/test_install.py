@@ -4,11 +4,15 @@
 import re
 import shlex
 import shutil
+import sys
 import unittest
 
 import helpers
 from helpers import ROOT, run
-from outside import Outside, make, tree
+
+sys.path.insert(0, str(ROOT / "tests" / "compile"))
+
+from outside import Outside, make, tree  # noqa: E402
 
 README, REFERENCE = ((ROOT / name).read_text(encoding="utf-8")
                      for name in ("README.md", "examples/README.md"))

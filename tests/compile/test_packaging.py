@@ -12,7 +12,10 @@ import unittest
 
 import helpers
 from helpers import ROOT, run, scratch
-from outside import Outside, make
+
+sys.path.insert(0, str(ROOT / "tests" / "compile"))
+
+from outside import Outside, make  # noqa: E402
 
 DIST = ROOT / "build/dist"
 # What vcpkg offers a portfile, as far as this one asks.
