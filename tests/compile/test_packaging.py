@@ -1,5 +1,5 @@
-# make dist and what installs the archive: CMake and Meson for real, Debian's package built and installed into a
-# folder; vcpkg and Conan are in no Debian package, so stand-ins with their interfaces run the recipes
+# make dist and what installs the archive: CMake and Meson for real, Debian's package built and unpacked.
+# vcpkg and Conan are in no Debian package: stand-ins with their interfaces run port and recipe
 # SPDX-License-Identifier: MIT
 import hashlib
 import os
@@ -79,7 +79,8 @@ class Packaging(Outside):
     def find_package(self, project, version, *options):
         """A program with find_package(npuprof VERSION), built."""
         (project / "CMakeLists.txt").write_text(
-            f"cmake_minimum_required(VERSION 3.16)\nproject(app C CXX)\nfind_package(npuprof {version} REQUIRED)\n"
+            "cmake_minimum_required(VERSION 3.16)\nproject(app C CXX)\n"
+            f"find_package(npuprof {version} REQUIRED)\n"
             "add_executable(app main.c)\nadd_executable(app2 main.cpp)\n"
             "target_link_libraries(app npuprof::npuprof)\ntarget_link_libraries(app2 npuprof::npuprof)\n")
         return run(["cmake", "-S", project, "-B", project / "b", *options], timeout=120)
@@ -96,14 +97,15 @@ class Packaging(Outside):
         first = sums(DIST)
         clone = self.folder("clone") / "other name"
         self.commands(["git", "clone", "-q", ROOT, clone])
-        self.commands(["make", "-s", "-C", clone, "dist"], env={**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C"})
+        self.commands(["make", "-s", "-C", clone, "dist"],
+                      env={**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C"})
         self.assertEqual(sums(clone / "build/dist"), first)
         self.commands(["sha256sum", "-c", f"{self.archive.name}.sha256"], cwd=DIST)
-        listed = set(run(["git", "-C", ROOT, "ls-tree", "-r", "--name-only", "HEAD"]).stdout.split("\n")[:-1])
+        listed = run(["git", "-C", ROOT, "ls-tree", "-r", "--name-only", "HEAD"]).stdout.splitlines()
         with tarfile.open(self.archive) as tar:
             names = {m.name.split("/", 1)[1] for m in tar}
             self.assertEqual({(m.uid, m.gid, m.uname) for m in tar}, {(0, 0, "")})
-        self.assertEqual(names, listed)
+        self.assertEqual(names, set(listed))
 
     def test_cmake_package(self):
         helpers.need("cmake")

@@ -110,7 +110,7 @@ class Newcomer(unittest.TestCase):
         """The commands of tools/README.md, line by line."""
         (block,) = pages.fenced(pages.TOOLS, "sh")
         said = {command: self.do(command, timeout=300).stdout for command in block.splitlines()}
-        self.assertEqual(len(said), 5)
+        self.assertEqual(len(said), 6)
         self.assertIn("digits.json: ok", said["python3 tools/npuprof.py check digits.json"])
         self.assertIn("Inference counts", said["python3 tools/npuprof.py report digits.json --table summary"])
         for name in ("digits.html", "digits.speedscope.json"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# make dist: the release archive, its checksum, and the files with which Meson, vcpkg, Conan and Debian install it.
-# The same commit gives the same bytes. Everything goes to build/dist/.
+# make dist: the release archive, its checksum, and the files with which Meson, vcpkg, Conan and Debian
+# install it. The same commit gives the same bytes. Everything goes to build/dist/.
 # SPDX-License-Identifier: MIT
 import email.utils
 import gzip
