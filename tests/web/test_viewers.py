@@ -122,6 +122,18 @@ def in_speedscopes_form(trace):
     return path
 
 
+def names_of(trace):
+    """tid -> name, of tracks that hold spans, in the order of their tids."""
+    with_spans = {e["tid"] for e in events(trace, "X")}
+    return {e["tid"]: e["args"]["name"] for e in sorted(events(trace, "M", "thread_name"),
+                                                        key=lambda e: e["tid"]) if e["tid"] in with_spans}
+
+
+def on_page(name):
+    """The name of a track on the page, which shows an engine as one track."""
+    return re.sub(r"( instructions)?( #\d+)?$", "", name)
+
+
 class Viewers(unittest.TestCase):
     """One visit of a browser with every trace; the cases judge what was seen."""
 
@@ -151,6 +163,8 @@ class Viewers(unittest.TestCase):
                  page_of(digits), page_of(hostile)]
         jobs = [{"file": str(path), "shot": str(SHOTS / f"viewers-{path.name}.png"), "track": "npusim PE 2",
                  "walk": 20} for path in whole]
+        # curves follow the tracks of the demo's page; the walk ends before them
+        jobs[-2]["walk"] = len(set(map(on_page, names_of(helpers.load(digits)).values())))
         jobs += [{"file": str(path), "shot": None} for mutant, path in zip(MUTANTS, mutants)
                  if PAGE in mutant[3]]
         (scratch() / "jobs.json").write_text(json.dumps(jobs))
@@ -168,12 +182,6 @@ class Viewers(unittest.TestCase):
     def setUp(self):
         self.visit()
 
-    def names_of(self, trace):
-        """tid -> name, of tracks that hold spans, in the order of their tids."""
-        with_spans = {e["tid"] for e in events(trace, "X")}
-        return {e["tid"]: e["args"]["name"] for e in sorted(events(trace, "M", "thread_name"),
-                                                            key=lambda e: e["tid"]) if e["tid"] in with_spans}
-
     def spans_of(self, trace, tid):
         """(name, start, duration) in whole ns, in the order of their begin."""
         found = [(e["name"], round(1000 * e["ts"]), round(1000 * e["dur"])) for e in events(trace, "X")
@@ -189,11 +197,11 @@ class Viewers(unittest.TestCase):
             (process,) = {(e["pid"], e["args"]["name"]) for e in events(trace, "M", "process_name")}
             wanted = [(f"{process[1]} (pid {process[0]}), {thread} (tid {tid})"
                        if thread else f"{process[1]} (pid {process[0]}, tid {tid})",
-                       len(self.spans_of(trace, tid))) for tid, thread in self.names_of(trace).items()]
+                       len(self.spans_of(trace, tid))) for tid, thread in names_of(trace).items()]
             found = [(track["name"], sum(bool(length) for _, _, length in track["spans"]))
                      for track in answer["tracks"]]
             self.assertEqual(sorted(found), sorted(wanted))
-        self.assertEqual(len(self.seen["digits.json"]["tracks"]), len(self.names_of(self.traces["digits"])))
+        self.assertEqual(len(self.seen["digits.json"]["tracks"]), len(names_of(self.traces["digits"])))
 
     def test_speedscope_shows_every_span(self):
         """In speedscope's own form, every track, name, start and duration to the nanosecond, and not a word
@@ -201,7 +209,7 @@ class Viewers(unittest.TestCase):
         for name in ("digits", "hostile"):
             answer, trace = self.seen[f"{name}.speedscope.json"], self.traces[name]
             self.assertEqual((answer.get("error"), answer["messages"], answer["left_open"]), (None, [], 0))
-            names = self.names_of(trace)
+            names = names_of(trace)
             self.assertEqual([track["name"] for track in answer["tracks"]],
                              [text or f"tid {tid}" for tid, text in names.items()])
             for tid, track in zip(names, answer["tracks"]):
@@ -267,10 +275,8 @@ class Viewers(unittest.TestCase):
         page, trace = self.seen["digits.html"], self.traces["digits"]
         self.assertEqual((page.get("error"), page["messages"]), (None, []))
         wanted = collections.Counter()
-        for tid, name in self.names_of(trace).items():
-            # the page shows an engine as one track
-            wanted[re.sub(r"( instructions)?( #\d+)?$", "", name)] += sum(e["tid"] == tid
-                                                                          for e in events(trace, "X"))
+        for tid, name in names_of(trace).items():
+            wanted[on_page(name)] += sum(e["tid"] == tid for e in events(trace, "X"))
         said = {m[1]: int(m[2].replace(",", ""))
                 for m in (re.match(r"(.*): ([\d,]+) spans, ", text) for text in page["tracks"])}
         self.assertEqual(said, wanted)
@@ -290,7 +296,7 @@ class Viewers(unittest.TestCase):
         told = "\n".join(page["tracks"])
         for name in ("main", "plain", "quote\"quote", "back\\slash", "/slash/", "tab"):
             self.assertIn(f"{name}", told)
-        self.assertEqual(len(self.names_of(trace)), len(self.seen["hostile.json"]["tracks"]))
+        self.assertEqual(len(names_of(trace)), len(self.seen["hostile.json"]["tracks"]))
 
     def test_screenshots(self):
         for name in ("digits.json", "digits.speedscope.json", "hostile.json", "digits.html"):

@@ -89,8 +89,8 @@ async function report(job) {
             await page.keyboard.press("ArrowUp");
         }
         for (let n = 0; n < job.walk; n++) {
+            if (n) await page.keyboard.press("ArrowDown");
             found.tracks.push(await page.locator(".detail").first().innerText());
-            await page.keyboard.press("ArrowDown");
         }
         await page.keyboard.press("0");
         for (let n = 0; n < (job.walk ? 3 : 0); n++) {
