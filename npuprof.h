@@ -1449,6 +1449,7 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
 enum { NPUPROF_SHAPE_EVENT_ = 11, NPUPROF_SHAPE_SPAN_ = 128 };
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape);
+NPUPROF_API_ void npuprof_result_(npuprof_args args);
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
@@ -1459,6 +1460,7 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args);
+NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args);
 /* Faster forms. npuprof_begin_arg_: one argument that is not a string. npuprof_begin_constant_: no arguments,
    the name is a constant. npuprof_begin_text_: no arguments, the name was made at run time. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
@@ -1814,6 +1816,14 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_OPERATOR, name, \
                    PROF_ARGS(PROF_INT("operator_index", operator_index)))
 
+/* What is known only when the work is done: PROF_RESULT(PROF_INT("status", s), PROF_UINT("bytes", n)) adds
+   these arguments to the innermost open span of this thread, whatever macro began it, in this function or in
+   one that called it. It may be used several times; of a key that comes again, the last value counts. Without
+   an open span it does nothing. If a level or the categories leave a span out, PROF_RESULT inside it adds to
+   the span around it; PROF_RESULT_LEVEL(level, ...) is left out by the same level. */
+#define PROF_RESULT(...) PROF_RESULT_LEVEL(1, __VA_ARGS__)
+#define PROF_RESULT_LEVEL(level, ...) NPUPROF_ADD_RESULT_(__COUNTER__, level, PROF_ARGS(__VA_ARGS__))
+
 /* Spans without a gap between them. PROF_PHASES begins the first; each PROF_NEXT ends one and begins the next
    with the same time stamp; the end of the block ends the last. One PROF_PHASES in a block. */
 #define PROF_PHASES(name) NPUPROF_PHASES_(__COUNTER__, "" name "")
@@ -1920,6 +1930,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) \
                         ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+#define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_(NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
     npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #else
@@ -1930,6 +1941,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
         ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
+#define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_((args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
 #endif /* NPUPROF_FREESTANDING */
 #define NPUPROF_PHASES_(id, name)                                                                   \
@@ -1947,6 +1959,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
                   NPUPROF_EVENT_ARGS_(id, cat, name, args))
+#define NPUPROF_ADD_RESULT_(id, level, args)                                                        \
+    NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id), NPUPROF_RESULT_ARGS_(id, args))
 
 /* ---- Private: what npuprof_npu.h calls ----
 
@@ -4252,7 +4266,7 @@ typedef struct npuprof_header_ {
 /* ---- TABLE  Append-only: bucket_count hash buckets of 4 bytes, then entries of whole units. The id of an
    entry is its offset / 16. An entry begins with npuprof_entry_:
      STRING        a: length; the bytes and a NUL follow
-     SITE          npuprof_pair_entry_: a call site. a: kind | number << 8; b: name, category (0: none)
+     SITE          npuprof_site_entry_: a call site. a: kind | number << 8
      METADATA      npuprof_pair_entry_. b: key, value
      ENVIRONMENT   npuprof_pair_entry_. b: a variable that was refused, what is wrong with it
      PAUSE         npuprof_pause_entry_
@@ -4277,6 +4291,16 @@ enum {
 };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
+
+typedef struct npuprof_site_entry_ {
+    npuprof_entry_ head;
+    uint32_t name, category;       /* 16 strings' ids; category 0: none */
+    uint32_t file, line;           /* 24 file: a string's id; 0: unknown, as in older images.
+                                      line | NPUPROF_SITE_RESULTS_ */
+} npuprof_site_entry_;             /* 32 */
+
+/* Of a call site: RESULT records follow in the chunks for each of its spans. */
+#define NPUPROF_SITE_RESULTS_ 0x80000000u
 
 /* In ticks. `to` is 0 while the pause lasts. */
 typedef struct npuprof_pause_entry_ { npuprof_entry_ head; uint64_t from, to; } npuprof_pause_entry_;
@@ -4337,6 +4361,10 @@ typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritte
      w0 = number of the call site << 20 | MOVED_AWAY,   w1 = its start in ticks
    Its arguments stay there.
 
+   A RESULT is no record of its own: it holds arguments of a span that was open, in the same slot:
+     w0 = time << 20 | RESULT,                      w1 = the span's position
+   The call site of the span then has NPUPROF_SITE_RESULTS_.
+
    A position counts the units of a slot's earlier chunks: (thread, position) names a record for ever. */
 
 typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
@@ -4354,7 +4382,7 @@ typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
 #endif
 
 /* Control ids, append only. Beside each its payload, fields from the high bits down, and its w1. A span or
-   event with one of the last five has more to say than w1 of its first unit holds, which is named in
+   event with FINISHED to LINK_ROOT has more to say than w1 of its first unit holds, which is named in
    brackets.
      MOVED_AWAY, MOVED   of spans that were moved: see above
      ARG        bytes of a string:12 | key:28 | type:4       value, or 8 bytes of the string, whose rest
@@ -4365,12 +4393,13 @@ typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
                                                              With NPUPROF_STAMP_HOST both in host ticks, and
                                                              the epoch is the code of their error
      LINK       position of the span that submitted it       start of that span in ticks
-     LINK_ROOT  position of the root of that span's trace    thread | warm-up << 32 */
+     LINK_ROOT  position of the root of that span's trace    thread | warm-up << 32
+     RESULT     of arguments that came while a span was open: see above */
 enum {
     NPUPROF_CONTROL_ = 0xFFFF0,              /* call sites are numbered below this */
     NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0, NPUPROF_CONTROL_MOVED_, NPUPROF_CONTROL_ARG_,
     NPUPROF_CONTROL_FINISHED_, NPUPROF_CONTROL_MEMORY_, NPUPROF_CONTROL_DEVICE_,
-    NPUPROF_CONTROL_LINK_, NPUPROF_CONTROL_LINK_ROOT_
+    NPUPROF_CONTROL_LINK_, NPUPROF_CONTROL_LINK_ROOT_, NPUPROF_CONTROL_RESULT_
 };
 
 typedef struct npuprof_chunk_ {
@@ -4423,6 +4452,7 @@ NPUPROF_ASSERT_(header_start, offsetof(npuprof_header_, header_bytes) ==
 NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
                             offsetof(npuprof_header_, host) == 424);
 NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
+NPUPROF_ASSERT_(site, sizeof(npuprof_site_entry_) == 32);
 NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
 /* ==== src/arena/state.h =============================================================== >>arena/state ==== */
 
@@ -5929,52 +5959,82 @@ static uint32_t npuprof_table_intern_string_(const char *text)
 
 /* ---- Call sites */
 
-static const npuprof_pair_entry_ *npuprof_table_find_site_(uint32_t kind, uint32_t category, uint32_t name,
-                                                           uint32_t hash)
+/* What makes a call site: equal ones share an entry. */
+typedef struct npuprof_table_site_ { uint32_t kind, name, category, file, line; } npuprof_table_site_;
+
+static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ *s)
+{
+    const uint64_t source = (uint64_t)s->file << 32 ^ s->line;
+    const uint64_t all = (uint64_t)s->name << 32 ^ (uint64_t)s->category << 8 ^ s->kind;
+    return (uint32_t)(npuprof_hash_mix_(source ? all ^ npuprof_hash_mix_(source) : all) >> 16);
+}
+
+static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
 {
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
     while (id) {
-        const npuprof_pair_entry_ *e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_(id);
+        const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
         const bool is_site = NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE;
-        const bool same = (e->head.a & 0xFF) == kind && e->b[0] == name && e->b[1] == category;
-        if (e->head.hash == hash && is_site && same) return e;
+        const bool same = e->name == s->name && e->category == s->category && e->file == s->file &&
+                          e->line == s->line;
+        if (e->head.hash == hash && is_site && same && (e->head.a & 0xFF) == s->kind) return e;
         id = e->head.next;
     }
     return NULL;
 }
 
 /* The entry of a call site, made at its first use. NULL: the table is full. */
-static const npuprof_pair_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
-                                                             const char *name)
+static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
 {
-    const bool has_category = category && *category;
-    const uint32_t name_id = npuprof_table_intern_string_(name ? name : "");
-    const uint32_t category_id = has_category ? npuprof_table_intern_string_(category) : 0;
-    if (!name_id || (has_category && !category_id)) return NULL;
-    const uint64_t all = (uint64_t)name_id << 32 ^ (uint64_t)category_id << 8 ^ kind;
-    const uint32_t hash = (uint32_t)(npuprof_hash_mix_(all) >> 16);
-    const npuprof_pair_entry_ *found = npuprof_table_find_site_(kind, category_id, name_id, hash);
+    const uint32_t hash = npuprof_table_hash_site_(s);
+    const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
     if (found) return found;
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t id;
     /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
     if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
-    npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
+    npuprof_site_entry_ *e = (npuprof_site_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) return NULL;
     const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
-    e->head.a = number << 8 | kind;
-    e->b[0] = name_id;
-    e->b[1] = category_id;
+    e->head.a = number << 8 | s->kind;
+    e->name = s->name;
+    e->category = s->category;
+    e->file = s->file;
+    e->line = s->line;
     npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
     NPUPROF_STORE_RELEASE_(npuprof_table_site_id_at_(npuprof_s_.table, h, number), id);
     npuprof_table_publish_entry_(&e->head, id, hash);
     return e;
 }
 
+/* The entry of a call site by its texts. NULL: the table is full. */
+static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
+                                                             const char *name)
+{
+    const bool has_category = category && *category;
+    npuprof_table_site_ s = { kind, 0, 0, 0, 0 };
+    s.name = npuprof_table_intern_string_(name ? name : "");
+    if (has_category) s.category = npuprof_table_intern_string_(category);
+    if (!s.name || (has_category && !s.category)) return NULL;
+    return npuprof_table_enter_site_(&s);
+}
+
 /* Its number. 0: the table is full. */
 static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name)
 {
-    const npuprof_pair_entry_ *e = npuprof_table_intern_site_(kind, category, name);
+    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name);
+    return e ? e->head.a >> 8 : 0;
+}
+
+/* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
+static uint32_t npuprof_table_site_with_results_(uint32_t number)
+{
+    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
+    const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
+    npuprof_table_site_ s = { e->head.a & 0xFF, e->name, e->category, e->file, e->line };
+    if (s.line & NPUPROF_SITE_RESULTS_) return number;
+    s.line |= NPUPROF_SITE_RESULTS_;
+    e = npuprof_table_enter_site_(&s);
     return e ? e->head.a >> 8 : 0;
 }
 
@@ -6335,6 +6395,16 @@ static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, u
     return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);
 }
 
+/* Has the span at this position, which was in the chunk, moved on? */
+static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t position, uint32_t count)
+{
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    uint64_t n = position - chunk->first_position;
+    if (n >= count)
+        for (n = 0; n + 1 < chunk->moved_units && units[n + 1].w0 >> NPUPROF_ID_BITS_ != position;) n += 2;
+    return n < count && ((uint32_t)units[n].w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_;
+}
+
 /* Spans and events in a retired chunk, since the last npuprof_clear(). *left_arguments: arguments in it of
    spans that have moved on. */
 static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
@@ -6365,6 +6435,8 @@ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npup
             const uint64_t length = payload >> 32;
             *left_arguments += left;
             if (length > 8) n += (uint32_t)NPUPROF_UNITS_(length - 8);
+        } else if (id == NPUPROF_CONTROL_RESULT_) {
+            left = npuprof_chunk_span_left_(chunk, units[n].w1, count);
         }
     }
     return events;
@@ -7401,13 +7473,13 @@ static inline const char *npuprof_record_string_(uint32_t id)
 
 /* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
    Why texts and not pointers: a buffer may hold another name by now. */
-static inline const npuprof_pair_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
+static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
                                                                     const char *name)
 {
-    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_((uint32_t)text);
-    if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->b[0])) != 0)) return NULL;
-    if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
-    return strcmp(category, npuprof_record_string_(e->b[1])) == 0 ? e : NULL;
+    const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)npuprof_table_entry_at_((uint32_t)text);
+    if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->name)) != 0)) return NULL;
+    if (!category || !e->category) return !category && !e->category ? e : NULL;
+    return strcmp(category, npuprof_record_string_(e->category)) == 0 ? e : NULL;
 }
 
 /* Gives a call site the name and category of its first call. Does it have these?
@@ -7434,7 +7506,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
     if (!keys) return npuprof_record_resolve_name_(kind, category, name);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    const npuprof_pair_entry_ *e = NULL;
+    const npuprof_site_entry_ *e = NULL;
     if (text >> 32 == generation) e = npuprof_record_match_text_(text, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
@@ -7491,7 +7563,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, np
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) &&
                         (!device || !device->wait_around))) {
-        const npuprof_pair_entry_ *const e = npuprof_record_match_text_(text, category, name);
+        const npuprof_site_entry_ *const e = npuprof_record_match_text_(text, category, name);
         if (NPUPROF_LIKELY_(e != NULL)) return npuprof_record_begin_number_(e->head.a >> 8);
     }
     return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);
@@ -8059,6 +8131,59 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     }
     npuprof_record_leave_(slot);
     return link;
+}
+/* ==== src/record/result.h =========================================================== >>record/result ==== */
+
+/* PROF_RESULT: arguments of a span that become known while it is open. They are a RESULT record at the
+   cursor, which names the span by its position, and the span's call site becomes one whose spans have results
+   (format/arena.h). So a span without results costs nothing more, here or in a reader.
+   Words: those of span.h; and w0 of the open span once more, with release, when the RESULT record is whole:
+   only the number of the call site changes, to that of its twin in the table. A process that is killed in
+   between leaves a RESULT that no span asks for. */
+
+/* Writes the record. NULL: there is no space, or the table is full. */
+static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t position, npuprof_keys_ *keys,
+                                                 npuprof_args args)
+{
+    const size_t units = npuprof_record_count_arg_units_(args);
+    const uint64_t now = npuprof_clock_();
+    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + units, now);
+    if (!u) return NULL;
+    if (!npuprof_record_write_args_(u + 1, keys, args)) {
+        memset(u + 1, 0, units * sizeof *u);
+        return NULL;
+    }
+    NPUPROF_STORE_(&u->w1, position);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_RESULT_);
+    slot->cursor = u + 1 + units;
+    return u;
+}
+
+/* Adds arguments to the newest open span of a slot, which has one. False: they are lost. */
+static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys, npuprof_args args)
+{
+    const uint64_t position =
+        npuprof_record_position_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    if (!npuprof_record_put_result_(slot, position, keys, args)) return false;
+    /* Why only now: the span may have moved to a new chunk. */
+    npuprof_unit_ *const span = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    const uint64_t w0 = NPUPROF_LOAD_(&span->w0), mask = NPUPROF_ID_MASK_;
+    const uint32_t twin = npuprof_table_site_with_results_((uint32_t)(w0 & mask));
+    if (twin) NPUPROF_STORE_RELEASE_(&span->w0, (w0 & ~mask) | twin);
+    return twin != 0;
+}
+
+NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
+{
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    bool lost = !slot;
+    if (slot) {
+        /* In a handler that interrupted a record, the spans of the thread cannot be told apart. */
+        if (slot->top > slot->open) lost = !npuprof_record_add_result_(slot, keys, args);
+        else lost = slot != npuprof_slot_mine_;
+        npuprof_record_leave_(slot);
+    }
+    if (lost) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
 }
 /* ==== src/record/device.h =========================================================== >>record/device ==== */
 
@@ -10129,6 +10254,7 @@ typedef struct npuprof_event_ {
     /* of a memory pool: bytes that came or went; 0: only the state is known */
     int64_t change;
     bool unfinished, cut, has_link;
+    bool results;                          /* more arguments follow, in RESULT records */
     uint32_t device, pe, epoch, flags;
     npuprof_link_ link;
     const npuprof_unit_ *args, *args_end;
@@ -10167,12 +10293,12 @@ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint
 }
 
 /* A call site by its number, or NULL. */
-static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
+static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
     if (number == 0 || (uint64_t)number * 4 + npuprof_image_table_used_(im) > im->h->table_bytes) return NULL;
     const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_site_id_at_(im->table, im->h, number));
-    return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE,
-                                                                           sizeof(npuprof_pair_entry_));
+    return (const npuprof_site_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE,
+                                                                           sizeof(npuprof_site_entry_));
 }
 
 /* A string of the table; "" for id 0 and for a damaged one. */
@@ -10361,6 +10487,15 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
     return u;
 }
 
+/* The end of the units behind a head that have control ids of their own, and no arguments. */
+static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(const npuprof_unit_ *u,
+                                                                 const npuprof_unit_ *end)
+{
+    while (u < end && npuprof_unit_load_id_(u) - NPUPROF_CONTROL_FINISHED_ <=
+                          NPUPROF_CONTROL_LINK_ROOT_ - NPUPROF_CONTROL_FINISHED_) u++;
+    return u;
+}
+
 /* The end of the arguments that begin at u. */
 static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
@@ -10423,13 +10558,17 @@ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index,
     ev->position = chunk->first_position + unit;
     ev->tid = chunk->owner >> 3;
     ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
+    if (((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_RESULT_) {    /* it belongs to a span */
+        ev->kind = NPUPROF_KIND_SPAN;
+        return (uint32_t)(npuprof_cursor_skip_args_(u + 1, end) - units) - unit;
+    }
     const npuprof_unit_ *const at = npuprof_cursor_decode_head_(im, index, moved, &u, w0, ev);
-    const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
+    const npuprof_site_entry_ *site = npuprof_image_site_(im, ev->site);
     if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT)
         return (uint32_t)(u - units) - unit;
     ev->kind = site->head.a & 0xFF;
-    ev->name = site->b[0];
-    ev->category = site->b[1];
+    ev->name = site->name;
+    ev->category = site->category;
     ev->host_ticks = ev->start;
     ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
     /* Why again: the span may have moved away after its first word was read; then its second word is its
@@ -10437,8 +10576,13 @@ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index,
     if (NPUPROF_UNLIKELY_(ev->value == ev->start && at &&
                           npuprof_unit_load_id_(at) == NPUPROF_CONTROL_MOVED_AWAY_))
         return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) npuprof_cursor_decode_end_(im, ev);
-    else ev->end = ev->start;
+    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
+        npuprof_cursor_decode_end_(im, ev);
+        if (at) site = npuprof_image_site_(im, npuprof_unit_load_id_(at));
+        ev->results = site && (site->line & NPUPROF_SITE_RESULTS_);
+    } else {
+        ev->end = ev->start;
+    }
     u = npuprof_cursor_decode_controls_(u, end, ev);
     ev->args = u;
     ev->args_end = u = npuprof_cursor_skip_args_(u, end);
@@ -11542,7 +11686,11 @@ static void npuprof_image_open_(npuprof_image_ *im)
 /* ==== src/read/args.h =================================================================== >>read/args ==== */
 
 /* The arguments of an event, one after the other: each is a unit with its key, type and value, and a string
-   goes on in the units behind it. Where they end is checked when the event is decoded (read/cursor.h). */
+   goes on in the units behind it. Where they end is checked when the event is decoded (read/cursor.h).
+
+   A span may have several lists of them: its own, and one in each RESULT record that follows in its slot,
+   up to its end. Those are looked for when the list before is over, chunk by chunk. Time: the records inside
+   the span. If a key comes twice, the last one counts. */
 
 typedef struct npuprof_value_ {
     uint32_t key, type;                    /* type: NPUPROF_ARG_* */
@@ -11551,32 +11699,105 @@ typedef struct npuprof_value_ {
     size_t length;
 } npuprof_value_;
 
-/* The argument at *u; moves *u behind it. False: there are no more. */
-static bool npuprof_args_next_(const npuprof_unit_ **u, const npuprof_unit_ *end, npuprof_value_ *v)
+typedef struct npuprof_args_walk_ {
+    const npuprof_image_ *image;
+    const npuprof_unit_ *u, *end;          /* the rest of the list */
+    uint32_t chunk, unit;                  /* where the next list may be. chunk: index + 1; 0: there is none */
+    uint64_t position, until;              /* of the span; the ticks of its end */
+} npuprof_args_walk_;
+
+static inline npuprof_args_walk_ npuprof_args_begin_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    if (*u >= end) return false;
-    const uint64_t payload = (*u)->w0 >> NPUPROF_ID_BITS_;
+    npuprof_args_walk_ w = { im, ev->args, ev->args_end, 0, 0, ev->position, ev->end };
+    if (!ev->results) return w;
+    w.chunk = (uint32_t)((ev->locator >> 1) / im->units) + 1;
+    w.unit = (uint32_t)((ev->locator >> 1) % im->units);
+    if (ev->unfinished) w.until = UINT64_MAX;
+    return w;
+}
+
+/* Goes to the span's next list. False: there are no more. */
+static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
+{
+    const npuprof_image_ *const im = w->image;
+    while (w->chunk) {
+        const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, w->chunk - 1);
+        const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+        const npuprof_unit_ *const end = units + im->units;
+        while (w->unit < im->units) {
+            const npuprof_unit_ *const head = units + w->unit;
+            const uint64_t w0 = npuprof_unit_load_w0_(head);
+            const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_, left = (uint32_t)(end - head);
+            const bool moved = w->unit < chunk->moved_units;
+            if (w0 == 0) break;
+            const npuprof_unit_ *const u =
+                npuprof_cursor_skip_controls_(head + (moved && left > 1 ? 2 : 1), end);
+            const npuprof_unit_ *const behind = npuprof_cursor_skip_args_(u, end);
+            w->unit = (uint32_t)(behind - units);
+            if (id == NPUPROF_CONTROL_RESULT_ && npuprof_unit_load_w1_(head) == w->position) {
+                w->u = u;
+                w->end = behind;
+                return true;
+            }
+            if (id < NPUPROF_CONTROL_ && !moved && npuprof_chunk_start_ticks_(chunk, w0) > w->until) {
+                w->chunk = 0;
+                return false;
+            }
+        }
+        w->chunk = npuprof_image_next_chunk_(im, w->chunk - 1);
+        w->unit = 0;
+    }
+    return false;
+}
+
+/* The next argument. False: there are no more. */
+static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
+{
+    while (w->u >= w->end)
+        if (!w->chunk || !npuprof_args_next_list_(w)) return false;
+    const uint64_t payload = w->u->w0 >> NPUPROF_ID_BITS_;
     v->type = (uint32_t)payload & 15;
     v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
     v->length = (size_t)(payload >> 32);
-    v->bits = (*u)->w1;
-    v->text = (const uint8_t *)*u + 8;     /* the first 8 bytes are in this unit, the others behind it */
-    *u += 1 + (v->length > 8 ? NPUPROF_UNITS_(v->length - 8) : 0);
+    v->bits = w->u->w1;
+    v->text = (const uint8_t *)w->u + 8;   /* the first 8 bytes are in this unit, the others behind it */
+    w->u += 1 + (v->length > 8 ? NPUPROF_UNITS_(v->length - 8) : 0);
     return true;
+}
+
+/* Does an argument with this key come again behind the last one? */
+static inline bool npuprof_args_has_again_(const npuprof_args_walk_ *w, uint32_t key)
+{
+    npuprof_args_walk_ rest = *w;
+    npuprof_value_ later;
+    while (npuprof_args_next_(&rest, &later))
+        if (npuprof_image_same_text_(w->image, later.key, key)) return true;
+    return false;
+}
+
+/* The argument that has this key. False: there is none. */
+static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npuprof_event_ *ev,
+                                            const char *key, npuprof_value_ *found)
+{
+    npuprof_args_walk_ w = npuprof_args_begin_(im, ev);
+    npuprof_value_ v;
+    bool any = false;
+    while (npuprof_args_next_(&w, &v)) {
+        if (!npuprof_image_text_is_(im, v.key, key)) continue;
+        *found = v;
+        any = true;
+    }
+    return any;
 }
 
 /* The integer argument that has this key: its type, and its bits. 0: there is none. */
 static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
                                           uint64_t *bits)
 {
-    npuprof_value_ v;
-    const npuprof_unit_ *u = ev->args;
-    while (npuprof_args_next_(&u, ev->args_end, &v)) {
-        if (v.type > NPUPROF_ARG_UINT || !npuprof_image_text_is_(im, v.key, key)) continue;
-        *bits = v.bits;
-        return v.type;
-    }
-    return 0;
+    npuprof_value_ v = { 0, 0, 0, NULL, 0 };
+    if (!npuprof_args_find_value_(im, ev, key, &v) || v.type > NPUPROF_ARG_UINT) return 0;
+    *bits = v.bits;
+    return v.type;
 }
 
 /* Is a device span a whole execution? An instruction of one has the argument instruction_index. */
@@ -13258,16 +13479,6 @@ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint3
 
 /* ---- Arguments */
 
-/* Does an argument with this key come again behind u? */
-static bool npuprof_json_key_comes_again_(const npuprof_image_ *im, const npuprof_unit_ *u,
-                                          const npuprof_unit_ *end, uint32_t key)
-{
-    npuprof_value_ later;
-    while (npuprof_args_next_(&u, end, &later))
-        if (npuprof_json_same_key_(im, later.key, key)) return true;
-    return false;
-}
-
 /* A key and its colon. A key that is in `first`, the text that the writer itself has put, becomes
    "user.<key>". */
 static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
@@ -13298,12 +13509,12 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
     npuprof_out_ *o = &w->out;
     npuprof_value_ v;
     bool any = *first != 0;
-    const npuprof_unit_ *u = ev->args;
-    if (!any && u == ev->args_end) return;
+    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, ev);
+    if (!any && ev->args == ev->args_end && !ev->results) return;
     npuprof_out_puts_(o, ",\"args\":{");
     npuprof_out_puts_(o, first);
-    while (npuprof_args_next_(&u, ev->args_end, &v)) {
-        if (npuprof_json_key_comes_again_(&w->image, u, ev->args_end, v.key)) continue;
+    while (npuprof_args_next_(&args, &v)) {
+        if (npuprof_args_has_again_(&args, v.key)) continue;
         if (any) npuprof_out_put_(o, ",", 1);
         any = true;
         npuprof_json_key_(w, v.key, first);
@@ -14760,7 +14971,7 @@ static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const
 
 static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
 {
-    const bool is_plain = row->thread && ev->args == ev->args_end;
+    const bool is_plain = row->thread && ev->args == ev->args_end && !ev->results;
     const npuprof_span_text_ *const cached = is_plain ? npuprof_csv_cache_text_(w, ev, row->thread) : NULL;
     if (cached) {
         npuprof_csv_cached_row_(w, cached, row);
@@ -14983,14 +15194,6 @@ typedef struct npuprof_sheet_ {
 
 /* ---- What a span says of its operator */
 
-static bool npuprof_sheet_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
-                                    npuprof_value_ *v)
-{
-    for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, v);)
-        if (npuprof_image_text_is_(im, v->key, key)) return true;
-    return false;
-}
-
 static bool npuprof_sheet_is_text_(const npuprof_value_ *v)
 {
     return v->type == NPUPROF_ARG_STR || v->type == NPUPROF_ARG_STR_CUT_;
@@ -15004,7 +15207,7 @@ static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im
     npuprof_value_ v;
     if (i == NPUPROF_SHEET_NAME_) {
         p.text = npuprof_image_text_(im, ev->name, &p.length);
-    } else if (npuprof_sheet_find_arg_(im, ev, npuprof_sheet_keys_[i], &v) && npuprof_sheet_is_text_(&v)) {
+    } else if (npuprof_args_find_value_(im, ev, npuprof_sheet_keys_[i], &v) && npuprof_sheet_is_text_(&v)) {
         p.text = (const char *)v.text;
         p.length = v.length;
         p.cut = v.type == NPUPROF_ARG_STR_CUT_;
@@ -15031,7 +15234,7 @@ static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npupro
 {
     npuprof_value_ v;
     union { uint64_t u; double d; } bits;
-    if (!npuprof_sheet_find_arg_(im, ev, "ne.sparse_ratio", &v)) return -1;
+    if (!npuprof_args_find_value_(im, ev, "ne.sparse_ratio", &v)) return -1;
     bits.u = v.bits;
     if (v.type == NPUPROF_ARG_REAL) return bits.d >= 0 && bits.d <= 1 ? bits.d : -1;
     return (v.type == NPUPROF_ARG_INT || v.type == NPUPROF_ARG_UINT) && v.bits <= 1 ? (double)v.bits : -1;
@@ -15064,7 +15267,7 @@ static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof
     npuprof_value_ v;
     const npuprof_sheet_text_ type = npuprof_sheet_operator_text_(im, ev, 0);
     const npuprof_sheet_text_ weight = npuprof_sheet_operator_text_(im, ev, NPUPROF_SHEET_WEIGHT_);
-    if (npuprof_sheet_find_arg_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
+    if (npuprof_args_find_value_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
         return v.type == NPUPROF_ARG_BOOL && v.bits && weight.length;
     if (!npuprof_sheet_is_word_(type, "innerproduct") && !npuprof_sheet_is_word_(type, "matmul"))
         return false;
@@ -15090,7 +15293,7 @@ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint
     const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_value_ v;
     npuprof_event_ other;
-    if (ev->unfinished || !npuprof_sheet_find_arg_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v))
+    if (ev->unfinished || !npuprof_args_find_value_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v))
         return;
     const uint64_t h = npuprof_sheet_hash_(im, ev);
     uint32_t *const bucket = &t->buckets[h % t->capacity], first = *bucket;

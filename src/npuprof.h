@@ -219,6 +219,7 @@ NPUPROF_SHADOW_PUSH_
 #include "record/event.h"
 #include "record/memory.h"
 #include "record/thread.h"
+#include "record/result.h"
 #include "record/device.h"
 #include "control/start.h"
 #include "control/lock.h"

@@ -131,6 +131,16 @@ static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, u
     return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);
 }
 
+/* Has the span at this position, which was in the chunk, moved on? */
+static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t position, uint32_t count)
+{
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    uint64_t n = position - chunk->first_position;
+    if (n >= count)
+        for (n = 0; n + 1 < chunk->moved_units && units[n + 1].w0 >> NPUPROF_ID_BITS_ != position;) n += 2;
+    return n < count && ((uint32_t)units[n].w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_;
+}
+
 /* Spans and events in a retired chunk, since the last npuprof_clear(). *left_arguments: arguments in it of
    spans that have moved on. */
 static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
@@ -161,6 +171,8 @@ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npup
             const uint64_t length = payload >> 32;
             *left_arguments += left;
             if (length > 8) n += (uint32_t)NPUPROF_UNITS_(length - 8);
+        } else if (id == NPUPROF_CONTROL_RESULT_) {
+            left = npuprof_chunk_span_left_(chunk, units[n].w1, count);
         }
     }
     return events;

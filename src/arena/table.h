@@ -105,52 +105,82 @@ static uint32_t npuprof_table_intern_string_(const char *text)
 
 /* ---- Call sites */
 
-static const npuprof_pair_entry_ *npuprof_table_find_site_(uint32_t kind, uint32_t category, uint32_t name,
-                                                           uint32_t hash)
+/* What makes a call site: equal ones share an entry. */
+typedef struct npuprof_table_site_ { uint32_t kind, name, category, file, line; } npuprof_table_site_;
+
+static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ *s)
+{
+    const uint64_t source = (uint64_t)s->file << 32 ^ s->line;
+    const uint64_t all = (uint64_t)s->name << 32 ^ (uint64_t)s->category << 8 ^ s->kind;
+    return (uint32_t)(npuprof_hash_mix_(source ? all ^ npuprof_hash_mix_(source) : all) >> 16);
+}
+
+static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
 {
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
     while (id) {
-        const npuprof_pair_entry_ *e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_(id);
+        const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
         const bool is_site = NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE;
-        const bool same = (e->head.a & 0xFF) == kind && e->b[0] == name && e->b[1] == category;
-        if (e->head.hash == hash && is_site && same) return e;
+        const bool same = e->name == s->name && e->category == s->category && e->file == s->file &&
+                          e->line == s->line;
+        if (e->head.hash == hash && is_site && same && (e->head.a & 0xFF) == s->kind) return e;
         id = e->head.next;
     }
     return NULL;
 }
 
 /* The entry of a call site, made at its first use. NULL: the table is full. */
-static const npuprof_pair_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
-                                                             const char *name)
+static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
 {
-    const bool has_category = category && *category;
-    const uint32_t name_id = npuprof_table_intern_string_(name ? name : "");
-    const uint32_t category_id = has_category ? npuprof_table_intern_string_(category) : 0;
-    if (!name_id || (has_category && !category_id)) return NULL;
-    const uint64_t all = (uint64_t)name_id << 32 ^ (uint64_t)category_id << 8 ^ kind;
-    const uint32_t hash = (uint32_t)(npuprof_hash_mix_(all) >> 16);
-    const npuprof_pair_entry_ *found = npuprof_table_find_site_(kind, category_id, name_id, hash);
+    const uint32_t hash = npuprof_table_hash_site_(s);
+    const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
     if (found) return found;
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t id;
     /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
     if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
-    npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
+    npuprof_site_entry_ *e = (npuprof_site_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) return NULL;
     const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
-    e->head.a = number << 8 | kind;
-    e->b[0] = name_id;
-    e->b[1] = category_id;
+    e->head.a = number << 8 | s->kind;
+    e->name = s->name;
+    e->category = s->category;
+    e->file = s->file;
+    e->line = s->line;
     npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
     NPUPROF_STORE_RELEASE_(npuprof_table_site_id_at_(npuprof_s_.table, h, number), id);
     npuprof_table_publish_entry_(&e->head, id, hash);
     return e;
 }
 
+/* The entry of a call site by its texts. NULL: the table is full. */
+static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
+                                                             const char *name)
+{
+    const bool has_category = category && *category;
+    npuprof_table_site_ s = { kind, 0, 0, 0, 0 };
+    s.name = npuprof_table_intern_string_(name ? name : "");
+    if (has_category) s.category = npuprof_table_intern_string_(category);
+    if (!s.name || (has_category && !s.category)) return NULL;
+    return npuprof_table_enter_site_(&s);
+}
+
 /* Its number. 0: the table is full. */
 static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name)
 {
-    const npuprof_pair_entry_ *e = npuprof_table_intern_site_(kind, category, name);
+    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name);
+    return e ? e->head.a >> 8 : 0;
+}
+
+/* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
+static uint32_t npuprof_table_site_with_results_(uint32_t number)
+{
+    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
+    const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
+    npuprof_table_site_ s = { e->head.a & 0xFF, e->name, e->category, e->file, e->line };
+    if (s.line & NPUPROF_SITE_RESULTS_) return number;
+    s.line |= NPUPROF_SITE_RESULTS_;
+    e = npuprof_table_enter_site_(&s);
     return e ? e->head.a >> 8 : 0;
 }
 

@@ -58,7 +58,7 @@ typedef struct npuprof_header_ {
 /* ---- TABLE  Append-only: bucket_count hash buckets of 4 bytes, then entries of whole units. The id of an
    entry is its offset / 16. An entry begins with npuprof_entry_:
      STRING        a: length; the bytes and a NUL follow
-     SITE          npuprof_pair_entry_: a call site. a: kind | number << 8; b: name, category (0: none)
+     SITE          npuprof_site_entry_: a call site. a: kind | number << 8
      METADATA      npuprof_pair_entry_. b: key, value
      ENVIRONMENT   npuprof_pair_entry_. b: a variable that was refused, what is wrong with it
      PAUSE         npuprof_pause_entry_
@@ -83,6 +83,16 @@ enum {
 };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
+
+typedef struct npuprof_site_entry_ {
+    npuprof_entry_ head;
+    uint32_t name, category;       /* 16 strings' ids; category 0: none */
+    uint32_t file, line;           /* 24 file: a string's id; 0: unknown, as in older images.
+                                      line | NPUPROF_SITE_RESULTS_ */
+} npuprof_site_entry_;             /* 32 */
+
+/* Of a call site: RESULT records follow in the chunks for each of its spans. */
+#define NPUPROF_SITE_RESULTS_ 0x80000000u
 
 /* In ticks. `to` is 0 while the pause lasts. */
 typedef struct npuprof_pause_entry_ { npuprof_entry_ head; uint64_t from, to; } npuprof_pause_entry_;
@@ -143,6 +153,10 @@ typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritte
      w0 = number of the call site << 20 | MOVED_AWAY,   w1 = its start in ticks
    Its arguments stay there.
 
+   A RESULT is no record of its own: it holds arguments of a span that was open, in the same slot:
+     w0 = time << 20 | RESULT,                      w1 = the span's position
+   The call site of the span then has NPUPROF_SITE_RESULTS_.
+
    A position counts the units of a slot's earlier chunks: (thread, position) names a record for ever. */
 
 typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
@@ -160,7 +174,7 @@ typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
 #endif
 
 /* Control ids, append only. Beside each its payload, fields from the high bits down, and its w1. A span or
-   event with one of the last five has more to say than w1 of its first unit holds, which is named in
+   event with FINISHED to LINK_ROOT has more to say than w1 of its first unit holds, which is named in
    brackets.
      MOVED_AWAY, MOVED   of spans that were moved: see above
      ARG        bytes of a string:12 | key:28 | type:4       value, or 8 bytes of the string, whose rest
@@ -171,12 +185,13 @@ typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
                                                              With NPUPROF_STAMP_HOST both in host ticks, and
                                                              the epoch is the code of their error
      LINK       position of the span that submitted it       start of that span in ticks
-     LINK_ROOT  position of the root of that span's trace    thread | warm-up << 32 */
+     LINK_ROOT  position of the root of that span's trace    thread | warm-up << 32
+     RESULT     of arguments that came while a span was open: see above */
 enum {
     NPUPROF_CONTROL_ = 0xFFFF0,              /* call sites are numbered below this */
     NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0, NPUPROF_CONTROL_MOVED_, NPUPROF_CONTROL_ARG_,
     NPUPROF_CONTROL_FINISHED_, NPUPROF_CONTROL_MEMORY_, NPUPROF_CONTROL_DEVICE_,
-    NPUPROF_CONTROL_LINK_, NPUPROF_CONTROL_LINK_ROOT_
+    NPUPROF_CONTROL_LINK_, NPUPROF_CONTROL_LINK_ROOT_, NPUPROF_CONTROL_RESULT_
 };
 
 typedef struct npuprof_chunk_ {
@@ -229,4 +244,5 @@ NPUPROF_ASSERT_(header_start, offsetof(npuprof_header_, header_bytes) ==
 NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
                             offsetof(npuprof_header_, host) == 424);
 NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
+NPUPROF_ASSERT_(site, sizeof(npuprof_site_entry_) == 32);
 NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);

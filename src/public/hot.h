@@ -57,6 +57,7 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
 enum { NPUPROF_SHAPE_EVENT_ = 11, NPUPROF_SHAPE_SPAN_ = 128 };
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape);
+NPUPROF_API_ void npuprof_result_(npuprof_args args);
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
@@ -67,6 +68,7 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args);
+NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args);
 /* Faster forms. npuprof_begin_arg_: one argument that is not a string. npuprof_begin_constant_: no arguments,
    the name is a constant. npuprof_begin_text_: no arguments, the name was made at run time. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,

@@ -192,6 +192,14 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_OPERATOR, name, \
                    PROF_ARGS(PROF_INT("operator_index", operator_index)))
 
+/* What is known only when the work is done: PROF_RESULT(PROF_INT("status", s), PROF_UINT("bytes", n)) adds
+   these arguments to the innermost open span of this thread, whatever macro began it, in this function or in
+   one that called it. It may be used several times; of a key that comes again, the last value counts. Without
+   an open span it does nothing. If a level or the categories leave a span out, PROF_RESULT inside it adds to
+   the span around it; PROF_RESULT_LEVEL(level, ...) is left out by the same level. */
+#define PROF_RESULT(...) PROF_RESULT_LEVEL(1, __VA_ARGS__)
+#define PROF_RESULT_LEVEL(level, ...) NPUPROF_ADD_RESULT_(__COUNTER__, level, PROF_ARGS(__VA_ARGS__))
+
 /* Spans without a gap between them. PROF_PHASES begins the first; each PROF_NEXT ends one and begins the next
    with the same time stamp; the end of the block ends the last. One PROF_PHASES in a block. */
 #define PROF_PHASES(name) NPUPROF_PHASES_(__COUNTER__, "" name "")
@@ -298,6 +306,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) \
                         ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+#define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_(NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
     npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #else
@@ -308,6 +317,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
         ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
+#define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_((args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
 #endif /* NPUPROF_FREESTANDING */
 #define NPUPROF_PHASES_(id, name)                                                                   \
@@ -325,6 +335,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
                   NPUPROF_EVENT_ARGS_(id, cat, name, args))
+#define NPUPROF_ADD_RESULT_(id, level, args)                                                        \
+    NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id), NPUPROF_RESULT_ARGS_(id, args))
 
 /* ---- Private: what npuprof_npu.h calls ----
 

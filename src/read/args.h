@@ -3,9 +3,14 @@
 #include "../format/layouts.h"
 #include "../format/arena.h"
 #include "image.h"
+#include "cursor.h"
 
 /* The arguments of an event, one after the other: each is a unit with its key, type and value, and a string
-   goes on in the units behind it. Where they end is checked when the event is decoded (read/cursor.h). */
+   goes on in the units behind it. Where they end is checked when the event is decoded (read/cursor.h).
+
+   A span may have several lists of them: its own, and one in each RESULT record that follows in its slot,
+   up to its end. Those are looked for when the list before is over, chunk by chunk. Time: the records inside
+   the span. If a key comes twice, the last one counts. */
 
 typedef struct npuprof_value_ {
     uint32_t key, type;                    /* type: NPUPROF_ARG_* */
@@ -14,32 +19,105 @@ typedef struct npuprof_value_ {
     size_t length;
 } npuprof_value_;
 
-/* The argument at *u; moves *u behind it. False: there are no more. */
-static bool npuprof_args_next_(const npuprof_unit_ **u, const npuprof_unit_ *end, npuprof_value_ *v)
+typedef struct npuprof_args_walk_ {
+    const npuprof_image_ *image;
+    const npuprof_unit_ *u, *end;          /* the rest of the list */
+    uint32_t chunk, unit;                  /* where the next list may be. chunk: index + 1; 0: there is none */
+    uint64_t position, until;              /* of the span; the ticks of its end */
+} npuprof_args_walk_;
+
+static inline npuprof_args_walk_ npuprof_args_begin_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    if (*u >= end) return false;
-    const uint64_t payload = (*u)->w0 >> NPUPROF_ID_BITS_;
+    npuprof_args_walk_ w = { im, ev->args, ev->args_end, 0, 0, ev->position, ev->end };
+    if (!ev->results) return w;
+    w.chunk = (uint32_t)((ev->locator >> 1) / im->units) + 1;
+    w.unit = (uint32_t)((ev->locator >> 1) % im->units);
+    if (ev->unfinished) w.until = UINT64_MAX;
+    return w;
+}
+
+/* Goes to the span's next list. False: there are no more. */
+static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
+{
+    const npuprof_image_ *const im = w->image;
+    while (w->chunk) {
+        const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, w->chunk - 1);
+        const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+        const npuprof_unit_ *const end = units + im->units;
+        while (w->unit < im->units) {
+            const npuprof_unit_ *const head = units + w->unit;
+            const uint64_t w0 = npuprof_unit_load_w0_(head);
+            const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_, left = (uint32_t)(end - head);
+            const bool moved = w->unit < chunk->moved_units;
+            if (w0 == 0) break;
+            const npuprof_unit_ *const u =
+                npuprof_cursor_skip_controls_(head + (moved && left > 1 ? 2 : 1), end);
+            const npuprof_unit_ *const behind = npuprof_cursor_skip_args_(u, end);
+            w->unit = (uint32_t)(behind - units);
+            if (id == NPUPROF_CONTROL_RESULT_ && npuprof_unit_load_w1_(head) == w->position) {
+                w->u = u;
+                w->end = behind;
+                return true;
+            }
+            if (id < NPUPROF_CONTROL_ && !moved && npuprof_chunk_start_ticks_(chunk, w0) > w->until) {
+                w->chunk = 0;
+                return false;
+            }
+        }
+        w->chunk = npuprof_image_next_chunk_(im, w->chunk - 1);
+        w->unit = 0;
+    }
+    return false;
+}
+
+/* The next argument. False: there are no more. */
+static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
+{
+    while (w->u >= w->end)
+        if (!w->chunk || !npuprof_args_next_list_(w)) return false;
+    const uint64_t payload = w->u->w0 >> NPUPROF_ID_BITS_;
     v->type = (uint32_t)payload & 15;
     v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
     v->length = (size_t)(payload >> 32);
-    v->bits = (*u)->w1;
-    v->text = (const uint8_t *)*u + 8;     /* the first 8 bytes are in this unit, the others behind it */
-    *u += 1 + (v->length > 8 ? NPUPROF_UNITS_(v->length - 8) : 0);
+    v->bits = w->u->w1;
+    v->text = (const uint8_t *)w->u + 8;   /* the first 8 bytes are in this unit, the others behind it */
+    w->u += 1 + (v->length > 8 ? NPUPROF_UNITS_(v->length - 8) : 0);
     return true;
+}
+
+/* Does an argument with this key come again behind the last one? */
+static inline bool npuprof_args_has_again_(const npuprof_args_walk_ *w, uint32_t key)
+{
+    npuprof_args_walk_ rest = *w;
+    npuprof_value_ later;
+    while (npuprof_args_next_(&rest, &later))
+        if (npuprof_image_same_text_(w->image, later.key, key)) return true;
+    return false;
+}
+
+/* The argument that has this key. False: there is none. */
+static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npuprof_event_ *ev,
+                                            const char *key, npuprof_value_ *found)
+{
+    npuprof_args_walk_ w = npuprof_args_begin_(im, ev);
+    npuprof_value_ v;
+    bool any = false;
+    while (npuprof_args_next_(&w, &v)) {
+        if (!npuprof_image_text_is_(im, v.key, key)) continue;
+        *found = v;
+        any = true;
+    }
+    return any;
 }
 
 /* The integer argument that has this key: its type, and its bits. 0: there is none. */
 static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
                                           uint64_t *bits)
 {
-    npuprof_value_ v;
-    const npuprof_unit_ *u = ev->args;
-    while (npuprof_args_next_(&u, ev->args_end, &v)) {
-        if (v.type > NPUPROF_ARG_UINT || !npuprof_image_text_is_(im, v.key, key)) continue;
-        *bits = v.bits;
-        return v.type;
-    }
-    return 0;
+    npuprof_value_ v = { 0, 0, 0, NULL, 0 };
+    if (!npuprof_args_find_value_(im, ev, key, &v) || v.type > NPUPROF_ARG_UINT) return 0;
+    *bits = v.bits;
+    return v.type;
 }
 
 /* Is a device span a whole execution? An instruction of one has the argument instruction_index. */

@@ -131,6 +131,15 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
     return u;
 }
 
+/* The end of the units behind a head that have control ids of their own, and no arguments. */
+static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(const npuprof_unit_ *u,
+                                                                 const npuprof_unit_ *end)
+{
+    while (u < end && npuprof_unit_load_id_(u) - NPUPROF_CONTROL_FINISHED_ <=
+                          NPUPROF_CONTROL_LINK_ROOT_ - NPUPROF_CONTROL_FINISHED_) u++;
+    return u;
+}
+
 /* The end of the arguments that begin at u. */
 static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
@@ -193,13 +202,17 @@ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index,
     ev->position = chunk->first_position + unit;
     ev->tid = chunk->owner >> 3;
     ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
+    if (((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_RESULT_) {    /* it belongs to a span */
+        ev->kind = NPUPROF_KIND_SPAN;
+        return (uint32_t)(npuprof_cursor_skip_args_(u + 1, end) - units) - unit;
+    }
     const npuprof_unit_ *const at = npuprof_cursor_decode_head_(im, index, moved, &u, w0, ev);
-    const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
+    const npuprof_site_entry_ *site = npuprof_image_site_(im, ev->site);
     if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT)
         return (uint32_t)(u - units) - unit;
     ev->kind = site->head.a & 0xFF;
-    ev->name = site->b[0];
-    ev->category = site->b[1];
+    ev->name = site->name;
+    ev->category = site->category;
     ev->host_ticks = ev->start;
     ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
     /* Why again: the span may have moved away after its first word was read; then its second word is its
@@ -207,8 +220,13 @@ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index,
     if (NPUPROF_UNLIKELY_(ev->value == ev->start && at &&
                           npuprof_unit_load_id_(at) == NPUPROF_CONTROL_MOVED_AWAY_))
         return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) npuprof_cursor_decode_end_(im, ev);
-    else ev->end = ev->start;
+    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
+        npuprof_cursor_decode_end_(im, ev);
+        if (at) site = npuprof_image_site_(im, npuprof_unit_load_id_(at));
+        ev->results = site && (site->line & NPUPROF_SITE_RESULTS_);
+    } else {
+        ev->end = ev->start;
+    }
     u = npuprof_cursor_decode_controls_(u, end, ev);
     ev->args = u;
     ev->args_end = u = npuprof_cursor_skip_args_(u, end);

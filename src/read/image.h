@@ -60,6 +60,7 @@ typedef struct npuprof_event_ {
     /* of a memory pool: bytes that came or went; 0: only the state is known */
     int64_t change;
     bool unfinished, cut, has_link;
+    bool results;                          /* more arguments follow, in RESULT records */
     uint32_t device, pe, epoch, flags;
     npuprof_link_ link;
     const npuprof_unit_ *args, *args_end;
@@ -98,12 +99,12 @@ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint
 }
 
 /* A call site by its number, or NULL. */
-static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
+static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
     if (number == 0 || (uint64_t)number * 4 + npuprof_image_table_used_(im) > im->h->table_bytes) return NULL;
     const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_site_id_at_(im->table, im->h, number));
-    return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE,
-                                                                           sizeof(npuprof_pair_entry_));
+    return (const npuprof_site_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE,
+                                                                           sizeof(npuprof_site_entry_));
 }
 
 /* A string of the table; "" for id 0 and for a damaged one. */

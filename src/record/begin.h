@@ -195,13 +195,13 @@ static inline const char *npuprof_record_string_(uint32_t id)
 
 /* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
    Why texts and not pointers: a buffer may hold another name by now. */
-static inline const npuprof_pair_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
+static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
                                                                     const char *name)
 {
-    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_((uint32_t)text);
-    if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->b[0])) != 0)) return NULL;
-    if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
-    return strcmp(category, npuprof_record_string_(e->b[1])) == 0 ? e : NULL;
+    const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)npuprof_table_entry_at_((uint32_t)text);
+    if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->name)) != 0)) return NULL;
+    if (!category || !e->category) return !category && !e->category ? e : NULL;
+    return strcmp(category, npuprof_record_string_(e->category)) == 0 ? e : NULL;
 }
 
 /* Gives a call site the name and category of its first call. Does it have these?
@@ -228,7 +228,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
     if (!keys) return npuprof_record_resolve_name_(kind, category, name);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    const npuprof_pair_entry_ *e = NULL;
+    const npuprof_site_entry_ *e = NULL;
     if (text >> 32 == generation) e = npuprof_record_match_text_(text, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
@@ -285,7 +285,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, np
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) &&
                         (!device || !device->wait_around))) {
-        const npuprof_pair_entry_ *const e = npuprof_record_match_text_(text, category, name);
+        const npuprof_site_entry_ *const e = npuprof_record_match_text_(text, category, name);
         if (NPUPROF_LIKELY_(e != NULL)) return npuprof_record_begin_number_(e->head.a >> 8);
     }
     return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);

@@ -111,16 +111,6 @@ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint3
 
 /* ---- Arguments */
 
-/* Does an argument with this key come again behind u? */
-static bool npuprof_json_key_comes_again_(const npuprof_image_ *im, const npuprof_unit_ *u,
-                                          const npuprof_unit_ *end, uint32_t key)
-{
-    npuprof_value_ later;
-    while (npuprof_args_next_(&u, end, &later))
-        if (npuprof_json_same_key_(im, later.key, key)) return true;
-    return false;
-}
-
 /* A key and its colon. A key that is in `first`, the text that the writer itself has put, becomes
    "user.<key>". */
 static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
@@ -151,12 +141,12 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
     npuprof_out_ *o = &w->out;
     npuprof_value_ v;
     bool any = *first != 0;
-    const npuprof_unit_ *u = ev->args;
-    if (!any && u == ev->args_end) return;
+    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, ev);
+    if (!any && ev->args == ev->args_end && !ev->results) return;
     npuprof_out_puts_(o, ",\"args\":{");
     npuprof_out_puts_(o, first);
-    while (npuprof_args_next_(&u, ev->args_end, &v)) {
-        if (npuprof_json_key_comes_again_(&w->image, u, ev->args_end, v.key)) continue;
+    while (npuprof_args_next_(&args, &v)) {
+        if (npuprof_args_has_again_(&args, v.key)) continue;
         if (any) npuprof_out_put_(o, ",", 1);
         any = true;
         npuprof_json_key_(w, v.key, first);

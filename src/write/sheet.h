@@ -59,14 +59,6 @@ typedef struct npuprof_sheet_ {
 
 /* ---- What a span says of its operator */
 
-static bool npuprof_sheet_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
-                                    npuprof_value_ *v)
-{
-    for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, v);)
-        if (npuprof_image_text_is_(im, v->key, key)) return true;
-    return false;
-}
-
 static bool npuprof_sheet_is_text_(const npuprof_value_ *v)
 {
     return v->type == NPUPROF_ARG_STR || v->type == NPUPROF_ARG_STR_CUT_;
@@ -80,7 +72,7 @@ static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im
     npuprof_value_ v;
     if (i == NPUPROF_SHEET_NAME_) {
         p.text = npuprof_image_text_(im, ev->name, &p.length);
-    } else if (npuprof_sheet_find_arg_(im, ev, npuprof_sheet_keys_[i], &v) && npuprof_sheet_is_text_(&v)) {
+    } else if (npuprof_args_find_value_(im, ev, npuprof_sheet_keys_[i], &v) && npuprof_sheet_is_text_(&v)) {
         p.text = (const char *)v.text;
         p.length = v.length;
         p.cut = v.type == NPUPROF_ARG_STR_CUT_;
@@ -107,7 +99,7 @@ static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npupro
 {
     npuprof_value_ v;
     union { uint64_t u; double d; } bits;
-    if (!npuprof_sheet_find_arg_(im, ev, "ne.sparse_ratio", &v)) return -1;
+    if (!npuprof_args_find_value_(im, ev, "ne.sparse_ratio", &v)) return -1;
     bits.u = v.bits;
     if (v.type == NPUPROF_ARG_REAL) return bits.d >= 0 && bits.d <= 1 ? bits.d : -1;
     return (v.type == NPUPROF_ARG_INT || v.type == NPUPROF_ARG_UINT) && v.bits <= 1 ? (double)v.bits : -1;
@@ -140,7 +132,7 @@ static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof
     npuprof_value_ v;
     const npuprof_sheet_text_ type = npuprof_sheet_operator_text_(im, ev, 0);
     const npuprof_sheet_text_ weight = npuprof_sheet_operator_text_(im, ev, NPUPROF_SHEET_WEIGHT_);
-    if (npuprof_sheet_find_arg_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
+    if (npuprof_args_find_value_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
         return v.type == NPUPROF_ARG_BOOL && v.bits && weight.length;
     if (!npuprof_sheet_is_word_(type, "innerproduct") && !npuprof_sheet_is_word_(type, "matmul"))
         return false;
@@ -166,7 +158,7 @@ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint
     const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_value_ v;
     npuprof_event_ other;
-    if (ev->unfinished || !npuprof_sheet_find_arg_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v))
+    if (ev->unfinished || !npuprof_args_find_value_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v))
         return;
     const uint64_t h = npuprof_sheet_hash_(im, ev);
     uint32_t *const bucket = &t->buckets[h % t->capacity], first = *bucket;

@@ -109,10 +109,10 @@ static void npuprof_pftrace_put_args_(npuprof_pftrace_ *p, const npuprof_pftrace
                                       const npuprof_event_ *ev, uint32_t words)
 {
     const npuprof_image_ *const im = &p->work->image;
-    const npuprof_unit_ *u = ev->args;
+    npuprof_args_walk_ args = npuprof_args_begin_(im, ev);
     npuprof_value_ v;
-    while (npuprof_args_next_(&u, ev->args_end, &v)) {
-        if (npuprof_json_key_comes_again_(im, u, ev->args_end, v.key)) continue;
+    while (npuprof_args_next_(&args, &v)) {
+        if (npuprof_args_has_again_(&args, v.key)) continue;
         const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
         if (npuprof_pftrace_is_taken_(im, v.key, words)) {
             char key[40] = "user.";

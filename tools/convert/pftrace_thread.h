@@ -93,7 +93,8 @@ static void npuprof_pftrace_thread_span_(npuprof_pftrace_ *p, const npuprof_even
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_BEGIN_);
     npuprof_pftrace_put_names_(p, at, ev->name, ev->category);
     const bool closed = !ev->unfinished && !ev->cut;
-    if (ev->kind == NPUPROF_KIND_SPAN && ev->args == ev->args_end && closed && !lane)
+    const bool has_args = ev->args != ev->args_end || ev->results;
+    if (ev->kind == NPUPROF_KIND_SPAN && !has_args && closed && !lane)
         npuprof_pftrace_cache_plain_(p, npuprof_span_text_key_(at->sequence, ev->site, ev->kind));
     if (ev->kind != NPUPROF_KIND_SPAN) {
         npuprof_pftrace_put_word_(p, at, NPUPROF_PFTRACE_WORD_KIND_, kinds[ev->kind - NPUPROF_KIND_SPAN]);

@@ -67,8 +67,8 @@ static void npuprof_load_swap_units_(npuprof_unit_ *u, uint32_t units)
 static void npuprof_load_swap_entry_(npuprof_entry_ *e, uint32_t type)
 {
     npuprof_load_swap32_(&e->hash, 3);
-    if (type == NPUPROF_ENTRY_SITE || type == NPUPROF_ENTRY_METADATA || type == NPUPROF_ENTRY_ENVIRONMENT ||
-        type == NPUPROF_ENTRY_LANE)
+    if (type == NPUPROF_ENTRY_SITE) npuprof_load_swap32_(&((npuprof_site_entry_ *)(void *)e)->name, 4);
+    if (type == NPUPROF_ENTRY_METADATA || type == NPUPROF_ENTRY_ENVIRONMENT || type == NPUPROF_ENTRY_LANE)
         npuprof_load_swap32_(((npuprof_pair_entry_ *)(void *)e)->b, 2);
     if (type == NPUPROF_ENTRY_PAUSE) npuprof_load_swap64_(&((npuprof_pause_entry_ *)(void *)e)->from, 2);
     if (type == NPUPROF_ENTRY_DEVICE) {

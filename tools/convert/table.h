@@ -9,7 +9,7 @@
 
 /* Bytes that an entry must have at least, by its type. */
 static const size_t npuprof_load_entry_bytes_[] = {
-    0, sizeof(npuprof_entry_) + 1, sizeof(npuprof_pair_entry_), sizeof(npuprof_pair_entry_),
+    0, sizeof(npuprof_entry_) + 1, sizeof(npuprof_site_entry_), sizeof(npuprof_pair_entry_),
     sizeof(npuprof_pair_entry_), sizeof(npuprof_pause_entry_), sizeof(npuprof_device_entry_),
     sizeof(npuprof_anchors_entry_), sizeof(npuprof_pair_entry_), sizeof(npuprof_records_entry_) };
 
@@ -25,12 +25,13 @@ static bool npuprof_load_check_site_(npuprof_entry_ *e, uint32_t at, uint64_t fi
 {
     const npuprof_image_ *const im = &npuprof_loaded_.image;
     const uint32_t number = e->a >> 8, kind = e->a & 0xFF;
-    uint32_t *const names = ((npuprof_pair_entry_ *)(void *)e)->b;
+    npuprof_site_entry_ *const site = (npuprof_site_entry_ *)(void *)e;
+    uint32_t *const names[] = { &site->name, &site->category, &site->file };
     if (!number || number > npuprof_loaded_.header.sites || !kind || kind >= NPUPROF_KIND_COUNT) return false;
-    for (int i = 0; i < 2; i++) {
-        if (!names[i] || npuprof_image_entry_(im, names[i], NPUPROF_ENTRY_STRING, sizeof *e)) continue;
+    for (int i = 0; i < 3; i++) {
+        if (!*names[i] || npuprof_image_entry_(im, *names[i], NPUPROF_ENTRY_STRING, sizeof *e)) continue;
         npuprof_load_note_damage_(file_offset + at, "a call site without its name");
-        names[i] = 0;
+        *names[i] = 0;
     }
     *npuprof_table_site_id_at_(im->table, im->h, number) = at / 16;
     return true;

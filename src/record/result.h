@@ -1,0 +1,64 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "../format/layouts.h"
+#include "../format/arena.h"
+#include "../arena/state.h"
+#include "../clock/host.h"
+#include "../arena/table.h"
+#include "../arena/slots.h"
+#include "enter.h"
+#include "args.h"
+#include "span.h"
+#include "thread.h"
+
+/* PROF_RESULT: arguments of a span that become known while it is open. They are a RESULT record at the
+   cursor, which names the span by its position, and the span's call site becomes one whose spans have results
+   (format/arena.h). So a span without results costs nothing more, here or in a reader.
+   Words: those of span.h; and w0 of the open span once more, with release, when the RESULT record is whole:
+   only the number of the call site changes, to that of its twin in the table. A process that is killed in
+   between leaves a RESULT that no span asks for. */
+
+/* Writes the record. NULL: there is no space, or the table is full. */
+static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t position, npuprof_keys_ *keys,
+                                                 npuprof_args args)
+{
+    const size_t units = npuprof_record_count_arg_units_(args);
+    const uint64_t now = npuprof_clock_();
+    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + units, now);
+    if (!u) return NULL;
+    if (!npuprof_record_write_args_(u + 1, keys, args)) {
+        memset(u + 1, 0, units * sizeof *u);
+        return NULL;
+    }
+    NPUPROF_STORE_(&u->w1, position);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_RESULT_);
+    slot->cursor = u + 1 + units;
+    return u;
+}
+
+/* Adds arguments to the newest open span of a slot, which has one. False: they are lost. */
+static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys, npuprof_args args)
+{
+    const uint64_t position =
+        npuprof_record_position_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    if (!npuprof_record_put_result_(slot, position, keys, args)) return false;
+    /* Why only now: the span may have moved to a new chunk. */
+    npuprof_unit_ *const span = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    const uint64_t w0 = NPUPROF_LOAD_(&span->w0), mask = NPUPROF_ID_MASK_;
+    const uint32_t twin = npuprof_table_site_with_results_((uint32_t)(w0 & mask));
+    if (twin) NPUPROF_STORE_RELEASE_(&span->w0, (w0 & ~mask) | twin);
+    return twin != 0;
+}
+
+NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
+{
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    bool lost = !slot;
+    if (slot) {
+        /* In a handler that interrupted a record, the spans of the thread cannot be told apart. */
+        if (slot->top > slot->open) lost = !npuprof_record_add_result_(slot, keys, args);
+        else lost = slot != npuprof_slot_mine_;
+        npuprof_record_leave_(slot);
+    }
+    if (lost) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
+}
