@@ -2263,8 +2263,8 @@ typedef struct npuprof_compact_header_ {
                                          there */
     uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: that were
                                          overwritten, or found no room between what is kept */
-    uint32_t lost_notes;           /* 40 names, metadata, pauses and facts about devices that did not fit; of
-                                         NPUPROF_STREAM also ends of spans */
+    uint32_t lost_notes;           /* 40 names, metadata, pauses, results and facts about devices that did
+                                         not fit; of NPUPROF_STREAM also ends of spans */
     uint32_t clock;                /* 44 the clock when last read, without its low bits: its low 16, or half
                                          of them if it has fewer than 24. Of a clock with 48 bits or more only
                                          in a RING: when index 0 was last passed */
@@ -2335,6 +2335,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
                                                                         (host_after - host_before) << 32
      COUNT    what is added   which NPUPROF_NOTE_*                      device
+     RESULT   number, from 1, of the cell of a span that was open: the record's arguments are that span's
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
@@ -2350,7 +2351,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 enum {
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_,
-    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_
+    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_, NPUPROF_CELL_KIND_RESULT_
 };
 
 /* ---- FIELD CELL  Same size, other meaning:
@@ -3611,6 +3612,50 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
     if (!error) error = npuprof_fw_write_header_(sink, used);
     return error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
+/* ==== src/firmware/result.h ======================================================= >>firmware/result ==== */
+
+/* PROF_RESULT on firmware: arguments of a span that become known while it is open, as a record of their own
+   (NPUPROF_CELL_KIND_RESULT_) that names the cell of the span. The host makes one list of them.
+   Why a search and no stack of open spans: a plain span stays as cheap as it is, and who has no results pays
+   nothing. Data: the cells alone.
+   When the cells are full, the arguments are lost and counted in lost_notes; the span is still there.
+   May not know an output. */
+
+/* The token of the innermost open span of this context; 0: there is none. Time: the records so far. */
+static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
+{
+    const npuprof_cell_ *const cells = npuprof_fw_cells_(c), *const end = npuprof_fw_cells_end_(c);
+    const uint32_t context = npuprof_fw_context_(), mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    npuprof_token_ token = 0;
+    for (const npuprof_cell_ *at = cells; at < end; at = npuprof_fw_after_record_(at)) {
+        const bool open = NPUPROF_LOAD_(&at->high.half[1]) & NPUPROF_CELL_OPEN_;
+        if (open && (at->high.half[0] & mask) == context && npuprof_fw_is_event_(at))
+            token = (npuprof_token_)(at - cells) + 1;
+    }
+    return token;
+}
+
+NPUPROF_API_ void npuprof_result_(npuprof_args args)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_token_ token = npuprof_fw_innermost_(c);
+    const uint64_t values[3] = { token, 0, 0 };
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_);
+    if (token) (void)npuprof_fw_put_named_(ref, false, NULL, values, args);
+}
+
+#ifndef NPUPROF_NO_JSON
+/* The next record behind `at` with results of the span at `head`, or NULL. */
+static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t token = (uint32_t)(head - npuprof_fw_cells_(c)) + 1;
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1;
+    while ((at = npuprof_fw_after_record_(at)) < npuprof_fw_cells_end_(c))
+        if (at->ref == ref && at[1].end == token) return at;    /* the token is the first field */
+    return NULL;
+}
+#endif
 /* ==== src/firmware/json_text.h ================================================= >>firmware/json_text ==== */
 
 /* Text of the target's own JSON: strings, numbers and templates, into a sink. For those who have no host at
@@ -3862,18 +3907,13 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
     return phase;
 }
 
-/* The fields of a record: its own words and values into *o, the user's and a counter's as arguments. Whether
-   there is an argument. */
-static bool npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+/* The fields of a record: its own words and values into *o, the user's and a counter's as arguments. comma:
+   what comes before the next argument; returned as it is behind them. */
+static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind, int comma)
 {
     static const char own_keys[] = "used\0     allocated";
     const bool memory = kind == NPUPROF_KIND_MEMORY;
     const npuprof_cell_ *end;
-    int comma = '{';
-    if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) {
-        npuprof_fw_put_(o, "{'unfinished':true");
-        comma = ',';
-    }
     const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end);
     for (; f; f = npuprof_fw_next_field_(f, false, &end)) {
         const char *key = (const char *)npuprof_fw_address_of_(f->ref);
@@ -3900,6 +3940,20 @@ static bool npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head
         else if (type >= NPUPROF_ARG_STR) npuprof_fw_put_text_(o, (const char *)&f->end, length);
         else npuprof_fw_put_value_(npuprof_fw_field_value_(f), o, type);
     }
+    return comma;
+}
+
+/* All arguments of a record; those of a span may go on in records behind it. Whether there is one. */
+static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+{
+    int comma = '{';
+    if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) {
+        npuprof_fw_put_(o, "{'unfinished':true");
+        comma = ',';
+    }
+    const npuprof_cell_ *at = head;
+    do comma = npuprof_fw_put_fields_(o, at, kind, comma);
+    while (o->phase == 'X' && (at = npuprof_fw_next_result_(at, head)) != NULL);
     return comma == ',';
 }
 
@@ -3917,7 +3971,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, co
     o->left_out += o->phase == 'L';
     if (o->phase == 'L' || o->phase == '?') return;
     npuprof_fw_put_(o, ",\n{'args':");
-    if (npuprof_fw_put_fields_(o, head, kind)) rest++;
+    if (npuprof_fw_put_args_(o, head, kind)) rest++;
     if ((uint32_t)o->phase - 'b' < 4) {
         o->word[1].text = "async";
         o->word[1].length = 5;
@@ -11702,7 +11756,7 @@ typedef struct npuprof_value_ {
 typedef struct npuprof_args_walk_ {
     const npuprof_image_ *image;
     const npuprof_unit_ *u, *end;          /* the rest of the list */
-    uint32_t chunk, unit;                  /* where the next list may be. chunk: index + 1; 0: there is none */
+    uint32_t chunk, unit;                  /* where the next list may be. chunk: index + 1; 0: nowhere */
     uint64_t position, until;              /* of the span; the ticks of its end */
 } npuprof_args_walk_;
 
@@ -11775,13 +11829,14 @@ static inline bool npuprof_args_has_again_(const npuprof_args_walk_ *w, uint32_t
     return false;
 }
 
-/* The argument that has this key. False: there is none. */
+/* The argument that has this key. False: there is none, and *found is all 0. */
 static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npuprof_event_ *ev,
                                             const char *key, npuprof_value_ *found)
 {
     npuprof_args_walk_ w = npuprof_args_begin_(im, ev);
     npuprof_value_ v;
     bool any = false;
+    memset(found, 0, sizeof *found);
     while (npuprof_args_next_(&w, &v)) {
         if (!npuprof_image_text_is_(im, v.key, key)) continue;
         *found = v;
@@ -11794,7 +11849,7 @@ static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npup
 static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
                                           uint64_t *bits)
 {
-    npuprof_value_ v = { 0, 0, 0, NULL, 0 };
+    npuprof_value_ v;
     if (!npuprof_args_find_value_(im, ev, key, &v) || v.type > NPUPROF_ARG_UINT) return 0;
     *bits = v.bits;
     return v.type;

@@ -187,6 +187,7 @@ NPUPROF_SHADOW_PUSH_
 #include "firmware/control.h"
 #include "firmware/read.h"
 #include "firmware/image.h"
+#include "firmware/result.h"
 #include "firmware/json_text.h"
 #include "firmware/json.h"
 

@@ -7,6 +7,7 @@
 #include "event.h"
 #include "read.h"
 #include "image.h"
+#include "result.h"
 #include "json_text.h"
 
 /* npuprof_write_json() on the target. Writes the cells in their order, context by context, without ids and
@@ -106,18 +107,13 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
     return phase;
 }
 
-/* The fields of a record: its own words and values into *o, the user's and a counter's as arguments. Whether
-   there is an argument. */
-static bool npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+/* The fields of a record: its own words and values into *o, the user's and a counter's as arguments. comma:
+   what comes before the next argument; returned as it is behind them. */
+static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind, int comma)
 {
     static const char own_keys[] = "used\0     allocated";
     const bool memory = kind == NPUPROF_KIND_MEMORY;
     const npuprof_cell_ *end;
-    int comma = '{';
-    if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) {
-        npuprof_fw_put_(o, "{'unfinished':true");
-        comma = ',';
-    }
     const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end);
     for (; f; f = npuprof_fw_next_field_(f, false, &end)) {
         const char *key = (const char *)npuprof_fw_address_of_(f->ref);
@@ -144,6 +140,20 @@ static bool npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head
         else if (type >= NPUPROF_ARG_STR) npuprof_fw_put_text_(o, (const char *)&f->end, length);
         else npuprof_fw_put_value_(npuprof_fw_field_value_(f), o, type);
     }
+    return comma;
+}
+
+/* All arguments of a record; those of a span may go on in records behind it. Whether there is one. */
+static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+{
+    int comma = '{';
+    if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) {
+        npuprof_fw_put_(o, "{'unfinished':true");
+        comma = ',';
+    }
+    const npuprof_cell_ *at = head;
+    do comma = npuprof_fw_put_fields_(o, at, kind, comma);
+    while (o->phase == 'X' && (at = npuprof_fw_next_result_(at, head)) != NULL);
     return comma == ',';
 }
 
@@ -161,7 +171,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, co
     o->left_out += o->phase == 'L';
     if (o->phase == 'L' || o->phase == '?') return;
     npuprof_fw_put_(o, ",\n{'args':");
-    if (npuprof_fw_put_fields_(o, head, kind)) rest++;
+    if (npuprof_fw_put_args_(o, head, kind)) rest++;
     if ((uint32_t)o->phase - 'b' < 4) {
         o->word[1].text = "async";
         o->word[1].length = 5;

@@ -25,8 +25,8 @@ typedef struct npuprof_compact_header_ {
                                          there */
     uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: that were
                                          overwritten, or found no room between what is kept */
-    uint32_t lost_notes;           /* 40 names, metadata, pauses and facts about devices that did not fit; of
-                                         NPUPROF_STREAM also ends of spans */
+    uint32_t lost_notes;           /* 40 names, metadata, pauses, results and facts about devices that did
+                                         not fit; of NPUPROF_STREAM also ends of spans */
     uint32_t clock;                /* 44 the clock when last read, without its low bits: its low 16, or half
                                          of them if it has fewer than 24. Of a clock with 48 bits or more only
                                          in a RING: when index 0 was last passed */
@@ -97,6 +97,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
                                                                         (host_after - host_before) << 32
      COUNT    what is added   which NPUPROF_NOTE_*                      device
+     RESULT   number, from 1, of the cell of a span that was open: the record's arguments are that span's
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
@@ -112,7 +113,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 enum {
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_,
-    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_
+    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_, NPUPROF_CELL_KIND_RESULT_
 };
 
 /* ---- FIELD CELL  Same size, other meaning:

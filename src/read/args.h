@@ -22,7 +22,7 @@ typedef struct npuprof_value_ {
 typedef struct npuprof_args_walk_ {
     const npuprof_image_ *image;
     const npuprof_unit_ *u, *end;          /* the rest of the list */
-    uint32_t chunk, unit;                  /* where the next list may be. chunk: index + 1; 0: there is none */
+    uint32_t chunk, unit;                  /* where the next list may be. chunk: index + 1; 0: nowhere */
     uint64_t position, until;              /* of the span; the ticks of its end */
 } npuprof_args_walk_;
 
@@ -95,13 +95,14 @@ static inline bool npuprof_args_has_again_(const npuprof_args_walk_ *w, uint32_t
     return false;
 }
 
-/* The argument that has this key. False: there is none. */
+/* The argument that has this key. False: there is none, and *found is all 0. */
 static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npuprof_event_ *ev,
                                             const char *key, npuprof_value_ *found)
 {
     npuprof_args_walk_ w = npuprof_args_begin_(im, ev);
     npuprof_value_ v;
     bool any = false;
+    memset(found, 0, sizeof *found);
     while (npuprof_args_next_(&w, &v)) {
         if (!npuprof_image_text_is_(im, v.key, key)) continue;
         *found = v;
@@ -114,7 +115,7 @@ static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npup
 static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
                                           uint64_t *bits)
 {
-    npuprof_value_ v = { 0, 0, 0, NULL, 0 };
+    npuprof_value_ v;
     if (!npuprof_args_find_value_(im, ev, key, &v) || v.type > NPUPROF_ARG_UINT) return 0;
     *bits = v.bits;
     return v.type;

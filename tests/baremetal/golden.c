@@ -14,7 +14,7 @@ static volatile uint8_t task;
 #define NPUPROF_FREESTANDING
 #define NPUPROF_CONTEXT() task
 #define NPUPROF_CONTEXTS 3
-#define NPUPROF_ARENA_BYTES 1552
+#define NPUPROF_ARENA_BYTES 1648
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "port.h"
@@ -44,7 +44,7 @@ int main(void)
         for (int i = 0; i < 2; i++) {
             PROF_INFERENCE("Inference");
             wait(1);
-            { PROF_OPERATOR(3, "Quantize"); wait(250); }
+            { PROF_OPERATOR(3, "Quantize"); wait(250); PROF_RESULT(PROF_INT("ne.forward_ns", 200)); }
             kernel(5 + i, name);
             name[0]++;
             { PROF_PHASES("one"); wait(7); PROF_NEXT("two"); wait(8); }

@@ -58,6 +58,37 @@ static void numbers(void)
         if (!strstr(text, wanted[i])) CHECK_STR(text, wanted[i]);
 }
 
+/* Results: of the innermost open span of the context, whatever began it; without one, nothing. */
+static void results(void)
+{
+    npuprof_start(1);
+    {
+        PROF_SCOPE("outer");
+        ticks++;
+        {
+            PROF_SCOPE_ARGS("c", "inner", PROF_ARGS(PROF_INT("n", -1)));
+            ticks++;
+            PROF_RESULT(PROF_INT("s", 5));
+        }
+        task = 1;
+        PROF_RESULT(PROF_INT("nobody's", 1));
+        PROF_BEGIN("c", "other task");
+        PROF_RESULT(PROF_STR("text", "longer than eight bytes"), PROF_BOOL("ok", true));
+        task = 0;
+        { PROF_SCOPE("plain"); }
+        PROF_RESULT(PROF_UINT("u", 7));
+        PROF_RESULT(PROF_INT("last", -7));
+    }
+    static const char *const wanted[] = {
+        "{\"args\":{\"u\":7,\"last\":-7},\"ph\":\"X\"", "{\"args\":{\"n\":-1,\"s\":5},\"ph\":\"X\"",
+        "{\"args\":{\"unfinished\":true,\"text\":\"longer than eight bytes\",\"ok\":true},\"ph\":\"X\"" };
+    json_node *t = written();
+    CHECK_UINT(trace_count(t, "X", NULL), 4);
+    CHECK(strstr(text, "nobody") == NULL);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(text, wanted[i])) CHECK_STR(text, wanted[i]);
+}
+
 /* A rate above 2^31, stamps beyond 2^32 and their ends in ns. */
 static void times(void)
 {
@@ -164,4 +195,5 @@ static void sink_fails(void)
     CHECK_INT(npuprof_write_json(none), NPUPROF_ERR_ARGUMENT);
 }
 
-CHECK_MAIN(CASE(numbers), CASE(times), CASE(full), CASE(left_out), CASE(overlap), CASE(sink_fails))
+CHECK_MAIN(CASE(numbers), CASE(results), CASE(times), CASE(full), CASE(left_out), CASE(overlap),
+           CASE(sink_fails))

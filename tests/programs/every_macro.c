@@ -101,6 +101,10 @@ int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned 
     PROF_ALLOC(&device, n, run_time_name);
     if (b) PROF_FREE(NULL, sizeof(int), "literal");
     else PROF_FREE(&device, 1, "literal");
+    PROF_RESULT(PROF_INT("n", n), PROF_ARG("s", run_time_name));
+    PROF_RESULT_LEVEL(2, PROF_BOOL("b", b));
+    if (b) PROF_RESULT(PROF_INT("unbraced", 1));
+    else PROF_RESULT(PROF_INT("unbraced", 2));
     PROF_END();
     PROF_THREAD_NAME(run_time_name);
     if (b) PROF_COUNTER("unbraced", 1);

@@ -15,6 +15,7 @@ static void leave(int form, const std::string &name)
     PROF_NEXT("phase 2");
     WITH_BASE_PROFILER(NULL, "block", "c", PROF_ARGS(PROF_INT("form", form), PROF_STR("name", name.c_str())),
                        {
+        PROF_RESULT(PROF_INT("reached", form));
         if (form == 0) throw std::runtime_error("out of the block");
     });
     throw std::runtime_error("out of the function");
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
             leave(i, "name " + std::to_string(i));
         } catch (const std::runtime_error &) {
             PROF_SCOPE("caught");
+            PROF_RESULT(PROF_INT("status", i));
         }
     }
     auto lambda = [] { PROF_SCOPE("lambda"); };

@@ -68,6 +68,8 @@ int main(int argc, char **argv)
                                                     PROF_REAL("real", -0.125), PROF_BOOL("bool", true),
                                                     PROF_STR("str", "é \"\\\n")));
         pass(10);
+        PROF_RESULT(PROF_INT("status", -5), PROF_BOOL("bool", false));
+        PROF_RESULT_LEVEL(3, PROF_INT("above the level", 1));
     }
     { PROF_SCOPE_LEVEL(3, "c", "above the level", PROF_NO_ARGS); pass(10); }
     PROF_BEGIN("c", "by hand");
@@ -77,7 +79,7 @@ int main(int argc, char **argv)
     {
         PROF_RECORD("trace");
         PROF_INFERENCE("Inference");
-        { PROF_OPERATOR(7, "Quantize"); pass(250); }
+        { PROF_OPERATOR(7, "Quantize"); pass(250); PROF_RESULT(PROF_INT("ne.forward_ns", 200)); }
         { PROF_PHASES("one"); pass(70); PROF_NEXT("two"); pass(80); }
         WITH_NPU_PROFILER(&sampled, 0, "conv1", "NPU", PROF_ARGS(PROF_INT("n", 1)), pass(4000));
         WITH_NPU_PROFILER(&ringed, 0, "conv2", "NPU", PROF_NO_ARGS, {

@@ -29,13 +29,13 @@ static void all_kinds(int rounds)
     for (int i = 0; i < rounds; i++) {
         PROF_INFERENCE("Inference");
         fake_ticks += 10;
-        { PROF_OPERATOR(3, "Quantize"); fake_ticks += 250; }
+        { PROF_OPERATOR(3, "Quantize"); fake_ticks += 250; PROF_RESULT(PROF_INT("ne.forward_ns", 240)); }
         snprintf(name, sizeof name, "kernel %d", i % 7);
         WITH_BASE_PROFILER(
             NULL, name, "npu",
             PROF_ARGS(PROF_INT("n", -5), PROF_STR("s", "a\"b\\ and a string beyond eight bytes"),
                       PROF_REAL("x", 0.5)),
-            fake_ticks += 1000000);
+            fake_ticks += 1000000; PROF_RESULT(PROF_STR("s", "what counts is the last"), PROF_INT("i", i)));
         { PROF_PHASES("one"); fake_ticks += 7; PROF_NEXT("two"); fake_ticks += 8; }
         PROF_COUNTER("queue", i);
         PROF_COUNTER("load", 0.25 * i);
@@ -77,10 +77,13 @@ static void fill(int count)
 {
     PROF_SCOPE("long");
     PROF_BEGIN("c", "long by hand");
+    PROF_RESULT(PROF_INT("first", 1));
     for (int i = 0; i < count; i++) {
         PROF_SCOPE_ARGS("c", "numbered", PROF_ARGS(PROF_INT("n", i)));
         fake_ticks += 11;
+        if (i % 8 == 0) PROF_RESULT(PROF_INT("status", -i));
     }
+    PROF_RESULT(PROF_INT("last", count));
     PROF_END();
 }
 

@@ -23,6 +23,8 @@
 #define PROF_NEXT(name)
 #define PROF_BEGIN(cat, name)
 #define PROF_END()
+#define PROF_RESULT(...)
+#define PROF_RESULT_LEVEL(level, ...)
 #define PROF_FLOW_OUT(id)
 #define PROF_FLOW_IN(id)
 #define PROF_INSTANT(cat, name, args)
@@ -87,7 +89,9 @@ int drive(volatile uint32_t *registers, int jobs, const char *label)
             PROF_INSTANT("zebra category", "zebra poll", PROF_NO_ARGS);
             if (registers[1] & 2u) return -1;
         }
-        PROF_END();
+        PROF_RESULT(PROF_INT("zebra result", evaluated_never()));
+        PROF_RESULT_LEVEL(2, PROF_INT("zebra result", evaluated_never()));
+    PROF_END();
         WITH_BASE_PROFILER_LEVEL(2, NULL, label, "zebra category", PROF_NO_ARGS,
                                  if (registers[2] == 7) break; done += (int)registers[2]);
         PROF_FLOW_IN(i);

@@ -26,7 +26,7 @@ KINDS = {
 OTHERS = ['"stamp":"sampled"', '"busy_ticks":50', '"unfinished":"unwound"', '"unfinished":true',
           '"npuprof paused"', '"npuprof resumed"',
           '"name":"submit"', '"int":-9223372036854775808', '"uint":"18446744073709551615"', '"real":-0.125',
-          '"bool":true', '"str":"é \\"\\\\\\u000a"']
+          '"ne.forward_ns":200', '"status":-5,"bool":false', '"str":"é \\"\\\\\\u000a"']
 
 
 class Golden(unittest.TestCase):

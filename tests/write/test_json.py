@@ -227,6 +227,8 @@ class Golden(unittest.TestCase):
                                        + ["name 0", "name 1", "lambda"]))
         for e in events(trace, "X"):
             self.assertNotIn("unfinished", e.get("args", {}), e)
+        self.assertEqual([e["args"]["reached"] for e in events(trace, "X", "block")], [0, 1])
+        self.assertEqual([e["args"] for e in events(trace, "X", "caught")], [{"status": 0}, {"status": 1}])
         around, caught = events(trace, "X", "around"), events(trace, "X", "caught")
         for a, c in zip(around, caught):
             self.assertLessEqual(round((a["ts"] + a["dur"]) * 1000), round(c["ts"] * 1000))

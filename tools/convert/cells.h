@@ -202,6 +202,19 @@ static bool npuprof_expand_are_adjacent_(const npuprof_expand_cells_ *g, uint64_
     return cell + count <= g->count && g->number[cell + count - 1] - g->number[cell] == count - 1;
 }
 
+/* The cell that had this number on the target. False: it is not there. */
+static bool npuprof_expand_find_cell_(const npuprof_expand_cells_ *g, uint32_t number, uint32_t *cell)
+{
+    uint32_t from = 0, to = g->count;
+    while (to - from > 1) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (g->number[middle] <= number) from = middle;
+        else to = middle;
+    }
+    *cell = from;
+    return g->count && g->number[from] == number;
+}
+
 /* Where a cell lies in the file. */
 static uint64_t npuprof_expand_cell_offset_(const npuprof_expand_cells_ *g, uint32_t cell)
 {

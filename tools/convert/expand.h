@@ -12,7 +12,7 @@
    time slept and the names of numbers (numbers.h), sort the records by context and start, write each
    context's units into chunks (units.h). All memory is one block, counted in advance:
        header | table | chunks | list, twice | expander | stamps | parts | runs | numbers | places |
-       cells | names of numbers */
+       results | cells | names of numbers */
 
 enum { NPUPROF_EXPAND_CHUNK_BYTES_ = 65536,
        NPUPROF_EXPAND_RECORD_UNITS_ = 512 };   /* a record that may be longer begins a new chunk */
@@ -228,7 +228,7 @@ static void npuprof_expand_size_(npuprof_expand_sizes_ *z, const npuprof_compact
     z->list = records * sizeof(npuprof_expand_item_);
     z->stamps = (2 * records + 1) * 8;
     z->parts = parts * sizeof(npuprof_expand_part_);
-    const size_t cell_bytes = 2 * sizeof(uint32_t) + sizeof(npuprof_cell_);
+    const size_t cell_bytes = 3 * sizeof(uint32_t) + sizeof(npuprof_cell_);
     z->all = z->arena + 2 * z->list + sizeof(npuprof_expander_) + z->stamps + z->parts +
              z->runs * sizeof(npuprof_expand_run_) + cells * cell_bytes +
              NPUPROF_EXPAND_NUMBERS_ * sizeof(uint32_t);
@@ -250,12 +250,13 @@ static const char *npuprof_expand_into_(uint8_t *arena, const npuprof_expand_siz
     g.runs = (npuprof_expand_run_ *)(void *)(parts + z->parts);
     g.number = (uint32_t *)(void *)(g.runs + z->runs);
     x->place = g.number + z->cells;
-    x->names = x->place + z->cells + z->cells * (sizeof(npuprof_cell_) / sizeof(uint32_t));
+    x->results = x->place + z->cells;
+    x->names = x->results + z->cells + z->cells * (sizeof(npuprof_cell_) / sizeof(uint32_t));
     if (section)
         npuprof_expand_gather_parts_(&g, image, count, section, (npuprof_expand_part_ *)(void *)parts,
-                                     (uint8_t *)(x->place + z->cells));
+                                     (uint8_t *)(x->results + z->cells));
     else npuprof_expand_gather_memory_(&g, image, count, found->at, z->cells,
-                                       (uint8_t *)(x->place + z->cells));
+                                       (uint8_t *)(x->results + z->cells));
     x->elf = elf;
     x->g = &g;
     x->pointer_bytes = g.c.pointer_bytes;

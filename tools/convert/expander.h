@@ -41,6 +41,7 @@ typedef struct npuprof_expander_ {
     uint32_t begin[257];                   /* where each context begins in the list, and the end */
     uint32_t tid[256];                     /* of a context's slot */
     uint32_t *place;                       /* of a cell: the event there, by its number in the list, from 1 */
+    uint32_t *results;                     /* of a cell: the next one with its span's results, + 1; 0: none */
     uint32_t refs, foreign;                /* references to call sites; those that lead to none */
     uint32_t anchors;                      /* how many the target took: see host_time.h */
     npuprof_host_anchor_ anchor[2];        /* the first and the newest */

@@ -39,7 +39,7 @@ static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t c
     npuprof_expand_site_ site = { 0, 0, 0 };
     if (ref & 2) {
         const bool is_event = kind < NPUPROF_KIND_COUNT;
-        const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_NAME_ &&
+        const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_RESULT_ &&
                              !(ref >> 16);
         return !(ref & 0xFC) && (is_event || is_note) ? NULL : "a record of no known kind";
     }
@@ -130,7 +130,7 @@ static void npuprof_expand_read_field_(npuprof_expander_ *x, uint32_t f, npuprof
         r->values[type - NPUPROF_FIELD_VALUE_] = npuprof_expand_field_value_(x, f);
     /* The argument of a thread's name is that name; that of a metadata record is the value of the key. */
     if (is_string && r->kind == NPUPROF_CELL_KIND_THREAD_) r->name = npuprof_expand_text_(x, text, length);
-    else if (is_string && r->kind > NPUPROF_CELL_KIND_THREAD_)
+    else if (is_string && r->kind == NPUPROF_CELL_KIND_METADATA_)
         r->category = npuprof_expand_text_(x, text, length);
 }
 
@@ -157,6 +157,18 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
     npuprof_expand_place_by_host_(r);
     npuprof_expand_host_note_(x, r, 48 - x->g->c.context_bits);
     npuprof_expand_note_number_(x, r);
+}
+
+/* Puts a RESULT in front of the list of its span. Why from the last to the first: so the lists are in the
+   order in which the results came. */
+static void npuprof_expand_chain_result_(npuprof_expander_ *x, const npuprof_expand_item_ *r)
+{
+    const uint32_t number = (uint32_t)r->values[0] - 1 - x->g->line.begin;
+    uint32_t span;
+    if (r->kind != NPUPROF_CELL_KIND_RESULT_) return;
+    if (!npuprof_expand_find_cell_(x->g, number, &span) || span >= r->cell) return;
+    x->results[r->cell] = x->results[span];
+    x->results[span] = r->cell + 1;
 }
 
 /* Reads the record at a cell into *r. False: it is none, or nothing of it can be shown. *next: the cell
@@ -198,6 +210,7 @@ static void npuprof_expand_read_records_(npuprof_expander_ *x)
         context = r->context;
         x->record_count++;
     }
+    for (uint32_t i = x->record_count; i; i--) npuprof_expand_chain_result_(x, &x->list[i - 1]);
     missing += x->g->missing_behind;
     if (!missing) return;
     npuprof_expand_item_ *const r = &x->list[x->record_count];

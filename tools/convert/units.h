@@ -55,15 +55,10 @@ static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expan
                                                              const npuprof_expand_item_ *r)
 {
     const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1 - x->g->line.begin;
-    uint32_t from = 0, to = x->g->count;
+    uint32_t cell;
     if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_CELL_SAMPLED_)) return NULL;
-    while (to - from > 1) {
-        const uint32_t middle = from + (to - from) / 2;
-        if (x->g->number[middle] <= number) from = middle;
-        else to = middle;
-    }
-    if (x->g->number[from] != number || !x->place[from]) return NULL;
-    const npuprof_expand_item_ *const host = &x->list[x->place[from] - 1];
+    if (!npuprof_expand_find_cell_(x->g, number, &cell) || !x->place[cell]) return NULL;
+    const npuprof_expand_item_ *const host = &x->list[x->place[cell] - 1];
     return host->start <= r->start && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
 }
 
@@ -153,6 +148,7 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, npuprof_expand_item_
         u[n++].w1 = r->missing;
         return n;
     }
-    NPUPROF_EXPAND_EACH_FIELD_(x, f, r->cell) n += npuprof_expand_arg_units_(x, f, u + n, capacity - n);
+    for (uint32_t cell = r->cell + 1; cell; cell = x->results[cell - 1])
+        NPUPROF_EXPAND_EACH_FIELD_(x, f, cell - 1) n += npuprof_expand_arg_units_(x, f, u + n, capacity - n);
     return n;
 }

@@ -1,0 +1,50 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/hot.h"
+#include "../format/compact.h"
+#include "../os/none.h"
+#include "arena.h"
+#include "event.h"
+#include "read.h"
+
+/* PROF_RESULT on firmware: arguments of a span that become known while it is open, as a record of their own
+   (NPUPROF_CELL_KIND_RESULT_) that names the cell of the span. The host makes one list of them.
+   Why a search and no stack of open spans: a plain span stays as cheap as it is, and who has no results pays
+   nothing. Data: the cells alone.
+   When the cells are full, the arguments are lost and counted in lost_notes; the span is still there.
+   May not know an output. */
+
+/* The token of the innermost open span of this context; 0: there is none. Time: the records so far. */
+static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
+{
+    const npuprof_cell_ *const cells = npuprof_fw_cells_(c), *const end = npuprof_fw_cells_end_(c);
+    const uint32_t context = npuprof_fw_context_(), mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    npuprof_token_ token = 0;
+    for (const npuprof_cell_ *at = cells; at < end; at = npuprof_fw_after_record_(at)) {
+        const bool open = NPUPROF_LOAD_(&at->high.half[1]) & NPUPROF_CELL_OPEN_;
+        if (open && (at->high.half[0] & mask) == context && npuprof_fw_is_event_(at))
+            token = (npuprof_token_)(at - cells) + 1;
+    }
+    return token;
+}
+
+NPUPROF_API_ void npuprof_result_(npuprof_args args)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_token_ token = npuprof_fw_innermost_(c);
+    const uint64_t values[3] = { token, 0, 0 };
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_);
+    if (token) (void)npuprof_fw_put_named_(ref, false, NULL, values, args);
+}
+
+#ifndef NPUPROF_NO_JSON
+/* The next record behind `at` with results of the span at `head`, or NULL. */
+static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t token = (uint32_t)(head - npuprof_fw_cells_(c)) + 1;
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1;
+    while ((at = npuprof_fw_after_record_(at)) < npuprof_fw_cells_end_(c))
+        if (at->ref == ref && at[1].end == token) return at;    /* the token is the first field */
+    return NULL;
+}
+#endif
