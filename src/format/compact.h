@@ -97,7 +97,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
                                                                         (host_after - host_before) << 32
      COUNT    what is added   which NPUPROF_NOTE_*                      device
-     RESULT   number, from 1, of the cell of a span that was open: the record's arguments are that span's
+     RESULT   number of the cell of a span that was open, as of SAMPLED: its arguments are that span's
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
