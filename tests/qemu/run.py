@@ -31,6 +31,8 @@ import sys
 import threading
 import time
 
+import kbuild
+import modules
 import traces
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -42,7 +44,8 @@ BOOT_SECONDS = 150           # most boots take 2 to 10; the host may be loaded
 # command -> package
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "qemu-system-aarch64": "qemu-system-arm", "gcc": "gcc",
          "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu"}
-LIBRARIES = {"/usr/aarch64-linux-gnu/lib/libc.a": "libc6-dev-arm64-cross"}
+LIBRARIES = {"/usr/aarch64-linux-gnu/lib/libc.a": "libc6-dev-arm64-cross",
+             "/usr/lib/x86_64-linux-gnu/libelf.so.1": "libelf1"}        # of the kernel's build
 
 MACHINES = {
     "x86": dict(
@@ -57,12 +60,13 @@ MACHINES = {
         append=""),
 }
 APPEND = "panic=-1 quiet loglevel=1 nokaslr nowatchdog mitigations=off lsm=capability cryptomgr.notests"
-ICOUNT = "-icount shift=3,sleep=off -seed 1 -rtc base=2020-01-01,clock=vm".split()
+ICOUNT = "-smp 1 -m 256 -accel tcg -icount shift=3,sleep=off -seed 1 -rtc base=2020-01-01,clock=vm".split()
+REAL_TIME = "-smp 2 -m 512 -accel tcg,thread=multi".split()
 
 
 class Rig:
     def __init__(self, name, machine, devices, programs, modules=(), machine_options="", append="",
-                 kernel=None, needs_igb=False):
+                 kernel=None, needs_igb=False, built=(), real_time=False):
         self.name = name
         self.machine = MACHINES[machine]
         self.devices = devices
@@ -72,6 +76,8 @@ class Rig:
         self.append = append
         self.kernel = kernel or self.machine["kernel"]
         self.needs_igb = needs_igb          # a newer QEMU than Debian 12's
+        self.built = built                  # modules of kbuild.MODULES, loaded last
+        self.real_time = real_time          # two processors at once, a disk for large files, no -icount
 
 
 # Why romfile: else the firmware loads the card's boot ROM, which is in another package.
@@ -95,6 +101,8 @@ RIGS = [
     Rig("arm64 ways", "arm64", WAYS, ["refusals", "ways"], modules=VFIO,
         machine_options=",iommu=smmuv3,gic-version=3"),
     Rig("arm64 counters", "arm64", COUNTERS, ["hda", "rtl8139", "mfindex"]),
+    Rig("x86 ftrace", "x86", [], ["ftrace"]),
+    Rig("x86 module", "x86", [], ["module"], built=["npuprof_demo", "storm"], real_time=True),
 ]
 
 
@@ -216,6 +224,17 @@ def fetch_kernel(flavour):
     return folder
 
 
+def fetch_headers(flavour):
+    """The headers of that kernel. A kernel that the archive has no headers of any more is fetched anew."""
+    for _ in range(2):
+        kernel = fetch_kernel(flavour)
+        headers = kbuild.fetch_headers(ARCHIVE, kernel, BUILD / f"headers-{flavour}", Missing)
+        if headers:
+            return headers
+        shutil.rmtree(kernel)
+    raise Missing(f"headers of the kernel {flavour} are not in Debian's archive")
+
+
 def fetch_qemu():
     """A QEMU with the network card igb, as the beginning of a command: the installed one, or unpacked from
     the backports."""
@@ -297,12 +316,21 @@ def boot(rig):
     files["tests"] = "".join(f"/{line}\n" for line in rig.programs).encode()
     for number, path in enumerate(module_paths(kernel, rig.modules), 10):
         files[f"modules/{number}-{path.name}"] = path.read_bytes()
-    initrd = BUILD / (rig.name.replace(" ", "-") + ".cpio")
+    for number, name in enumerate(rig.built, 50):
+        headers = fetch_headers(rig.kernel)
+        module = kbuild.build_module(name, headers, BUILD / "modules", Missing)
+        files[f"modules/{number}-{name}.ko"] = module.read_bytes()
+    stem = rig.name.replace(" ", "-")
+    initrd, disk = BUILD / f"{stem}.cpio", BUILD / f"{stem}.disk"
     initrd.write_bytes(cpio(files))
-    command = [*qemu, "-accel", "tcg", "-nodefaults", "-no-user-config", "-display", "none", "-serial",
-               "stdio", "-no-reboot",
-               "-m", "256", "-smp", "1", "-M", machine["machine"] + rig.machine_options, *machine["flags"],
-               *ICOUNT,
+    timing = ICOUNT
+    if rig.real_time:
+        with open(disk, "wb") as file:
+            file.truncate(128 << 20)
+        timing = [*REAL_TIME, "-drive", f"file={disk},if=none,format=raw,cache=unsafe,id=disk",
+                  "-device", "nvme,drive=disk,serial=1"]
+    command = [*qemu, "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
+               "-M", machine["machine"] + rig.machine_options, *machine["flags"], *timing,
                *(word for device in rig.devices
                  for word in (device.split() if device.startswith("-") else ["-device", device])),
                "-kernel", next(kernel.glob("boot/vmlinuz-*")), "-initrd", initrd,
@@ -313,11 +341,23 @@ def boot(rig):
     except subprocess.TimeoutExpired as error:
         text = (error.stdout or b"").decode("utf-8", "replace") + f"\nnot done after {BOOT_SECONDS} s\n"
     text = text.replace("\r", "")
-    (BUILD / (rig.name.replace(" ", "-") + ".log")).write_text(text)
-    sent = {}
+    (BUILD / f"{stem}.log").write_text(text)
+    sent = read_disk(disk) if rig.real_time else {}
     for match in re.finditer(r"^FILE (\S+)\n([A-Za-z0-9+/=\n]*)^FILE end$", text, re.M):
         sent[match.group(1)] = base64.b64decode(match.group(2))
     return re.sub(r"^FILE (\S+)\n[A-Za-z0-9+/=\n]*^FILE end$", r"FILE \1", text, flags=re.M), sent
+
+
+def read_disk(path):
+    """The files that the guest put on its disk: name -> bytes. See guest_store() in guest.h."""
+    files = {}
+    with open(path, "rb") as disk:
+        while match := re.match(rb"FILE (\S+) (\d+)\n", disk.read(512)):
+            size = int(match[2])
+            files[match[1].decode()] = disk.read(size)
+            disk.seek(-size % 512, os.SEEK_CUR)
+    path.unlink()
+    return files
 
 
 def check_traces(rig, sent):
@@ -342,6 +382,15 @@ def check_traces(rig, sent):
             yield "FAIL", title, " ".join(str(error).split())[:500]
 
 
+def check_files(sent, folder):
+    """The same for what is judged with the tools of the project: modules.py."""
+    for check in modules.checks_for(sent):
+        try:
+            yield "ok", check.__doc__, check(folder) or ""
+        except AssertionError as error:
+            yield "FAIL", check.__doc__, " ".join(str(error).split())[:500]
+
+
 def run_rig(rig):
     """([(status, name, why)], the guest's output, seconds)"""
     started = time.monotonic()
@@ -364,6 +413,7 @@ def run_rig(rig):
     if "INIT done" not in text:
         results.append(("FAIL", "the machine", "did not get to its end"))
     results += check_traces(rig, sent)
+    results += check_files(sent, BUILD / rig.name.replace(" ", "-"))
     return [(status, f"{rig.name}: {name}", why)
             for status, name, why in results], text, time.monotonic() - started
 
@@ -388,6 +438,8 @@ def main():
     for rig in rigs:
         try:
             fetch_kernel(rig.kernel)
+            if rig.built:
+                fetch_headers(rig.kernel)
             if rig.needs_igb:
                 fetch_qemu()
         except Missing:

@@ -8,6 +8,7 @@ import unittest
 
 import helpers
 import pftrace
+import sched_waits
 from helpers import ROOT, run, scratch
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
@@ -24,7 +25,7 @@ int main(void)
     return (int)npuprof_dump("waits.npuprof");
 }
 """
-SWITCH, WAKING, IRQ, GENERIC = 4, 20, 36, 327
+SWITCH, WAKING, IRQ, GENERIC = sched_waits.SWITCH, 20, 36, 327
 
 
 def text(field):
@@ -153,39 +154,15 @@ class Ftrace(unittest.TestCase):
         done = self.merge("waits.npuprof", "--ftrace", "k.txt", "-o", "k.pftrace")
         self.assertEqual(done.returncode, 0, done.stderr)
         error = int(done.stdout.rpartition("error at most ")[2].split()[0])
-        found = pftrace.read((scratch() / "k.pftrace").read_bytes())
-        self.assertEqual(found.errors, [])
-        (tid,) = {t.ids[1] for t in found.tracks.values() if t.kind == "thread"}
-        away, left = [], None                # when the thread did not run, and whether it slept
-        for ns, _, _, kind, said in found.kernel:
-            if kind == SWITCH and said[2] == tid:
-                left = ns, said[4] == 1
-            elif kind == SWITCH and said[6] == tid and left is not None:
-                away.append((left[0], ns, left[1]))
-                left = None
-        waits = [s for s in found.slices if s.name == "wait"]
-        self.assertEqual(len(waits), WAITS)
-        if len(away) < WAITS / 2:
-            self.skipTest(f"the kernel traced {len(away)} returns of the thread in {WAITS} waits: "
+        found = sched_waits.compare(self, pftrace.read((scratch() / "k.pftrace").read_bytes()), error, 180000)
+        self.assertEqual(found.waits, WAITS)
+        if found.away < WAITS / 2:
+            self.skipTest(f"the kernel traced {found.away} returns of the thread in {WAITS} waits: "
                           "some kernels leave out switches from idle")
-        at = slept = short = 0
-        for wait in waits:
-            begin, end, off = wait.start, wait.start + wait.dur, 0
-            while at < len(away) and away[at][1] <= begin:
-                at += 1
-            for out, back, sleeps in away[at:]:
-                if out >= end:
-                    break
-                off += min(back, end) - max(out, begin)
-                slept += sleeps
-                if sleeps:               # only nanosleep() does that here
-                    self.assertGreaterEqual(out + error, begin)
-                    self.assertLessEqual(back - error, end)
-            short += off < 180000
         # A thread that was preempted on its way may find its time over, and the host of a virtual machine
         # takes time that its kernel does not see. On a busy machine both happen.
-        self.assertGreater(slept, WAITS * 0.8)
-        self.assertLess(short, WAITS * 0.2)
+        self.assertGreater(found.slept, WAITS * 0.8)
+        self.assertLess(found.short, WAITS * 0.2)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ How traces are aligned:
 
 Two traces of one process (host, boot, pid and program) keep its pid; the threads of the later one get higher
 numbers. Other processes with the same pid get a new one. Flow arrows get new ids. The name of a process is
-its --label, else the metadata "rank", program, host and pid.
+its --label, else the metadata "rank", program, host and pid. What a kernel module recorded in a task of one
+of the processes (examples/kernel) comes into that process, as the track "NAME in MODULE".
 
 metadata.npuprof.processes of the output holds the metadata of each trace, with its file, label, shift_ns,
 tid_shift, how it was aligned (aligned_by), and error_ns against the first file.
@@ -51,6 +52,9 @@ LINE = re.compile(rb'(\{"ph":"(.)".*?"pid":)(\d+)(,.*)', re.S)
 TID = re.compile(rb'"tid":(\d+)')
 SORT = re.compile(rb'"sort_index":(\d+)')
 STAMP = re.compile(rb'"ts":(\d+)\.(\d\d\d)')
+NATIVE = re.compile(rb'"native_id":(\d+)')
+NATIVE_OF = re.compile(rb',"native_id":\d+(?:,"native_threads":\d+)?')
+NAMED = re.compile(rb'("args":\{"name":"(?:[^"\\]|\\.)*)"')
 FLOW = re.compile(rb'"name":(' + STRING + rb').*?"id":(\d+)')
 
 
@@ -81,6 +85,8 @@ class Part:
         self.rate_unknown = clock.get("source") == "user" and "drift_ns" not in clock
         self.start = self.how = self.pid = self.label = self.lead = None
         self.error, self.assumed, self.tid_shift = 0, False, 0
+        self.is_kernel = "npuprof.kernel" in self.about.get("user", {})
+        self.moved = {}                # of a kernel's: its thread number -> pid and number in that process
 
     def metadata(self):
         """Reads metadata.npuprof. Of npuprof's own layout it reads only the end."""
@@ -226,6 +232,33 @@ def number(parts, labels):
         used.add(part.pid)
 
 
+def native_tids(part):
+    """The system's numbers of its threads: number -> thread number. And the highest thread number."""
+    found, last = {}, 0
+    for line in part.lines():
+        match = TID.search(line, line.find(b'"pid":'))
+        last = max(last, int(match[1]) if match else 0)
+        native = NATIVE.search(line) if line.startswith(b'{"ph":"M","name":"thread_name"') else None
+        if native:
+            found[int(native[1])] = int(match[1])
+    return found, last
+
+
+def place_tasks(parts):
+    """Finds the tasks of kernels' traces in the processes of the same boot."""
+    kernels = [part for part in parts if part.is_kernel]
+    for part in parts if kernels else ():
+        if part.is_kernel or part.tid_shift:
+            continue
+        threads, last = native_tids(part)
+        for kernel in kernels:
+            if kernel.lead is None or kernel.lead is not part.lead:
+                continue
+            tasks, highest = native_tids(kernel)
+            kernel.moved |= {tid: (part.pid, last + tid) for task, tid in tasks.items() if task in threads}
+            last += highest
+
+
 def merged_metadata(parts, base):
     first, lost = parts[0].about, {}
     for part in parts:
@@ -287,6 +320,13 @@ class Writer:
             raise Refused(f"{part.path}: event {k} of traceEvents has no ph or pid: "
                           f"{line[:60].decode(errors='replace')}")
         head, phase, _, rest = match.groups()
+        pid, tid = part.moved.get(int(TID.search(rest)[1]), (part.pid, 0)) if part.moved else (part.pid, 0)
+        if tid:
+            rest = TID.sub(b'"tid":%d' % tid, rest, 1)
+            if phase == b"M":
+                program = json.dumps(part.about.get("program") or "kernel")[1:-1].encode()
+                rest = SORT.sub(b'"sort_index":%d' % tid, rest, 1)
+                rest = NAMED.sub(lambda name: name[1] + b' in %s"' % program, NATIVE_OF.sub(b"", rest), 1)
         if part.tid_shift:
             rest = TID.sub(lambda tid: b'"tid":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
         if phase == b"M":
@@ -294,7 +334,7 @@ class Writer:
                 return []
             if part.tid_shift:
                 rest = SORT.sub(lambda tid: b'"sort_index":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
-            return [head + b"%d" % part.pid + rest]
+            return [head + b"%d" % pid + rest]
 
         def moved(match):
             ns = int(match[1] + match[2]) + part.start - self.base
@@ -306,7 +346,7 @@ class Writer:
         if phase in b"sf":
             name, flow = FLOW.search(line).groups()
             rest = rest.replace(b'"id":' + flow, b'"id":%d' % self.flow((n, name, flow), phase), 1)
-        return [head + b"%d" % part.pid + rest]
+        return [head + b"%d" % pid + rest]
 
     def flow(self, key, phase):
         """The new id of an arrow."""
@@ -376,6 +416,7 @@ def run(arguments):
                           f"{parts[0].path} by {parts[0].about['version']}: record both with one version")
     align(parts, offsets, arguments.host_error)
     number(parts, arguments.label)
+    place_tasks(parts)
     base = min(part.start for part in parts)
     far = max(part.start for part in parts) - base
     if far >= LIMIT_NS // 2:

@@ -17,6 +17,7 @@ BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 CATEGORIES, NAMES, KEYS = 1, 2, 3                 # what is interned, in interned_data.proto
 REALTIME, MONOTONIC, BOOTTIME, OWN_CLOCK = 1, 3, 6, 64
 BYTES = 3                                         # the unit of a counter
+NO_TASK = 2**23                                   # above any number of a task in Linux
 LANE = re.compile(r" #\d+$")                      # what a further lane adds to the name of its track
 
 
@@ -58,6 +59,7 @@ class Writer:
         # Numbers that another process is not likely to have: traces may be put together.
         self.seed = (clocks[BOOTTIME] * 0x9E3779B97F4A7C15 + clocks[REALTIME]) & 2**62 - 1
         self.tracks = self.sequences = self.arrows = 0
+        self.has_tasks = False
 
     def packet(self, content):
         self.file.write(inside(1, content))
@@ -175,6 +177,8 @@ def describe(trace, track, writer, processes, devices):
     process, pid = processes[track.pid]
     if track.kind == "thread" and track.base == track.number:
         tid = track.native_id or (track.tid if type(track.tid) is int else track.number)
+        if writer.has_tasks and not track.native_id:
+            tid = NO_TASK + track.number
         return writer.track(inside(4, number(1, pid) + number(2, tid) + text(5, track.name)))
     if track.kind != "device":
         return writer.track(text(2, track.name or "unnamed"), process)
@@ -233,6 +237,8 @@ def write_pftrace(trace, file):
     for instant in trace.instants:
         marks[instant.track].append(instant)
     # Devices last: of two events at one time the first in the file comes first, and arrows lead to devices.
+    # Why: beside the system's numbers of tasks, a number of our own would be that of another task.
+    writer.has_tasks = any(track.native_id for track in trace.tracks)
     for track in sorted(trace.tracks, key=lambda t: (t.kind == "device", t.number)):
         members, split = rows.get(track.number, ()), []
         if not members and not marks.get(track.number):
