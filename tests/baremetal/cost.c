@@ -1,6 +1,6 @@
 /* Instructions of a whole span on a Cortex-M4, in virtual time: SysTick runs at 25 MHz, an instruction takes
    32 ns (-icount shift=5). Exit code: the instructions, those that read the clock twice and make 47 bits of
-   its 32 excluded.
+   its 32 excluded. With -DSWITCHES of npuprof_switch(), its one clock read included.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 
@@ -9,6 +9,9 @@ volatile uint32_t clock_register;
 #define NPUPROF_NOW_HZ 25000000u
 #define NPUPROF_FREESTANDING
 #define NPUPROF_ARENA_BYTES 8192
+#ifdef SWITCHES
+#define NPUPROF_CONTEXTS 4
+#endif
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "port.h"
@@ -40,7 +43,11 @@ static __attribute__((noinline)) uint32_t ticks_of_spans(void)
 {
     const uint32_t start = *(volatile uint32_t *)0xE000E018;
     for (int i = 0; i < SPANS; i++) {
+#ifdef SWITCHES
+        npuprof_switch(1, 2u + (i & 1));
+#else
         PROF_SCOPE("span");
+#endif
         work = i;
     }
     return elapsed(start);
@@ -57,5 +64,8 @@ int main(void)
     npuprof_stats stats;
     npuprof_get_stats(&stats);
     if (stats.recorded != SPANS || empty >= reads) return 255;
+#ifdef SWITCHES
+    return (int)(((spans - empty) * 40 + 32 * SPANS - 1) / (32 * SPANS));
+#endif
     return (int)(((spans - reads) * 40 + 32 * SPANS - 1) / (32 * SPANS));
 }

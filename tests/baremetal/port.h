@@ -141,19 +141,28 @@ __attribute__((used)) static void port_start(void)
 #else
 void PORT_TICK(void);
 #endif
+#ifndef PORT_PENDSV
+#define PORT_PENDSV port_fault
+#define PORT_IRQ0 port_fault
+#define PORT_IRQ1 port_fault
+#else
+void PORT_PENDSV(void);
+void PORT_IRQ0(void);
+void PORT_IRQ1(void);
+#endif
 static void port_fault(void) { port_exit(99); }
-__attribute__((section(".vectors"), used)) static void (*const port_vectors[16])(void) = {
+__attribute__((section(".vectors"), used)) static void (*const port_vectors[18])(void) = {
     (void (*)(void))(uintptr_t)stack_end, port_start, port_fault, port_fault, port_fault, port_fault,
         port_fault, NULL, NULL, NULL, NULL,
-    port_fault, NULL, NULL, port_fault, PORT_TICK };
+    port_fault, NULL, NULL, PORT_PENDSV, PORT_TICK, PORT_IRQ0, PORT_IRQ1 };
 void reset(void) { port_start(); }
 
 #elif defined(__aarch64__)
 __asm__(".section .vectors, \"ax\"\n.globl reset\nreset:\n\tldr x0, =stack_end\n\tmov sp, x0\n"
         "\tb port_start\n\t.ltorg\n\t.text");
-#else
+#else /* !__arm__, !__aarch64__ */
 __asm__(".section .vectors, \"ax\"\n.globl reset\nreset:\n\tla sp, stack_end\n\tj port_start\n\t.text");
-#endif
+#endif /* !__arm__, !__aarch64__ */
 /* What a compiler may call for a structure, also in a freestanding program. */
 __attribute__((weak)) void *memcpy(void *to, const void *from, size_t count);
 __attribute__((weak, used)) void *memcpy(void *to, const void *from, size_t count)

@@ -7,6 +7,9 @@ from . import code
 
 ENDS_IN_T = re.compile(r"\btypedef\b[^;{]*\b(\w+_t)\s*;|\b(?:struct|enum|union)\s+(\w+_t)\b|\}\s*(\w+_t)\s*;"
                        r"|\b(npuprof\w*_t)\b")
+# What others call so: ThreadX its internals, FreeRTOS its types.
+NAMES_OF_AN_RTOS = ("_tx_",)
+INTERFACES_OF_RTOSES = "tests/baremetal/rtos/"
 RESERVED = re.compile(r"\b(?:struct|enum|union)\s+(_\w+)|(?<![\w.>])(_[a-z]\w*)\s*(?:\(|=[^=]|;|\[)")
 FEATURES = ("_GNU_SOURCE", "_DEFAULT_SOURCE", "_POSIX_C_SOURCE")
 REPLACES_BUILT_INS = "fibers.h"      # of the tests: the compiler's own names are macros there
@@ -75,9 +78,9 @@ def of_c(tree):
                 yield name, code.line_of(text, m.start()), f"{word} is no name of ours"
         for m in RESERVED.finditer(only):
             word = m.group(1) or m.group(2)
-            if not word.startswith("__") and word not in WINDOWS_CALLS:
+            if not word.startswith(("__", *NAMES_OF_AN_RTOS)) and word not in WINDOWS_CALLS:
                 yield name, code.line_of(text, m.start()), f"{word} is a reserved name"
-        for m in ENDS_IN_T.finditer(only):
+        for m in ENDS_IN_T.finditer(only) if not name.startswith(INTERFACES_OF_RTOSES) else ():
             yield name, code.line_of(text, m.start()), f"{m.group(0)} ends in _t"
         if name.startswith("examples/"):
             for m in re.finditer(r"\b(?:npuprof\w*_|NPUPROF_\w*_|PROF_\w*_)\b", only):

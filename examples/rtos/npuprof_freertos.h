@@ -1,0 +1,199 @@
+/* npuprof_freertos.h - FreeRTOS in a trace of npuprof: a track for each task under its name, a track that
+   shows who runs, a track of the interrupts, and counters. One core, Cortex-M. Works with FreeRTOS 10 and 11.
+   SPDX-License-Identifier: MIT
+
+   1. FreeRTOSConfig.h, last line:      #include "npuprof_freertos.h"
+      and in it: configUSE_TRACE_FACILITY, INCLUDE_uxTaskGetStackHighWaterMark and
+      INCLUDE_xTaskGetIdleTaskHandle are 1.
+   2. Each file that records, behind task.h:   #include "npuprof_freertos.h"   (it includes npuprof.h)
+      One of them has #define NPUPROF_IMPLEMENTATION before it.
+   3. main(), before it creates tasks: npuprof_freertos_start(1).
+   4. traceISR_ENTER() and traceISR_EXIT() in your interrupt handlers. The kernel has them in its tick.
+   5. Now and then, from a task: npuprof_freertos_counters().
+
+   The clock is SysTick as FreeRTOS sets it; it begins with the scheduler. For another one, and always with
+   tickless idle, define NPUPROF_NOW() and NPUPROF_NOW_HZ in FreeRTOSConfig.h before the #include.
+   A switch takes 16 bytes of the arena, as an interrupt does; a name is recorded once. With NPUPROF_OFF
+   nothing is left. */
+#ifndef NPUPROF_FREERTOS_HOOKS
+#define NPUPROF_FREERTOS_HOOKS
+
+/* How many tracks: interrupts, CPU, start-up, and from 3 on the tasks. Tasks beyond share the last one. */
+#ifndef NPUPROF_CONTEXTS
+#define NPUPROF_CONTEXTS 16
+#endif
+
+#if !defined(__ASSEMBLER__) && !defined(NPUPROF_OFF)
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern volatile uint32_t npuprof_freertos_running;        /* the number of the running task */
+uint32_t npuprof_freertos_created(void *task, const char *name);
+void npuprof_freertos_deleted(uint32_t number);
+void npuprof_freertos_switched(uint32_t number);
+void npuprof_freertos_ticked(void);
+void npuprof_freertos_isr_enter(void);
+void npuprof_freertos_isr_exit(void);
+#ifdef __cplusplus
+}
+#endif
+
+#define traceTASK_CREATE(task) \
+    ((task)->uxTaskNumber = npuprof_freertos_created((task), pcTaskGetName((TaskHandle_t)(task))))
+#define traceTASK_DELETE(task) npuprof_freertos_deleted((uint32_t)(task)->uxTaskNumber)
+#define traceTASK_SWITCHED_IN() npuprof_freertos_switched((uint32_t)pxCurrentTCB->uxTaskNumber)
+#define traceTASK_INCREMENT_TICK(count) npuprof_freertos_ticked()
+#define traceISR_ENTER() npuprof_freertos_isr_enter()
+#define traceISR_EXIT() npuprof_freertos_isr_exit()
+#define traceISR_EXIT_TO_SCHEDULER() npuprof_freertos_isr_exit()
+#endif /* !__ASSEMBLER__ && !NPUPROF_OFF */
+#endif /* NPUPROF_FREERTOS_HOOKS */
+
+#if defined(INC_TASK_H) && !defined(NPUPROF_FREERTOS_H)
+#define NPUPROF_FREERTOS_H
+#if configUSE_TRACE_FACILITY != 1
+#error "npuprof_freertos.h: FreeRTOSConfig.h needs configUSE_TRACE_FACILITY 1: a task keeps its number there"
+#endif
+#if defined(configNUMBER_OF_CORES) && configNUMBER_OF_CORES > 1
+#error "npuprof_freertos.h is for one core"
+#endif
+#if NPUPROF_CONTEXTS < 5
+#error "npuprof_freertos.h: NPUPROF_CONTEXTS must be 5 or more"
+#endif
+
+/* The exception that runs; 0: a task. */
+static inline uint32_t npuprof_freertos_exception(void)
+{
+    uint32_t number;
+    __asm__ volatile("mrs %0, ipsr" : "=r"(number));
+    return number & 0x1FF;
+}
+
+#ifndef NPUPROF_NOW
+#if configUSE_TICKLESS_IDLE
+#error "npuprof_freertos.h: tickless idle stops SysTick: define NPUPROF_NOW(), another clock"
+#endif
+extern uint32_t npuprof_freertos_passed;
+/* Ticks of SysTick since it was switched on, modulo 2^32, for any LOAD and from any interrupt; each period
+   needs one read, which npuprof_freertos_ticked() makes. Why by COUNTFLAG: examples/firmware/systick.h. */
+static inline uint32_t npuprof_freertos_now(void)
+{
+    volatile uint32_t *const systick = (volatile uint32_t *)0xE000E010u;      /* CSR, LOAD, VAL */
+    uint32_t mask, left, passed;
+    __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(mask) : : "memory");
+    left = systick[2];
+    passed = npuprof_freertos_passed;
+    if (systick[0] & 0x10000u) {
+        left = systick[2];
+        passed += systick[1] + 1;
+        npuprof_freertos_passed = passed;
+    }
+    __asm__ volatile("msr primask, %0" : : "r"(mask) : "memory");
+    return left ? passed + systick[1] + 1 - left : passed;
+}
+#define NPUPROF_NOW() npuprof_freertos_now()
+#define NPUPROF_NOW_HZ configCPU_CLOCK_HZ
+#define NPUPROF_FREERTOS_SYSTICK
+#endif /* NPUPROF_NOW */
+
+#define NPUPROF_FREESTANDING
+#define NPUPROF_CONTEXT() (npuprof_freertos_exception() ? 0 : npuprof_freertos_running)
+#include "npuprof.h"
+
+/* The number of an interrupt, from 0, for npuprof_name(NPUPROF_FREERTOS_IRQ(5), "uart"). */
+#define NPUPROF_FREERTOS_IRQ(irq) (NPUPROF_CONTEXTS + 16u + (irq))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#ifndef NPUPROF_OFF
+/* Names the tracks and starts recording up to a level. Before the first task is created. */
+npuprof_result npuprof_freertos_start(int level);
+/* Records the counters: tick, idle ticks, and the bytes of each task's stack that were never used. */
+void npuprof_freertos_counters(void);
+#else
+static inline npuprof_result npuprof_freertos_start(int level) { (void)level; return NPUPROF_OK; }
+static inline void npuprof_freertos_counters(void) { }
+#endif
+#ifdef __cplusplus
+}
+#endif
+
+#if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF)
+enum { NPUPROF_FREERTOS_START_UP = 2, NPUPROF_FREERTOS_FIRST,
+       NPUPROF_FREERTOS_STACKS = NPUPROF_CONTEXTS + 512 };
+volatile uint32_t npuprof_freertos_running = NPUPROF_FREERTOS_START_UP;
+#ifdef NPUPROF_FREERTOS_SYSTICK
+uint32_t npuprof_freertos_passed;
+#endif
+static TaskHandle_t npuprof_freertos_tasks[NPUPROF_CONTEXTS];
+static uint32_t npuprof_freertos_next = NPUPROF_FREERTOS_FIRST, npuprof_freertos_idle_ticks;
+
+npuprof_result npuprof_freertos_start(int level)
+{
+    npuprof_name(0, "interrupts");
+    npuprof_name(1, "CPU");
+    npuprof_name(NPUPROF_FREERTOS_START_UP, "start-up");
+    npuprof_name(NPUPROF_CONTEXTS - 1, "other tasks");
+    npuprof_name(NPUPROF_CONTEXTS + 15, "tick");
+    return npuprof_start(level);
+}
+
+uint32_t npuprof_freertos_created(void *task, const char *name)
+{
+    static const char what[] = "stack free ";
+    char text[sizeof what + configMAX_TASK_NAME_LEN];
+    const uint32_t number = npuprof_freertos_next;
+    size_t n = 0;
+    if (number == NPUPROF_CONTEXTS - 1) return number;
+    npuprof_freertos_next++;
+    npuprof_freertos_tasks[number] = (TaskHandle_t)task;
+    for (; what[n]; n++) text[n] = what[n];
+    for (; *name && n < sizeof text - 1; n++) text[n] = *name++;
+    text[n] = 0;
+    npuprof_name(number, text + sizeof what - 1);
+    npuprof_name(NPUPROF_FREERTOS_STACKS + number, text);
+    return number;
+}
+
+void npuprof_freertos_deleted(uint32_t number)
+{
+    if (number < NPUPROF_CONTEXTS - 1) npuprof_freertos_tasks[number] = NULL;
+}
+
+void npuprof_freertos_switched(uint32_t number)
+{
+    if (number == npuprof_freertos_running) return;
+    npuprof_freertos_running = number;
+    npuprof_switch(1, number);
+}
+
+void npuprof_freertos_ticked(void)
+{
+    npuprof_tick();
+    if (npuprof_freertos_tasks[npuprof_freertos_running] == xTaskGetIdleTaskHandle())
+        npuprof_freertos_idle_ticks++;
+}
+
+void npuprof_freertos_isr_enter(void)
+{
+    npuprof_enter(0, NPUPROF_CONTEXTS + npuprof_freertos_exception());
+}
+
+void npuprof_freertos_isr_exit(void) { npuprof_leave(0); }
+
+void npuprof_freertos_counters(void)
+{
+    PROF_COUNTER("tick", (uint32_t)xTaskGetTickCount());
+    PROF_COUNTER("idle ticks", npuprof_freertos_idle_ticks);
+    for (uint32_t i = NPUPROF_FREERTOS_FIRST; i < npuprof_freertos_next; i++) {
+        vTaskSuspendAll();                   /* Why: nobody deletes the task meanwhile. */
+        const TaskHandle_t task = npuprof_freertos_tasks[i];
+        const uint32_t words = task ? (uint32_t)uxTaskGetStackHighWaterMark(task) : 0;
+        (void)xTaskResumeAll();
+        if (task) npuprof_count(NPUPROF_FREERTOS_STACKS + i, words * sizeof(StackType_t));
+    }
+}
+#endif /* NPUPROF_IMPLEMENTATION */
+#endif /* NPUPROF_FREERTOS_H */
