@@ -102,7 +102,7 @@ static size_t npuprof_expand_list_parts_(const npuprof_expand_section_ *s, const
                                          npuprof_line_ *line, npuprof_expand_part_ *list)
 {
     npuprof_parts_item_ item;
-    uint64_t ticks = (uint64_t)s->line.c.first_high << 32 | s->line.c.first_low, begins;
+    uint64_t ticks = s->line.start, begins;
     size_t n = 0;
     bool sorted = true;
     memset(line, 0, sizeof *line);
@@ -179,8 +179,9 @@ static void npuprof_expand_gather_memory_(npuprof_expand_cells_ *g, const uint8_
                                           size_t header, uint32_t capacity, uint8_t *cells)
 {
     const uint32_t total = npuprof_expand_cell_count_(&g->c);
-    const bool is_full = npuprof_expand_is_ring_(&g->c) && total == g->c.cells;
-    const uint32_t oldest = is_full ? (g->c.used & NPUPROF_RING_INDEX_) % total : 0;
+    /* An index beyond the cells: the oldest one is not known. */
+    const uint32_t newest = g->c.used & NPUPROF_RING_INDEX_;
+    const uint32_t oldest = npuprof_expand_is_ring_(&g->c) && newest < total ? newest : 0;
     const uint64_t first = (uint64_t)g->c.first_high << 32 | g->c.first_low;
     if (capacity < total) npuprof_load_note_damage_(count, "the file is cut off");
     for (int half = 0; half < 2; half++) {

@@ -35,7 +35,9 @@ static void npuprof_expand_check_clock_(npuprof_expander_ *x, uint64_t *stamps)
     memset(order, 0, sizeof order);
     stamps[count++] = x->h->first.ticks;
     for (npuprof_expand_item_ *r = x->list; r < x->list + x->record_count; r++) {
-        npuprof_expand_check_order_(x, &order[r->context], r->start);
+        /* Why not what is kept: it may be older than what lies before it. */
+        if (x->g->line.is_stream ? !r->open : !npuprof_expand_is_ring_(&x->g->c))
+            npuprof_expand_check_order_(x, &order[r->context], r->start);
         stamps[count++] = r->start;
         if (r->kind > NPUPROF_KIND_OPERATOR || r->open) continue;
         /* An end before the start looks as if the span lasted for nearly all that the bits of an end can

@@ -194,6 +194,7 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     npuprof_expand_read_records_(x);
     if (x->foreign > x->refs / 2) return other_build;
     npuprof_expand_say_gaps_(x);
+    npuprof_expand_count_overwritten_(x);
     npuprof_expand_check_clock_(x, stamps);
     npuprof_expand_move_stamps_(x, spare);
     npuprof_expand_give_names_(x);
@@ -246,6 +247,10 @@ static const char *npuprof_expand_into_(uint8_t *arena, const npuprof_expand_siz
     uint8_t *const stamps = (uint8_t *)(x + 1), *const parts = stamps + z->stamps;
     memset(&g, 0, sizeof g);
     g.c = section ? section->line.c : found->header;
+    if (section && section->line.is_stream) {
+        g.c.first_low = (uint32_t)section->line.start;
+        g.c.first_high = (uint32_t)(section->line.start >> 32);
+    }
     g.swap = section ? section->line.swap : found->swap;
     g.runs = (npuprof_expand_run_ *)(void *)(parts + z->parts);
     g.number = (uint32_t *)(void *)(g.runs + z->runs);

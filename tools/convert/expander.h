@@ -18,6 +18,7 @@ typedef struct npuprof_expand_item_ {
                                               trace's root */
     npuprof_unit_ *link;                   /* of a sampled device span: the units of its link, once written */
     uint32_t missing;                      /* a gap: so many cells; 0: it is a record */
+    uint32_t kept;                         /* the next one in a list of `kept`, from 1; 0: the last */
     bool open, cut, warm_up;
 } npuprof_expand_item_;
 
@@ -27,6 +28,8 @@ typedef struct npuprof_expand_device_info_ {
     uint32_t bits, epoch;                  /* of its counter; the newest epoch */
     uint64_t wraps;                        /* in that epoch */
 } npuprof_expand_device_info_;
+
+enum { NPUPROF_EXPAND_KEPT_ = 16384, NPUPROF_EXPAND_LAPS_ = 0x1FFF };   /* LAPS: bits of `used` that count */
 
 typedef struct npuprof_expander_ {
     const npuprof_elf_ *elf;
@@ -48,6 +51,8 @@ typedef struct npuprof_expander_ {
     uint32_t task[256];                    /* of a context: the system's number; 0: not known */
     uint32_t *names;                       /* of the numbers, 65536; 0: none */
     uint64_t slept;                        /* ticks that the clock stood still, up to the record being read */
+    uint32_t no_begin;                     /* ends of spans whose beginning is missing */
+    uint32_t kept[NPUPROF_EXPAND_KEPT_];   /* see ring.h: lists of records that are kept, by start */
     uint32_t back, still;                  /* stamps before the one before; stamps, if all are the same */
     uint32_t buckets[1024];                /* of the entries below, by hash */
     npuprof_expand_device_info_ devices[256];

@@ -24,7 +24,24 @@ static uint32_t npuprof_expand_field_type_(const npuprof_expander_ *x, uint32_t 
 
 static uint32_t npuprof_expand_field_length_(const npuprof_expander_ *x, uint32_t field)
 {
-    return npuprof_expand_cell_word_(x, field, 1) >> 8 & 0x7FFFFF;
+    return npuprof_expand_cell_word_(x, field, 1) >> 8 & (npuprof_expand_is_ring_(&x->g->c) ? 0xFFFu : 0x7FFFFFu);
+}
+
+/* How many cells a record in a RING has: its first field says. */
+static uint32_t npuprof_expand_ring_length_(const npuprof_expander_ *x, uint32_t cell)
+{
+    const bool has_fields = npuprof_expand_cell_word_(x, cell, 0) & 1;
+    if (!has_fields || !npuprof_expand_are_adjacent_(x->g, cell, 2)) return 1;
+    const uint32_t count = npuprof_expand_cell_word_(x, cell + 1, 1) >> 20 & 0x7FF;
+    return count ? count : 1;
+}
+
+/* Is there no record at this cell, or none any more, or none yet? */
+static bool npuprof_expand_is_empty_(const npuprof_expander_ *x, uint32_t cell)
+{
+    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), half = npuprof_expand_cell_half_(x, cell, 1);
+    const bool is_claimed = half & NPUPROF_CELL_OPEN_ && half & NPUPROF_CELL_CLAIMED_;
+    return !ref || (ref & ~1u) == NPUPROF_CELL_CLEARED_ || (npuprof_expand_is_ring_(&x->g->c) && is_claimed);
 }
 
 static const char *npuprof_expand_field_text_(const npuprof_expander_ *x, uint32_t field)
@@ -82,6 +99,10 @@ static uint32_t npuprof_expand_cell_after_(const npuprof_expander_ *x, uint32_t 
 {
     const uint32_t cells = npuprof_expand_cell_word_(x, cell, 2);
     uint32_t next = cell + 1;
+    if (npuprof_expand_is_ring_(&x->g->c) && npuprof_expand_is_empty_(x, cell)) {
+        const uint32_t length = npuprof_expand_ring_length_(x, cell);
+        return npuprof_expand_are_adjacent_(x->g, cell, length) ? cell + length : next;
+    }
     /* A record that is not finished says how many cells it has. */
     if (!npuprof_expand_cell_word_(x, cell, 0))
         return cells < 65536 && cells && npuprof_expand_are_adjacent_(x->g, cell, cells) ? cell + cells
@@ -125,7 +146,7 @@ static uint32_t npuprof_expand_crc_names_(const npuprof_expander_ *x, uint32_t c
     const char *text;
     size_t length = 0;
     npuprof_expand_site_ site = { 0, 0, 0 };
-    if (!ref) return crc;
+    if (npuprof_expand_is_empty_(x, cell)) return crc;
     if (!(ref & 2)) {
         if (!npuprof_expand_site_of_(x, ref, &site)) return ~crc;
         text = npuprof_elf_text_at_(x->elf, site.name, &length);

@@ -52,14 +52,25 @@ static void npuprof_expand_gap_(npuprof_expander_ *x, npuprof_expand_item_ *r, u
     x->record_count++;
 }
 
+/* A ring that keeps the newest counts all events there were: those that are not here were overwritten. */
+static void npuprof_expand_count_overwritten_(npuprof_expander_ *x)
+{
+    uint64_t *const lost = &x->h->lost[NPUPROF_LOST_OVERWRITTEN];
+    uint64_t here = 0;
+    for (const npuprof_expand_item_ *r = x->list; r < x->list + x->record_count; r++)
+        here += r->kind && r->kind < NPUPROF_KIND_COUNT && !r->missing;
+    *lost -= npuprof_min_(*lost, here);
+}
+
 /* Says in the trace, as npuprof_expand_warn_of_clock_() does, what the line did. */
 static void npuprof_expand_say_gaps_(npuprof_expander_ *x)
 {
-    char text[96];
+    char text[160];
     const npuprof_line_ *const l = &x->g->line;
-    if (!l->gaps && !l->twice) return;
-    const int length = snprintf(text, sizeof text, "%u gaps, %u cells are missing; %u parts came twice",
-                                (unsigned)l->gaps, (unsigned)npuprof_line_missing_(l), (unsigned)l->twice);
+    if (!l->gaps && !l->twice && !x->no_begin) return;
+    const int length = snprintf(text, sizeof text, "%u gaps, %u cells are missing; %u parts came twice; "
+                                "%u spans ended whose beginning is not there", (unsigned)l->gaps,
+                                (unsigned)npuprof_line_missing_(l), (unsigned)l->twice, (unsigned)x->no_begin);
     const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_LINE", 12),
                               npuprof_expand_text_(x, text, (size_t)length) };
     (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);

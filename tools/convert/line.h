@@ -17,6 +17,7 @@ typedef struct npuprof_line_ {
     npuprof_compact_header_ c;     /* the newest header */
     bool has_header, swap;
     bool is_stream, is_image;      /* both false: not known yet */
+    uint64_t start;                /* of the trace, as its first header says */
     uint32_t headers, parts, cells;   /* that were taken; no cell twice */
     uint32_t begin, end;           /* the first cell that should be there; the one behind the newest */
     uint32_t gaps, twice;          /* runs of cells that are missing; parts that came again */
@@ -39,14 +40,18 @@ static uint32_t npuprof_line_missing_(const npuprof_line_ *l)
     return l->end - l->begin - l->cells;
 }
 
+static uint64_t npuprof_line_start_(const npuprof_compact_header_ *c)
+{
+    return (uint64_t)c->first_high << 32 | c->first_low;
+}
+
 /* Do two headers agree in all that a trace does not change? */
 static bool npuprof_line_is_same_(const npuprof_compact_header_ *a, const npuprof_compact_header_ *b)
 {
     const size_t counts = offsetof(npuprof_compact_header_, used);
-    const size_t from = offsetof(npuprof_compact_header_, hz_low);
-    const size_t bytes = offsetof(npuprof_compact_header_, crc) - from;
-    const uint8_t *const p = (const uint8_t *)a, *const q = (const uint8_t *)b;
-    return memcmp(p, q, counts) == 0 && memcmp(p + from, q + from, bytes) == 0;
+    const bool same_rate = a->hz_low == b->hz_low && a->hz_high == b->hz_high;
+    const bool same_place = a->address_low == b->address_low && a->address_high == b->address_high;
+    return memcmp(a, b, counts) == 0 && same_rate && same_place && a->build == b->build;
 }
 
 /* The number behind the last cell that the newest header knows. */
@@ -64,6 +69,8 @@ static bool npuprof_line_is_other_(const npuprof_line_ *l, const npuprof_compact
     if (!l->has_header) return goes_back;
     if (swap != l->swap || !npuprof_line_is_same_(&l->c, c)) return true;
     if (l->is_image) return l->headers > 1 || c->used != l->c.used;
+    /* A clock that stood still moves the start back, and nothing moves it on. */
+    if (npuprof_line_start_(c) > npuprof_line_start_(&l->c)) return true;
     if (npuprof_line_after_(c->lost, l->c.lost) < 0) return true;
     return npuprof_line_after_(c->used, l->c.used) < 0 || goes_back;
 }
@@ -82,6 +89,7 @@ static void npuprof_line_open_gap_(npuprof_line_ *l, uint32_t from, uint32_t to)
 static void npuprof_line_begin_(npuprof_line_ *l, const npuprof_compact_header_ *c)
 {
     l->is_image = !npuprof_expand_is_ring_(c) || c->build_kind >> 4 != NPUPROF_STREAM;
+    l->start = npuprof_line_start_(c);
     if (!l->parts) {
         l->begin = l->end = l->is_image ? 0 : c->used;
     } else if (l->is_image) {

@@ -24,6 +24,7 @@ static uint64_t npuprof_expand_all_slept_(const npuprof_expander_ *x)
 {
     uint64_t ticks = 0;
     bool broken;
+    if (x->g->line.is_stream) return 0;                     /* its first header is of before */
     for (uint32_t at = 0; at < x->g->count; at = npuprof_expand_cell_after_(x, at, &broken)) {
         const uint32_t ref = npuprof_expand_cell_word_(x, at, 0), high = npuprof_expand_cell_half_(x, at, 1);
         if (ref == (NPUPROF_CELL_KIND_SLEPT_ << 8 | 2))

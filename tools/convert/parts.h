@@ -52,9 +52,7 @@ static bool npuprof_expand_is_ring_(const npuprof_compact_header_ *c)
 /* How many cells an image with this header has. */
 static uint32_t npuprof_expand_cell_count_(const npuprof_compact_header_ *c)
 {
-    const uint32_t used = npuprof_expand_is_ring_(c) ? c->used & NPUPROF_RING_INDEX_ : c->used;
-    const bool is_full = npuprof_expand_is_ring_(c) && c->used & NPUPROF_RING_LAPPED_;
-    return is_full || used > c->cells ? c->cells : used;
+    return npuprof_expand_is_ring_(c) || c->used > c->cells ? c->cells : c->used;
 }
 
 /* Reads the head of a part and checks it. Returns the part's bytes; 0: there is none; more than `left`: it

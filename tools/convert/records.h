@@ -4,6 +4,7 @@
 #include "host_time.h"
 #include "device.h"
 #include "numbers.h"
+#include "ring.h"
 #include "gaps.h"
 
 /* The records of a firmware's image, read into the expander's list in the order of their cells. What cannot
@@ -98,6 +99,8 @@ static void npuprof_expand_read_cell_(const npuprof_expander_ *x, uint32_t cell,
     r->kind = npuprof_expand_cell_word_(x, cell, 0) >> 8 & 0xFF;
     r->start = before + (uint64_t)((int64_t)distance >> above);
     r->open = (high_half & NPUPROF_CELL_OPEN_) != 0;
+    if (npuprof_expand_is_ring_(&x->g->c))
+        r->start = npuprof_expand_ring_start_(start, 64 - above, before, r->open || !x->g->line.is_stream);
     r->end = r->start + ((end - r->start) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_)));
 }
 
@@ -163,23 +166,23 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
    order in which the results came. */
 static void npuprof_expand_chain_result_(npuprof_expander_ *x, const npuprof_expand_item_ *r)
 {
-    const uint32_t number = (uint32_t)r->values[0] - 1 - x->g->line.begin;
     uint32_t span;
     if (r->kind != NPUPROF_CELL_KIND_RESULT_) return;
+    const uint32_t number = npuprof_expand_named_number_(x, (uint32_t)r->values[0], r->cell);
     if (!npuprof_expand_find_cell_(x->g, number, &span) || span >= r->cell) return;
     x->results[r->cell] = x->results[span];
     x->results[span] = r->cell + 1;
 }
 
-/* Reads the record at a cell into *r. False: it is none, or nothing of it can be shown. *next: the cell
-   behind it. */
+/* Reads the record at a cell into *r, which will be in the list at `index`. False: it is none, or nothing of
+   it can be shown. *next: the cell behind it. */
 static bool npuprof_expand_read_record_(npuprof_expander_ *x, uint32_t at, uint64_t *before,
-                                        npuprof_expand_item_ *r, uint32_t *next)
+                                        npuprof_expand_item_ *r, uint32_t *next, uint32_t index)
 {
-    const uint32_t ref = npuprof_expand_cell_word_(x, at, 0);
+    const bool is_ring = npuprof_expand_is_ring_(&x->g->c), is_stream = x->g->line.is_stream;
     bool broken = false;
     *next = npuprof_expand_cell_after_(x, at, &broken);
-    if (!ref || ref == NPUPROF_CELL_CLEARED_) return false;
+    if (npuprof_expand_is_empty_(x, at)) return false;
     const char *const fault = npuprof_expand_record_fault_(x, at);
     if (fault) {
         npuprof_load_note_damage_(npuprof_expand_cell_offset_(x->g, at), fault);
@@ -187,8 +190,14 @@ static bool npuprof_expand_read_record_(npuprof_expander_ *x, uint32_t at, uint6
     }
     npuprof_expand_record_(x, at, *before, r);
     npuprof_expand_check_fields_(x, at, *next, broken, r);
-    *before = r->start;
-    return !broken || !npuprof_expand_lacks_own_field_(x, at, r);
+    /* Why not in an image of a ring: its header's clock is that of all records. */
+    if (!is_ring || (is_stream && !r->open)) *before = r->start;
+    if (r->kind == NPUPROF_CELL_KIND_CLOSE_) {
+        x->no_begin += !npuprof_expand_ring_close_(x, r);
+        return false;
+    }
+    if (broken && npuprof_expand_lacks_own_field_(x, at, r)) return false;
+    return !is_stream || !r->open || npuprof_expand_ring_keep_(x, r, index);
 }
 
 /* Reads all records into the list. A gap stands in front of the first record behind it. */
@@ -199,7 +208,8 @@ static void npuprof_expand_read_records_(npuprof_expander_ *x)
     for (uint32_t at = 0, next; at < x->g->count; at = next) {
         npuprof_expand_item_ *r = &x->list[x->record_count];
         missing += npuprof_expand_begin_run_(x, at, &run, &before);
-        if (!npuprof_expand_read_record_(x, at, &before, r, &next)) continue;
+        const uint32_t index = x->record_count + (missing != 0);
+        if (!npuprof_expand_read_record_(x, at, &before, r, &next, index)) continue;
         if (missing) {
             r[1] = r[0];
             npuprof_expand_gap_(x, r++, missing, last);

@@ -2,6 +2,7 @@
 #include "expander.h"
 #include "fields.h"
 #include "gaps.h"
+#include "ring.h"
 
 /* Records of a firmware as the units that a host would have recorded (src/format/arena.h), and what a host
    knows while it records but a firmware leaves open: which span lies in which, and where spans end that were
@@ -54,9 +55,9 @@ static void npuprof_expand_find_roots_(npuprof_expand_item_ *list, uint32_t coun
 static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expander_ *x,
                                                              const npuprof_expand_item_ *r)
 {
-    const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1 - x->g->line.begin;
     uint32_t cell;
     if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_CELL_SAMPLED_)) return NULL;
+    const uint32_t number = npuprof_expand_named_number_(x, (uint32_t)(r->values[2] >> 32), r->cell);
     if (!npuprof_expand_find_cell_(x->g, number, &cell) || !x->place[cell]) return NULL;
     const npuprof_expand_item_ *const host = &x->list[x->place[cell] - 1];
     return host->start <= r->start && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;

@@ -1,0 +1,88 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "expander.h"
+#include "fields.h"
+
+/* What is different in a RING (src/format/compact.h): the upper bits of stamps, records that a stream sends
+   again, ends of spans that come by themselves, and cells that are named by index and lap. */
+
+/* The start of a record whose upper bits follow from `near_ticks`. A kept record may be old: it is at most a
+   quarter of the range after that, the others at most half. */
+static uint64_t npuprof_expand_ring_start_(uint64_t low, unsigned bits, uint64_t near_ticks, bool is_kept)
+{
+    const uint64_t range = UINT64_C(1) << bits, after = is_kept ? range / 4 : range / 2;
+    const uint64_t latest = near_ticks + after;
+    const uint64_t back = (latest - low) & (range - 1);
+    return back <= latest ? latest - back : low;
+}
+
+/* The bits of a start that a record and its CLOSE have. */
+static uint64_t npuprof_expand_ring_mask_(const npuprof_expander_ *x)
+{
+    const unsigned bits = 48u - x->g->c.context_bits;
+    return UINT64_MAX >> (64 - npuprof_min_(bits, NPUPROF_CELL_STAMP_BITS_));
+}
+
+/* Where the newest record with this start and context is found. */
+static uint32_t *npuprof_expand_ring_bucket_(npuprof_expander_ *x, uint32_t context, uint64_t start)
+{
+    const uint64_t mask = npuprof_expand_ring_mask_(x);
+    return &x->kept[npuprof_hash_mix_((start & mask) ^ (uint64_t)context << 56) % NPUPROF_EXPAND_KEPT_];
+}
+
+/* Do two records have the same cells, but for what a ring writes into them? */
+static bool npuprof_expand_ring_is_same_(const npuprof_expander_ *x, uint32_t a, uint32_t b)
+{
+    const uint32_t count = npuprof_expand_ring_length_(x, a);
+    if (npuprof_expand_cell_word_(x, a, 0) != npuprof_expand_cell_word_(x, b, 0)) return false;
+    if (!npuprof_expand_are_adjacent_(x->g, a, count)) return true;
+    if (!npuprof_expand_are_adjacent_(x->g, b, count)) return true;
+    return memcmp(x->g->cells + ((size_t)a + 1) * 16, x->g->cells + ((size_t)b + 1) * 16,
+                  ((size_t)count - 1) * 16) == 0;
+}
+
+/* Notes a kept record of a stream. False: it was there before, and is sent again. index: its place in the
+   list. */
+static bool npuprof_expand_ring_keep_(npuprof_expander_ *x, const npuprof_expand_item_ *r, uint32_t index)
+{
+    uint32_t *const bucket = npuprof_expand_ring_bucket_(x, r->context, r->start);
+    for (uint32_t at = *bucket; at; at = x->list[at - 1].kept) {
+        const npuprof_expand_item_ *const old = &x->list[at - 1];
+        if (old->context == r->context && old->start == r->start &&
+            npuprof_expand_ring_is_same_(x, old->cell, r->cell)) return false;
+    }
+    x->list[index].kept = *bucket;
+    *bucket = index + 1;
+    return true;
+}
+
+/* Ends the span that a record CLOSE is about. False: its beginning is not there. */
+static bool npuprof_expand_ring_close_(npuprof_expander_ *x, const npuprof_expand_item_ *close)
+{
+    const uint64_t mask = npuprof_expand_ring_mask_(x);
+    uint32_t *before = npuprof_expand_ring_bucket_(x, close->context, close->end);
+    for (; *before; before = &x->list[*before - 1].kept) {
+        npuprof_expand_item_ *const r = &x->list[*before - 1];
+        const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_;
+        if (!is_span || r->context != close->context || ((r->start ^ close->end) & mask)) continue;
+        r->open = false;
+        r->end = npuprof_max_(close->start, r->start);
+        *before = r->kept;
+        return true;
+    }
+    return false;
+}
+
+/* The number, as the gathered cells are counted, of the cell that the record at `cell` names: by its number,
+   from 1; in a ring by `used` of when it was taken. UINT32_MAX: there is none. */
+static uint32_t npuprof_expand_named_number_(const npuprof_expander_ *x, uint32_t used, uint32_t cell)
+{
+    const npuprof_expand_cells_ *const g = x->g;
+    if (!npuprof_expand_is_ring_(&g->c)) return used - 1 - g->line.begin;
+    const uint32_t cells = g->c.cells, index = used & NPUPROF_RING_INDEX_;
+    const uint32_t newest = g->c.used & NPUPROF_RING_INDEX_, oldest = newest < cells ? newest : 0;
+    if (index >= cells) return UINT32_MAX;
+    if (!g->line.is_stream) return (index + cells - oldest) % cells;
+    const uint32_t number = g->line.begin + g->number[cell], lap = used >> NPUPROF_RING_LAP_SHIFT_;
+    const uint32_t laps = (number / cells - lap) & NPUPROF_EXPAND_LAPS_;
+    return (number / cells - laps) * cells + index - g->line.begin;
+}
