@@ -24,7 +24,8 @@ static uint32_t npuprof_expand_field_type_(const npuprof_expander_ *x, uint32_t 
 
 static uint32_t npuprof_expand_field_length_(const npuprof_expander_ *x, uint32_t field)
 {
-    return npuprof_expand_cell_word_(x, field, 1) >> 8 & (npuprof_expand_is_ring_(&x->g->c) ? 0xFFFu : 0x7FFFFFu);
+    const uint32_t mask = npuprof_expand_is_ring_(&x->g->c) ? 0xFFFu : 0x7FFFFFu;
+    return npuprof_expand_cell_word_(x, field, 1) >> 8 & mask;
 }
 
 /* How many cells a record in a RING has: its first field says. */

@@ -69,8 +69,9 @@ static void npuprof_expand_say_gaps_(npuprof_expander_ *x)
     const npuprof_line_ *const l = &x->g->line;
     if (!l->gaps && !l->twice && !x->no_begin) return;
     const int length = snprintf(text, sizeof text, "%u gaps, %u cells are missing; %u parts came twice; "
-                                "%u spans ended whose beginning is not there", (unsigned)l->gaps,
-                                (unsigned)npuprof_line_missing_(l), (unsigned)l->twice, (unsigned)x->no_begin);
+                                "%u spans ended whose beginning is not there",
+                                (unsigned)l->gaps, (unsigned)npuprof_line_missing_(l), (unsigned)l->twice,
+                                (unsigned)x->no_begin);
     const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_LINE", 12),
                               npuprof_expand_text_(x, text, (size_t)length) };
     (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);
