@@ -71,8 +71,9 @@ san:                            ## run the C tests under the address, undefined 
 	@$(RUN_TESTS) --sanitize address,undefined
 	@$(RUN_TESTS) --sanitize thread
 
-soak:                           ## run the large tests: 10^8 spans, a million threads, 200 kills
+soak:                           ## run the large tests: 10^8 spans, a million threads, 200 kills, every interrupt
 	@$(RUN_TESTS) --soak
+	@$(PYTHON) tests/baremetal/run.py --soak
 
 valgrind:                       ## run a selection of the C tests under valgrind
 	@$(RUN_TESTS) --valgrind

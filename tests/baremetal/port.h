@@ -54,6 +54,7 @@ PORT_MAYBE static int port_write(void *user, const void *bytes, size_t count)
 }
 
 PORT_MAYBE static void port_close(void) {}
+PORT_MAYBE static int port_exists(const char *name) { return !name; }
 
 static void port_exit(int code)
 {
@@ -118,6 +119,13 @@ PORT_MAYBE static void port_close(void)
     port_call(2, a);
 }
 
+PORT_MAYBE static int port_exists(const char *name)
+{
+    uintptr_t a[3] = { (uintptr_t)name, 0, 0 };
+    while (name[a[2]]) a[2]++;
+    return port_call(1, a) != -1;
+}
+
 static void port_exit(int code)
 {
     uintptr_t a[2] = { 0x20026, (uintptr_t)code };
@@ -161,7 +169,15 @@ void reset(void) { port_start(); }
 __asm__(".section .vectors, \"ax\"\n.globl reset\nreset:\n\tldr x0, =stack_end\n\tmov sp, x0\n"
         "\tb port_start\n\t.ltorg\n\t.text");
 #else /* !__arm__, !__aarch64__ */
+#ifdef PORT_SECOND                             /* the other hart begins there */
+void PORT_SECOND(void);
+#define PORT_TEXT_(x) #x
+#define PORT_TEXT(x) PORT_TEXT_(x)
+__asm__(".section .vectors, \"ax\"\n.globl reset\nreset:\n\tla sp, stack_end\n\tcsrr a0, mhartid\n"
+        "\tbeqz a0, port_start\n\tli a1, 0x8000\n\tsub sp, sp, a1\n\tj " PORT_TEXT(PORT_SECOND) "\n\t.text");
+#else /* !PORT_SECOND */
 __asm__(".section .vectors, \"ax\"\n.globl reset\nreset:\n\tla sp, stack_end\n\tj port_start\n\t.text");
+#endif /* PORT_SECOND */
 #endif /* !__arm__, !__aarch64__ */
 /* What a compiler may call for a structure, also in a freestanding program. */
 __attribute__((weak)) void *memcpy(void *to, const void *from, size_t count);

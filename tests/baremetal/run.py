@@ -3,13 +3,14 @@
 """Builds and runs npuprof on bare machines and other processors, all emulated, and prints its size on a
 Cortex-M0+.
 
-usage: run.py [--sizes] [NAME...]
+usage: run.py [--sizes | --soak] [NAME...]    --soak: the large versions
 
 A rig prints `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`; the last line is `N passed, N failed, N
 skipped`. What the rigs make is kept in build/baremetal. TEST_GOLDEN=write in the environment writes the
 golden files anew, from the first rig that ran.
 """
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -26,6 +27,7 @@ GOLDEN = ROOT / "tests" / "golden"
 sys.path.insert(0, str(ROOT / "tests"))
 import helpers  # noqa: E402
 from baremetal.base import BUILD, WARNINGS, Skip, command, need  # noqa: E402
+from baremetal import preempt  # noqa: E402
 from baremetal.builds import builds, compilers, off  # noqa: E402
 from baremetal import rtos_rigs  # noqa: E402
 
@@ -105,8 +107,9 @@ def same(text, golden):
 same.written = set()
 
 
-def on_machine(name, source, *flags, optimise="-Os", codes=(0,)):
-    """Builds a program and runs it; its folder and its exit code."""
+def on_machine(name, source, *flags, optimise="-Os", codes=(0,), emulator=(), seconds=60, files=()):
+    """Builds a program and runs it, with more options of the emulator, beside empty files of those names; its
+    folder and its exit code."""
     machine = MACHINES[name]
     need(machine["cc"][0], machine["run"][0])
     words = "".join(str(flag) for flag in flags).replace(str(ROOT), "")
@@ -119,7 +122,10 @@ def on_machine(name, source, *flags, optimise="-Os", codes=(0,)):
                                                       "-print-libgcc-file-name"]).stdout.strip()]
     command([*machine["cc"], *FREE, optimise, *flags, HERE / source, "-o", folder / "fw.elf",
              *(library or machine["libs"])])
-    done = command([*machine["run"], "fw.elf"], codes=None if name == "avr" else codes, cwd=folder)
+    for file in files:
+        (folder / file).touch()
+    run = [*machine["run"][:-1], *emulator, machine["run"][-1]]
+    done = command([*run, "fw.elf"], seconds, codes=None if name == "avr" else codes, cwd=folder)
     if name == "avr":
         text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
         text = "\n".join(line.rstrip(". \r") for line in text.splitlines())
@@ -407,13 +413,17 @@ RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off
                                                                   "cortex-m55")},
         "cost": cost, "fields": fields, "sizes": sizes, "firmware": firmware,
         **rtos_rigs.rigs(on_machine, convert)}
+RIGS |= {name: functools.partial(preempt.preempted, *how, False, sys.modules[__name__])
+         for name, how in preempt.QUICK.items()}
+SOAK = {name: functools.partial(preempt.preempted, *how, True, sys.modules[__name__])
+        for name, how in preempt.SOAK.items()}
 
 
 def one(name):
     """ok, FAIL or skip, and the line to print."""
     start = time.monotonic()
     try:
-        RIGS[name]()
+        {**RIGS, **SOAK}[name]()
     except Skip as why:
         return "skip", f"skip {name}: {why}"
     except (AssertionError, subprocess.TimeoutExpired, OSError, ValueError, KeyError) as why:
@@ -425,9 +435,11 @@ def main(names):
     BUILD.mkdir(parents=True, exist_ok=True)
     if names == ["--sizes"]:
         names = ["sizes"]
-    unknown = [n for n in names if n not in RIGS]
+    if names == ["--soak"]:
+        names = list(SOAK)
+    unknown = [n for n in names if n not in RIGS and n not in SOAK]
     if unknown:
-        print(f"no such rig: {' '.join(unknown)}; there are {' '.join(RIGS)}")
+        print(f"no such rig: {' '.join(unknown)}; there are {' '.join([*RIGS, *SOAK])}")
         return 2
     results = []
     workers = 1 if os.environ.get("TEST_GOLDEN") == "write" else max(2, os.cpu_count() or 1)

@@ -1,0 +1,318 @@
+/* Each record function is interrupted after every number of instructions, once in each round, by an interrupt
+   that records, too. Rounds come in batches: for batch N, N.img is the image and N.log what truly happened
+   (five words a round; preempt.py reads them).
+   The clock stands still but for the interrupt, which moves it by JUMP before and after its record.
+   CLOCK_BITS: of the clock. FULL: each round begins with 0 to 3 free cells. HARTS: not the interrupt records,
+   but another hart meanwhile, which is itself stopped after every number of instructions; then the first goes
+   on to its end, then the other.
+   SPDX-License-Identifier: MIT */
+#include <stdint.h>
+
+#ifndef CLOCK_BITS
+#define CLOCK_BITS 32
+#endif
+#if CLOCK_BITS == 16
+typedef uint16_t clock_value;
+enum { JUMP = 0x6000 };
+#else
+typedef uint32_t clock_value;
+enum { JUMP = 7 };
+#endif
+static volatile uint32_t clock_word = 100;
+#ifdef HARTS
+static uint32_t timer_hart(void);
+static uint8_t context_now(void) { return (uint8_t)timer_hart(); }
+#else
+static volatile uint8_t context;
+static uint8_t context_now(void) { return context; }
+#endif
+#define NPUPROF_NOW() ((clock_value)clock_word)
+#define NPUPROF_NOW_HZ 1000000000u
+#define NPUPROF_FREESTANDING
+#define NPUPROF_CONTEXTS 2
+#define NPUPROF_CONTEXT() context_now()
+#ifdef FULL
+#define NPUPROF_ARENA_BYTES 256
+#else
+#define NPUPROF_ARENA_BYTES 8192
+#endif
+#define NPUPROF_NO_JSON
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#ifdef HARTS
+#define PORT_SECOND other_hart
+#endif
+#include "timer.h"
+#include "port.h"
+
+static uint32_t number;                        /* of the round, over all batches */
+static void span(void) { PROF_SCOPE("span"); }
+
+static void phases(void)
+{
+    PROF_PHASES("first");
+    PROF_NEXT("second");
+}
+
+static void list(void)
+{
+    PROF_SCOPE_ARGS("c", "list", PROF_ARGS(PROF_UINT("n", number), PROF_STR("s", "a text of two cells")));
+}
+
+static void one(void) { PROF_SCOPE_ARGS("c", "one", PROF_ARGS(PROF_UINT("n", number))); }
+static void counter(void) { PROF_COUNTER("counter", number); }
+static void instant(void) { PROF_INSTANT("c", "instant"); }
+static void instant_one(void) { PROF_INSTANT("c", "instant of one", PROF_ARGS(PROF_UINT("n", number))); }
+
+static void instant_list(void)
+{
+    PROF_INSTANT("c", "instant of two", PROF_ARGS(PROF_UINT("n", number), PROF_BOOL("b", true)));
+}
+
+static void by_hand(void)
+{
+    PROF_BEGIN("c", "outer by hand");
+    PROF_BEGIN("c", "by hand");
+    PROF_END();
+    PROF_END();
+}
+
+static void record(void) { PROF_RECORD("record"); }
+static void thread_name(void) { PROF_THREAD_NAME(context_now() ? "interrupt" : "task"); }
+
+static void async(void)
+{
+    npuprof_async_begin("c", "async", number);
+    npuprof_async_end(number);
+}
+
+static void finished(void) { npuprof_span("track", "c", "finished", number, number + 1, PROF_NO_ARGS); }
+static void memory(void) { PROF_MEMORY(NULL, number, 100000, "tag"); }
+static void allocated(void) { PROF_ALLOC(NULL, 1, "tag"); }
+
+typedef struct operation { void (*run)(void); uint8_t events, notes; } operation;
+static const operation operations[] = {
+    { span, 1, 0 }, { phases, 2, 0 }, { list, 1, 0 }, { one, 1, 0 }, { counter, 1, 0 }, { instant, 1, 0 },
+    { instant_one, 1, 0 }, { instant_list, 1, 0 }, { by_hand, 2, 0 }, { record, 1, 0 }, { thread_name, 0, 1 },
+    { async, 2, 0 }, { finished, 1, 0 }, { memory, 1, 0 }, { allocated, 1, 0 },
+};
+enum { OPERATIONS = sizeof operations / sizeof *operations };
+/* What the interrupt does: `span`, `list`, `one`, `by_hand`. */
+static const uint8_t of_interrupt[] = { 0, 2, 3, 8 };
+enum { INTERRUPTS = sizeof of_interrupt };
+
+static volatile uint32_t fired, where;
+static volatile uint8_t interrupt_does, interrupt_context;
+#ifdef HARTS
+enum { OPERATION_STEP = 3 };                   /* of those that a quick run tries */
+#define INTERRUPT_CONTEXT(n) ((uint8_t)(1 + 0 * (n)))
+static volatile uint32_t order, stopped, resume, done, other_ticks;
+static bool other_was_stopped;
+static const volatile uint32_t never = 0;
+static void stop_other(void)
+{
+    stopped = 1;
+    timer_wake(0);
+    timer_wait(&resume, &never);
+}
+
+void other_hart(void)
+{
+    for (;;) {
+        timer_wait(&order, &never);
+        order = 0;
+        timer_set_up();
+        timer_start(other_ticks);
+        operations[interrupt_does].run();
+        timer_stop();
+        __asm__ volatile("csrc mstatus, %0" : : "r"(8ul));
+        done = 1;
+        timer_wake(0);
+    }
+}
+
+static void interrupt_works(void)
+{
+    stopped = resume = done = 0;
+    order = 1;
+    timer_wake(1);
+    timer_wait(&done, &stopped);
+}
+
+/* Lets the other hart come to its end. */
+static void finish_other(void)
+{
+    if (!fired || !stopped) return;
+    clock_word += JUMP;
+    resume = 1;
+    timer_wake(1);
+    __asm__ volatile("csrc mstatus, %0" : : "r"(8ul));
+    timer_wait(&done, &never);
+    __asm__ volatile("csrs mstatus, %0" : : "r"(8ul));
+    fired = 2;
+    other_was_stopped = true;
+}
+
+#else /* !HARTS */
+enum { OPERATION_STEP = 1 };
+#define INTERRUPT_CONTEXT(n) ((uint8_t)((n) & 1))
+static void interrupt_works(void)
+{
+    const uint8_t before = context;
+    context = interrupt_context;
+    operations[interrupt_does].run();
+    context = before;
+}
+
+static void finish_other(void) {}
+#endif /* !HARTS */
+
+static void timer_fired(uint32_t pc)
+{
+#ifdef HARTS
+    if (timer_hart()) {
+        stop_other();
+        return;
+    }
+#endif
+    where = pc;
+    fired = 1;
+    clock_word += JUMP;
+    interrupt_works();
+    clock_word += JUMP;
+}
+
+enum { BATCH = 128, WORDS = 5 };
+static uint32_t truth[BATCH * WORDS], rounds, batches, events, notes;
+static void name(char *file, const char *end)
+{
+    for (uint32_t i = 0, n = batches; i < 4; i++, n /= 10) file[3 - i] = (char)('0' + n % 10);
+    for (int i = 0; i < 5; i++) file[4 + i] = end[i];
+}
+
+static int check_counts(void)
+{
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    return stats.recorded + stats.lost == events && stats.lost_by_cause[NPUPROF_LOST_NOTES] <= notes ? 0 : 3;
+}
+
+/* Writes the batch. 0, or what is wrong. */
+static int put_batch(void)
+{
+    const npuprof_sink sink = { port_write, NULL };
+    char file[9];
+    name(file, ".log");
+    port_open(file);
+    port_write(NULL, truth, rounds * WORDS * 4);
+    port_close();
+    name(file, ".img");
+    port_open(file);
+    const npuprof_result result = npuprof_write_image(sink);
+    port_close();
+    batches++;
+    rounds = 0;
+    return result == NPUPROF_OK ? check_counts() : 2;
+}
+
+static void new_batch(void)
+{
+    npuprof_clear();
+    events = notes = 0;
+}
+
+static uint32_t free_cells(void)
+{
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    return (uint32_t)(stats.bytes_total - sizeof(npuprof_compact_header_) - stats.bytes_used) / 16;
+}
+
+/* One round. False: the operation ended before the interrupt came. */
+static bool interrupted(uint32_t operation_number, uint32_t interrupt, uint32_t ticks)
+{
+    uint32_t *const t = &truth[rounds++ * WORDS];
+    interrupt_does = of_interrupt[interrupt];
+    interrupt_context = INTERRUPT_CONTEXT(ticks + interrupt);
+    number++;
+    fired = 0;
+    where = 0;
+    t[0] = operation_number << 24 | (uint32_t)interrupt_does << 16 | (uint32_t)interrupt_context << 8;
+    t[1] = ticks;
+    t[2] = clock_word;
+    t[3] = number;
+    timer_start(ticks);
+    operations[operation_number].run();
+    timer_stop();
+    finish_other();
+    events += operations[operation_number].events;
+    notes += operations[operation_number].notes;
+    if (fired) {
+        t[0] |= fired;
+        events += operations[interrupt_does].events;
+    }
+    t[4] = where;
+    clock_word += 5;
+    return fired;
+}
+
+/* All rounds of an operation and what interrupts it. 0, or what is wrong. */
+static int sweep(uint32_t operation_number, uint32_t interrupt)
+{
+    for (uint32_t ticks = 1, goes_on = 1; goes_on; ticks++) {
+#ifdef FULL
+        new_batch();
+        for (uint32_t n = free_cells(); n > ticks % 4; n--) {
+            PROF_INSTANT("c", "fills");
+            events++;
+        }
+#endif
+        goes_on = interrupted(operation_number, interrupt, ticks);
+        int result = 0;
+#ifdef FULL
+        result = ticks % 32 < 4 ? put_batch() : check_counts();
+        rounds = 0;
+#else
+        if (rounds == BATCH || free_cells() < 32) {
+            result = put_batch();
+            new_batch();
+        }
+#endif
+        if (result) return result;
+    }
+    return 0;
+}
+
+/* The same with the other hart stopped at each step-th place. */
+static int sweeps(uint32_t operation_number, uint32_t interrupt, uint32_t step)
+{
+    int result = 0;
+#ifdef HARTS
+    for (other_ticks = 1, other_was_stopped = true; other_was_stopped && !result; other_ticks += step) {
+        other_was_stopped = false;
+        result = sweep(operation_number, interrupt);
+    }
+#else
+    (void)step;
+    result = sweep(operation_number, interrupt);
+#endif
+    return result;
+}
+
+int main(void)
+{
+    npuprof_start(1);
+    timer_set_up();
+    if (port_exists("quiet")) {                /* each operation once, for a list of its instructions */
+        for (uint32_t i = 0; i < OPERATIONS; i++) operations[i].run();
+        return 0;
+    }
+    const bool all = port_exists("all");
+    for (uint32_t i = 0; i < OPERATIONS; i++)
+        for (uint32_t j = 0; j < INTERRUPTS; j++) {
+            if (!all && (j != i % INTERRUPTS || i % OPERATION_STEP)) continue;
+            const int result = sweeps(i, j, all ? 29 : 601);
+            if (result) return result;
+        }
+    return put_batch();
+}
