@@ -17,28 +17,25 @@
 #define SYSTICK_H
 #include <stdint.h>
 
-#define SYSTICK_CSR (*(volatile uint32_t *)0xE000E010u)
-#define SYSTICK_RVR (*(volatile uint32_t *)0xE000E014u)     /* LOAD: a period has one tick more */
-#define SYSTICK_CVR (*(volatile uint32_t *)0xE000E018u)     /* VAL: counts down */
-
 extern uint32_t systick_passed;              /* ticks up to when the counter last came to 0 */
 #ifdef NPUPROF_IMPLEMENTATION
 uint32_t systick_passed;
 #endif
 
-/* Ticks since SysTick was switched on, modulo 2^32. Interrupts are off for 9 instructions. */
+/* Ticks since SysTick was switched on, modulo 2^32. Interrupts are off for at most 9 instructions. */
 static inline uint32_t systick_now(void)
 {
-    uint32_t mask, left, passed;
-    __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(mask) : : "memory");
-    left = SYSTICK_CVR;
-    passed = systick_passed;
-    if (SYSTICK_CSR & 0x10000u) {            /* COUNTFLAG: `left` may be of the period before */
-        left = SYSTICK_CVR;
-        passed += SYSTICK_RVR + 1;
-        systick_passed = passed;
+    volatile uint32_t *systick = (volatile uint32_t *)0xE000E010u;       /* SYST_CSR, LOAD, VAL */
+    uint32_t *at = &systick_passed, mask, left, passed;
+    const uint32_t period = systick[1] + 1;
+    __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(mask), "+r"(systick), "+r"(at) : : "memory");
+    left = systick[2];
+    passed = *at;
+    if (systick[0] & 0x10000u) {             /* COUNTFLAG: `left` may be of the period before */
+        left = systick[2];
+        *at = passed += period;
     }
     __asm__ volatile("msr primask, %0" : : "r"(mask) : "memory");
-    return left ? passed + SYSTICK_RVR + 1 - left : passed;
+    return left ? passed + period - left : passed;
 }
 #endif /* SYSTICK_H */

@@ -79,18 +79,18 @@ extern uint32_t npuprof_freertos_passed;
    needs one read, which npuprof_freertos_ticked() makes. Why by COUNTFLAG: examples/firmware/systick.h. */
 static inline uint32_t npuprof_freertos_now(void)
 {
-    volatile uint32_t *const systick = (volatile uint32_t *)0xE000E010u;      /* CSR, LOAD, VAL */
-    uint32_t mask, left, passed;
-    __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(mask) : : "memory");
+    volatile uint32_t *systick = (volatile uint32_t *)0xE000E010u;       /* SYST_CSR, LOAD, VAL */
+    uint32_t *at = &npuprof_freertos_passed, mask, left, passed;
+    const uint32_t period = systick[1] + 1;
+    __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(mask), "+r"(systick), "+r"(at) : : "memory");
     left = systick[2];
-    passed = npuprof_freertos_passed;
+    passed = *at;
     if (systick[0] & 0x10000u) {
         left = systick[2];
-        passed += systick[1] + 1;
-        npuprof_freertos_passed = passed;
+        *at = passed += period;
     }
     __asm__ volatile("msr primask, %0" : : "r"(mask) : "memory");
-    return left ? passed + systick[1] + 1 - left : passed;
+    return left ? passed + period - left : passed;
 }
 #define NPUPROF_NOW() npuprof_freertos_now()
 #define NPUPROF_NOW_HZ configCPU_CLOCK_HZ

@@ -100,7 +100,15 @@ def rig(rtos, machine, on_machine, convert):
     return test
 
 
+def systick(machine, on_machine):
+    def test():
+        on_machine(machine, "systick.c", f"-I{ROOT / 'examples' / 'firmware'}",
+                   *(["-DMICROBIT"] if machine == "cortex-m0" else []))
+    return test
+
+
 def rigs(on_machine, convert):
-    return {f"rtos-{rtos}-{machine}": rig(rtos, machine, on_machine, convert)
+    clocks = {f"systick-{machine}": systick(machine, on_machine) for machine in ("cortex-m0", "cortex-m3")}
+    return {**clocks, **{f"rtos-{rtos}-{machine}": rig(rtos, machine, on_machine, convert)
             for rtos in ("freertos", "zephyr", "threadx")
-            for machine in ("cortex-m0", "cortex-m3", "cortex-m4")}
+            for machine in ("cortex-m0", "cortex-m3", "cortex-m4")}}
