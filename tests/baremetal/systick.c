@@ -1,8 +1,8 @@
 /* The clock of examples/firmware/systick.h against another timer of the same rate, with a period that is no
    power of two: in the main loop at each phase of the period, with interrupts on and off for up to most of a
    period; in an interrupt above SysTick while the tick is pending; and in one that comes before the handler
-   has counted. Exit code 0: every reading lies between two readings of the other timer, and each phase was met
-   but the first four ticks, which the emulator shows to no instruction.
+   has counted. Exit code 0: every reading lies between two readings of the other timer, and each phase was
+   met but the first four ticks, which the emulator shows to no instruction.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #ifndef MICROBIT

@@ -131,9 +131,10 @@ static void npuprof_expand_read_field_(npuprof_expander_ *x, uint32_t f, npuprof
     if (type == NPUPROF_FIELD_TRACK_) r->track = npuprof_expand_text_(x, text, length);
     if (type >= NPUPROF_FIELD_VALUE_ && type <= NPUPROF_FIELD_THIRD_)
         r->values[type - NPUPROF_FIELD_VALUE_] = npuprof_expand_field_value_(x, f);
-    /* The argument of a thread's name is that name; that of a metadata record is the value of the key. */
+    /* The argument of a thread's name is that name; that of a metadata record is the value of the key,
+       that of a NAME the name of the number. */
     if (is_string && r->kind == NPUPROF_CELL_KIND_THREAD_) r->name = npuprof_expand_text_(x, text, length);
-    else if (is_string && r->kind == NPUPROF_CELL_KIND_METADATA_)
+    else if (is_string && (r->kind == NPUPROF_CELL_KIND_METADATA_ || r->kind == NPUPROF_CELL_KIND_NAME_))
         r->category = npuprof_expand_text_(x, text, length);
 }
 
