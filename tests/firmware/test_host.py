@@ -10,7 +10,7 @@ import pftrace
 from helpers import ROOT, run, scratch
 
 HOUR = 3600 * 10**9
-BOOT = 12345 * 10**9             # ns since boot of the first anchor; monotonic: 1 s less; Unix: the date below
+BOOT = 12345 * 10**9             # ns since boot of the first anchor; the monotonic clock has 1 s less
 UNIX = 1700000000 * 10**9
 TASK = 4242
 
@@ -110,7 +110,7 @@ class Host(unittest.TestCase):
         return self.folder / output
 
     def test_merge(self):
-        """What the module did in a task of the program is in the program, the rest in a process of its own."""
+        """What the module did in a task of the program is in that program, the rest in a process apart."""
         self.trace(10**9, anchor(10**12, 0))
         self.user_trace(TASK)
         merged = json.loads(self.merge("both.json").read_text())

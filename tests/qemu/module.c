@@ -3,11 +3,12 @@
    SPDX-License-Identifier: MIT */
 #include "guest.h"
 
+#include <pthread.h>
 #include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
-enum { JOBS = 200, SPANS = 500000 /* of each CPU */ };
+enum { JOBS = 200, CROWD = 300, SPANS = 500000 /* of each CPU */ };
 #define DEBUG "/sys/kernel/debug"
 
 /* Of a file, up to the buffer's size. */
@@ -100,6 +101,29 @@ static void jobs(void)
     close(device);
 }
 
+static void *one_job(void *device) { return write(*(int *)device, "1", 1) == 1 ? NULL : device; }
+
+/* More tasks than there are tracks. */
+static void crowd(void)
+{
+    const char *control = DEBUG "/npuprof_demo/control";
+    mount_debugfs();
+    CHECK_INT(guest_write(control, "clear"), 0);
+    CHECK_INT(guest_write(control, "start"), 0);
+    int device = open("/dev/npuprof_demo", O_WRONLY | O_CLOEXEC);
+    CHECK_STOP(device >= 0);
+    for (int i = 0; i < CROWD; i++) {
+        pthread_t one;
+        void *error = &device;
+        CHECK_STOP(pthread_create(&one, NULL, one_job, &device) == 0);
+        CHECK(pthread_join(one, &error) == 0 && !error);
+    }
+    close(device);
+    CHECK_INT(guest_write(control, "stop"), 0);
+    CHECK_INT(value_of(control, "lost "), 0);
+    CHECK(guest_store(DEBUG "/npuprof_demo/arena", "crowd.arena") > CROWD * 16);
+}
+
 /* The arena is mapped while it grows, and only to be read. */
 static void mapped(void)
 {
@@ -147,4 +171,4 @@ static void log_of_the_kernel(void)
     guest_send("dmesg.txt");
 }
 
-CHECK_MAIN(CASE(storm), CASE(jobs), CASE(mapped), CASE(remove_modules), CASE(log_of_the_kernel))
+CHECK_MAIN(CASE(storm), CASE(jobs), CASE(crowd), CASE(mapped), CASE(remove_modules), CASE(log_of_the_kernel))

@@ -34,18 +34,19 @@ def npuprof(*words):
     return run(sys.executable, ROOT / "tools" / "npuprof.py", *words).decode()
 
 
-def convert(folder, module):
+def convert(folder, module, arena=None):
     """The JSON of a module's arena, with the names that examples/kernel/names.sh gives."""
+    arena = arena or module
     sections = folder / f"{module}.d"
     sections.mkdir(exist_ok=True)
     for line in (folder / f"{module}.sections").read_text().splitlines():
         name, address = line.split()
         (sections / name).write_text(address + "\n")
-    elf, out = folder / f"{module}.elf", folder / f"{module}.json"
+    elf, out = folder / f"{module}.elf", folder / f"{arena}.json"
     built = ROOT / "build" / "qemu" / "modules" / module / f"{module}.ko"
     elf.write_bytes(run(ROOT / "examples" / "kernel" / "names.sh", built, sections))
     run("make", "-s", "-C", ROOT, "build/npuprof-convert")
-    run(CONVERT, folder / f"{module}.arena", "--elf", elf, "-o", out)
+    run(CONVERT, folder / f"{arena}.arena", "--elf", elf, "-o", out)
     return out
 
 
@@ -153,6 +154,17 @@ def jobs(folder):
     return f"200 jobs, error at most {error * 1000:.0f} ns"
 
 
+def crowd(folder):
+    """more tasks than tracks: every span is there, and those without a track share one"""
+    data = convert(folder, "npuprof_demo", "crowd").read_bytes()
+    names = {int(tid): name.decode() for tid, name in NAME.findall(data)}
+    of_track = Counter(names[int(tid)] for name, tid, _, _ in EVENT.findall(data) if name == b"demo_run")
+    assert sum(of_track.values()) == 300 and not any(about(data)["lost"].values()), of_track
+    # 256, and the device's
+    assert len(names) <= 257 and of_track["others"] > 40, (len(names), of_track["others"])
+    return f"{of_track['others']} of 300 tasks share a track"
+
+
 def dmesg(folder):
     """the kernel has nothing to complain of"""
     lines = (folder / "dmesg.txt").read_text(errors="replace").splitlines()
@@ -175,5 +187,8 @@ def waits(folder):
 
 def checks_for(sent):
     """The checks for the files that a rig sent; each takes the folder."""
-    return [check for name, check in (("storm.counts", storm), ("npuprof_demo.arena", jobs),
-                                      ("dmesg.txt", dmesg), ("waits.ftrace", waits)) if name in sent]
+    return [check for name, check in CHECKS if name in sent]
+
+
+CHECKS = [("storm.counts", storm), ("npuprof_demo.arena", jobs), ("crowd.arena", crowd), ("dmesg.txt", dmesg),
+          ("waits.ftrace", waits)]
