@@ -8,7 +8,7 @@ HEADERS = npuprof.h npuprof_npu.h
 EXAMPLES = $(patsubst examples/%.c,build/examples/%,$(wildcard examples/*.c))
 DEVICES = $(wildcard examples/*/*.toml)
 DIGITS = build/examples/digits/digits build/examples/digits/npusim
-TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert
+TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert build/npuprof-top
 RUN_TESTS = CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
 BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && \
     $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm

@@ -65,6 +65,36 @@ static void npuprof_load_copy_changed_(const npuprof_load_live_ *x, uint32_t ind
     npuprof_loaded_.damage.changed++;
 }
 
+/* What the looks before have seen, for one that goes on from them (top.h): of each chunk that was full, who
+   filled it and where, as a hash; 0: none. A full chunk does not change until another owner takes it. */
+static struct { bool on, is_first; uint64_t *full; uint32_t chunks; } npuprof_load_seen_;
+
+static uint64_t npuprof_load_chunk_key_(uint32_t owner, uint64_t position)
+{
+    return npuprof_hash_mix_(position ^ (uint64_t)owner << 40) | 1;
+}
+
+/* Is it a chunk that need not be copied? The first look takes all that are full for seen. */
+static bool npuprof_load_was_seen_(uint32_t index, uint16_t state, uint32_t owner, uint64_t position)
+{
+    if (!npuprof_load_seen_.full || index >= npuprof_load_seen_.chunks || state != NPUPROF_CHUNK_RETIRED)
+        return false;
+    const uint64_t key = npuprof_load_chunk_key_(owner, position);
+    if (npuprof_load_seen_.is_first) npuprof_load_seen_.full[index] = key;
+    return npuprof_load_seen_.full[index] == key;
+}
+
+/* Notes the chunks of the copy that were full. */
+static void npuprof_load_note_seen_(const npuprof_load_live_ *x, uint32_t chunks)
+{
+    for (uint32_t i = 0; npuprof_load_seen_.full && i < chunks && i < npuprof_load_seen_.chunks; i++) {
+        const npuprof_chunk_ *const copy = npuprof_load_chunk_in_(x->to, i);
+        if (copy->state != NPUPROF_CHUNK_RETIRED) continue;
+        npuprof_load_seen_.full[i] = npuprof_load_chunk_key_(copy->owner, copy->first_position);
+    }
+    npuprof_load_seen_.is_first = false;
+}
+
 static void npuprof_load_copy_chunk_(const npuprof_load_live_ *x, uint32_t index)
 {
     const npuprof_chunk_ *const from = npuprof_load_chunk_in_(x->from, index);
@@ -75,6 +105,7 @@ static void npuprof_load_copy_chunk_(const npuprof_load_live_ *x, uint32_t index
     const uint64_t position = NPUPROF_LOAD_ACQUIRE_(&from->first_position);
     if (!npuprof_load_has_records_(state) || !owner || npuprof_chunk_overwritten_at_(x->to, index)->next)
         return;
+    if (npuprof_load_was_seen_(index, state, owner, position)) return;
     npuprof_load_copy_words_(copy, from, x->to->chunk_bytes);
     const bool is_same = copy->owner == owner && copy->first_position == position;
     if (!is_same || !npuprof_load_is_unchanged_(x, index)) npuprof_load_copy_changed_(x, index);
@@ -150,7 +181,12 @@ static void *npuprof_load_copy_arena_(const uint8_t *from, size_t bytes)
     x.to = (npuprof_header_ *)npuprof_os_memory_(bytes);
     if (!x.to) return NULL;
     memcpy(x.to, &h, sizeof h);
+    if (npuprof_load_seen_.on && !npuprof_load_seen_.full) {
+        npuprof_load_seen_.full = (uint64_t *)npuprof_os_memory_((size_t)h.chunk_count * 8 + 8);
+        npuprof_load_seen_.chunks = h.chunk_count;
+    }
     npuprof_load_copy_chunks_(&x, chunks);
+    npuprof_load_note_seen_(&x, chunks);
     npuprof_load_copy_names_(&x);
     return x.to;
 }

@@ -9,6 +9,7 @@
     npuprof.py merge TRACE [...] -o OUT.json          processes, ranks and hosts on one timeline
     npuprof.py diff A B [--fail-above 5%]             which spans got slower, and how certain that is
     npuprof.py view TRACE                             open it in the Perfetto UI, from this machine
+    npuprof.py top ARENA                              what a running program records, once a second
 
 Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check: the header is stale; diff
 --fail-above: a span got slower); 2 wrong usage, or an input or output that cannot be used; 130 interrupted;
@@ -23,7 +24,7 @@ import contextlib
 import os
 import sys
 
-from . import check, diff, merge, view
+from . import check, diff, merge, top, view
 from .base.messages import Harmless, Refused
 from .convert import command as convert
 from .export import command as export
@@ -31,7 +32,7 @@ from .gen import command as gen
 from .report import command as report
 
 COMMANDS = {"gen": gen, "check": check, "convert": convert, "export": export, "report": report,
-            "merge": merge, "diff": diff, "view": view}
+            "merge": merge, "diff": diff, "view": view, "top": top}
 
 
 def main(argv=None):

@@ -1,0 +1,101 @@
+/* npuprof-top: what a running program records into its mapped arena. `make tools` builds it, and
+   `npuprof.py top` shows what it says.
+   SPDX-License-Identifier: MIT
+
+   usage: npuprof-top ARENA SECONDS [COUNT]
+   Looks at the arena every so many seconds and prints what is new as a JSON object on a line of its own;
+   COUNT: so many times, then it ends. "busy_ns", "in_flight_ns" and the counts are of the interval_ns before;
+   "lost" is of the whole run. The file is only read: the program does not notice.
+   Exit code 0: COUNT lines are printed; 1: the program has ended; 2: the file cannot be looked at. */
+#define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
+#define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
+#include "convert/top.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+static const char *path;
+static uint64_t seed;                          /* of the arena that was looked at first */
+
+static int fail(int code, const char *why)
+{
+    fflush(stdout);
+    fprintf(stderr, "npuprof-top: %s: %s\n", path, why);
+    return code;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int put(void *user, const void *bytes, size_t count)
+{
+    return fwrite(bytes, 1, count, (FILE *)user) == count ? 0 : EIO;
+}
+
+/* Why the file cannot be looked at; looks: how often it could. */
+static int refuse(uint64_t looks)
+{
+    char magic[8] = "";
+    FILE *const file = fopen(path, "rb");
+    const int error = errno;
+    if (looks) return fail(1, "the program has ended; npuprof.py report reads what it left");
+    if (!file) return fail(2, error == ENOENT ? "no such file; start the program with NPUPROF_ARENA_PATH=FILE"
+                                              : "cannot be read; check owner and mode");
+    const bool is_ours = fread(magic, 1, 8, file) == 8 && memcmp(magic, "NPUPROF\n", 8) == 0;
+    fclose(file);
+    return fail(2, is_ours ? "no program records into it; npuprof.py report reads it as it is"
+                           : "is no arena of npuprof; give the file of NPUPROF_ARENA_PATH");
+}
+
+/* Looks at the arena, and prints what is new since the look before at `since`. Returns 0 or an exit code. */
+static int look(uint64_t looks, int64_t since, int64_t now)
+{
+    size_t bytes;
+    npuprof_damage damage;
+    void *const in_use = npuprof_load_map_in_use_(path, &bytes);
+    if (!in_use) return refuse(looks);
+    npuprof_os_unmap_(in_use, bytes);
+    if (npuprof_load(path, &damage) != NPUPROF_OK || !npuprof_loaded_.is_live)
+        return looks ? refuse(looks) : fail(2, "a program writes into it, but it is no mapped arena; start "
+                                               "the program with NPUPROF_ARENA_PATH=FILE");
+    npuprof_work_ *const w = npuprof_report_begin_(stdout);
+    if (!w) return fail(2, "there is no memory");
+    const npuprof_header_ *const h = w->image.h;
+    const bool is_same = !looks || seed == h->seed_low;
+    seed = h->seed_low;
+    npuprof_top_read_(&w->image, looks == 0);
+    w->out.sink.write = put;
+    w->out.sink.user = stdout;
+    if (looks && is_same) npuprof_top_print_(&w->out, &w->image, now - since);
+    npuprof_out_flush_(&w->out);
+    const npuprof_result r = npuprof_report_end_(stdout);
+    npuprof_unload();
+    if (!is_same) return refuse(looks);
+    return r == NPUPROF_OK && fflush(stdout) == 0 ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+    path = argc > 1 ? argv[1] : "npuprof-top";
+    const double seconds = argc > 2 ? atof(argv[2]) : 0;
+    const uint64_t most = argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX;
+    if (argc < 3 || argc > 4 || !(seconds >= 0.01 && seconds <= 3600))
+        return fail(2, "usage: npuprof-top ARENA SECONDS [COUNT]; 0.01 to 3600 seconds");
+    npuprof_top_start_();
+    int64_t since = 0, next = now_ns();
+    for (uint64_t looks = 0;; looks++) {
+        const int64_t now = now_ns();
+        const int code = look(looks, since, now);
+        if (code || looks == most) return code;
+        since = now;
+        next += (int64_t)(seconds * 1e9);
+        if (next < now) next = now;
+        const int64_t left = next - now;
+        const struct timespec pause = { (time_t)(left / 1000000000), (long)(left % 1000000000) };
+        nanosleep(&pause, NULL);
+    }
+}
