@@ -49,8 +49,8 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Says on stderr what the image itself says of a firmware's clock that cannot be right. */
-static void warn_of_clock(const char *path)
+/* Says on stderr what the image itself says of a firmware that cannot be right: its clock, its names. */
+static void warn_of_firmware(const char *path)
 {
     const npuprof_image_ *im = npuprof_image_given_;
     const size_t bytes = sizeof(npuprof_pair_entry_);
@@ -60,7 +60,7 @@ static void warn_of_clock(const char *path)
         0; (e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_ENVIRONMENT, bytes, &id)) != NULL;) {
         const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
         const char *name = npuprof_image_text_(im, pair->b[0], &length);
-        if (length != 11 || memcmp(name, "NPUPROF_NOW", 11) != 0) continue;
+        if (strcmp(name, "NPUPROF_NOW") != 0 && strcmp(name, "NPUPROF_NAMES_SECTION") != 0) continue;
         const char *what = npuprof_image_text_(im, pair->b[1], &length);
         fprintf(stderr, "npuprof-convert: %s: warning: %.*s\n", path, (int)length, what);
     }
@@ -75,7 +75,7 @@ static void warn_of_damage(const char *path, const npuprof_damage *damage)
                 damage->what, offset);
     if (damage->places > 1) fprintf(stderr, ", and %llu more places", more);
     if (damage->places) fputc('\n', stderr);
-    warn_of_clock(path);
+    warn_of_firmware(path);
     if (damage->changed)
         fprintf(stderr, "npuprof-convert: %s: a process is writing into it: "
                         "%llu of its chunks were taken for newer records meanwhile\n", path, changed);

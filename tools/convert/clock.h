@@ -3,7 +3,8 @@
 
 /* Does a firmware's clock run, and forward? A clock that stands still or goes back makes times that look
    right and are not. What is found becomes an ENVIRONMENT entry NPUPROF_NOW of the table, so every output can
-   show it; the records stay. */
+   show it; the records stay. So does an entry NPUPROF_NAMES_SECTION: names that were to stay in the ELF file
+   take flash. */
 
 /* Of a context: whether its records come in the order of time. */
 typedef struct npuprof_expand_order_ {
@@ -59,6 +60,13 @@ static void npuprof_expand_check_clock_(npuprof_expander_ *x, uint64_t *stamps)
     }
 }
 
+static void npuprof_expand_warn_(npuprof_expander_ *x, const char *name, const char *text)
+{
+    const uint32_t ids[2] = { npuprof_expand_text_(x, name, strlen(name)),
+                              npuprof_expand_text_(x, text, strlen(text)) };
+    (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);
+}
+
 /* Says in the trace what is wrong with the clock, if anything is. */
 static void npuprof_expand_warn_of_clock_(npuprof_expander_ *x)
 {
@@ -67,8 +75,18 @@ static void npuprof_expand_warn_of_clock_(npuprof_expander_ *x)
     char text[96];
     const uint32_t count = x->still ? x->still : x->back;
     if (!count) return;
-    const int length = snprintf(text, sizeof text, "%u%s", (unsigned)count, x->still ? still : back);
-    const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_NOW", 11),
-                              npuprof_expand_text_(x, text, (size_t)length) };
-    (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);
+    (void)snprintf(text, sizeof text, "%u%s", (unsigned)count, x->still ? still : back);
+    npuprof_expand_warn_(x, "NPUPROF_NOW", text);
+}
+
+/* Says in the trace how much flash names take that were to take none. */
+static void npuprof_expand_warn_of_names_(npuprof_expander_ *x)
+{
+    const char *section = NULL;
+    const uint64_t bytes = npuprof_elf_loaded_names_(x->elf, &section);
+    char text[256];
+    if (!bytes) return;
+    (void)snprintf(text, sizeof text, "the section %.40s takes %u bytes of flash: the linker script needs "
+                   "%.40s 0xF0000000 (INFO) : { *(%.40s) }", section, (unsigned)bytes, section, section);
+    npuprof_expand_warn_(x, "NPUPROF_NAMES_SECTION", text);
 }

@@ -15,7 +15,8 @@ typedef struct npuprof_elf_ {
 } npuprof_elf_;
 
 typedef struct npuprof_elf_section_info_ {
-    uint64_t type, flags, start, bytes, link;   /* type 0: its bytes are not in the file */
+    uint64_t name, type, flags, start, bytes, link;   /* type 0: its bytes are not in the file; name: where
+                                                         it is in the section of names */
     const uint8_t *at;
 } npuprof_elf_section_info_;
 
@@ -54,6 +55,7 @@ static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_el
     if ((i + 1) * size > elf->count - table) return false;
     const uint8_t *const s = elf->bytes + table + i * size;
     const uint64_t offset = npuprof_elf_number_(elf, s + 8 + 2 * word, word);
+    out->name = npuprof_elf_number_(elf, s, 4);
     out->type = npuprof_elf_number_(elf, s + 4, 4);
     out->flags = npuprof_elf_number_(elf, s + 8, word);
     out->start = npuprof_elf_number_(elf, s + 8 + word, word);
@@ -173,4 +175,29 @@ static bool npuprof_elf_may_be_site_(const npuprof_elf_ *elf, uint64_t pointer)
         else to = middle;
     }
     return !elf->site_count || elf->sites[from] == address;
+}
+
+/* The name of a section. NULL: the file does not say it. */
+static const char *npuprof_elf_section_name_(const npuprof_elf_ *elf, const npuprof_elf_section_info_ *s)
+{
+    const uint64_t number = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 62 : 50), 2);
+    npuprof_elf_section_info_ names;
+    if (!npuprof_elf_section_(elf, number, &names) || !names.type || s->name >= names.bytes) return NULL;
+    const char *const name = (const char *)names.at + s->name;
+    return memchr(name, 0, (size_t)(names.bytes - s->name)) ? name : NULL;
+}
+
+/* A section of call sites that the user named (NPUPROF_NAMES_SECTION) and the linker put into the target's
+   memory, because no line of its script keeps it out: its bytes, and *name. 0: there is none.
+   Why by the dot: the compiler's own sections begin with one. */
+static uint64_t npuprof_elf_loaded_names_(const npuprof_elf_ *elf, const char **name)
+{
+    npuprof_elf_section_info_ s;
+    for (uint64_t i = 0; elf->site_count && npuprof_elf_section_(elf, i, &s); i++) {
+        const uint64_t site = elf->sites[0];
+        if (!(s.flags & NPUPROF_ELF_ALLOC_) || site < s.start || site - s.start >= s.bytes) continue;
+        *name = npuprof_elf_section_name_(elf, &s);
+        return *name && **name != '.' ? s.bytes : 0;
+    }
+    return 0;
 }

@@ -202,6 +202,7 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     uint64_t last = h->first.ticks;
     npuprof_expand_contexts_(x, slots, &last);
     npuprof_expand_warn_of_clock_(x);
+    npuprof_expand_warn_of_names_(x);
     npuprof_expand_place_trace_(x, last);
     npuprof_expand_number_tasks_(x, slots);
     h->chunk_count = h->chunk_next;

@@ -1,0 +1,77 @@
+# test: - what an RTOS tells the recorder of firmware: names by number, switches, interrupts, ticks, sleep
+# SPDX-License-Identifier: MIT
+import json
+import re
+import unittest
+
+import helpers
+from helpers import ROOT, run, scratch
+
+
+class Rtos(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = scratch()
+        cls.converter = helpers.tool("npuprof-convert")
+        done = run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
+                    ROOT / "tests" / "programs" / "firmware_rtos.c", "-o", cls.folder / "program"])
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+    def recorded(self, mode):
+        """The trace's events by phase, its tracks, and what the program printed."""
+        done = run([self.folder / "program", mode], cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        image = run([self.converter, self.folder / "out.img", "--elf", self.folder / "program"])
+        self.assertEqual((image.returncode, image.stderr), (0, ""))
+        events = json.loads(image.stdout)["traceEvents"]
+        self.tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        self.events = events
+        return done.stdout
+
+    def spans(self, track=None):
+        """Name, start and duration in us."""
+        return [(e["name"], round(e["ts"]), round(e["dur"])) for e in self.events
+                if e["ph"] == "X" and track in (None, self.tracks[e["tid"]])]
+
+    def test_names(self):
+        self.recorded("names")
+        self.assertEqual(self.spans("CPU"), [("worker", 20, 10), ("number 3", 30, 10), ("worker", 40, 10),
+                                             ("number 65534", 50, 10)])
+        self.assertEqual(self.spans("interrupts"), [("start", 0, 10), ("number 40", 65, 3), ("dma", 66, 1)])
+        self.assertEqual(self.spans("worker"), [("work", 68, 3)])
+        counters = [(e["name"], e["args"]) for e in self.events if e["ph"] == "C"]
+        self.assertEqual(counters, [("stack free worker", {"value": 7})])
+
+    def test_sleeps(self):
+        now = self.recorded("sleeps")
+        hour = 3_600_000_000
+        self.assertEqual(self.spans(), [
+            ("start", 0, 10), ("before", 10, 1000), ("over", 1010, 5_000_200), ("slept", 1110, 5_000_000),
+            ("between", 5_001_210, 50), ("slept", 5_001_260, hour), ("within a tick", 5_001_260 + hour, 0),
+            ("after", 5_001_270 + hour, 20)])
+        self.assertEqual(int(now), (5_001_290 + hour) * 1000)
+
+    def test_tick(self):
+        """With a tick the time is right; without one it is not, as documented."""
+        self.recorded("tick")
+        self.assertEqual(self.spans()[-1], ("after", 3_600_000_010, 20))
+        self.recorded("idle")
+        self.assertLess(self.spans()[-1][1], 1 << 24)
+
+    def test_names_in_flash(self):
+        """The linker script has no line for the section of names: their bytes are said."""
+        program = self.folder / "loaded"
+        done = run([*helpers.CC, "-std=gnu11", "-O1", "-no-pie", f"-I{ROOT}", "-DNPUPROF_NO_JSON",
+                    '-DNPUPROF_NAMES_SECTION="npuprof_names"',
+                    ROOT / "tests" / "programs" / "firmware_rtos.c", "-o", program])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([program, "names"], cwd=self.folder)
+        done = run([self.converter, self.folder / "out.img", "--elf", program])
+        sections = run(["readelf", "-SW", program]).stdout
+        size = int(re.search(r" npuprof_names +PROGBITS +\w+ \w+ (\w+)", sections)[1], 16)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f"the section npuprof_names takes {size} bytes of flash", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
