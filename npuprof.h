@@ -8841,14 +8841,26 @@ static npuprof_result npuprof_scratch_result_(void)
     return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
 }
 
-/* Empties the arena. Chunks that other threads fill stay theirs: readers leave out what is in them from
-   before clear_ticks. */
-NPUPROF_API_ npuprof_result npuprof_clear(void)
+/* Takes back a chunk that is given up. Returns how many spans and events began in it since `clear_ticks`:
+   they are lost. counts: shall it look? */
+static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
 {
+    uint64_t arguments;
+    const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_s_.header, chunk, &arguments) : 0;
+    npuprof_chunk_free_(chunk);
+    return lost;
+}
+
+/* Empties the arena of what began before these ticks. Chunks that other threads fill stay theirs: readers
+   leave out what is in them from before clear_ticks. 0: before now, and what begins meanwhile may be
+   forgotten, too; else it is counted as lost where it does not stay. */
+static npuprof_result npuprof_scratch_forget_(uint64_t before)
+{
+    uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_ == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
-    NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
+    NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);
     for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++)
@@ -8857,12 +8869,15 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
     (void)npuprof_chunk_retire_idle_();
     npuprof_chunk_ *chunk = mine ? npuprof_slot_detach_chunk_(mine) : NULL;
-    if (chunk) npuprof_chunk_free_(chunk);
-    while ((chunk = npuprof_chunk_unqueue_()) != NULL) npuprof_chunk_free_(chunk);
+    if (chunk) lost += npuprof_scratch_give_up_(chunk, before != 0);
+    while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_scratch_give_up_(chunk, before != 0);
+    if (lost) npuprof_count_lost_(NPUPROF_LOST_READING, lost);
     if (mine) npuprof_record_leave_(mine);
     npuprof_scratch_unlock_();
     return NPUPROF_OK;
 }
+
+NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_scratch_forget_(0); }
 /* ==== src/control/path.h ============================================================= >>control/path ==== */
 
 /* Paths as users write them, and files that grow while the program runs: a stream, a mapped arena. A path is
@@ -10294,9 +10309,9 @@ typedef struct npuprof_image_ {
    holds the lock of the readers; write/files.h clears it at exit. */
 static const npuprof_image_ *npuprof_image_given_;
 
-/* Events of the live arena that are older are not shown, beside those that npuprof_clear() forgot. Of the
-   thread that writes a part of the trace; 0: all are shown. */
-static NPUPROF_THREAD_LOCAL_ uint64_t npuprof_image_since_;
+/* Events of the live arena that began before or behind these ticks are not shown, beside those that
+   npuprof_clear() forgot. Of the thread that writes a part of the trace; 0: there is no such limit. */
+static NPUPROF_THREAD_LOCAL_ uint64_t npuprof_image_since_, npuprof_image_until_;
 
 /* A decoded record. */
 typedef struct npuprof_event_ {
@@ -11693,6 +11708,7 @@ static void npuprof_image_open_unread_(npuprof_image_ *im)
     if (!npuprof_image_given_ && npuprof_image_since_ > im->clear_ticks)
         im->clear_ticks = npuprof_image_since_;
     im->last_ticks = im->open_until = UINT64_MAX;
+    if (!npuprof_image_given_ && npuprof_image_until_) im->last_ticks = npuprof_image_until_;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     if (!im->next)
         im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
@@ -13024,8 +13040,11 @@ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t in
     npuprof_event_ ev;
     bool shown;
     uint32_t n = 0;
-    for (uint32_t taken = 1; n < im->units && taken; n += taken)
+    for (uint32_t taken = 1; n < im->units && taken; n += taken) {
+        ev.host_ticks = 0;
         taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
+        if (taken && ev.host_ticks > im->last_ticks) break;    /* behind npuprof_image_until_ */
+    }
     return n;
 }
 
@@ -16592,17 +16611,19 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 /* The files of capture control: the trace as it is now, or a part of it, under a name that is new.
 
    A window of a schedule is written and then forgotten, so that each file holds its own window. Nothing may
-   be lost uncounted between the two: a thread may have passed the gate before it closed, and record behind
-   the file's last look. So the records that the arena has gained by then are counted as lost, by cause
-   "reading".
+   be lost uncounted between the two, or be in two files: a thread that passed the gate before it closed may
+   record while the file is written. So a moment divides the windows: what began up to then is written and
+   forgotten, and what begins later belongs to the next file. A thread that is in the middle of a record at
+   that moment is waited for.
 
    Owns no data. This part may not know the conditions. */
 
-/* Waits until no thread is in the middle of a record, for some milliseconds at most. The gate is closed. */
+/* Waits until no thread is in the middle of a record, but for a second at most. The gate is closed. */
 static void npuprof_file_wait_for_records_(void)
 {
     bool busy = true;
-    for (int n = 0; n < 100 && busy; n++) {
+    const int64_t begin = npuprof_os_monotonic_ns_();
+    while (busy && npuprof_os_monotonic_ns_() - begin < 1000000000) {
         npuprof_os_yield_();
         busy = false;
         for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
@@ -16613,14 +16634,22 @@ static void npuprof_file_wait_for_records_(void)
     }
 }
 
-/* Empties the arena behind a file that holds `recorded` spans and events. */
-static npuprof_result npuprof_file_forget_(uint64_t recorded)
+/* Writes a window and forgets it. */
+static npuprof_result npuprof_file_write_window_(npuprof_path_ *path)
 {
-    npuprof_stats now;
-    npuprof_result r = npuprof_get_stats(&now);
-    if (r == NPUPROF_OK) r = npuprof_clear();
-    if (r == NPUPROF_OK && now.recorded > recorded)
-        npuprof_count_lost_(NPUPROF_LOST_READING, now.recorded - recorded);
+    npuprof_stats before, now;
+    const uint64_t until = npuprof_clock_();
+    npuprof_file_wait_for_records_();
+    npuprof_result r = npuprof_get_stats(&before);
+    if (r != NPUPROF_OK) return r;
+    npuprof_image_until_ = until;
+    r = npuprof_file_write_next_(path);
+    npuprof_image_until_ = 0;
+    if (r == NPUPROF_OK) r = npuprof_get_stats(&now);
+    if (r == NPUPROF_OK) r = npuprof_scratch_forget_(until + 1);
+    /* What was lost meanwhile counts for the next file. */
+    if (r == NPUPROF_OK && now.lost > before.lost)
+        npuprof_count_lost_(NPUPROF_LOST_READING, now.lost - before.lost);
     return r;
 }
 
@@ -16628,21 +16657,18 @@ static npuprof_result npuprof_file_forget_(uint64_t recorded)
    the sink gets what was recorded so far. */
 static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
 {
-    npuprof_stats before;
     npuprof_path_ path;
     uint64_t error_ticks;
     if (npuprof_s_.when_full == NPUPROF_STREAM) return npuprof_flush();
     if (!npuprof_s_.output_path[0])
         return NPUPROF_REFUSE_("capture control: there is no path to write to; give NPUPROF_OUTPUT_PATH, or "
                                "output_path in npuprof_desc");
-    if (clear) npuprof_file_wait_for_records_();
-    npuprof_result r = clear ? npuprof_get_stats(&before) : NPUPROF_OK;
-    if (r != NPUPROF_OK) return r;
+    if (clear) return npuprof_file_write_window_(&path);
     if (last_ns)
         npuprof_image_since_ = npuprof_ticks_at_ns_(npuprof_now_ns() - (int64_t)last_ns, &error_ticks);
-    r = npuprof_file_write_next_(&path);
+    const npuprof_result r = npuprof_file_write_next_(&path);
     npuprof_image_since_ = 0;
-    return r == NPUPROF_OK && clear ? npuprof_file_forget_(before.recorded) : r;
+    return r;
 }
 /* ==== src/process/fork.h ============================================================= >>process/fork ==== */
 

@@ -64,14 +64,26 @@ static npuprof_result npuprof_scratch_result_(void)
     return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
 }
 
-/* Empties the arena. Chunks that other threads fill stay theirs: readers leave out what is in them from
-   before clear_ticks. */
-NPUPROF_API_ npuprof_result npuprof_clear(void)
+/* Takes back a chunk that is given up. Returns how many spans and events began in it since `clear_ticks`:
+   they are lost. counts: shall it look? */
+static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
 {
+    uint64_t arguments;
+    const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_s_.header, chunk, &arguments) : 0;
+    npuprof_chunk_free_(chunk);
+    return lost;
+}
+
+/* Empties the arena of what began before these ticks. Chunks that other threads fill stay theirs: readers
+   leave out what is in them from before clear_ticks. 0: before now, and what begins meanwhile may be
+   forgotten, too; else it is counted as lost where it does not stay. */
+static npuprof_result npuprof_scratch_forget_(uint64_t before)
+{
+    uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_ == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
-    NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
+    NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);
     for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++)
@@ -80,9 +92,12 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
     (void)npuprof_chunk_retire_idle_();
     npuprof_chunk_ *chunk = mine ? npuprof_slot_detach_chunk_(mine) : NULL;
-    if (chunk) npuprof_chunk_free_(chunk);
-    while ((chunk = npuprof_chunk_unqueue_()) != NULL) npuprof_chunk_free_(chunk);
+    if (chunk) lost += npuprof_scratch_give_up_(chunk, before != 0);
+    while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_scratch_give_up_(chunk, before != 0);
+    if (lost) npuprof_count_lost_(NPUPROF_LOST_READING, lost);
     if (mine) npuprof_record_leave_(mine);
     npuprof_scratch_unlock_();
     return NPUPROF_OK;
 }
+
+NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_scratch_forget_(0); }

@@ -46,9 +46,9 @@ typedef struct npuprof_image_ {
    holds the lock of the readers; write/files.h clears it at exit. */
 static const npuprof_image_ *npuprof_image_given_;
 
-/* Events of the live arena that are older are not shown, beside those that npuprof_clear() forgot. Of the
-   thread that writes a part of the trace; 0: all are shown. */
-static NPUPROF_THREAD_LOCAL_ uint64_t npuprof_image_since_;
+/* Events of the live arena that began before or behind these ticks are not shown, beside those that
+   npuprof_clear() forgot. Of the thread that writes a part of the trace; 0: there is no such limit. */
+static NPUPROF_THREAD_LOCAL_ uint64_t npuprof_image_since_, npuprof_image_until_;
 
 /* A decoded record. */
 typedef struct npuprof_event_ {

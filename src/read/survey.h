@@ -147,6 +147,7 @@ static void npuprof_image_open_unread_(npuprof_image_ *im)
     if (!npuprof_image_given_ && npuprof_image_since_ > im->clear_ticks)
         im->clear_ticks = npuprof_image_since_;
     im->last_ticks = im->open_until = UINT64_MAX;
+    if (!npuprof_image_given_ && npuprof_image_until_) im->last_ticks = npuprof_image_until_;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     if (!im->next)
         im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);

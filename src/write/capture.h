@@ -12,17 +12,19 @@
 /* The files of capture control: the trace as it is now, or a part of it, under a name that is new.
 
    A window of a schedule is written and then forgotten, so that each file holds its own window. Nothing may
-   be lost uncounted between the two: a thread may have passed the gate before it closed, and record behind
-   the file's last look. So the records that the arena has gained by then are counted as lost, by cause
-   "reading".
+   be lost uncounted between the two, or be in two files: a thread that passed the gate before it closed may
+   record while the file is written. So a moment divides the windows: what began up to then is written and
+   forgotten, and what begins later belongs to the next file. A thread that is in the middle of a record at
+   that moment is waited for.
 
    Owns no data. This part may not know the conditions. */
 
-/* Waits until no thread is in the middle of a record, for some milliseconds at most. The gate is closed. */
+/* Waits until no thread is in the middle of a record, but for a second at most. The gate is closed. */
 static void npuprof_file_wait_for_records_(void)
 {
     bool busy = true;
-    for (int n = 0; n < 100 && busy; n++) {
+    const int64_t begin = npuprof_os_monotonic_ns_();
+    while (busy && npuprof_os_monotonic_ns_() - begin < 1000000000) {
         npuprof_os_yield_();
         busy = false;
         for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
@@ -33,14 +35,22 @@ static void npuprof_file_wait_for_records_(void)
     }
 }
 
-/* Empties the arena behind a file that holds `recorded` spans and events. */
-static npuprof_result npuprof_file_forget_(uint64_t recorded)
+/* Writes a window and forgets it. */
+static npuprof_result npuprof_file_write_window_(npuprof_path_ *path)
 {
-    npuprof_stats now;
-    npuprof_result r = npuprof_get_stats(&now);
-    if (r == NPUPROF_OK) r = npuprof_clear();
-    if (r == NPUPROF_OK && now.recorded > recorded)
-        npuprof_count_lost_(NPUPROF_LOST_READING, now.recorded - recorded);
+    npuprof_stats before, now;
+    const uint64_t until = npuprof_clock_();
+    npuprof_file_wait_for_records_();
+    npuprof_result r = npuprof_get_stats(&before);
+    if (r != NPUPROF_OK) return r;
+    npuprof_image_until_ = until;
+    r = npuprof_file_write_next_(path);
+    npuprof_image_until_ = 0;
+    if (r == NPUPROF_OK) r = npuprof_get_stats(&now);
+    if (r == NPUPROF_OK) r = npuprof_scratch_forget_(until + 1);
+    /* What was lost meanwhile counts for the next file. */
+    if (r == NPUPROF_OK && now.lost > before.lost)
+        npuprof_count_lost_(NPUPROF_LOST_READING, now.lost - before.lost);
     return r;
 }
 
@@ -48,19 +58,16 @@ static npuprof_result npuprof_file_forget_(uint64_t recorded)
    the sink gets what was recorded so far. */
 static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
 {
-    npuprof_stats before;
     npuprof_path_ path;
     uint64_t error_ticks;
     if (npuprof_s_.when_full == NPUPROF_STREAM) return npuprof_flush();
     if (!npuprof_s_.output_path[0])
         return NPUPROF_REFUSE_("capture control: there is no path to write to; give NPUPROF_OUTPUT_PATH, or "
                                "output_path in npuprof_desc");
-    if (clear) npuprof_file_wait_for_records_();
-    npuprof_result r = clear ? npuprof_get_stats(&before) : NPUPROF_OK;
-    if (r != NPUPROF_OK) return r;
+    if (clear) return npuprof_file_write_window_(&path);
     if (last_ns)
         npuprof_image_since_ = npuprof_ticks_at_ns_(npuprof_now_ns() - (int64_t)last_ns, &error_ticks);
-    r = npuprof_file_write_next_(&path);
+    const npuprof_result r = npuprof_file_write_next_(&path);
     npuprof_image_since_ = 0;
-    return r == NPUPROF_OK && clear ? npuprof_file_forget_(before.recorded) : r;
+    return r;
 }
