@@ -61,7 +61,7 @@ static bool npuprof_capture_next_item_(const char **at, const char **item, size_
 {
     if (!**at) return false;
     *item = *at;
-    *length = strcspn(*at, ",");
+    for (*length = 0; (*at)[*length] && (*at)[*length] != ',';) ++*length;
     *at += *length + ((*at)[*length] == ',');
     return true;
 }

@@ -21,7 +21,7 @@
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
-static volatile int stop;
+static int stop;
 static uint64_t made_in[64];
 static volatile sig_atomic_t own_signals;
 
@@ -48,7 +48,7 @@ static void inference(int i, int us)
 static void *make_spans(void *user)
 {
     uint64_t *const made = (uint64_t *)user;
-    while (!stop) {
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         PROF_SCOPE_ARGS("test", "step", PROF_ARGS(PROF_UINT("n", ++*made)));
         for (volatile int i = 0; i < 100; i++) { }
     }
@@ -58,7 +58,7 @@ static void *make_spans(void *user)
 static void *make_inferences(void *user)
 {
     uint64_t *const made = (uint64_t *)user;
-    for (int i = 0; !stop; i++) {
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         PROF_INFERENCE("inference");
         for (int k = 0; k < 100; k++) {
             PROF_SCOPE_ARGS("test", "step", PROF_ARGS(PROF_UINT("n", ++*made)));
@@ -93,7 +93,7 @@ static void with_threads(void *(*work)(void *), int threads, int ms, int signals
             npuprof_poll();
         }
     }
-    stop = 1;
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
     print_figures(threads);
 }

@@ -176,6 +176,7 @@ int with_api(int n)
     npuprof_async_end((uint64_t)n);
     npuprof_span("zebra track", "zebra category", "zebra span", n, n + 1, PROF_ARGS(PROF_INT("zebra n", n)));
     Z(npuprof_set_categories("zebra"));
+    if (npuprof_is_recording()) npuprof_poll();
     npuprof_pause();
     npuprof_resume();
     npuprof_clear();
