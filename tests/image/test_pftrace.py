@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 import collections
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,12 +30,27 @@ def value_text(value):
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
             return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(value, "NaN")
-        return repr(value)
-    return str(float(value)) if isinstance(value, Decimal) else str(value)
+    if isinstance(value, (float, Decimal)):
+        # A whole real may be written without a point in the JSON.
+        value = float(value)
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    return str(value)
 
 
 def arguments(args):
     return json.dumps({key: value_text(value) for key, value in args.items()}, sort_keys=True)
+
+
+def sum_of_json(file):
+    """As pftrace.sum_of_spans(), of a JSON: a span is a line."""
+    count = total = 0
+    stamp = re.compile(rb'"name":"([^"]*)".*"ts": ?(\d+)\.(\d{3}),"dur": ?(\d+)\.(\d{3})')
+    for line in file:
+        if line.startswith(b'{"ph":"X"'):
+            name, *digits = stamp.search(line).groups()
+            count += 1
+            total += hash((name, int(digits[0] + digits[1]), int(digits[2] + digits[3])))
+    return count, total
 
 
 class FromJson:
@@ -43,7 +60,7 @@ class FromJson:
         trace = json.loads(path.read_bytes(), parse_float=Decimal)
         self.metadata = trace["metadata"]["npuprof"]
         self.spans = [(e["name"], e.get("cat", ""), ns(e["ts"]), ns(e["dur"]), arguments(e.get("args", {})),
-                       e["tid"])
+                       (e["pid"], e["tid"]))
                       for e in events(trace, "X")]
         self.instants = collections.Counter(
             (e["name"], e.get("cat", ""), ns(e["ts"]), self.instant_arguments(e)) for e in events(trace, "i"))
@@ -65,7 +82,8 @@ class FromJson:
 
     def around(self, end):
         """The innermost span around an end of an arrow, as viewers find it: name and start."""
-        inside = [s for s in self.spans if s[5] == end["tid"] and s[2] <= ns(end["ts"]) <= s[2] + s[3]]
+        track, at = (end["pid"], end["tid"]), ns(end["ts"])
+        inside = [s for s in self.spans if s[5] == track and s[2] <= at <= s[2] + s[3]]
         return max(inside, key=lambda s: (s[2], -s[3]))[:3:2] if inside else None
 
 
@@ -221,6 +239,54 @@ class Pftrace(unittest.TestCase):
         self.assertEqual(run([convert, image, "-o", "/dev/full"]).returncode, 2)
         done = subprocess.run([convert, image, "-o", "/dev/stdout.pftrace"], capture_output=True)
         self.assertEqual(done.returncode, 2)
+
+    @helpers.thorough
+    def test_digits(self):
+        """The demo: four threads, a device with four PEs and their engines."""
+        helpers.make("build/examples/digits/digits", "build/examples/digits/npusim")
+        image = scratch() / "digits.npuprof"
+        done = run([helpers.ROOT / "build/examples/digits/digits", "--output", image, "--images", "8",
+                    "--seconds", "0.1", "--", "--slower", "4"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found, _ = self.compare(image)
+        self.assertGreater(len([s for s in found.slices if s.track.name.startswith("PE ")]), 8)
+
+    @helpers.thorough
+    def test_merged(self):
+        """Two processes on one timeline: merge writes the same as JSON and as .pftrace."""
+        program = helpers.build("golden_kinds.c", "golden_kinds")
+        tool = [sys.executable, helpers.ROOT / "tools" / "npuprof.py", "merge"]
+        for name in ("one", "two"):
+            done = run([program, f"{name}.npuprof"], env=helpers.environment())
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for out in ("both.json", "both.pftrace"):
+            done = run([*tool, "one.npuprof", "two.npuprof", "--label", "a", "--label", "b", "-o", out],
+                       cwd=scratch())
+            self.assertEqual(done.returncode, 0, done.stderr)
+        found, ours = pftrace.read((scratch() / "both.pftrace").read_bytes()), FromJson(
+            scratch() / "both.json")
+        self.same(found, ours)
+        self.assertEqual(len([t for t in found.tracks.values() if t.kind == "process"]), 2)
+
+    @helpers.thorough
+    def test_many_spans(self):
+        """Span by span equal to the JSON, by a sum over all; 10^7 of them in a soak."""
+        count = 10**7 if os.environ.get("NPUPROF_TEST_SOAK") else 200_000
+        program = helpers.build("many_spans.c", f"many_spans_{count}", "-O2",
+                                f"-DNPUPROF_ARENA_BYTES={max(64 << 20, count * 96)}u", "-pthread")
+        image = scratch() / "many.npuprof"
+        done = run([program, "host", str(count), image], env=helpers.environment(), timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        sums = {}
+        for extension, summed in (("json", sum_of_json), ("pftrace", pftrace.sum_of_spans)):
+            out = scratch() / f"many.{extension}"
+            done = run([helpers.tool("npuprof-convert"), image, "-o", out], timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with out.open("rb") as file:
+                sums[extension] = summed(file)
+            out.unlink()
+        self.assertEqual(sums["pftrace"], sums["json"])
+        self.assertEqual(sums["json"][0], count // 10 * 10)
 
     @helpers.thorough
     def test_bytes_of_a_span(self):
