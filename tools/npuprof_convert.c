@@ -3,6 +3,7 @@
    SPDX-License-Identifier: MIT
 
    usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]
+          npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE], see --help
    FILE ends in .json, .csv, .npuprof or .pftrace (Perfetto's own format).
    With --elf the image may be a dump of a target's memory or a core file, and names are taken from that
    program. The ELF file of another build is refused.
@@ -13,7 +14,11 @@
 #define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
 #include "convert/load.h"
 #include "convert/pftrace_file.h"
+#include "convert/follow_run.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -81,35 +86,137 @@ static void warn_of_damage(const char *path, const npuprof_damage *damage)
                         "%llu of its chunks were taken for newer records meanwhile\n", path, changed);
 }
 
-int main(int argc, char **argv)
+/* The options of --follow; the others are image, elf and output. */
+typedef struct options {
+    const char *image, *output, *elf, *follow;
+    unsigned long baud, seconds, every, split_mib, files;
+    bool report, follow_only;              /* follow_only: an option that means something to --follow alone */
+} options;
+
+static const char usage[] =
+    "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]\n"
+    "       npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE] [--baud N] [--seconds N]\n"
+    "                       [--every N] [--split MIB] [--files N]\n"
+    "FILE ends in .json, .csv, .npuprof or .pftrace\n"
+    "SOURCE: a serial device, a pipe, a pty, a file that grows, or - for the standard input.\n"
+    "--baud N     rate of a serial device, which is set to raw bytes, 8N1 (115200)\n"
+    "--seconds N  ends after so long; 0: when no more bytes come. Without it, Ctrl-C ends it\n"
+    "--every N    writes FILE, as a whole and by renaming, after 1 second, each N seconds and at the\n"
+    "             end (10); 0: at the end only\n"
+    "--split MIB  begins FILE-2, FILE-3, ... when a file stands for so many MiB of the stream, 1 to\n"
+    "             1024 (16). Memory: 32 MiB and about 30 times that\n"
+    "--files N    keeps the newest N of these files (all)";
+
+/* The number of an option. False: it is none, or not from `least` to `most`. */
+static bool number_of(const char *text, unsigned long least, unsigned long most, unsigned long *number)
 {
-    static const char usage[] = "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] "
-                                "[-o FILE.json|FILE.csv|FILE.npuprof|FILE.pftrace] [--report]";
-    const char *image = NULL, *output = NULL, *elf = NULL;
-    bool report = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "-o") == 0 && i + 1 < argc) output = argv[++i];
-        else if (strcmp(argv[i], "--elf") == 0 && i + 1 < argc) elf = argv[++i];
-        else if (strcmp(argv[i], "--report") == 0) report = true;
-        else if (argv[i][0] != '-' && !image) image = argv[i];
-        else return fail(argv[i], usage);
+    char *end = NULL;
+    if (!text || *text < '0' || *text > '9') return false;
+    errno = 0;
+    *number = strtoul(text, &end, 10);
+    return !errno && !*end && *number >= least && *number <= most;
+}
+
+/* Reads the option at argv[*i]. False: it is none, or its value cannot be. */
+static bool read_option(options *o, char **argv, int argc, int *i)
+{
+    const char *const name = argv[*i], *const value = *i + 1 < argc ? argv[*i + 1] : NULL;
+    const struct { const char *name; const char **text; } texts[] = {
+        { "-o", &o->output }, { "--elf", &o->elf }, { "--follow", &o->follow } };
+    const struct { const char *name; unsigned long least, most, *number; } numbers[] = {
+        { "--baud", 1, 100000000, &o->baud }, { "--seconds", 0, 1000000000, &o->seconds },
+        { "--every", 0, 1000000000, &o->every }, { "--split", 1, 1024, &o->split_mib },
+        { "--files", 1, 1000000, &o->files } };
+    if (strcmp(name, "--report") == 0) return o->report = true;
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        if (strcmp(name, texts[k].name) != 0 || !value) continue;
+        *texts[k].text = argv[++*i];
+        return true;
     }
-    if (!image) return fail("no image given", usage);
-    if (output && (same_file(output, image) || (elf && same_file(output, elf))))
-        return fail(output, "is an input, write to another file");
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        if (strcmp(name, numbers[k].name) != 0) continue;
+        o->follow_only = true;
+        ++*i;
+        return number_of(value, numbers[k].least, numbers[k].most, numbers[k].number);
+    }
+    if (name[0] == '-' || o->image) return false;
+    o->image = name;
+    return true;
+}
+
+/* Writes the loaded image where the options say. */
+static npuprof_result write_loaded(const options *o, const char *output)
+{
+    if (o->report) return print_reports(stdout);
+    if (output && ends_with(output, ".pftrace")) return npuprof_write_pftrace(output);
+    return npuprof_dump(output ? output : "/dev/stdout");
+}
+
+/* Converts the trace that begins at *at of the image; *at is then where the next one does, or 0. Returns the
+   exit code. */
+static int convert_trace(const options *o, unsigned number, uint64_t *at)
+{
+    char path[1100];
     npuprof_damage damage;
-    npuprof_result r = elf ? npuprof_load_firmware(image, elf, &damage) : npuprof_load(image, &damage);
+    const char *const output = o->output;
+    npuprof_result r = o->elf ? npuprof_load_firmware_from(o->image, o->elf, *at, &damage)
+                     : *at    ? npuprof_load_firmware_from(o->image, NULL, *at, &damage)
+                              : npuprof_load(o->image, &damage);
+    *at = damage.next;
     if (r == NPUPROF_ERR_FORMAT) {
-        fprintf(stderr, "npuprof-convert: %s: %s at byte %llu\n", image, damage.what,
+        fprintf(stderr, "npuprof-convert: %s: %s at byte %llu\n", o->image, damage.what,
                 (unsigned long long)damage.offset);
         return 2;
     }
-    if (r != NPUPROF_OK) return fail(image, npuprof_result_string(r));
-    warn_of_damage(image, &damage);
-    if (report) r = print_reports(stdout);
-    else if (output && ends_with(output, ".pftrace")) r = npuprof_write_pftrace(output);
-    else r = npuprof_dump(output ? output : "/dev/stdout");
-    if (r != NPUPROF_OK) return fail(output ? output : "standard output", npuprof_result_string(r));
+    if (r != NPUPROF_OK) return fail(o->image, npuprof_result_string(r));
+    warn_of_damage(o->image, &damage);
+    npuprof_load_numbered_path_(path, sizeof path, output ? output : "", number);
+    r = write_loaded(o, output ? path : NULL);
+    if (r != NPUPROF_OK) return fail(output ? path : "standard output", npuprof_result_string(r));
     if (fflush(stdout) != 0) return fail("standard output", npuprof_result_string(NPUPROF_ERR_IO));
     return damage.places ? 1 : 0;
+}
+
+/* Converts an image. A target that began anew gives a further trace in a file with a number. */
+static int convert(const options *o)
+{
+    uint64_t at = 0;
+    if (o->output && strlen(o->output) > 1000) return fail(o->output, "a path of more than 1000 bytes");
+    int code = convert_trace(o, 1, &at);
+    for (unsigned number = 2; at && code < 2; number++) {
+        fprintf(stderr, "npuprof-convert: %s: the target began anew at byte %llu: %s\n", o->image,
+                (unsigned long long)at, o->output ? "see the next file" : "left out, give -o FILE");
+        const int next = o->output ? convert_trace(o, number, &at) : 1;
+        if (next > code) code = next;
+        if (!o->output) break;
+    }
+    return code;
+}
+
+static int follow(const options *o)
+{
+#ifdef _WIN32
+    return fail("--follow", "not on Windows: write the stream to a file and convert that");
+#else
+    const npuprof_follow_options_ f = { o->follow, o->elf, o->output, o->baud, o->seconds, o->every,
+                                        o->split_mib, o->files };
+    return npuprof_follow_run_(&f);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    options o = { NULL, NULL, NULL, NULL, 115200, ULONG_MAX, 10, 16, 0, false, false };
+    for (int i = 1; i < argc; i++) {
+        const int at = i;
+        if (strcmp(argv[i], "--help") == 0) return puts(usage) < 0 ? 2 : 0;
+        if (!read_option(&o, argv, argc, &i)) return fail(argv[at], usage);
+    }
+    const char *const input = o.follow ? o.follow : o.image;
+    if (!input) return fail("no image given", usage);
+    if (o.follow && (o.image || o.report)) return fail(o.image ? o.image : "--report", "not with --follow");
+    if (!o.follow && o.follow_only) return fail("--baud, --seconds, --every, --split", "only with --follow");
+    if (o.output && (same_file(o.output, input) || (o.elf && same_file(o.output, o.elf))))
+        return fail(o.output, "is an input, write to another file");
+    return o.follow ? follow(&o) : convert(&o);
 }

@@ -107,6 +107,15 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
     return r;
 }
 
+/* The path of a file by its number: t.json, t-2.json, t-3.json. */
+static void npuprof_load_numbered_path_(char *path, size_t bytes, const char *output, unsigned number)
+{
+    const char *const slash = strrchr(output, '/'), *const dot = strrchr(slash ? slash : output, '.');
+    const size_t stem = dot ? (size_t)(dot - output) : strlen(output);
+    if (number == 1) snprintf(path, bytes, "%s", output);
+    else snprintf(path, bytes, "%.*s-%u%s", (int)stem, output, number, output + stem);
+}
+
 NPUPROF_API_ npuprof_result npuprof_load(const char *path, npuprof_damage *damage)
 {
     return npuprof_load_any_(path ? path : "", NULL, 0, NULL, 0, damage);

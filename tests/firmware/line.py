@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Streams of a firmware, made and read here by the words of src/format/compact.h alone: the truth that the
+tests of npuprof-convert compare with."""
+import struct
+import zlib
+
+HEADER, HEAD, CELL = 80, 20, 16
+MARK = 0x5442504E
+STREAM = 2
+HZ = 1000000
+OPEN, CLOSE = 0x8000, 70
+
+
+class Target:
+    """Writes a stream as a target with a ring of `cells` cells would. Spans are numbered by their call site's
+    address, so a name is "@" and 8 digits."""
+
+    def __init__(self, cells=256, order="<", start=1000):
+        self.cells, self.order, self.start, self.clock = cells, order, start, start
+        self.bytes = bytearray()
+        self.pending, self.begins = [], []
+        self.sent, self.parts = 0, 0
+        self.places = []                  # (offset, bytes) of each header and part
+        self.spans, self.parts_of = {}, {}
+        self.lost = 0
+
+    def header(self):
+        words = (0x01020304, 2, 4, HEADER)
+        body = b"NPUPROF\n" + struct.pack(self.order + "4I4B", *words, 32, 0, 4, STREAM << 4)
+        body += struct.pack(self.order + "11I", self.cells, self.sent, self.lost, 0, self.clock >> 16, HZ, 0,
+                            self.start, 0, 0, 0)
+        body += struct.pack(self.order + "I", 0)
+        self.put(body + struct.pack(self.order + "I", zlib.crc32(body)))
+
+    def put(self, item):
+        self.places.append((len(self.bytes), len(item)))
+        self.bytes += item
+
+    def part(self, count=16):
+        """Sends up to `count` of the cells that wait."""
+        cells, begins = self.pending[:count], self.begins[:count]
+        del self.pending[:count], self.begins[:count]
+        if self.parts % 64 == 0:
+            self.header()
+        lead = begins.index(True) if True in begins else len(begins)
+        head = struct.pack(self.order + "2I", MARK, self.sent & 0xFFFFFFFF)
+        halves = (len(cells), lead)
+        head += struct.pack(self.order + "2HI", *halves, 0)
+        body = b"".join(cells)
+        self.put(head + struct.pack(self.order + "I", zlib.crc32(head + body)) + body)
+        self.sent += len(cells)
+        self.parts += 1
+
+    def cell(self, ref, start, end, low, high, begins=True):
+        self.pending.append(struct.pack(self.order + "3I2H", ref, start & 0xFFFFFFFF, end & 0xFFFFFFFF, low,
+                                        high))
+        self.begins.append(begins)
+
+    def span(self, site, ticks):
+        """A closed span of one cell."""
+        start = self.clock
+        self.clock += ticks
+        self.spans[self.sent + len(self.pending)] = (f"@{site:08x}", start - self.start, ticks)
+        self.cell(site, start, self.clock, start >> 32, self.clock >> 32 & 0x7FFF)
+        self.clock += 1
+
+    def event(self, site, value):
+        """A record of three cells: a span with two arguments."""
+        start = self.clock
+        self.clock += 5
+        self.spans[self.sent + len(self.pending)] = (f"@{site:08x}", start - self.start, 5)
+        self.cell(site | 1, start, self.clock, start >> 32, self.clock >> 32 & 0x7FFF)
+        for more in (0x80000000, 0):
+            field = struct.pack(self.order + "4I", 0x20000, 2 | more | (3 << 20 if more else 0), value, 0)
+            self.pending.append(field)
+            self.begins.append(False)
+        self.clock += 1
+
+
+def parts_in(data, order="<"):
+    """Every undamaged part in the bytes: number of the first cell: (count, lead, offset)."""
+    found = {}
+    mark = struct.pack(order + "I", MARK)
+    at = data.find(mark)
+    while at >= 0:
+        if at + HEAD <= len(data):
+            _, first, count, lead, _, crc = struct.unpack_from(order + "2I2H2I", data, at)
+            end = at + HEAD + CELL * count
+            if 0 < count <= 16 and lead <= count and end <= len(data) and \
+               zlib.crc32(data[at:at + 16] + data[at + HEAD:end]) == crc:
+                found.setdefault(first, (count, lead, at))
+        at = data.find(mark, at + 1)
+    return found
+
+
+def headers_in(data, order="<"):
+    """Every undamaged header in the bytes: (offset, used)."""
+    found, at = [], data.find(b"NPUPROF\n")
+    while at >= 0:
+        if at + HEADER <= len(data) and \
+           zlib.crc32(data[at:at + 76]) == struct.unpack_from(order + "I", data, at + 76)[0]:
+            found.append((at, struct.unpack_from(order + "I", data, at + 32)[0]))
+        at = data.find(b"NPUPROF\n", at + 1)
+    return found

@@ -1,0 +1,245 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "load.h"
+#include "pftrace_file.h"
+#include "source.h"
+
+/* Following a target that sends: headers and parts are kept, and a trace is made of them again and again, by
+   the reader of files. So a stream that is followed and one that was captured give the same trace.
+   Memory: what is kept has a fixed size. When it is full the file is finished, and the next one, with a
+   number in its name, begins one lap of the target's ring earlier: in a lap each span that is open was sent,
+   so each file stands by itself.
+   Data: npuprof_follow_, used by one thread. */
+
+#ifndef _WIN32
+typedef struct npuprof_follow_options_ {
+    const char *source, *elf, *output;     /* elf and output may be NULL */
+    unsigned long baud, seconds, every;    /* seconds: ULONG_MAX: no end. every: 0: at the end only */
+    unsigned long split_mib, files;        /* files: keep so many; 0: all */
+} npuprof_follow_options_;
+
+static struct {
+    npuprof_follow_options_ o;
+    npuprof_line_ line;
+    uint8_t *kept;                         /* headers and parts of the current file, as they were sent */
+    size_t kept_bytes, capacity;
+    uint8_t pending[1 << 16];              /* bytes in which no header or part was found yet */
+    size_t pending_bytes;
+    uint64_t bytes, other;                 /* all that came; what was no header and no part */
+    uint64_t spans, events;
+    uint64_t gaps, missing, twice;         /* of the traces before this one */
+    uint64_t unplaced;                     /* parts of traces whose headers are all missing */
+    unsigned file, written;                /* number of the current file; the last one that was written */
+    bool is_new;                           /* there is something that was not written yet */
+    bool damaged, is_end;
+    npuprof_elf_ elf;
+    npuprof_expander_ sites;               /* of it only what finds a call site */
+} npuprof_follow_;
+
+static volatile sig_atomic_t npuprof_follow_stop_;
+
+/* Says a sentence of what happened on the standard error. Behind a line that shows the state it begins a new
+   one. */
+static void npuprof_follow_say_(const char *what, const char *why)
+{
+    fprintf(stderr, "%snpuprof-convert: %s: %s\n", isatty(2) ? "\r\033[K" : "", what, why);
+}
+
+static bool npuprof_follow_ends_with_(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Writes the trace of what is kept. False: it was refused, or cannot be written, and that was said. A target
+   that sent nothing yet has no file. */
+static bool npuprof_follow_write_(void)
+{
+    char path[1100];
+    npuprof_damage damage;
+    const npuprof_follow_options_ *const o = &npuprof_follow_.o;
+    const bool has_any = npuprof_follow_.line.has_header && npuprof_follow_.line.cells;
+    if (!has_any || !npuprof_follow_.is_new) return true;
+    if (!o->output && (isatty(1) || !npuprof_follow_.is_end)) return true;
+    npuprof_follow_.is_new = false;
+    npuprof_result r = npuprof_load_any_(NULL, npuprof_follow_.kept, npuprof_follow_.kept_bytes, o->elf, 0,
+                                         &damage);
+    if (r == NPUPROF_ERR_FORMAT) npuprof_follow_say_(o->source, damage.what);
+    else if (r != NPUPROF_OK) npuprof_follow_say_(o->source, npuprof_result_string(r));
+    if (r != NPUPROF_OK) return false;
+    npuprof_follow_.damaged = npuprof_follow_.damaged || damage.places;
+    if (o->output) npuprof_load_numbered_path_(path, sizeof path, o->output, npuprof_follow_.file);
+    else snprintf(path, sizeof path, "/dev/stdout");
+    r = npuprof_follow_ends_with_(path, ".pftrace") ? npuprof_write_pftrace(path) : npuprof_dump(path);
+    npuprof_unload();
+    if (r != NPUPROF_OK) npuprof_follow_say_(path, npuprof_result_string(r));
+    else npuprof_follow_.written = npuprof_follow_.file;
+    npuprof_follow_.is_new = r != NPUPROF_OK;
+    return r == NPUPROF_OK;
+}
+
+/* The next file begins. Of the files before, the newest ones stay. */
+static void npuprof_follow_next_file_(void)
+{
+    char path[1100];
+    const npuprof_follow_options_ *const o = &npuprof_follow_.o;
+    npuprof_follow_.file++;
+    if (!o->output || !o->files || npuprof_follow_.file <= o->files) return;
+    npuprof_load_numbered_path_(path, sizeof path, o->output, npuprof_follow_.file - (unsigned)o->files);
+    (void)unlink(path);
+}
+
+/* How many cells of a part the record at cell i has, as far as they lie in the part. */
+static uint32_t npuprof_follow_record_cells_(const npuprof_parts_item_ *item, const uint8_t *cells,
+                                             uint32_t i)
+{
+    const uint32_t count = item->part.count;
+    uint32_t n = 1, more = npuprof_expand_word_at_(cells + i * 16u, item->swap) & 1;
+    while (more && i + n < count) {
+        const uint32_t word = npuprof_expand_word_at_(cells + (i + n) * 16u + 4, item->swap);
+        const uint32_t all = word >> 20 & 0x7FF;
+        if (npuprof_expand_is_ring_(&npuprof_follow_.line.c)) return all ? all : 1;
+        n += 1 + ((word >> 8 & 0x7FFFFF) + 7) / 16;
+        more = word & NPUPROF_FIELD_MORE_;
+    }
+    return n;
+}
+
+/* Counts the spans and events that begin in a part, to be shown. */
+static void npuprof_follow_count_(const npuprof_parts_item_ *item, const uint8_t *cells)
+{
+    const npuprof_line_ *const l = &npuprof_follow_.line;
+    const uint32_t count = item->part.count;
+    for (uint32_t i = item->part.lead; i < count; i += npuprof_follow_record_cells_(item, cells, i)) {
+        const uint8_t *const cell = cells + i * 16u;
+        const uint32_t ref = npuprof_expand_word_at_(cell, item->swap);
+        uint16_t high;
+        memcpy(&high, cell + 14, 2);
+        if (item->swap) high = npuprof_load_swap16_(high);
+        const uint32_t lap = l->c.cells ? (item->part.first + i) / l->c.cells : 0;
+        npuprof_expand_site_ site = { 0, 0, NPUPROF_KIND_SPAN };
+        const bool is_ring = npuprof_expand_is_ring_(&l->c), is_open = high & NPUPROF_CELL_OPEN_;
+        if (is_ring && is_open && ((high ^ lap) & NPUPROF_EXPAND_LAPS_)) continue;       /* sent again */
+        if (!(ref & 2)) (void)npuprof_expand_site_of_(&npuprof_follow_.sites, ref, &site);
+        const uint32_t kind = ref & 2 ? ref >> 8 & 0xFF : site.kind;
+        if (!ref || (ref & ~1u) == NPUPROF_CELL_CLEARED_ || !kind || kind >= NPUPROF_KIND_COUNT) continue;
+        if (kind <= NPUPROF_KIND_OPERATOR) npuprof_follow_.spans++;
+        else npuprof_follow_.events++;
+    }
+}
+
+/* Takes a header or part of the current trace into what is kept. False: the header is of another trace, which
+   began at *begins. */
+static bool npuprof_follow_keep_(const npuprof_parts_item_ *item, const uint8_t *bytes, uint64_t *begins)
+{
+    npuprof_line_ *const l = &npuprof_follow_.line;
+    const size_t at = npuprof_follow_.kept_bytes;
+    if (item->is_header && !npuprof_line_take_header_(l, item, at, begins)) return false;
+    if (item->is_header) {
+        npuprof_follow_.sites.pointer_bytes = item->c.pointer_bytes;
+        npuprof_follow_.sites.near_address = (uint64_t)item->c.address_high << 32 | item->c.address_low;
+    } else if (npuprof_line_take_part_(l, item, at)) {
+        npuprof_follow_count_(item, bytes + sizeof item->part);
+    }
+    memmove(npuprof_follow_.kept + at, bytes, item->bytes);
+    npuprof_follow_.kept_bytes += item->bytes;
+    npuprof_follow_.is_new = true;
+    return true;
+}
+
+/* The trace is at its end: `bytes` of what is kept belong to it. */
+static bool npuprof_follow_end_trace_(size_t bytes)
+{
+    npuprof_line_ *const l = &npuprof_follow_.line;
+    npuprof_follow_.kept_bytes = bytes;
+    const bool written = npuprof_follow_write_();
+    if (!l->has_header) npuprof_follow_.unplaced += l->parts;
+    npuprof_line_finish_(l);
+    npuprof_follow_.gaps += l->gaps;
+    npuprof_follow_.missing += npuprof_line_missing_(l);
+    npuprof_follow_.twice += l->twice;
+    memset(l, 0, sizeof *l);
+    return written;
+}
+
+/* The target began anew: what is kept from `begins` on is the beginning of the new trace. */
+static bool npuprof_follow_restart_(size_t begins)
+{
+    npuprof_parts_item_ item;
+    uint64_t unused;
+    const bool has_file = npuprof_follow_.line.has_header && npuprof_follow_.line.cells;
+    const size_t end = npuprof_follow_.kept_bytes;
+    const bool written = npuprof_follow_end_trace_(begins);
+    npuprof_follow_say_(npuprof_follow_.o.source, "the target began anew: see the next file");
+    if (has_file) npuprof_follow_next_file_();
+    memmove(npuprof_follow_.kept, npuprof_follow_.kept + begins, end - begins);
+    npuprof_follow_.kept_bytes = 0;
+    uint8_t *const kept = npuprof_follow_.kept;
+    for (size_t at = 0; npuprof_parts_next_(kept, end - begins, true, &at, &item); at += item.bytes)
+        (void)npuprof_follow_keep_(&item, kept + at, &unused);
+    return written;
+}
+
+/* What is kept is full: finishes the file, and keeps the last lap of the target's ring for the next one. */
+static bool npuprof_follow_split_(void)
+{
+    npuprof_parts_item_ item;
+    npuprof_line_ *const l = &npuprof_follow_.line;
+    size_t from = npuprof_follow_.kept_bytes;
+    const bool written = npuprof_follow_write_();
+    uint8_t *const kept = npuprof_follow_.kept;
+    const size_t all = npuprof_follow_.kept_bytes;
+    for (size_t at = 0; npuprof_parts_next_(kept, all, true, &at, &item); at += item.bytes) {
+        if (!item.is_header) continue;
+        const bool is_lap = npuprof_line_after_(item.c.used + l->c.cells, l->end) <= 0;
+        if (is_lap || at < all / 2 || from == all) from = at;
+    }
+    if (from < all / 4) from = all;
+    npuprof_follow_.kept_bytes -= from;
+    memmove(kept, kept + from, npuprof_follow_.kept_bytes);
+    l->back = 0;
+    npuprof_follow_next_file_();
+    return written;
+}
+
+/* Takes bytes that came. is_end: there are no more. False: what was found cannot be written. */
+static bool npuprof_follow_feed_(bool is_end)
+{
+    npuprof_parts_item_ item;
+    uint64_t begins;
+    size_t at = 0, from = 0;
+    bool good = true;
+    uint8_t *const p = npuprof_follow_.pending;
+    while (good && npuprof_parts_next_(p, npuprof_follow_.pending_bytes, is_end, &at, &item)) {
+        npuprof_follow_.other += at - from;
+        const size_t kept = npuprof_follow_.kept_bytes + item.bytes;
+        if (kept > npuprof_follow_.capacity) good = npuprof_follow_split_();
+        if (!npuprof_follow_keep_(&item, p + at, &begins)) {
+            good = npuprof_follow_restart_((size_t)begins);
+            if (!npuprof_follow_keep_(&item, p + at, &begins)) {
+                good = npuprof_follow_end_trace_(npuprof_follow_.kept_bytes) && good;
+                npuprof_follow_.kept_bytes = 0;
+                (void)npuprof_follow_keep_(&item, p + at, &begins);
+            }
+        }
+        from = at += item.bytes;
+    }
+    npuprof_follow_.other += at - from;
+    npuprof_follow_.pending_bytes -= at;
+    memmove(p, p + at, npuprof_follow_.pending_bytes);
+    return good;
+}
+
+/* One line of the state. */
+static void npuprof_follow_show_(double seconds, const char *begin, const char *end)
+{
+    const npuprof_line_ *const l = &npuprof_follow_.line;
+    fprintf(stderr, "%s%.0f s: %llu spans, %llu events, %llu gaps of %llu cells, %llu parts twice, "
+            "%u lost by the target, %llu bytes, %llu of them no part%s", begin, seconds,
+            (unsigned long long)npuprof_follow_.spans, (unsigned long long)npuprof_follow_.events,
+            (unsigned long long)npuprof_follow_.gaps + l->gaps,
+            (unsigned long long)npuprof_follow_.missing + npuprof_line_missing_(l),
+            (unsigned long long)npuprof_follow_.twice + l->twice + l->refused, (unsigned)l->c.lost,
+            (unsigned long long)npuprof_follow_.bytes, (unsigned long long)npuprof_follow_.other, end);
+    fflush(stderr);
+}
+#endif /* !_WIN32 */
