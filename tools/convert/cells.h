@@ -128,7 +128,7 @@ static void npuprof_expand_take_part_(npuprof_expand_cells_ *g, const npuprof_ex
                                       const uint8_t *image, uint32_t expected, uint8_t *cells)
 {
     const uint32_t again = part->first < expected ? expected - part->first : 0;
-    const uint32_t skip = part->first > expected ? part->lead : again;
+    const uint32_t skip = !g->run_count || part->first > expected ? part->lead : again;
     const size_t offset = (size_t)part->offset + sizeof(npuprof_part_head_) + skip * sizeof(npuprof_cell_);
     npuprof_expand_run_ *const run = npuprof_expand_add_run_(g, offset, again ? 0 : part->names);
     run->missing = part->first > expected ? part->first - expected : 0;

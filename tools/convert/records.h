@@ -56,8 +56,9 @@ static void npuprof_expand_check_fields_(const npuprof_expander_ *x, uint32_t ce
 {
     const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_ ||
                          r->kind == NPUPROF_CELL_KIND_SLEPT_ || r->kind == NPUPROF_CELL_KIND_CLOSE_;
-    /* A gap was counted when the cells were gathered. */
-    const bool is_gap = next < x->g->count && !npuprof_expand_are_adjacent_(x->g, next - 1, 2);
+    /* A gap was counted when the cells were gathered. A stream may end anywhere. */
+    const bool is_end = next >= x->g->count;
+    const bool is_gap = is_end ? x->g->line.is_stream : !npuprof_expand_are_adjacent_(x->g, next - 1, 2);
     const uint64_t offset = npuprof_expand_cell_offset_(x->g, cell);
     size_t length = 0;
     if (broken && !is_gap) npuprof_load_note_damage_(offset, "a record that is cut off");
@@ -222,7 +223,7 @@ static void npuprof_expand_read_records_(npuprof_expander_ *x)
         x->record_count++;
     }
     for (uint32_t i = x->record_count; i; i--) npuprof_expand_chain_result_(x, &x->list[i - 1]);
-    missing += x->g->missing_behind;
+    missing += npuprof_expand_begin_run_(x, x->g->count, &run, &before) + x->g->missing_behind;
     if (!missing) return;
     npuprof_expand_item_ *const r = &x->list[x->record_count];
     memset(r, 0, sizeof *r);

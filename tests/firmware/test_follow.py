@@ -1,0 +1,285 @@
+# test: - what a line does to a firmware's stream: every undamaged part is recovered, every gap counted,
+# nothing invented; npuprof-convert --follow reads as npuprof-convert does
+# SPDX-License-Identifier: MIT
+import json
+import os
+import pty
+import random
+import re
+import signal
+import subprocess
+import time
+import tty
+import unittest
+
+import helpers
+from firmware import line
+from helpers import run, scratch
+
+SITES = [0x10000 + 8 * i for i in range(7)]
+
+
+def stream(count, order="<", start=1000, seed=1):
+    """A stream of so many spans, some of three cells."""
+    chance, target = random.Random(seed), line.Target(order=order, start=start)
+    for i in range(count):
+        if chance.random() < 0.3:
+            target.event(chance.choice(SITES), i)
+        else:
+            target.span(chance.choice(SITES), chance.randrange(1, 50))
+        while len(target.pending) >= 16:
+            target.part(chance.choice((16, 16, 16, 5)))
+    target.part()
+    return target
+
+
+def damaged(target, chance):
+    """The stream as a bad line brings it."""
+    data, places = bytes(target.bytes), target.places
+    for _ in range(chance.randrange(1, 8)):
+        at, kind = chance.randrange(1, len(data)), chance.randrange(8)
+        size = chance.choice((1, 1, 2, 17, 300, 900))
+        if kind == 0:
+            data = data[:at] + data[at + size:]                                         # lost
+        elif kind == 1:
+            data = data[:at] + data[at:at + size] + data[at:]                           # doubled
+        elif kind == 2:
+            data = data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1:]
+        elif kind == 3:
+            data = data[:at] + chance.randbytes(size) + data[at:]                       # other output
+        elif kind == 4:
+            data = data[:at] + b"NPBT" + chance.randbytes(8) + data[at:]                # a mark
+        elif kind == 5:
+            data = data[:at]                                                            # cut off
+        else:
+            first, second = sorted(chance.sample(range(1, len(places)), 2))
+            a, b = places[first], places[second if kind == 6 else min(first + 1, len(places) - 1)]
+            one, other = target.bytes[a[0]:sum(a)], target.bytes[b[0]:sum(b)]
+            if kind == 6:
+                data = data.replace(bytes(one), b"", 1)                                 # a part lost
+            else:
+                data = data.replace(bytes(one + other), bytes(other + one), 1)          # two swapped
+        if len(data) < 500:
+            break
+    return data
+
+
+def truth(target, data, order="<"):
+    """The spans whose cells came, and how many cells are missing; None: no header came."""
+    parts, headers = line.parts_in(data, order), line.headers_in(data, order)
+    if not headers:
+        return None
+    cells = {n for first, (count, _, _) in parts.items() for n in range(first, first + count)}
+    ends = [max(cells) + 1] if cells else []
+    begins = [min(cells)] if cells else []
+    if not cells or headers[0][0] < min(offset for _, _, offset in parts.values()):
+        begins.append(headers[0][1])
+    end = max(ends + [used for _, used in headers]) if cells else headers[0][1]
+    return sorted(span for n, span in target.spans.items() if n in cells), end - min(begins) - len(cells)
+
+
+class Follow(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = scratch() / "follow"
+        cls.folder.mkdir(exist_ok=True)
+        cls.converter = helpers.tool("npuprof-convert")
+
+    def convert(self, data, *words):
+        (self.folder / "line.bin").write_bytes(data)
+        out = self.folder / "line.json"
+        for old in self.folder.glob("line*.json"):
+            old.unlink()
+        done = run([self.converter, *(words or [self.folder / "line.bin"]), "-o", out])
+        self.assertIn(done.returncode, (0, 1, 2), done.stderr)
+        return done.returncode, [json.loads(path.read_bytes()) for path in
+                                 sorted(self.folder.glob("line*.json"), key=lambda p: (len(p.name), p))], done.stderr
+
+    def spans(self, trace):
+        return sorted((e["name"], round(e["ts"]), round(e["dur"])) for e in trace["traceEvents"]
+                      if e["ph"] == "X" and e.get("cat") != "npuprof")
+
+    def gaps(self, trace):
+        return [e["args"]["cells"] for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] == "gap"]
+
+    def check_line(self, target, data, order="<"):
+        wanted = truth(target, data, order)
+        code, traces, said = self.convert(data)
+        if wanted is None or not wanted[0]:
+            self.assertTrue(not traces or not self.spans(traces[0]), said)
+            return None
+        self.assertEqual(len(traces), 1, said)
+        self.assertEqual(self.spans(traces[0]), wanted[0])
+        gaps = self.gaps(traces[0])
+        self.assertEqual(sum(gaps), wanted[1], said)
+        self.assertEqual(code, 1 if wanted[1] else 0, said)
+        about = traces[0]["metadata"]["npuprof"]["unused_environment"].get("NPUPROF_LINE", "0 gaps, 0 cells")
+        self.assertIn(f" gaps, {sum(gaps)} cells", about)
+        return traces[0]
+
+    def damage_many(self, times, order):
+        chance, missing = random.Random(15), 0
+        for n in range(times):
+            target = stream(chance.choice((60, 200, 1500)), order, seed=n)
+            data = damaged(target, chance)
+            with self.subTest(n=n):
+                trace = self.check_line(target, data, order)
+                missing += trace is not None and len(self.gaps(trace)) > 0
+        self.assertGreater(missing, times // 3)
+
+    def test_whole(self):
+        for order in "<>":
+            target = stream(3000, order)
+            trace = self.check_line(target, bytes(target.bytes), order)
+            self.assertEqual((len(self.spans(trace)), self.gaps(trace)), (3000, []))
+
+    def test_damaged(self):
+        self.damage_many(30, "<")
+
+    @helpers.thorough
+    def test_damaged_often(self):
+        self.damage_many(300, "<")
+        self.damage_many(60, ">")
+
+    @helpers.thorough
+    def test_cuts(self):
+        """Every 97th place: what came before it is there."""
+        target = stream(1500)
+        for at in range(1, len(target.bytes), 397):
+            with self.subTest(at=at):
+                self.check_line(target, bytes(target.bytes[:at]))
+                self.check_line(target, bytes(target.bytes[at:]))
+
+    def test_began_anew(self):
+        """A new start is a new trace, also if its first header, or the end of the old one, is lost."""
+        first, second = stream(900), stream(1200, start=77, seed=2)
+        for cut, skip in ((0, 0), (0, 80), (100, 0), (40, 30)):
+            data = bytes(first.bytes[:len(first.bytes) - cut] + second.bytes[skip:])
+            with self.subTest(cut=cut, skip=skip):
+                _, traces, said = self.convert(data)
+                self.assertEqual(len(traces), 2, said)
+                self.assertIn("began anew", said)
+                for target, trace, part in ((first, traces[0], first.bytes[:len(first.bytes) - cut]),
+                                            (second, traces[1], second.bytes[skip:])):
+                    self.assertEqual(self.spans(trace), truth(target, bytes(part))[0])
+                follow = ["--follow", self.folder / "line.bin", "--seconds", "0"]
+                self.assertEqual(self.convert(data, *follow)[1], traces)
+
+    def test_follows_as_it_reads(self):
+        """From a file, a pipe and a terminal: what --follow writes is what the captured bytes give."""
+        target, chance = stream(1500), random.Random(4)
+        for n in range(6):
+            data = damaged(target, chance) if n else bytes(target.bytes)
+            _, wanted, _ = self.convert(data)
+            if not wanted:
+                continue
+            with self.subTest(n=n):
+                _, traces, _ = self.convert(data, "--follow", self.folder / "line.bin", "--seconds", "0")
+                self.assertEqual(traces, wanted)
+                self.assertEqual(self.piped(data, "-")[1], wanted)
+                self.assertEqual(self.through_terminal(data), wanted)
+
+    def piped(self, data, source, *words):
+        out = self.folder / "pipe.json"
+        out.unlink(missing_ok=True)
+        done = subprocess.run([self.converter, "--follow", source, "-o", out, *words], input=data,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        return done.stderr.decode(), [json.loads(out.read_bytes())] if out.exists() else []
+
+    def through_terminal(self, data):
+        """A pty in place of a serial device, whose other end closes at last."""
+        out = self.folder / "pty.json"
+        out.unlink(missing_ok=True)
+        ours, theirs = pty.openpty()
+        tty.setraw(theirs)
+        process = subprocess.Popen([self.converter, "--follow", os.ttyname(theirs), "-o", out],
+                                   stderr=subprocess.PIPE)
+        time.sleep(0.2)
+        for at in range(0, len(data), 1000):
+            os.write(ours, data[at:at + 1000])
+        time.sleep(0.3)
+        os.close(theirs)
+        os.close(ours)
+        said = process.communicate(timeout=30)[1].decode()
+        self.assertRegex(said, "the device is gone|the other end closed")
+        return [json.loads(out.read_bytes())]
+
+    def test_split(self):
+        """A long stream becomes several files of a fixed size; the newest ones are kept, and none begins with
+        a gap."""
+        target = stream(150000)
+        _, traces, _ = self.convert(bytes(target.bytes), "--follow", self.folder / "line.bin", "--seconds", "0",
+                                    "--split", "1", "--every", "0")
+        self.assertGreater(len(traces), 2)
+        every = set()
+        for trace in traces:
+            self.assertEqual(self.gaps(trace), [])
+            every |= set(self.spans(trace))
+        self.assertEqual(every, set(target.spans.values()))
+        self.convert(bytes(target.bytes), "--follow", self.folder / "line.bin", "--seconds", "0", "--split", "1",
+                     "--files", "2")
+        names = sorted(path.name for path in self.folder.glob("line*.json"))
+        self.assertEqual(names, [f"line-{n}.json" for n in (len(traces) - 1, len(traces))])
+
+    def test_interrupted(self):
+        """A signal ends it, and the file is whole; while it runs, too."""
+        target, out = stream(2000), self.folder / "grows.json"
+        path = self.folder / "grows.bin"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            out.unlink(missing_ok=True)
+            half = target.places[len(target.places) // 2][0]
+            path.write_bytes(target.bytes[:half])
+            process = subprocess.Popen([self.converter, "--follow", path, "-o", out, "--every", "1"],
+                                       stderr=subprocess.PIPE)
+            while not out.exists():
+                time.sleep(0.05)
+            before = len(self.spans(json.loads(out.read_bytes())))
+            with path.open("ab") as file:
+                file.write(target.bytes[half:])
+            time.sleep(0.5)
+            process.send_signal(number)
+            said = process.communicate(timeout=30)[1].decode()
+            self.assertEqual(process.returncode, 0, said)
+            self.assertIn(": interrupted\n", said)
+            self.assertLess(before, 2000)
+            self.assertEqual(len(self.spans(json.loads(out.read_bytes()))), 2000)
+
+    def test_sentences(self):
+        """What cannot be done is said in one sentence, with exit code 2."""
+        data, out = bytes(stream(60).bytes), self.folder / "no.json"
+        (self.folder / "line.bin").write_bytes(data)
+        for words, said in ((["--follow", "/no/such"], "/no/such: No such file"),
+                            (["--follow", self.folder], "is a folder"),
+                            (["--follow", "-", "-o", "/no/such/t.json"], "/no/such/t.json: No such file"),
+                            (["--follow", "-", "--elf", self.folder / "line.bin"], "is not an ELF file"),
+                            (["--follow", "-", "--baud", "123"], "is no baud rate"),
+                            (["--follow", "-", "--baud", "x"], "--baud: usage"),
+                            (["--follow", "-", "--report"], "--report: not with --follow"),
+                            ([self.folder / "line.bin", "--seconds", "1"], "only with --follow"),
+                            (["--follow", "-", "-o", out], "nothing of npuprof came")):
+            done = subprocess.run([self.converter, *words], input=b"hello" * 100, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(said, done.stderr.decode())
+            self.assertFalse(out.exists())
+        # A pipe behind it that closes, and a file that cannot be written any more.
+        for sink in ("/dev/full",):
+            with open(sink, "w") as file:
+                done = subprocess.run([self.converter, "--follow", "-"], input=data, stdout=file,
+                                      stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("no space", done.stderr.decode())
+        done = subprocess.run(f"'{self.converter}' --follow - 2>'{self.folder}/said' | true", input=data, shell=True,
+                              timeout=60)
+        self.assertRegex((self.folder / "said").read_text(), "NPUPROF_ERR|no part")
+
+    def test_shows(self):
+        """At the end one line with the counts; no flood where nobody looks."""
+        said, _ = self.piped(bytes(stream(500).bytes[:-1000]), "-")
+        self.assertEqual(len(said.splitlines()), 2, said)
+        self.assertRegex(said, r"s: \d+ spans, 0 events, 0 gaps of 0 cells")
+        self.assertTrue(re.search(r"the other end closed", said))
+
+
+if __name__ == "__main__":
+    unittest.main()
