@@ -92,8 +92,8 @@ class Follow(unittest.TestCase):
             old.unlink()
         done = run([self.converter, *(words or [self.folder / "line.bin"]), "-o", out])
         self.assertIn(done.returncode, (0, 1, 2), done.stderr)
-        return done.returncode, [json.loads(path.read_bytes()) for path in
-                                 sorted(self.folder.glob("line*.json"), key=lambda p: (len(p.name), p))], done.stderr
+        paths = sorted(self.folder.glob("line*.json"), key=lambda p: (len(p.name), p))
+        return done.returncode, [json.loads(path.read_bytes()) for path in paths], done.stderr
 
     def spans(self, trace):
         return sorted((e["name"], round(e["ts"]), round(e["dur"])) for e in trace["traceEvents"]
@@ -208,16 +208,15 @@ class Follow(unittest.TestCase):
         """A long stream becomes several files of a fixed size; the newest ones are kept, and none begins with
         a gap."""
         target = stream(150000)
-        _, traces, _ = self.convert(bytes(target.bytes), "--follow", self.folder / "line.bin", "--seconds", "0",
-                                    "--split", "1", "--every", "0")
+        words = ["--follow", self.folder / "line.bin", "--seconds", "0", "--split", "1"]
+        _, traces, _ = self.convert(bytes(target.bytes), *words, "--every", "0")
         self.assertGreater(len(traces), 2)
         every = set()
         for trace in traces:
             self.assertEqual(self.gaps(trace), [])
             every |= set(self.spans(trace))
         self.assertEqual(every, set(target.spans.values()))
-        self.convert(bytes(target.bytes), "--follow", self.folder / "line.bin", "--seconds", "0", "--split", "1",
-                     "--files", "2")
+        self.convert(bytes(target.bytes), *words, "--files", "2")
         names = sorted(path.name for path in self.folder.glob("line*.json"))
         self.assertEqual(names, [f"line-{n}.json" for n in (len(traces) - 1, len(traces))])
 
@@ -269,9 +268,9 @@ class Follow(unittest.TestCase):
                                       stderr=subprocess.PIPE, timeout=60)
             self.assertEqual(done.returncode, 2)
             self.assertIn("no space", done.stderr.decode())
-        done = subprocess.run(f"'{self.converter}' --follow - 2>'{self.folder}/said' | true", input=data, shell=True,
-                              timeout=60)
-        self.assertRegex((self.folder / "said").read_text(), "NPUPROF_ERR|no part")
+        said = self.folder / "said"
+        subprocess.run(f"'{self.converter}' --follow - 2>'{said}' | true", input=data, shell=True, timeout=60)
+        self.assertRegex(said.read_text(), "NPUPROF_ERR|no part")
 
     def test_shows(self):
         """At the end one line with the counts; no flood where nobody looks."""
