@@ -29,7 +29,7 @@ def fetch_headers(archive, kernel, folder, missing):
     archive.update()
     arch = version.split("-")[-1]
     shown = archive.apt("apt-cache", "depends", f"linux-headers-{version}:{arch}").stdout
-    needed = re.findall(r"Depends: ([\w.+-]+)", shown)
+    needed = re.findall(r"Depends: (linux-(?:headers|kbuild|compiler)-[\w.+-]+)", shown)
     if not needed:
         return None
     part = folder.with_suffix(".part")
@@ -69,9 +69,12 @@ def build_module(name, headers, folder, missing):
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(sources, folder)
     done = subprocess.run(["make", "-C", headers, f"M={folder}", f"NPUPROF={ROOT}", f"EXAMPLE={EXAMPLE}",
-                           f"CC={compiler}", "W=1", *variables, "modules"],
+                           f"CC={compiler}", "W=1", "CONFIG_DEBUG_INFO_BTF_MODULES=",
+                           *variables, "modules"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace", env=dict(os.environ, LC_ALL="C"))
+    if "libelf" in done.stdout and done.returncode:
+        raise missing("package libelf1 is not installed")
     said = re.findall(r"^.*\b(?:warning|error|WARNING|ERROR)\b.*$", done.stdout, re.M)
     if done.returncode or said or not built.exists():
         raise AssertionError(f"module {name} does not build cleanly:\n"
