@@ -254,7 +254,16 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_FREESTANDING needs NPUPROF_NOW() and NPUPROF_NOW_HZ: there is no OS clock"
 #endif
 
+/* What happens when the arena is full: npuprof_desc.when_full, or NPUPROF_WHEN_FULL. See >>public/types. */
+#define NPUPROF_KEEP_OLDEST 0
+#define NPUPROF_KEEP_NEWEST 1
+#define NPUPROF_STREAM 2
+
 /* The rest is for NPUPROF_FREESTANDING.
+
+   NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
+   Why while compiling: so that nobody has the flash of what he does not use.
+   NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
    NPUPROF_CONTEXT(): every file. The number of the running task or core, 0 to NPUPROF_CONTEXTS - 1, default
@@ -269,6 +278,23 @@ extern "C++" {                     /* the user may include this header inside ex
    NPUPROF_NAMES_SECTION: every file. Name of a section for call sites and literal names, such as
    "npuprof_names". If the linker script places it as (INFO), names stay in the ELF file and take no flash.
    Needs NPUPROF_NO_JSON. */
+#if defined(NPUPROF_WHEN_FULL) && defined(NPUPROF_FREESTANDING)
+#define NPUPROF_RING_ (NPUPROF_WHEN_FULL != NPUPROF_KEEP_OLDEST)
+#if NPUPROF_WHEN_FULL < NPUPROF_KEEP_OLDEST || NPUPROF_WHEN_FULL > NPUPROF_STREAM
+#error "npuprof.h: NPUPROF_WHEN_FULL must be NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM"
+#endif
+#elif defined(NPUPROF_WHEN_FULL)
+#error "npuprof.h: NPUPROF_WHEN_FULL is for NPUPROF_FREESTANDING; on a host set npuprof_desc.when_full"
+#else
+#define NPUPROF_WHEN_FULL NPUPROF_KEEP_OLDEST
+#define NPUPROF_RING_ 0
+#endif
+#ifndef NPUPROF_CORES
+#define NPUPROF_CORES 1
+#endif
+#if NPUPROF_CORES < 1
+#error "npuprof.h: NPUPROF_CORES must be at least 1"
+#endif
 #ifndef NPUPROF_CONTEXTS
 #define NPUPROF_CONTEXTS 1
 #endif
@@ -709,7 +735,6 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
    NPUPROF_KEEP_OLDEST: later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk is recycled,
    and its records are counted as lost. NPUPROF_STREAM: full chunks go to a sink; a thread that finds no free
    chunk waits for the sink. */
-enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
 
 /* Causes of loss: enumerator, name in the outputs, 1 = a whole span or event was lost, 0 = only a part of
    one. */
@@ -2261,8 +2286,8 @@ typedef struct npuprof_compact_header_ {
     uint32_t cells;                /* 28 how many there are */
     uint32_t used;                 /* 32 how many are taken; more than `cells`: all of them. Of a RING: see
                                          there */
-    uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: that were
-                                         overwritten, or found no room between what is kept */
+    uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: all there
+                                         were, so those that are not here were lost */
     uint32_t lost_notes;           /* 40 names, metadata, pauses, results and facts about devices that did
                                          not fit; of NPUPROF_STREAM also ends of spans */
     uint32_t clock;                /* 44 the clock when last read, without its low bits: its low 16, or half
@@ -2284,22 +2309,22 @@ enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note
 /* ---- RING  The cells of a build with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM; its header has `format` 2, all
    else has 1. A record lies in cells one behind the other, and none goes on from the last cell to the first,
    so who starts at cell 0 finds each record behind the one before it.
-   `used`: bits 0 to 19 are the index of the cell that is taken next; there begins the oldest record, which
-   the next one replaces. Bits 20 to 30 count the laps, modulo 2^11. Bit 31: there was a lap; without it, the
-   cells from that index on are empty.
+   `used`: bits 0 to 15 are the index of the cell that is taken next; there begins the oldest record, which
+   the next one replaces. An index of 0xFFFF: a reader was at work on the target, so where it begins is not
+   known. Bits 16 to 28 count the laps, modulo 2^13. Bit 31 is set. Cells that were never taken are all 0.
    A record with NPUPROF_CELL_OPEN_ is kept in its place however long the ring runs: a span until it ends, a
    name, metadata, a device and its newest anchors for ever. So a kept record may be older than those before
    it.
    Stamps: an old record's upper bits cannot follow from the one before it. They follow from `clock`: a start
    is at most a quarter of its range after that, and less than three quarters before.
-   PARTS of a ring by npuprof_write_image(): the cells from the oldest on, the first one as number 0; `used`
-   is that of the ring, so if there was a lap all `cells` are there, else those before the index.
+   PARTS of a ring by npuprof_write_image(): all `cells`, from the oldest on, the first one as number 0;
+   `used` is that of the ring.
    A stream: cell number n is at index n mod `cells`, in lap n / `cells`. */
-#define NPUPROF_RING_INDEX_ 0xFFFFFu
-#define NPUPROF_RING_LAPPED_ 0x80000000u
-enum { NPUPROF_RING_LAP_SHIFT_ = 20 };
+#define NPUPROF_RING_INDEX_ 0xFFFFu
+#define NPUPROF_RING_IS_ 0x80000000u
+enum { NPUPROF_RING_LAP_SHIFT_ = 16 };
 
-/* half[1] of a record in a ring with NPUPROF_CELL_OPEN_: flags, and `used` >> 20 of when it was taken. */
+/* half[1] of a record in a ring with NPUPROF_CELL_OPEN_: `used` >> 16 of when it was taken, and flags. */
 #define NPUPROF_CELL_CLAIMED_ 0x4000u   /* being written or replaced: nothing is here, whatever `ref` says */
 #define NPUPROF_CELL_SENT_ 0x2000u      /* it was handed to the sink */
 
@@ -2344,7 +2369,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
    A device span is an event of kind NPUPROF_KIND_DEVICE:
               start_ticks     end_ticks                                 device | epoch << 8 | flags | x << 32
    NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it
-   has; in a ring `used` of when that cell was taken, plus 1. Else x is the pe. NPUPROF_CELL_BY_HOST_: both
+   has; in a ring `used` of when that cell was taken. Else x is the pe. NPUPROF_CELL_BY_HOST_: both
    ticks are the recorder's own, and epoch is their error in ticks; 0 = not known. */
 #define NPUPROF_CELL_SAMPLED_ 0x1000000u
 #define NPUPROF_CELL_BY_HOST_ 0x2000000u
@@ -2356,11 +2381,14 @@ enum {
 
 /* ---- FIELD CELL  Same size, other meaning:
       0  u32  key: address of an argument's key
-      4  u32  type | length << 8 | NPUPROF_FIELD_MORE_ if another field follows
+      4  u32  type | length << 8 | NPUPROF_FIELD_MORE_ if another field follows; of the first field of a
+              record in a RING also the cells of that record << 20
       8  u32  low half of the value, 12 u32 high half; or 8 bytes of a text, whose rest lies in the next cells
    type: of an argument, or one of these. A SECOND or THIRD that is not there is 0. RESULT is an argument:
    an npuprof_result, whose text the host has. */
 #define NPUPROF_FIELD_MORE_ 0x80000000u
+#define NPUPROF_FIELD_LENGTH_(word) ((word) >> 8 & 0xFFF)
+#define NPUPROF_FIELD_CELLS_(word) ((word) >> 20 & 0x7FF)
 enum {
     NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_,
     NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_, NPUPROF_FIELD_RESULT_
@@ -2412,8 +2440,8 @@ NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof
 
    How two records that meet keep apart (a task and an interrupt, two cores):
      NPUPROF_MASKS_ 1   The core has no exclusive access, or the user defines NPUPROF_MASK(). Interrupts are
-                        masked from the stamp to the record: from NPUPROF_MASKED_BEGIN_ to
-                        NPUPROF_MASKED_END_.
+                        masked from NPUPROF_MASKED_BEGIN_ to NPUPROF_MASKED_END_: once for a stamp, and once
+                        for the cells of a record. At most 12 instructions each and a clock read.
      NPUPROF_MASKS_ 0   Cells are taken by an atomic addition, and the clock word is changed by
                         compare-and-swap. The two macros are empty.
    The two macros do not nest. */
@@ -2485,6 +2513,10 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #define NPUPROF_MASKS_ 0
 #endif /* NPUPROF_MASK */
 
+#if NPUPROF_MASKS_ && NPUPROF_CORES > 1 && !defined(NPUPROF_MASK)
+#error "npuprof.h: NPUPROF_CORES above 1 needs NPUPROF_MASK() here: these cores have no exclusive access"
+#endif
+
 /* NPUPROF_REPLACE_: stores `to` in a word that still is *was. False: it is not; *was is now what it is.
    NPUPROF_INCREMENT_: adds 1. */
 #if NPUPROF_MASKS_
@@ -2499,7 +2531,19 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #define NPUPROF_MASKED_END_
 #endif
 
-/* Stores a word that interrupts may read meanwhile. Why masked: on an 8-bit machine it is four stores. */
+/* A word that interrupts may read or write meanwhile. Why masked: on an 8-bit machine it is four bytes. */
+static inline uint32_t npuprof_os_load_(const uint32_t *word)
+{
+#ifdef __AVR__
+    NPUPROF_MASKED_BEGIN_
+    const uint32_t value = NPUPROF_LOAD_(word);
+    NPUPROF_MASKED_END_
+    return value;
+#else
+    return NPUPROF_LOAD_(word);
+#endif
+}
+
 static inline void npuprof_os_store_(uint32_t *word, uint32_t value)
 {
 #ifdef __AVR__
@@ -2519,12 +2563,10 @@ static inline void npuprof_os_store_(uint32_t *word, uint32_t value)
    have recorded, so every output and report is there.
 
    Owns the arena:
-     header.used    how many cells are taken; grows by an addition, or with interrupts masked. Who takes cells
-     owns
-                    them until he stores the first one's `ref`, last of all. It may pass header.cells: then
-                    all are taken.
+     header.used    how many cells are taken: >>firmware/cells and >>firmware/ring.
      header.clock   the stamp without its low bits, moved on by who reads the clock.
      header.lost, lost_notes   any task counts.
+     cells          who takes them owns them until the record is finished.
      the rest       written by npuprof_fw_set_up_(), before anything is recorded.
    May not know events. */
 
@@ -2561,6 +2603,26 @@ static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c)
     return (npuprof_cell_ *)(uintptr_t)(c + 1);
 }
 
+/* What the first field of a record of so many cells says of them. */
+#define NPUPROF_FW_CELLS_WORD_(count) (NPUPROF_RING_ ? (uint32_t)(count) << 20 : 0)
+
+/* The head of the record with that token, which must be one (>>firmware/cells), is element NPUPROF_FW_HEAD_
+   of what this returns. Why an element: so the header's size becomes part of the instructions. */
+static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+#if NPUPROF_RING_
+    return npuprof_fw_cells_(c) + (token & NPUPROF_RING_INDEX_);
+#else
+    return (npuprof_cell_ *)(uintptr_t)c + token;
+#endif
+}
+enum { NPUPROF_FW_HEAD_ = NPUPROF_RING_ ? 0 : NPUPROF_FW_HEADER_CELLS_ - 1 };
+
+static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    return npuprof_fw_near_cell_(c, token) + NPUPROF_FW_HEAD_;
+}
+
 /* Why by hand: a compiler turns a loop that it knows into a call of strlen or memcpy, which may not be there.
    */
 static uint32_t npuprof_fw_text_length_(const char *text)
@@ -2575,42 +2637,7 @@ static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
     for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
 }
 
-#define NPUPROF_FW_NO_CELL_ UINT32_MAX
-#if !NPUPROF_MASKS_
-/* Cells from `at` on were taken and are too few: counts that as lost. Those that exist stay empty.
-   Why they are not given back: whoever took cells meanwhile has those after them. */
-static NPUPROF_NOINLINE_ uint32_t npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at,
-                                                         uint32_t *lost)
-{
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
-    uint32_t used = NPUPROF_LOAD_(&c->used);
-    for (; at < cells; at++) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].ref, NPUPROF_CELL_CLEARED_);
-    if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not wrap to 0 */
-    NPUPROF_INCREMENT_(lost);
-    return NPUPROF_FW_NO_CELL_;
-}
-#endif
-
-/* Takes `count` cells: the number of the first. NPUPROF_FW_NO_CELL_: they do not fit, and *lost is one more.
-   Call between NPUPROF_MASKED_BEGIN_ and _END_. */
-static inline uint32_t npuprof_fw_reserve_cells_(npuprof_compact_header_ *c, uint32_t count, uint32_t *lost)
-{
-#if NPUPROF_MASKS_
-    const uint32_t at = c->used;
-    if (NPUPROF_UNLIKELY_(count > NPUPROF_FW_CELL_COUNT_() - at)) {
-        NPUPROF_INCREMENT_(lost);
-        return NPUPROF_FW_NO_CELL_;
-    }
-    c->used = at + count;
-    return at;
-#else
-    const uint32_t at = NPUPROF_ADD_(&c->used, count), cells = NPUPROF_FW_CELL_COUNT_();
-    return NPUPROF_LIKELY_(at < cells && count <= cells - at) ? at : npuprof_fw_lose_cells_(c, at, lost);
-#endif
-}
-
 /* Now, in 47 bits or more. A narrower clock is extended by c->clock, which is the stamp without its low bits.
-   Call between NPUPROF_MASKED_BEGIN_ and _END_.
    Why it reads the clock again when another task changed c->clock: a task that was interrupted for a period
    of the clock would else put c->clock back by that period. */
 static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
@@ -2621,26 +2648,19 @@ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
         HIGH = BITS < 48 ? BITS - LOW : 1          /* bits of the clock that are */
     };
     if (BITS >= 48) return npuprof_user_now_();
-    uint32_t before = NPUPROF_LOAD_(&c->clock), word;
     uint64_t wide = 0;
     uint32_t now;
+    NPUPROF_MASKED_BEGIN_
+    uint32_t before = NPUPROF_LOAD_(&c->clock), word;
     do {
         /* Why two ways: a clock of 32 bits needs no arithmetic of 64. */
         if (BITS > 32) wide = npuprof_user_now_();
         now = BITS > 32 ? (uint32_t)(wide >> LOW) : (uint32_t)npuprof_user_now_();
         word = before + (((BITS > 32 ? now : now >> LOW) - before) & (((uint32_t)1 << (HIGH & 31)) - 1));
     } while (!NPUPROF_REPLACE_(&c->clock, &before, word));
+    NPUPROF_MASKED_END_
     if (BITS == 32) return (uint64_t)(word >> LOW) << 32 | now;
     return (uint64_t)word << LOW | ((BITS > 32 ? (uint32_t)wide : now) & (((uint32_t)1 << LOW) - 1));
-}
-
-/* The same, with interrupts masked as needed. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_stamp_masked_(npuprof_compact_header_ *c)
-{
-    NPUPROF_MASKED_BEGIN_
-    const uint64_t now = npuprof_fw_stamp_(c);
-    NPUPROF_MASKED_END_
-    return now;
 }
 
 /* Why masked: a wrong number must not write beyond what there is for each context. */
@@ -2667,8 +2687,9 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
         uint8_t bytes[4];
     } blank = {
         { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' },
-        { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
-        { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *), NPUPROF_BUILD_KIND_ },
+        { 0x01020304u, 1 + NPUPROF_RING_, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
+        { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *),
+          NPUPROF_BUILD_KIND_ | NPUPROF_WHEN_FULL << 4 },
     };
     npuprof_compact_header_ *c = (npuprof_compact_header_ *)memory;
 #if !NPUPROF_ARENA_BYTES
@@ -2686,6 +2707,7 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
     npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
 #endif
+    if (NPUPROF_RING_) c->used = NPUPROF_RING_IS_;
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
@@ -2702,9 +2724,326 @@ static bool npuprof_fw_is_ready_(void)
     return npuprof_fw_arena_->cells != 0;
 #endif
 }
+/* ==== src/firmware/ring.h =========================================================== >>firmware/ring ==== */
+
+/* The ring: taking cells from the oldest records (format/compact.h, RING).
+   Who wants cells claims the old record at header.used and moves header.used behind it. A record that is
+   kept, or that another task is writing, cannot be claimed: it is passed. So nobody waits, and a task that is
+   left in the middle of a record keeps its cells however many laps the others make.
+   Owns header.used and the upper bits of half[1]. An index in header.used beyond the cells: a reader of
+   NPUPROF_KEEP_NEWEST is at work, and what would be recorded is lost. */
+
+#if NPUPROF_RING_
+
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+/* Like header.used: the cells before it were handed to the sink. */
+static uint32_t npuprof_fw_sent_;
+#endif
+
+/* high.word with that half[1]; the other half is whatever it is. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define NPUPROF_FW_HIGH_WORD_(upper) ((upper) >> 16)
+#else
+#define NPUPROF_FW_HIGH_WORD_(upper) (upper)
+#endif
+#define NPUPROF_FW_OPEN_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_OPEN_ << 16)
+#define NPUPROF_FW_CLAIMED_WORD_ UINT32_MAX
+#define NPUPROF_FW_FLAGS_ ((uint32_t)(NPUPROF_CELL_CLAIMED_ | NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_)
+
+/* Stores `to` in a word that is `was`. False: it is not. */
+static bool npuprof_fw_replace_(uint32_t *word, uint32_t was, uint32_t to)
+{
+    NPUPROF_MASKED_BEGIN_
+#if NPUPROF_MASKS_
+    const bool is = NPUPROF_LOAD_(word) == was;
+    if (is) NPUPROF_STORE_(word, to);
+#else
+    const bool is = NPUPROF_CAS_(word, &was, to);
+#endif
+    NPUPROF_MASKED_END_
+    return is;
+}
+
+static inline void npuprof_fw_count_(uint32_t *word)
+{
+    NPUPROF_MASKED_BEGIN_
+    NPUPROF_INCREMENT_(word);
+    NPUPROF_MASKED_END_
+}
+
+/* Stores half[1], which says who may write the cell: after all else. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_store_half_(npuprof_cell_ *cell, uint32_t half)
+{
+#ifdef __AVR__
+    NPUPROF_MASKED_BEGIN_
+    NPUPROF_STORE_(&cell->high.half[1], (uint16_t)half);
+    NPUPROF_MASKED_END_
+#elif NPUPROF_MASKS_
+    NPUPROF_SIGNAL_FENCE_();
+    NPUPROF_STORE_(&cell->high.half[1], (uint16_t)half);
+#else
+    NPUPROF_STORE_RELEASE_(&cell->high.half[1], (uint16_t)half);
+#endif
+}
+
+NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
+{
+    uint32_t n = 1;
+    if (head->ref & 1) n = NPUPROF_FIELD_CELLS_(head[1].start);
+    return n;
+}
+
+/* Whether the n cells at `used` may be replaced, or passed. */
+static inline bool npuprof_fw_may_pass_(uint32_t used, uint32_t n)
+{
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    const uint32_t sent = npuprof_os_load_(&npuprof_fw_sent_);
+    return !((used ^ sent) >> NPUPROF_RING_LAP_SHIFT_) || ((sent - used) & NPUPROF_RING_INDEX_) >= n;
+#else
+    (void)n;
+    return (used & NPUPROF_RING_INDEX_) < NPUPROF_FW_CELL_COUNT_();
+#endif
+}
+
+/* Moves header.used from `used` to `next`, behind the record at `head`. True: that record is claimed. False:
+   it is passed, or another task was faster. Why its length may be read before: while header.used stands, it
+   has that. */
+static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
+                                     uint32_t next)
+{
+    uint32_t high;
+#if NPUPROF_MASKS_
+    NPUPROF_MASKED_BEGIN_
+    bool is_ours = NPUPROF_LOAD_(&c->used) == used;
+    if (is_ours) {
+        NPUPROF_STORE_(&c->used, next);
+        high = NPUPROF_LOAD_(&head->high.word);
+        is_ours = !(high & NPUPROF_FW_OPEN_WORD_);
+        if (is_ours) NPUPROF_STORE_(&head->high.word, NPUPROF_FW_CLAIMED_WORD_);
+    }
+    NPUPROF_MASKED_END_
+    return is_ours;
+#else
+    high = NPUPROF_LOAD_(&head->high.word);
+    const bool is_free = !(high & NPUPROF_FW_OPEN_WORD_) &&
+                         NPUPROF_CAS_(&head->high.word, &high, NPUPROF_FW_CLAIMED_WORD_);
+    if (NPUPROF_CAS_(&c->used, &used, next)) return is_free;
+    if (is_free) NPUPROF_STORE_RELEASE_(&head->high.word, high);
+    return false;
+#endif
+}
+
+/* Claims the next record that can be claimed: in the low half of what it returns the token of its first cell,
+   in the high half how many it has. 0: there is none. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_ *c)
+{
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
+    for (uint32_t tries = cells; tries; tries--) {
+        const uint32_t used = npuprof_os_load_(&c->used);
+        npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
+        const uint32_t n = npuprof_fw_length_(head);
+        uint32_t next = used + n;
+        if ((next & NPUPROF_RING_INDEX_) >= cells)
+            next = ((used | NPUPROF_RING_INDEX_) + 1) & ~NPUPROF_FW_FLAGS_;
+        if (!npuprof_fw_may_pass_(used, n)) break;
+        if (npuprof_fw_claim_(c, head, used, next)) return (uint64_t)n << 32 | used;
+    }
+    return 0;
+}
+
+/* Gives `count` cells back, which are ours, as one record with nothing in it. */
+static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
+{
+    if (count > 1) npuprof_os_store_(&head[1].start, count << 20);
+    npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (count > 1));
+    npuprof_fw_store_half_(head, 0);
+}
+
+/* Takes `count` cells, one behind the other, at least 2. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_header_ *c, uint32_t count)
+{
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
+    uint32_t have = 0, n = 1;
+    npuprof_token_ token = 0;
+    if (count > NPUPROF_FIELD_CELLS_(UINT32_MAX)) return 0;
+    for (uint32_t tried = 0; tried <= cells && count <= cells; tried += n) {
+        const uint64_t got = npuprof_fw_claim_next_(c);
+        const npuprof_token_ more = (npuprof_token_)got;
+        n = (uint32_t)(got >> 32);
+        if (have && more != token + have) {
+            npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
+            have = 0;
+        }
+        if (!more) break;
+        if (!have) token = more;
+        have += n;
+        if (have < count) continue;
+        npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+        if (have > count) npuprof_fw_give_back_(head + count, have - count);
+        npuprof_os_store_(&head[1].start, count << 20);
+        npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
+        return token;
+    }
+    if (have) npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
+    return 0;
+}
+
+#endif /* NPUPROF_RING_ */
+/* ==== src/firmware/cells.h ========================================================= >>firmware/cells ==== */
+
+/* Taking cells, and finishing the record in them. Two ways, of which a build has one:
+     KEEP_OLDEST   Cells are taken one behind the other, until there are none.
+     a ring        The next record replaces the oldest ones (format/compact.h, RING).
+   A token is what names a record in cells: from npuprof_fw_take_() to npuprof_fw_finish_(), and for an open
+   span until it ends. 0: no cells, so no record.
+   Owns header.used and header.lost. May not know what a record says, except how long it is. */
+
+/* Whether a record is there, and nobody is writing it. */
+static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head)
+{
+    const uint32_t claimed = NPUPROF_CELL_OPEN_ | NPUPROF_CELL_CLAIMED_;
+    return head->ref && !(NPUPROF_RING_ && (NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed);
+}
+
+static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
+{
+    return npuprof_fw_is_there_(head) &&
+           (!(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
+}
+
+#if !NPUPROF_RING_
+
+#if !NPUPROF_MASKS_
+/* Cells from `at` on were taken and are too few: counts that as lost. Those that exist stay empty.
+   Why they are not given back: whoever took cells meanwhile has those after them. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at,
+                                                               uint32_t *lost)
+{
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
+    uint32_t used = NPUPROF_LOAD_(&c->used);
+    for (; at < cells; at++) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].ref, NPUPROF_CELL_CLEARED_);
+    if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not wrap to 0 */
+    NPUPROF_INCREMENT_(lost);
+    return 0;
+}
+#endif
+
+/* Takes `count` cells: the token of the first. 0: they do not fit, and *lost is one more. While its `ref` is
+   0, its `end` says how many they are, so that readers can step over it; of a span without fields it is 0,
+   which is 1. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *c, uint32_t count,
+                                                       uint32_t *lost)
+{
+    const bool is_plain = NPUPROF_CONSTANT_(count) && count == 1;
+#if NPUPROF_MASKS_
+    NPUPROF_MASKED_BEGIN_
+    const uint32_t at = c->used;
+    const bool fits = count <= NPUPROF_FW_CELL_COUNT_() - at;
+    if (NPUPROF_LIKELY_(fits)) {
+        c->used = at + count;
+        if (!is_plain) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, count);
+    } else {
+        NPUPROF_INCREMENT_(lost);
+    }
+    NPUPROF_MASKED_END_
+    return fits ? at + 1 : 0;
+#else
+    const uint32_t at = NPUPROF_ADD_(&c->used, count), cells = NPUPROF_FW_CELL_COUNT_();
+    if (NPUPROF_UNLIKELY_(at >= cells || count > cells - at)) return npuprof_fw_lose_cells_(c, at, lost);
+    if (!is_plain) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, count);
+    return at + 1;
+#endif
+}
+
+/* The last thing done to a record: now it is there. half: its half[1]. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32_t ref, uint32_t half)
+{
+    head->high.half[1] = (uint16_t)half;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_os_store_(&head->ref, ref);
+}
+
+/* The same. open: a span that is still to be ended. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
+                                                bool open)
+{
+    (void)token;
+    npuprof_fw_publish_half_(head, ref, open ? NPUPROF_CELL_OPEN_ : 0);
+}
+
+/* After that, or instead of it: nothing, what did not fit was counted. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                        uint32_t *lost)
+{
+    (void)c;
+    (void)lost;
+    return token;
+}
+
+/* The open span of that token, or NULL.
+   Why it asks: a goto past a scope leaves garbage in its token, and garbage must not write anywhere. */
+static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
+    npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
+    const uint16_t half = NPUPROF_LOAD_(&around[NPUPROF_FW_HEAD_].high.half[1]);
+    return NPUPROF_LIKELY_(half & NPUPROF_CELL_OPEN_) ? around + NPUPROF_FW_HEAD_ : NULL;
+}
+
+#else /* NPUPROF_RING_ */
+
+/* Takes `count` cells: the token of the first. 0: they do not fit. Until npuprof_fw_publish_() the record is
+   claimed, and is stepped over as a whole. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *c, uint32_t count,
+                                                       uint32_t *lost)
+{
+    (void)lost;
+    if (count > 1) return npuprof_fw_take_more_(c, count);
+    const uint64_t got = npuprof_fw_claim_next_(c);
+    const npuprof_token_ token = (npuprof_token_)got;
+    const uint32_t n = (uint32_t)(got >> 32);
+    if (n > 1) npuprof_fw_give_back_(npuprof_fw_cell_(c, token) + 1, n - 1);
+    return token;
+}
+
+/* The last thing done to a record: now it is there. half: its half[1]. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32_t ref, uint32_t half)
+{
+    npuprof_os_store_(&head->ref, ref);
+    npuprof_fw_store_half_(head, half);
+}
+
+/* The same. open: it is kept; a span until it ends. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
+                                                bool open)
+{
+    npuprof_fw_publish_half_(head, ref, open ? token >> NPUPROF_RING_LAP_SHIFT_ : 0);
+}
+
+/* After that, or instead of it: *lost counts what did not fit; header.lost of NPUPROF_KEEP_NEWEST counts
+   all. */
+static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                               uint32_t *lost)
+{
+    if (!token || (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && lost == &c->lost)) npuprof_fw_count_(lost);
+    return token;
+}
+
+/* The open span of that token, or NULL: garbage, or an end that came twice. */
+static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
+    if (!(token & NPUPROF_RING_IS_)) return NULL;
+    if (NPUPROF_UNLIKELY_((token & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_())) return NULL;
+    uint32_t half = NPUPROF_LOAD_(&cell->high.half[1]);
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) half &= ~(uint32_t)NPUPROF_CELL_SENT_;
+    return half == token >> NPUPROF_RING_LAP_SHIFT_ ? cell : NULL;
+}
+
+#endif /* NPUPROF_RING_ */
 /* ==== src/firmware/record.h ======================================================= >>firmware/record ==== */
 
-/* The hot path on firmware: a span of one cell. A token is the number of its cell, from 1; 0: not recorded.
+/* The hot path on firmware: a span of one cell.
    Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
 
 /* The upper bits of a stamp and the context, as a cell has them. */
@@ -2713,71 +3052,94 @@ static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
     return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
 }
 
-/* Begins a span. `ref` is stored last: until then the cell holds nothing. */
-static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, uint32_t ref, uint64_t now,
-                                                    uint32_t context)
+/* Begins a span in the cell of that token. Its token, or 0. */
+static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                    uint32_t ref, uint64_t now, uint32_t context)
 {
-    const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost);
-    if (NPUPROF_UNLIKELY_(at == NPUPROF_FW_NO_CELL_)) return 0;
-    /* Why not npuprof_fw_cells_(): so the header's size becomes part of the instructions. */
-    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + at;
-    cell[NPUPROF_FW_HEADER_CELLS_].start = (uint32_t)now;
-    cell[NPUPROF_FW_HEADER_CELLS_].high.half[0] = npuprof_fw_high_half_(now, context);
-    cell[NPUPROF_FW_HEADER_CELLS_].high.half[1] = NPUPROF_CELL_OPEN_;
-    NPUPROF_SIGNAL_FENCE_();
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_].ref, ref);
-    return at + 1;
+    if (NPUPROF_LIKELY_(token)) {
+        npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
+        around[NPUPROF_FW_HEAD_].start = (uint32_t)now;
+        around[NPUPROF_FW_HEAD_].high.half[0] = npuprof_fw_high_half_(now, context);
+        npuprof_fw_publish_(&around[NPUPROF_FW_HEAD_], token, ref, true);
+    }
+    return npuprof_fw_tally_(c, token, &c->lost);
 }
 
-/* The open span of that token, or NULL.
-   Why it asks: a goto past a scope leaves garbage in its token, and garbage must not write anywhere. */
-static inline npuprof_cell_ *npuprof_fw_open_cell_(const npuprof_compact_header_ *c, npuprof_token_ token)
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+/* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. */
+static NPUPROF_NOINLINE_ void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell,
+                                                     uint64_t now)
 {
-    if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
-    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
-    const uint16_t end = NPUPROF_LOAD_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1]);
-    return NPUPROF_LIKELY_(end & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_FW_HEADER_CELLS_ - 1) : NULL;
+    const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
+    if (token) {
+        npuprof_cell_ *const own = npuprof_fw_cell_(c, token);
+        own->start = (uint32_t)now;
+        own->end = cell->start;
+        own->high.half[0] = (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ |
+                                       (cell->high.half[0] & mask));
+        npuprof_fw_publish_half_(own, (uint32_t)NPUPROF_CELL_KIND_CLOSE_ << 8 | 2,
+                                 (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
+    }
+    (void)npuprof_fw_tally_(c, token, &c->lost_notes);
+    npuprof_os_store_(&cell->ref, NPUPROF_CELL_CLEARED_ | (cell->ref & 1));
+    npuprof_fw_store_half_(cell, 0);
 }
+#endif
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                  uint64_t now)
 {
-    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
-    if (NPUPROF_UNLIKELY_(!npuprof_fw_open_cell_(c, token))) return;
+    npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
     const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].end, (uint32_t)now);
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1], end);
+    if (NPUPROF_UNLIKELY_(!cell)) return;
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    npuprof_cell_ was, is;
+    was.high.word = is.high.word = NPUPROF_LOAD_(&cell->high.word);
+    is.high.half[1] = end;
+    cell->end = (uint32_t)now;
+    if (was.high.half[1] & NPUPROF_CELL_SENT_ ||
+        !npuprof_fw_replace_(&cell->high.word, was.high.word, is.high.word))
+        npuprof_fw_close_sent_(c, cell, now);
+#elif NPUPROF_RING_
+    NPUPROF_STORE_(&cell->end, (uint32_t)now);
+    npuprof_fw_store_half_(cell, end);
+#else
+    npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
+    NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);
+    NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
+#endif
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
 {
-    NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t ref = (uint32_t)(uintptr_t)site;
+    /* Why two orders: each is the shorter one there. */
+#if NPUPROF_MASKS_ || NPUPROF_RING_
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
     const uint64_t now = npuprof_fw_stamp_(c);
-    const npuprof_token_ token =
-        npuprof_fw_begin_cell_(c, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_());
-    NPUPROF_MASKED_END_
-    return token;
+#else
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
+#endif
+    return npuprof_fw_begin_cell_(c, token, ref, now, npuprof_fw_context_());
 }
 
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
-    NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_fw_end_cell_(c, token, npuprof_fw_stamp_(c));
-    NPUPROF_MASKED_END_
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site)
 {
-    NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
     npuprof_fw_end_cell_(c, token, now);
-    token = NPUPROF_OPEN_(1)
-        ? npuprof_fw_begin_cell_(c, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_()) : 0;
-    NPUPROF_MASKED_END_
-    return token;
+    if (!NPUPROF_OPEN_(1)) return 0;
+    token = npuprof_fw_take_(c, 1, &c->lost);
+    return npuprof_fw_begin_cell_(c, token, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_());
 }
 
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
@@ -2817,22 +3179,9 @@ static bool npuprof_fw_is_text_(uint32_t type)
 /* Cells that a text takes beside its field cell, which holds 8 bytes of it. */
 static uint32_t npuprof_fw_text_cells_(uint32_t length) { return length > 8 ? (length + 7) / 16 : 0; }
 
-/* Takes the cells of a record and the time. *at: the number of the first. While its `ref` is 0, its `end`
-   says how many they are, so that readers can step over it. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_ *c, uint32_t count,
-                                                         uint32_t ref, uint32_t *at)
-{
-    const bool note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
-    NPUPROF_MASKED_BEGIN_
-    const uint64_t now = npuprof_fw_stamp_(c);
-    *at = npuprof_fw_reserve_cells_(c, count, note ? &c->lost_notes : &c->lost);
-    if (*at != NPUPROF_FW_NO_CELL_) NPUPROF_STORE_(&npuprof_fw_cells_(c)[*at].end, count);
-    NPUPROF_MASKED_END_
-    return now;
-}
-
-/* Fills one field cell, and those of its text. Returns its last cell. */
-static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const npuprof_arg *a)
+/* Fills one field cell, and those of its text. Returns its last cell. cells: NPUPROF_FW_CELLS_WORD_ of the
+   record, for its first field; else 0. */
+static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const npuprof_arg *a, uint32_t cells)
 {
     uint32_t type = a->type, length = 0;
     bool cut = false;
@@ -2847,7 +3196,7 @@ static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const n
     }
     if (cut && type == NPUPROF_ARG_STR) type = NPUPROF_ARG_STR_CUT_;
     field->ref = (uint32_t)(uintptr_t)a->key;
-    field->start = type | length << 8;
+    field->start = type | length << 8 | cells;
     return field + npuprof_fw_text_cells_(length);
 }
 
@@ -2865,36 +3214,60 @@ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
     return count;
 }
 
-/* Fills a record's head, after its fields. */
-static inline void npuprof_fw_finish_(npuprof_cell_ *head, uint32_t ref, uint32_t open, uint64_t now)
+/* Fills a record's head, after its fields, and finishes it. */
+static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref, bool open,
+                                      uint64_t now)
 {
     head->start = (uint32_t)now;
     head->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
-    head->high.half[1] = (uint16_t)open;
-    NPUPROF_SIGNAL_FENCE_();
-    npuprof_os_store_(&head->ref, ref);
+    npuprof_fw_publish_(head, token, ref, open);
 }
 
-NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_ &&
-                           (uint32_t)NPUPROF_SHAPE_SPAN_ << 8 == NPUPROF_CELL_OPEN_);
+/* Whether a ring keeps a record for ever: what says a name. */
+static inline bool npuprof_fw_is_kept_(uint32_t ref)
+{
+    const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
+    const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
+                          1u << (NPUPROF_CELL_KIND_DEVICE_ - NPUPROF_CELL_KIND_THREAD_) |
+                          1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
+    return NPUPROF_RING_ && (ref & 2) && note < 32 && (kept >> note & 1);
+}
+
+/* Where a record is counted that is lost: an event, or a note. */
+static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
+{
+    const bool is_note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
+    return is_note ? &c->lost_notes : &c->lost;
+}
+
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
+                                                                uint32_t *lost)
+{
+    return npuprof_fw_take_(c, count, lost);
+}
+
+NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_);
 
 /* Records a head and its fields. span: it is left open. The token, or 0: lost. */
 static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    uint32_t at;
-    const uint64_t now = npuprof_fw_take_cells_(c, 1 + npuprof_fw_count_cells_(fields), ref, &at);
-    if (at == NPUPROF_FW_NO_CELL_) return 0;
-    npuprof_cell_ *const head = npuprof_fw_cells_(c) + at, *field = head, *last = head;
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const uint32_t count = 1 + npuprof_fw_count_cells_(fields);
+    uint32_t *const lost = npuprof_fw_lost_(c, ref);
+    const npuprof_token_ token = npuprof_fw_take_fields_(c, count, lost);
+    if (!token) return npuprof_fw_tally_(c, 0, lost);
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, token), *field = head, *last = head;
     for (int l = 0; l < 2; l++)
         for (size_t i = 0; i < fields->list[l].count; i++) {
+            const uint32_t cells = last == head ? NPUPROF_FW_CELLS_WORD_(count) : 0;
             if (last == head) ref |= 1;
             else last->start |= NPUPROF_FIELD_MORE_;
             last = ++field;
-            field = npuprof_fw_put_field_(field, &fields->list[l].items[i]);
+            field = npuprof_fw_put_field_(field, &fields->list[l].items[i], cells);
         }
-    npuprof_fw_finish_(head, ref, span ? NPUPROF_CELL_OPEN_ : 0, now);
-    return at + 1;
+    npuprof_fw_finish_(head, token, ref, span || npuprof_fw_is_kept_(ref), now);
+    return npuprof_fw_tally_(c, token, lost);
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
 
@@ -2940,13 +3313,45 @@ typedef struct npuprof_fw_by_hand_ {
 } npuprof_fw_by_hand_;
 static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
 
+#if NPUPROF_RING_
+/* What a span's cell keeps of its stack while it is open, and back. Why otherwise in a ring: there the bits
+   beside NPUPROF_CELL_OPEN_ check a token. `end` has the index of the outer span's cell, from 1, and above it
+   what `skipped` was. */
+static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+{
+    cell->end = (h->top ? (h->top & NPUPROF_RING_INDEX_) + 1 : 0) | (uint32_t)h->skipped << 16;
+}
+
+static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+{
+    const uint32_t outer = (cell->end & NPUPROF_RING_INDEX_) - 1;
+    h->skipped = (uint16_t)(cell->end >> 16);
+    h->top = 0;
+    if (outer == UINT32_MAX) return;
+    const uint32_t half = npuprof_fw_cell_(npuprof_fw_arena_, outer)->high.half[1];
+    h->top = outer | (half & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
+}
+
+#else /* !NPUPROF_RING_ */
+static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+{
+    cell->end = h->top;
+    cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
+}
+
+static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+{
+    h->top = cell->end;
+    h->skipped = cell->high.half[1] & 0x7FFF;
+}
+#endif /* NPUPROF_RING_ */
+
 /* Makes a span the innermost of its stack; token 0: it was not recorded. */
 static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
 {
     npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (cell) {
-        cell->end = h->top;
-        cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
+        npuprof_fw_save_(cell, h);
         h->top = token;
         h->skipped = 0;
     } else {
@@ -2962,8 +3367,7 @@ static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
     if (h->skipped) {
         h->skipped--;
     } else if (cell) {
-        h->top = cell->end;
-        h->skipped = cell->high.half[1] & 0x7FFF;
+        npuprof_fw_restore_(cell, h);
         return token;
     }
     return 0;
@@ -2993,22 +3397,18 @@ NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const 
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint32_t type = shape & ~(uint32_t)NPUPROF_SHAPE_SPAN_, fields = type != 0;
-    const uint32_t ref = (uint32_t)(uintptr_t)site;
-    NPUPROF_MASKED_BEGIN_
     const uint64_t now = npuprof_fw_stamp_(c);
-    const uint32_t at = npuprof_fw_reserve_cells_(c, 1 + fields, &c->lost);
-    if (at != NPUPROF_FW_NO_CELL_) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, 1 + fields);
-    NPUPROF_MASKED_END_
-    if (at == NPUPROF_FW_NO_CELL_) return 0;
-    npuprof_cell_ *const head = npuprof_fw_cells_(c) + at;
+    const npuprof_token_ token = npuprof_fw_take_fields_(c, 1 + fields, &c->lost);
+    if (!token) return npuprof_fw_tally_(c, 0, &c->lost);
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
     if (fields) {
         head[1].ref = (uint32_t)(uintptr_t)key;
-        head[1].start = type;
+        head[1].start = type | NPUPROF_FW_CELLS_WORD_(2);
         head[1].end = (uint32_t)value;
         head[1].high.word = (uint32_t)(value >> 32);
     }
-    npuprof_fw_finish_(head, ref | fields, (shape & NPUPROF_SHAPE_SPAN_) << 8, now);
-    return at + 1;
+    npuprof_fw_finish_(head, token, (uint32_t)(uintptr_t)site | fields, shape & NPUPROF_SHAPE_SPAN_, now);
+    return npuprof_fw_tally_(c, token, &c->lost);
 }
 
 static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,
@@ -3149,15 +3549,13 @@ NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
    begins. */
 static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uint32_t number)
 {
-    npuprof_token_ token = 0;
-    NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
     npuprof_fw_end_cell_(c, old, now);
-    if (number <= NPUPROF_NUMBER_MAX)
-        token = npuprof_fw_begin_cell_(c, npuprof_fw_ref_of_number_(NPUPROF_KIND_SPAN, number), now, track);
-    NPUPROF_MASKED_END_
-    return token;
+    if (number > NPUPROF_NUMBER_MAX) return 0;
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
+    const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_SPAN, number);
+    return npuprof_fw_begin_cell_(c, token, ref, now, track);
 }
 
 static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
@@ -3200,7 +3598,7 @@ NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
 NPUPROF_API_ void npuprof_tick(void)
 {
     if (NPUPROF_CLOCK_BITS_ < 48 && npuprof_fw_arena_->cells)
-        (void)npuprof_fw_stamp_masked_(npuprof_fw_arena_);
+        (void)npuprof_fw_stamp_(npuprof_fw_arena_);
 }
 
 /* Why the start of the trace is moved back, and a record says by how much: times since the start are then
@@ -3209,21 +3607,20 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     if (!ticks || !c->cells) return;
-    NPUPROF_MASKED_BEGIN_
     const uint64_t now = npuprof_fw_stamp_(c), first = ((uint64_t)c->first_high << 32 | c->first_low) - ticks;
-    const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost_notes);
-    if (at != NPUPROF_FW_NO_CELL_) {
-        npuprof_cell_ *const cell = npuprof_fw_cells_(c) + at;
-        c->first_low = (uint32_t)first;
-        c->first_high = (uint32_t)(first >> 32);
-        cell->start = (uint32_t)now;
-        cell->end = (uint32_t)ticks;
-        cell->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
-        cell->high.half[1] = (uint16_t)((uint32_t)(ticks >> 32) & 0x7FFF);
-        NPUPROF_SIGNAL_FENCE_();
-        NPUPROF_STORE_(&cell->ref, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_));
-    }
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
+    (void)npuprof_fw_tally_(c, token, &c->lost_notes);
+    if (!token) return;
+    npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
+    NPUPROF_MASKED_BEGIN_
+    c->first_low = (uint32_t)first;
+    c->first_high = (uint32_t)(first >> 32);
     NPUPROF_MASKED_END_
+    cell->start = (uint32_t)now;
+    cell->end = (uint32_t)ticks;
+    cell->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
+    npuprof_fw_publish_half_(cell, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_),
+                             (uint32_t)(ticks >> 32) & 0x7FFF);
 }
 /* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
 
@@ -3238,7 +3635,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 {
     if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
-    if (desc && (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->output_path ||
+    if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
                  desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
@@ -3368,12 +3765,13 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_fw_is_ready_()) return 0;
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint64_t ticks = npuprof_fw_stamp_masked_(c) - npuprof_fw_first_stamp_(c);
+    const uint64_t ticks = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
     return (int64_t)npuprof_fw_ticks_to_ns_(ticks & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_));
 }
 
 static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c)
 {
+    if (NPUPROF_RING_) return c->cells;
     const uint32_t used = NPUPROF_LOAD_(&c->used);
     return used < c->cells ? used : c->cells;
 }
@@ -3386,7 +3784,7 @@ static const npuprof_cell_ *npuprof_fw_cells_end_(const npuprof_compact_header_ 
 /* The cell after a field and its text. */
 static const npuprof_cell_ *npuprof_fw_after_field_(const npuprof_cell_ *field)
 {
-    return field + 1 + ((field->start >> 8 & 0x7FFFFF) + 7) / 16;
+    return field + 1 + (NPUPROF_FIELD_LENGTH_(field->start) + 7) / 16;
 }
 
 /* The next field of a record: the first one if `at` is the head. After the last one NULL, and *end is where
@@ -3413,15 +3811,102 @@ static const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, ui
 /* Where the next record begins. */
 static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
 {
+#if NPUPROF_RING_
+    /* Why bounded: a task that is left in the middle of a record may be at it. */
+    const uint32_t n = npuprof_fw_length_(head);
+    const uint32_t left = (uint32_t)(npuprof_fw_cells_end_(npuprof_fw_arena_) - head);
+    return head + (n - 1 < left ? n : left);
+#else
     const npuprof_cell_ *end = head + (head->end ? head->end : 1);
     if (head->ref) (void)npuprof_fw_find_field_(head, 0, &end);
     return end;
+#endif
 }
 
-static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
+#if NPUPROF_RING_
+/* Index of the oldest cell, of the reader that is at work. */
+static uint32_t npuprof_fw_oldest_;
+#else
+enum { npuprof_fw_oldest_ = 0 };
+#endif
+
+/* Whether a reader may begin: in a ring, what would be recorded is lost until npuprof_fw_let_go_(). False:
+   another reader is at work. */
+static bool npuprof_fw_hold_(npuprof_compact_header_ *c)
 {
-    return head->ref && (!(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
+#if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
+    for (;;) {
+        const uint32_t used = npuprof_os_load_(&c->used), at = used & NPUPROF_RING_INDEX_;
+        if (at == NPUPROF_RING_INDEX_ || !c->cells) return false;
+        if (!npuprof_fw_replace_(&c->used, used, used | NPUPROF_RING_INDEX_)) continue;
+        npuprof_fw_oldest_ = at;
+        return true;
+    }
+#else
+    (void)c;
+    return true;
+#endif
 }
+
+static void npuprof_fw_let_go_(npuprof_compact_header_ *c)
+{
+    (void)c;
+#if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
+    npuprof_os_store_(&c->used, (c->used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_);
+#endif
+}
+
+/* The record after one, in the order of time but for those that are kept. After the last one `end`. */
+static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
+{
+    const npuprof_cell_ *const next = npuprof_fw_after_record_(at);
+    if (!NPUPROF_RING_) return next;
+    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
+    const npuprof_cell_ *const first = cells + npuprof_fw_oldest_;
+    if (at < first) return next < first ? next : end;
+    return next < end || first == cells ? next : cells;
+}
+
+#define NPUPROF_FW_EACH_RECORD_(at, end)                                                           \
+    (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_; at < end; \
+     at = npuprof_fw_next_record_(at, end))
+
+/* How many events were lost of NPUPROF_KEEP_NEWEST, if so many are there. */
+static inline uint32_t npuprof_fw_overwritten_(const npuprof_compact_header_ *c, uint64_t recorded)
+{
+    const uint32_t all = c->lost;
+    return all > recorded ? (uint32_t)(all - recorded) : 0;
+}
+
+#if NPUPROF_RING_
+
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+/* Records are on their way to the sink. */
+NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED; }
+
+#else /* NPUPROF_KEEP_NEWEST */
+
+/* Spans that are open stay where they are, and lose their name. What is kept besides stays. */
+NPUPROF_API_ npuprof_result npuprof_clear(void)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    npuprof_cell_ *const cells = npuprof_fw_cells_(c);
+    if (!c->cells) return NPUPROF_OK;
+    if (!npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
+    for (npuprof_cell_ *head = cells, *const end = cells + c->cells; head < end;) {
+        npuprof_cell_ *const next = cells + (npuprof_fw_after_record_(head) - cells);
+        const bool is_kept = (NPUPROF_LOAD_(&head->high.half[1]) & NPUPROF_CELL_OPEN_) != 0;
+        if (npuprof_fw_is_event_(head) || !is_kept)
+            npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (head->ref & 1));
+        head = next;
+    }
+    c->lost = c->lost_notes = 0;
+    npuprof_fw_let_go_(c);
+    return NPUPROF_OK;
+}
+#endif /* NPUPROF_WHEN_FULL */
+
+#else /* !NPUPROF_RING_ */
 
 /* A cell as nobody has taken it yet. */
 static void npuprof_fw_empty_cell_(npuprof_cell_ *cell)
@@ -3474,19 +3959,27 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     return NPUPROF_OK;
 }
 
+#endif /* NPUPROF_RING_ */
+
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(c);
     if (!out) return NPUPROF_ERR_ARGUMENT;
     for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
-    for (const npuprof_cell_ *at = npuprof_fw_cells_(c); at < end; at = npuprof_fw_after_record_(at)) {
+    if (c->cells && !npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
+    for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_event_(at)) continue;
         const uint32_t context = at->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
         out->recorded++;
         if (context >= out->threads) out->threads = context + 1;
     }
+#if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
+    out->lost = out->lost_by_cause[NPUPROF_LOST_OVERWRITTEN] = npuprof_fw_overwritten_(c, out->recorded);
+    if (c->cells) npuprof_fw_let_go_(c);
+#else
     out->lost = out->lost_by_cause[NPUPROF_LOST_FULL] = c->lost;
+#endif
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
     out->bytes_used = (uint64_t)(end - npuprof_fw_cells_(c)) * sizeof(npuprof_cell_);
     out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_cell_);
@@ -3524,7 +4017,7 @@ static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text)
 static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end;
-    if (!head->ref) return crc;
+    if (!npuprof_fw_is_there_(head) || (NPUPROF_RING_ && head->ref >> 1 == 1)) return crc;
     if (!(head->ref & 2)) {
         const npuprof_site_ *site = npuprof_fw_site_of_(head);
         crc = npuprof_fw_crc_text_(crc, site->name);
@@ -3556,7 +4049,7 @@ static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
     to->ref = NPUPROF_LOAD_(&from->ref);
     to->high.word = NPUPROF_LOAD_(&from->high.word);
     to->start = NPUPROF_LOAD_(&from->start);
-    if (to->ref) to->end = NPUPROF_LOAD_(&from->end);
+    if (!NPUPROF_MASKS_ && to->ref) to->end = NPUPROF_LOAD_(&from->end);
     NPUPROF_MASKED_END_
 }
 
@@ -3566,25 +4059,36 @@ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
     npuprof_fw_copy_bytes_((uint8_t *)&h, npuprof_fw_arena_, sizeof h);
     h.layout = NPUPROF_LAYOUT_PARTS;
     h.used = used;
+#if NPUPROF_RING_
+    h.used = (h.used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_;
+    if (NPUPROF_CLOCK_BITS_ >= 48) h.clock = (uint32_t)(npuprof_fw_stamp_(npuprof_fw_arena_) >> 16);
+#endif
     h.crc = ~npuprof_crc_add_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
     return sink.write(sink.user, &h, sizeof h);
+}
+
+/* The cell with that number in an image. */
+static const npuprof_cell_ *npuprof_fw_numbered_(uint32_t number)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t left = c->cells - npuprof_fw_oldest_;
+    return npuprof_fw_cells_(c) + (number < left ? npuprof_fw_oldest_ + number : number - left);
 }
 
 /* Copies the cells from *at on into a part. *next: the first cell after *at that begins a record. */
 static uint32_t npuprof_fw_fill_part_(npuprof_part_head_ *head, npuprof_cell_ *to, uint32_t *at,
                                       uint32_t *next, uint32_t used)
 {
-    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
     const uint32_t lead = *next - *at;
     uint32_t names = UINT32_MAX, n = 0;
     head->mark = NPUPROF_PART_MARK_;
     head->first = *at;
     for (; n < NPUPROF_PART_CELLS_ && *at < used; n++, (*at)++) {
-        const npuprof_cell_ *const cell = &cells[*at];
+        const npuprof_cell_ *const cell = npuprof_fw_numbered_(*at);
         npuprof_fw_copy_cell_(&to[n], cell);
         if (*at != *next) continue;
         if (to[n].ref) {
-            *next = (uint32_t)(npuprof_fw_after_record_(cell) - cells);
+            *next += (uint32_t)(npuprof_fw_after_record_(cell) - cell);
             names = npuprof_fw_crc_names_(names, cell);
         } else {
             *next += to[n].end ? to[n].end : 1;
@@ -3601,6 +4105,8 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
     struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
     const uint32_t used = npuprof_fw_used_cells_(npuprof_fw_arena_);
     if (!sink.write || !npuprof_fw_arena_->cells) return NPUPROF_ERR_ARGUMENT;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) return NPUPROF_ERR_UNSUPPORTED;
+    if (!npuprof_fw_hold_(npuprof_fw_arena_)) return NPUPROF_ERR_BUSY;
     int error = npuprof_fw_write_header_(sink, used);
     for (uint32_t at = 0, next = 0; at < used && !error;) {
         const uint32_t n = npuprof_fw_fill_part_(&part.head, part.cells, &at, &next, used);
@@ -3610,6 +4116,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
         error = sink.write(sink.user, &part, sizeof part.head + bytes);
     }
     if (!error) error = npuprof_fw_write_header_(sink, used);
+    npuprof_fw_let_go_(npuprof_fw_arena_);
     return error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 /* ==== src/firmware/result.h ======================================================= >>firmware/result ==== */
@@ -3627,10 +4134,23 @@ static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
     const npuprof_cell_ *const cells = npuprof_fw_cells_(c), *const end = npuprof_fw_cells_end_(c);
     const uint32_t context = npuprof_fw_context_(), mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
     npuprof_token_ token = 0;
+#if NPUPROF_RING_
+    const uint64_t now = npuprof_fw_stamp_(npuprof_fw_arena_);
+    uint64_t youngest = 0;
+#endif
     for (const npuprof_cell_ *at = cells; at < end; at = npuprof_fw_after_record_(at)) {
         const bool open = NPUPROF_LOAD_(&at->high.half[1]) & NPUPROF_CELL_OPEN_;
-        if (open && (at->high.half[0] & mask) == context && npuprof_fw_is_event_(at))
-            token = (npuprof_token_)(at - cells) + 1;
+        if (!open || (at->high.half[0] & mask) != context || !npuprof_fw_is_event_(at)) continue;
+#if NPUPROF_RING_
+        const uint64_t start = (uint64_t)(at->high.half[0] >> NPUPROF_CONTEXT_BITS_) << 32 | at->start;
+        const uint64_t age = (now - start) & NPUPROF_BITS_MASK_(48 - NPUPROF_CONTEXT_BITS_);
+        if (token && age > youngest) continue;
+        youngest = age;
+        token = (npuprof_token_)(at - cells) |
+                (at->high.half[1] & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
+#else
+        token = (npuprof_token_)(at - cells) + 1;
+#endif
     }
     return token;
 }
@@ -3828,11 +4348,27 @@ static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
     return (uint64_t)field->high.word << 32 | field->end;
 }
 
+#define NPUPROF_FW_RANGE_ NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_)
+
+#if NPUPROF_RING_
+/* Ticks since the trace began that no record is older than: a ring runs longer than the range of a cell's
+   stamp. */
+static uint64_t npuprof_fw_zero_;
+static void npuprof_fw_find_zero_(npuprof_compact_header_ *c)
+{
+    const uint64_t back = NPUPROF_FW_RANGE_ / 4 * 3, now = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
+    npuprof_fw_zero_ = now > back ? now - back : 0;
+}
+
+#else
+enum { npuprof_fw_zero_ = 0 };
+#endif
+
 /* Ticks since the trace began. */
 static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
 {
     const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
-    return ticks & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
+    return ((ticks - npuprof_fw_zero_) & NPUPROF_FW_RANGE_) + npuprof_fw_zero_;
 }
 
 static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
@@ -3872,7 +4408,8 @@ static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head)
 
 static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t context)
 {
-    return head->ref && (head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) == context;
+    const uint32_t own = head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
+    return npuprof_fw_is_there_(head) && own == context;
 }
 
 /* The phase of each kind, in the order of NPUPROF_KINDS. */
@@ -3895,13 +4432,13 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
     if (phase != 'e') return phase;
     const uint64_t id = npuprof_fw_field_value_(found);
     phase = 'L';
-    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
-    for (; at < head; at = npuprof_fw_after_record_(at)) {
+    for NPUPROF_FW_EACH_RECORD_(at, npuprof_fw_cells_end_(npuprof_fw_arena_)) {
+        if (at == head) break;
         if ((at->ref & ~(uint32_t)1) != NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
         if (npuprof_fw_field_value_(npuprof_fw_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
         found = npuprof_fw_find_field_(at, NPUPROF_FIELD_NAME_, &end);
         o->word[0].text = (const char *)&found->end;
-        o->word[0].length = found->start >> 8 & 0x7FFFFF;
+        o->word[0].length = found->start >> 8 & 0xFFF;
         phase = 'e';
     }
     return phase;
@@ -3919,7 +4456,7 @@ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
         const char *key = (const char *)npuprof_fw_address_of_(f->ref);
         uint32_t type = f->start & 0xFF;
         const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_;
-        const uint32_t length = f->start >> 8 & 0x7FFFFF;
+        const uint32_t length = f->start >> 8 & 0xFFF;
         /* Why: a memory's name is that of its device, its second word the tag. */
         if (own == memory || (own == 1 && !memory)) {
             o->word[own ^ memory].text = (const char *)&f->end;
@@ -3991,8 +4528,7 @@ static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t context)
     bool seen = false, named = false;
     o->depth = 0;
     o->number[2] = context + 1;
-    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
-    for (; at < end; at = npuprof_fw_after_record_(at)) {
+    for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_in_context_(at, context)) continue;
         if (npuprof_fw_is_event_(at)) seen = true;
         else named = named || npuprof_fw_kind_of_(at) == NPUPROF_CELL_KIND_THREAD_;
@@ -4008,8 +4544,7 @@ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     uint32_t recorded = 0;
     o->last = 0;
-    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
-    for (; at < end; at = npuprof_fw_after_record_(at)) {
+    for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_event_(at)) continue;
         uint64_t stamp = npuprof_fw_start_of_(at);
         recorded++;
@@ -4021,12 +4556,23 @@ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
     return recorded;
 }
 
+#if NPUPROF_RING_
+#define NPUPROF_FW_CAUSE_ "overwritten"
+#else
+#define NPUPROF_FW_CAUSE_ "arena_full"
+#endif
+
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_fw_out_ o;
     if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) return NPUPROF_ERR_UNSUPPORTED;
     if (sizeof(npuprof_fw_rate_) < 8 && c->hz_high) return NPUPROF_ERR_UNSUPPORTED;
+    if (!npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
+#if NPUPROF_RING_
+    npuprof_fw_find_zero_(c);
+#endif
     o.sink.write = sink.write;
     o.sink.user = sink.user;
     o.error = 0;
@@ -4037,14 +4583,19 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++)
         npuprof_fw_put_context_(&o, context);
     o.number[2] = npuprof_fw_rate_of_(c);
+#if NPUPROF_RING_
+    o.number[3] = npuprof_fw_overwritten_(c, recorded);
+#else
     o.number[3] = c->lost;
+#endif
     o.number[4] = c->lost_notes;
     o.number[5] = recorded;
     o.number[6] = o.left_out;
     npuprof_fw_put_(&o, "\n],\n'displayTimeUnit':'ns','metadata':{'npuprof':{"
                         "'version':'" NPUPROF_VERSION_STRING "','host':'target','program':'firmware','pid':1,"
                         "'start_unix_ns':0,'clock':{'source':'user','hz':\5},'recorded':\10,'left_out':\11,"
-                        "'lost':{'arena_full':\6,'notes':\7}}}}\n");
+                        "'lost':{'" NPUPROF_FW_CAUSE_ "':\6,'notes':\7}}}}\n");
+    npuprof_fw_let_go_(c);
     return o.error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 #endif /* NPUPROF_NO_JSON */

@@ -181,6 +181,8 @@ NPUPROF_SHADOW_PUSH_
 
 #include "os/none.h"
 #include "firmware/arena.h"
+#include "firmware/ring.h"
+#include "firmware/cells.h"
 #include "firmware/record.h"
 #include "firmware/event.h"
 #include "firmware/rtos.h"

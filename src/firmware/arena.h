@@ -12,12 +12,10 @@
    have recorded, so every output and report is there.
 
    Owns the arena:
-     header.used    how many cells are taken; grows by an addition, or with interrupts masked. Who takes cells
-     owns
-                    them until he stores the first one's `ref`, last of all. It may pass header.cells: then
-                    all are taken.
+     header.used    how many cells are taken: >>firmware/cells and >>firmware/ring.
      header.clock   the stamp without its low bits, moved on by who reads the clock.
      header.lost, lost_notes   any task counts.
+     cells          who takes them owns them until the record is finished.
      the rest       written by npuprof_fw_set_up_(), before anything is recorded.
    May not know events. */
 
@@ -54,6 +52,26 @@ static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c)
     return (npuprof_cell_ *)(uintptr_t)(c + 1);
 }
 
+/* What the first field of a record of so many cells says of them. */
+#define NPUPROF_FW_CELLS_WORD_(count) (NPUPROF_RING_ ? (uint32_t)(count) << 20 : 0)
+
+/* The head of the record with that token, which must be one (>>firmware/cells), is element NPUPROF_FW_HEAD_
+   of what this returns. Why an element: so the header's size becomes part of the instructions. */
+static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+#if NPUPROF_RING_
+    return npuprof_fw_cells_(c) + (token & NPUPROF_RING_INDEX_);
+#else
+    return (npuprof_cell_ *)(uintptr_t)c + token;
+#endif
+}
+enum { NPUPROF_FW_HEAD_ = NPUPROF_RING_ ? 0 : NPUPROF_FW_HEADER_CELLS_ - 1 };
+
+static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    return npuprof_fw_near_cell_(c, token) + NPUPROF_FW_HEAD_;
+}
+
 /* Why by hand: a compiler turns a loop that it knows into a call of strlen or memcpy, which may not be there.
    */
 static uint32_t npuprof_fw_text_length_(const char *text)
@@ -68,42 +86,7 @@ static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
     for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
 }
 
-#define NPUPROF_FW_NO_CELL_ UINT32_MAX
-#if !NPUPROF_MASKS_
-/* Cells from `at` on were taken and are too few: counts that as lost. Those that exist stay empty.
-   Why they are not given back: whoever took cells meanwhile has those after them. */
-static NPUPROF_NOINLINE_ uint32_t npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at,
-                                                         uint32_t *lost)
-{
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
-    uint32_t used = NPUPROF_LOAD_(&c->used);
-    for (; at < cells; at++) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].ref, NPUPROF_CELL_CLEARED_);
-    if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not wrap to 0 */
-    NPUPROF_INCREMENT_(lost);
-    return NPUPROF_FW_NO_CELL_;
-}
-#endif
-
-/* Takes `count` cells: the number of the first. NPUPROF_FW_NO_CELL_: they do not fit, and *lost is one more.
-   Call between NPUPROF_MASKED_BEGIN_ and _END_. */
-static inline uint32_t npuprof_fw_reserve_cells_(npuprof_compact_header_ *c, uint32_t count, uint32_t *lost)
-{
-#if NPUPROF_MASKS_
-    const uint32_t at = c->used;
-    if (NPUPROF_UNLIKELY_(count > NPUPROF_FW_CELL_COUNT_() - at)) {
-        NPUPROF_INCREMENT_(lost);
-        return NPUPROF_FW_NO_CELL_;
-    }
-    c->used = at + count;
-    return at;
-#else
-    const uint32_t at = NPUPROF_ADD_(&c->used, count), cells = NPUPROF_FW_CELL_COUNT_();
-    return NPUPROF_LIKELY_(at < cells && count <= cells - at) ? at : npuprof_fw_lose_cells_(c, at, lost);
-#endif
-}
-
 /* Now, in 47 bits or more. A narrower clock is extended by c->clock, which is the stamp without its low bits.
-   Call between NPUPROF_MASKED_BEGIN_ and _END_.
    Why it reads the clock again when another task changed c->clock: a task that was interrupted for a period
    of the clock would else put c->clock back by that period. */
 static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
@@ -114,26 +97,19 @@ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
         HIGH = BITS < 48 ? BITS - LOW : 1          /* bits of the clock that are */
     };
     if (BITS >= 48) return npuprof_user_now_();
-    uint32_t before = NPUPROF_LOAD_(&c->clock), word;
     uint64_t wide = 0;
     uint32_t now;
+    NPUPROF_MASKED_BEGIN_
+    uint32_t before = NPUPROF_LOAD_(&c->clock), word;
     do {
         /* Why two ways: a clock of 32 bits needs no arithmetic of 64. */
         if (BITS > 32) wide = npuprof_user_now_();
         now = BITS > 32 ? (uint32_t)(wide >> LOW) : (uint32_t)npuprof_user_now_();
         word = before + (((BITS > 32 ? now : now >> LOW) - before) & (((uint32_t)1 << (HIGH & 31)) - 1));
     } while (!NPUPROF_REPLACE_(&c->clock, &before, word));
+    NPUPROF_MASKED_END_
     if (BITS == 32) return (uint64_t)(word >> LOW) << 32 | now;
     return (uint64_t)word << LOW | ((BITS > 32 ? (uint32_t)wide : now) & (((uint32_t)1 << LOW) - 1));
-}
-
-/* The same, with interrupts masked as needed. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_stamp_masked_(npuprof_compact_header_ *c)
-{
-    NPUPROF_MASKED_BEGIN_
-    const uint64_t now = npuprof_fw_stamp_(c);
-    NPUPROF_MASKED_END_
-    return now;
 }
 
 /* Why masked: a wrong number must not write beyond what there is for each context. */
@@ -160,8 +136,9 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
         uint8_t bytes[4];
     } blank = {
         { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' },
-        { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
-        { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *), NPUPROF_BUILD_KIND_ },
+        { 0x01020304u, 1 + NPUPROF_RING_, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
+        { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *),
+          NPUPROF_BUILD_KIND_ | NPUPROF_WHEN_FULL << 4 },
     };
     npuprof_compact_header_ *c = (npuprof_compact_header_ *)memory;
 #if !NPUPROF_ARENA_BYTES
@@ -179,6 +156,7 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
     npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
 #endif
+    if (NPUPROF_RING_) c->used = NPUPROF_RING_IS_;
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);

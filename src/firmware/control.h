@@ -16,7 +16,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 {
     if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
-    if (desc && (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->output_path ||
+    if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
                  desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;

@@ -4,6 +4,7 @@
 #include "../format/compact.h"
 #include "../os/none.h"
 #include "arena.h"
+#include "cells.h"
 #include "record.h"
 
 /* Records with fields: spans with arguments or run-time names, events, memory, names and metadata. A record
@@ -32,22 +33,9 @@ static bool npuprof_fw_is_text_(uint32_t type)
 /* Cells that a text takes beside its field cell, which holds 8 bytes of it. */
 static uint32_t npuprof_fw_text_cells_(uint32_t length) { return length > 8 ? (length + 7) / 16 : 0; }
 
-/* Takes the cells of a record and the time. *at: the number of the first. While its `ref` is 0, its `end`
-   says how many they are, so that readers can step over it. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_ *c, uint32_t count,
-                                                         uint32_t ref, uint32_t *at)
-{
-    const bool note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
-    NPUPROF_MASKED_BEGIN_
-    const uint64_t now = npuprof_fw_stamp_(c);
-    *at = npuprof_fw_reserve_cells_(c, count, note ? &c->lost_notes : &c->lost);
-    if (*at != NPUPROF_FW_NO_CELL_) NPUPROF_STORE_(&npuprof_fw_cells_(c)[*at].end, count);
-    NPUPROF_MASKED_END_
-    return now;
-}
-
-/* Fills one field cell, and those of its text. Returns its last cell. */
-static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const npuprof_arg *a)
+/* Fills one field cell, and those of its text. Returns its last cell. cells: NPUPROF_FW_CELLS_WORD_ of the
+   record, for its first field; else 0. */
+static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const npuprof_arg *a, uint32_t cells)
 {
     uint32_t type = a->type, length = 0;
     bool cut = false;
@@ -62,7 +50,7 @@ static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const n
     }
     if (cut && type == NPUPROF_ARG_STR) type = NPUPROF_ARG_STR_CUT_;
     field->ref = (uint32_t)(uintptr_t)a->key;
-    field->start = type | length << 8;
+    field->start = type | length << 8 | cells;
     return field + npuprof_fw_text_cells_(length);
 }
 
@@ -80,36 +68,60 @@ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
     return count;
 }
 
-/* Fills a record's head, after its fields. */
-static inline void npuprof_fw_finish_(npuprof_cell_ *head, uint32_t ref, uint32_t open, uint64_t now)
+/* Fills a record's head, after its fields, and finishes it. */
+static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref, bool open,
+                                      uint64_t now)
 {
     head->start = (uint32_t)now;
     head->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
-    head->high.half[1] = (uint16_t)open;
-    NPUPROF_SIGNAL_FENCE_();
-    npuprof_os_store_(&head->ref, ref);
+    npuprof_fw_publish_(head, token, ref, open);
 }
 
-NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_ &&
-                           (uint32_t)NPUPROF_SHAPE_SPAN_ << 8 == NPUPROF_CELL_OPEN_);
+/* Whether a ring keeps a record for ever: what says a name. */
+static inline bool npuprof_fw_is_kept_(uint32_t ref)
+{
+    const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
+    const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
+                          1u << (NPUPROF_CELL_KIND_DEVICE_ - NPUPROF_CELL_KIND_THREAD_) |
+                          1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
+    return NPUPROF_RING_ && (ref & 2) && note < 32 && (kept >> note & 1);
+}
+
+/* Where a record is counted that is lost: an event, or a note. */
+static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
+{
+    const bool is_note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
+    return is_note ? &c->lost_notes : &c->lost;
+}
+
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
+                                                                uint32_t *lost)
+{
+    return npuprof_fw_take_(c, count, lost);
+}
+
+NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_);
 
 /* Records a head and its fields. span: it is left open. The token, or 0: lost. */
 static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    uint32_t at;
-    const uint64_t now = npuprof_fw_take_cells_(c, 1 + npuprof_fw_count_cells_(fields), ref, &at);
-    if (at == NPUPROF_FW_NO_CELL_) return 0;
-    npuprof_cell_ *const head = npuprof_fw_cells_(c) + at, *field = head, *last = head;
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const uint32_t count = 1 + npuprof_fw_count_cells_(fields);
+    uint32_t *const lost = npuprof_fw_lost_(c, ref);
+    const npuprof_token_ token = npuprof_fw_take_fields_(c, count, lost);
+    if (!token) return npuprof_fw_tally_(c, 0, lost);
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, token), *field = head, *last = head;
     for (int l = 0; l < 2; l++)
         for (size_t i = 0; i < fields->list[l].count; i++) {
+            const uint32_t cells = last == head ? NPUPROF_FW_CELLS_WORD_(count) : 0;
             if (last == head) ref |= 1;
             else last->start |= NPUPROF_FIELD_MORE_;
             last = ++field;
-            field = npuprof_fw_put_field_(field, &fields->list[l].items[i]);
+            field = npuprof_fw_put_field_(field, &fields->list[l].items[i], cells);
         }
-    npuprof_fw_finish_(head, ref, span ? NPUPROF_CELL_OPEN_ : 0, now);
-    return at + 1;
+    npuprof_fw_finish_(head, token, ref, span || npuprof_fw_is_kept_(ref), now);
+    return npuprof_fw_tally_(c, token, lost);
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
 
@@ -155,13 +167,45 @@ typedef struct npuprof_fw_by_hand_ {
 } npuprof_fw_by_hand_;
 static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
 
+#if NPUPROF_RING_
+/* What a span's cell keeps of its stack while it is open, and back. Why otherwise in a ring: there the bits
+   beside NPUPROF_CELL_OPEN_ check a token. `end` has the index of the outer span's cell, from 1, and above it
+   what `skipped` was. */
+static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+{
+    cell->end = (h->top ? (h->top & NPUPROF_RING_INDEX_) + 1 : 0) | (uint32_t)h->skipped << 16;
+}
+
+static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+{
+    const uint32_t outer = (cell->end & NPUPROF_RING_INDEX_) - 1;
+    h->skipped = (uint16_t)(cell->end >> 16);
+    h->top = 0;
+    if (outer == UINT32_MAX) return;
+    const uint32_t half = npuprof_fw_cell_(npuprof_fw_arena_, outer)->high.half[1];
+    h->top = outer | (half & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
+}
+
+#else /* !NPUPROF_RING_ */
+static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+{
+    cell->end = h->top;
+    cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
+}
+
+static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+{
+    h->top = cell->end;
+    h->skipped = cell->high.half[1] & 0x7FFF;
+}
+#endif /* NPUPROF_RING_ */
+
 /* Makes a span the innermost of its stack; token 0: it was not recorded. */
 static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
 {
     npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (cell) {
-        cell->end = h->top;
-        cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
+        npuprof_fw_save_(cell, h);
         h->top = token;
         h->skipped = 0;
     } else {
@@ -177,8 +221,7 @@ static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
     if (h->skipped) {
         h->skipped--;
     } else if (cell) {
-        h->top = cell->end;
-        h->skipped = cell->high.half[1] & 0x7FFF;
+        npuprof_fw_restore_(cell, h);
         return token;
     }
     return 0;
@@ -208,22 +251,18 @@ NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const 
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint32_t type = shape & ~(uint32_t)NPUPROF_SHAPE_SPAN_, fields = type != 0;
-    const uint32_t ref = (uint32_t)(uintptr_t)site;
-    NPUPROF_MASKED_BEGIN_
     const uint64_t now = npuprof_fw_stamp_(c);
-    const uint32_t at = npuprof_fw_reserve_cells_(c, 1 + fields, &c->lost);
-    if (at != NPUPROF_FW_NO_CELL_) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, 1 + fields);
-    NPUPROF_MASKED_END_
-    if (at == NPUPROF_FW_NO_CELL_) return 0;
-    npuprof_cell_ *const head = npuprof_fw_cells_(c) + at;
+    const npuprof_token_ token = npuprof_fw_take_fields_(c, 1 + fields, &c->lost);
+    if (!token) return npuprof_fw_tally_(c, 0, &c->lost);
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
     if (fields) {
         head[1].ref = (uint32_t)(uintptr_t)key;
-        head[1].start = type;
+        head[1].start = type | NPUPROF_FW_CELLS_WORD_(2);
         head[1].end = (uint32_t)value;
         head[1].high.word = (uint32_t)(value >> 32);
     }
-    npuprof_fw_finish_(head, ref | fields, (shape & NPUPROF_SHAPE_SPAN_) << 8, now);
-    return at + 1;
+    npuprof_fw_finish_(head, token, (uint32_t)(uintptr_t)site | fields, shape & NPUPROF_SHAPE_SPAN_, now);
+    return npuprof_fw_tally_(c, token, &c->lost);
 }
 
 static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,

@@ -38,7 +38,7 @@ static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text)
 static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end;
-    if (!head->ref) return crc;
+    if (!npuprof_fw_is_there_(head) || (NPUPROF_RING_ && head->ref >> 1 == 1)) return crc;
     if (!(head->ref & 2)) {
         const npuprof_site_ *site = npuprof_fw_site_of_(head);
         crc = npuprof_fw_crc_text_(crc, site->name);
@@ -70,7 +70,7 @@ static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
     to->ref = NPUPROF_LOAD_(&from->ref);
     to->high.word = NPUPROF_LOAD_(&from->high.word);
     to->start = NPUPROF_LOAD_(&from->start);
-    if (to->ref) to->end = NPUPROF_LOAD_(&from->end);
+    if (!NPUPROF_MASKS_ && to->ref) to->end = NPUPROF_LOAD_(&from->end);
     NPUPROF_MASKED_END_
 }
 
@@ -80,25 +80,36 @@ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
     npuprof_fw_copy_bytes_((uint8_t *)&h, npuprof_fw_arena_, sizeof h);
     h.layout = NPUPROF_LAYOUT_PARTS;
     h.used = used;
+#if NPUPROF_RING_
+    h.used = (h.used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_;
+    if (NPUPROF_CLOCK_BITS_ >= 48) h.clock = (uint32_t)(npuprof_fw_stamp_(npuprof_fw_arena_) >> 16);
+#endif
     h.crc = ~npuprof_crc_add_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
     return sink.write(sink.user, &h, sizeof h);
+}
+
+/* The cell with that number in an image. */
+static const npuprof_cell_ *npuprof_fw_numbered_(uint32_t number)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t left = c->cells - npuprof_fw_oldest_;
+    return npuprof_fw_cells_(c) + (number < left ? npuprof_fw_oldest_ + number : number - left);
 }
 
 /* Copies the cells from *at on into a part. *next: the first cell after *at that begins a record. */
 static uint32_t npuprof_fw_fill_part_(npuprof_part_head_ *head, npuprof_cell_ *to, uint32_t *at,
                                       uint32_t *next, uint32_t used)
 {
-    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
     const uint32_t lead = *next - *at;
     uint32_t names = UINT32_MAX, n = 0;
     head->mark = NPUPROF_PART_MARK_;
     head->first = *at;
     for (; n < NPUPROF_PART_CELLS_ && *at < used; n++, (*at)++) {
-        const npuprof_cell_ *const cell = &cells[*at];
+        const npuprof_cell_ *const cell = npuprof_fw_numbered_(*at);
         npuprof_fw_copy_cell_(&to[n], cell);
         if (*at != *next) continue;
         if (to[n].ref) {
-            *next = (uint32_t)(npuprof_fw_after_record_(cell) - cells);
+            *next += (uint32_t)(npuprof_fw_after_record_(cell) - cell);
             names = npuprof_fw_crc_names_(names, cell);
         } else {
             *next += to[n].end ? to[n].end : 1;
@@ -115,6 +126,8 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
     struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
     const uint32_t used = npuprof_fw_used_cells_(npuprof_fw_arena_);
     if (!sink.write || !npuprof_fw_arena_->cells) return NPUPROF_ERR_ARGUMENT;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) return NPUPROF_ERR_UNSUPPORTED;
+    if (!npuprof_fw_hold_(npuprof_fw_arena_)) return NPUPROF_ERR_BUSY;
     int error = npuprof_fw_write_header_(sink, used);
     for (uint32_t at = 0, next = 0; at < used && !error;) {
         const uint32_t n = npuprof_fw_fill_part_(&part.head, part.cells, &at, &next, used);
@@ -124,5 +137,6 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
         error = sink.write(sink.user, &part, sizeof part.head + bytes);
     }
     if (!error) error = npuprof_fw_write_header_(sink, used);
+    npuprof_fw_let_go_(npuprof_fw_arena_);
     return error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }

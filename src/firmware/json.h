@@ -28,11 +28,27 @@ static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
     return (uint64_t)field->high.word << 32 | field->end;
 }
 
+#define NPUPROF_FW_RANGE_ NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_)
+
+#if NPUPROF_RING_
+/* Ticks since the trace began that no record is older than: a ring runs longer than the range of a cell's
+   stamp. */
+static uint64_t npuprof_fw_zero_;
+static void npuprof_fw_find_zero_(npuprof_compact_header_ *c)
+{
+    const uint64_t back = NPUPROF_FW_RANGE_ / 4 * 3, now = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
+    npuprof_fw_zero_ = now > back ? now - back : 0;
+}
+
+#else
+enum { npuprof_fw_zero_ = 0 };
+#endif
+
 /* Ticks since the trace began. */
 static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
 {
     const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
-    return ticks & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
+    return ((ticks - npuprof_fw_zero_) & NPUPROF_FW_RANGE_) + npuprof_fw_zero_;
 }
 
 static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
@@ -72,7 +88,8 @@ static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head)
 
 static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t context)
 {
-    return head->ref && (head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) == context;
+    const uint32_t own = head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
+    return npuprof_fw_is_there_(head) && own == context;
 }
 
 /* The phase of each kind, in the order of NPUPROF_KINDS. */
@@ -95,13 +112,13 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
     if (phase != 'e') return phase;
     const uint64_t id = npuprof_fw_field_value_(found);
     phase = 'L';
-    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
-    for (; at < head; at = npuprof_fw_after_record_(at)) {
+    for NPUPROF_FW_EACH_RECORD_(at, npuprof_fw_cells_end_(npuprof_fw_arena_)) {
+        if (at == head) break;
         if ((at->ref & ~(uint32_t)1) != NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
         if (npuprof_fw_field_value_(npuprof_fw_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
         found = npuprof_fw_find_field_(at, NPUPROF_FIELD_NAME_, &end);
         o->word[0].text = (const char *)&found->end;
-        o->word[0].length = found->start >> 8 & 0x7FFFFF;
+        o->word[0].length = found->start >> 8 & 0xFFF;
         phase = 'e';
     }
     return phase;
@@ -119,7 +136,7 @@ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
         const char *key = (const char *)npuprof_fw_address_of_(f->ref);
         uint32_t type = f->start & 0xFF;
         const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_;
-        const uint32_t length = f->start >> 8 & 0x7FFFFF;
+        const uint32_t length = f->start >> 8 & 0xFFF;
         /* Why: a memory's name is that of its device, its second word the tag. */
         if (own == memory || (own == 1 && !memory)) {
             o->word[own ^ memory].text = (const char *)&f->end;
@@ -191,8 +208,7 @@ static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t context)
     bool seen = false, named = false;
     o->depth = 0;
     o->number[2] = context + 1;
-    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
-    for (; at < end; at = npuprof_fw_after_record_(at)) {
+    for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_in_context_(at, context)) continue;
         if (npuprof_fw_is_event_(at)) seen = true;
         else named = named || npuprof_fw_kind_of_(at) == NPUPROF_CELL_KIND_THREAD_;
@@ -208,8 +224,7 @@ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     uint32_t recorded = 0;
     o->last = 0;
-    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
-    for (; at < end; at = npuprof_fw_after_record_(at)) {
+    for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_event_(at)) continue;
         uint64_t stamp = npuprof_fw_start_of_(at);
         recorded++;
@@ -221,12 +236,23 @@ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
     return recorded;
 }
 
+#if NPUPROF_RING_
+#define NPUPROF_FW_CAUSE_ "overwritten"
+#else
+#define NPUPROF_FW_CAUSE_ "arena_full"
+#endif
+
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_fw_out_ o;
     if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) return NPUPROF_ERR_UNSUPPORTED;
     if (sizeof(npuprof_fw_rate_) < 8 && c->hz_high) return NPUPROF_ERR_UNSUPPORTED;
+    if (!npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
+#if NPUPROF_RING_
+    npuprof_fw_find_zero_(c);
+#endif
     o.sink.write = sink.write;
     o.sink.user = sink.user;
     o.error = 0;
@@ -237,14 +263,19 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++)
         npuprof_fw_put_context_(&o, context);
     o.number[2] = npuprof_fw_rate_of_(c);
+#if NPUPROF_RING_
+    o.number[3] = npuprof_fw_overwritten_(c, recorded);
+#else
     o.number[3] = c->lost;
+#endif
     o.number[4] = c->lost_notes;
     o.number[5] = recorded;
     o.number[6] = o.left_out;
     npuprof_fw_put_(&o, "\n],\n'displayTimeUnit':'ns','metadata':{'npuprof':{"
                         "'version':'" NPUPROF_VERSION_STRING "','host':'target','program':'firmware','pid':1,"
                         "'start_unix_ns':0,'clock':{'source':'user','hz':\5},'recorded':\10,'left_out':\11,"
-                        "'lost':{'arena_full':\6,'notes':\7}}}}\n");
+                        "'lost':{'" NPUPROF_FW_CAUSE_ "':\6,'notes':\7}}}}\n");
+    npuprof_fw_let_go_(c);
     return o.error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 #endif /* NPUPROF_NO_JSON */

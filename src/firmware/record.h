@@ -5,8 +5,9 @@
 #include "../format/compact.h"
 #include "../os/none.h"
 #include "arena.h"
+#include "cells.h"
 
-/* The hot path on firmware: a span of one cell. A token is the number of its cell, from 1; 0: not recorded.
+/* The hot path on firmware: a span of one cell.
    Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
 
 /* The upper bits of a stamp and the context, as a cell has them. */
@@ -15,71 +16,94 @@ static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
     return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
 }
 
-/* Begins a span. `ref` is stored last: until then the cell holds nothing. */
-static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, uint32_t ref, uint64_t now,
-                                                    uint32_t context)
+/* Begins a span in the cell of that token. Its token, or 0. */
+static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                    uint32_t ref, uint64_t now, uint32_t context)
 {
-    const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost);
-    if (NPUPROF_UNLIKELY_(at == NPUPROF_FW_NO_CELL_)) return 0;
-    /* Why not npuprof_fw_cells_(): so the header's size becomes part of the instructions. */
-    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + at;
-    cell[NPUPROF_FW_HEADER_CELLS_].start = (uint32_t)now;
-    cell[NPUPROF_FW_HEADER_CELLS_].high.half[0] = npuprof_fw_high_half_(now, context);
-    cell[NPUPROF_FW_HEADER_CELLS_].high.half[1] = NPUPROF_CELL_OPEN_;
-    NPUPROF_SIGNAL_FENCE_();
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_].ref, ref);
-    return at + 1;
+    if (NPUPROF_LIKELY_(token)) {
+        npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
+        around[NPUPROF_FW_HEAD_].start = (uint32_t)now;
+        around[NPUPROF_FW_HEAD_].high.half[0] = npuprof_fw_high_half_(now, context);
+        npuprof_fw_publish_(&around[NPUPROF_FW_HEAD_], token, ref, true);
+    }
+    return npuprof_fw_tally_(c, token, &c->lost);
 }
 
-/* The open span of that token, or NULL.
-   Why it asks: a goto past a scope leaves garbage in its token, and garbage must not write anywhere. */
-static inline npuprof_cell_ *npuprof_fw_open_cell_(const npuprof_compact_header_ *c, npuprof_token_ token)
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+/* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. */
+static NPUPROF_NOINLINE_ void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell,
+                                                     uint64_t now)
 {
-    if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
-    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
-    const uint16_t end = NPUPROF_LOAD_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1]);
-    return NPUPROF_LIKELY_(end & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_FW_HEADER_CELLS_ - 1) : NULL;
+    const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
+    if (token) {
+        npuprof_cell_ *const own = npuprof_fw_cell_(c, token);
+        own->start = (uint32_t)now;
+        own->end = cell->start;
+        own->high.half[0] = (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ |
+                                       (cell->high.half[0] & mask));
+        npuprof_fw_publish_half_(own, (uint32_t)NPUPROF_CELL_KIND_CLOSE_ << 8 | 2,
+                                 (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
+    }
+    (void)npuprof_fw_tally_(c, token, &c->lost_notes);
+    npuprof_os_store_(&cell->ref, NPUPROF_CELL_CLEARED_ | (cell->ref & 1));
+    npuprof_fw_store_half_(cell, 0);
 }
+#endif
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                  uint64_t now)
 {
-    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
-    if (NPUPROF_UNLIKELY_(!npuprof_fw_open_cell_(c, token))) return;
+    npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
     const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].end, (uint32_t)now);
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1], end);
+    if (NPUPROF_UNLIKELY_(!cell)) return;
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    npuprof_cell_ was, is;
+    was.high.word = is.high.word = NPUPROF_LOAD_(&cell->high.word);
+    is.high.half[1] = end;
+    cell->end = (uint32_t)now;
+    if (was.high.half[1] & NPUPROF_CELL_SENT_ ||
+        !npuprof_fw_replace_(&cell->high.word, was.high.word, is.high.word))
+        npuprof_fw_close_sent_(c, cell, now);
+#elif NPUPROF_RING_
+    NPUPROF_STORE_(&cell->end, (uint32_t)now);
+    npuprof_fw_store_half_(cell, end);
+#else
+    npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
+    NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);
+    NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
+#endif
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
 {
-    NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t ref = (uint32_t)(uintptr_t)site;
+    /* Why two orders: each is the shorter one there. */
+#if NPUPROF_MASKS_ || NPUPROF_RING_
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
     const uint64_t now = npuprof_fw_stamp_(c);
-    const npuprof_token_ token =
-        npuprof_fw_begin_cell_(c, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_());
-    NPUPROF_MASKED_END_
-    return token;
+#else
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
+#endif
+    return npuprof_fw_begin_cell_(c, token, ref, now, npuprof_fw_context_());
 }
 
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
-    NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_fw_end_cell_(c, token, npuprof_fw_stamp_(c));
-    NPUPROF_MASKED_END_
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site)
 {
-    NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
     npuprof_fw_end_cell_(c, token, now);
-    token = NPUPROF_OPEN_(1)
-        ? npuprof_fw_begin_cell_(c, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_()) : 0;
-    NPUPROF_MASKED_END_
-    return token;
+    if (!NPUPROF_OPEN_(1)) return 0;
+    token = npuprof_fw_take_(c, 1, &c->lost);
+    return npuprof_fw_begin_cell_(c, token, (uint32_t)(uintptr_t)site, now, npuprof_fw_context_());
 }
 
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)

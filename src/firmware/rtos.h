@@ -32,15 +32,13 @@ NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
    begins. */
 static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uint32_t number)
 {
-    npuprof_token_ token = 0;
-    NPUPROF_MASKED_BEGIN_
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
     npuprof_fw_end_cell_(c, old, now);
-    if (number <= NPUPROF_NUMBER_MAX)
-        token = npuprof_fw_begin_cell_(c, npuprof_fw_ref_of_number_(NPUPROF_KIND_SPAN, number), now, track);
-    NPUPROF_MASKED_END_
-    return token;
+    if (number > NPUPROF_NUMBER_MAX) return 0;
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
+    const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_SPAN, number);
+    return npuprof_fw_begin_cell_(c, token, ref, now, track);
 }
 
 static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
@@ -83,7 +81,7 @@ NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
 NPUPROF_API_ void npuprof_tick(void)
 {
     if (NPUPROF_CLOCK_BITS_ < 48 && npuprof_fw_arena_->cells)
-        (void)npuprof_fw_stamp_masked_(npuprof_fw_arena_);
+        (void)npuprof_fw_stamp_(npuprof_fw_arena_);
 }
 
 /* Why the start of the trace is moved back, and a record says by how much: times since the start are then
@@ -92,19 +90,18 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     if (!ticks || !c->cells) return;
-    NPUPROF_MASKED_BEGIN_
     const uint64_t now = npuprof_fw_stamp_(c), first = ((uint64_t)c->first_high << 32 | c->first_low) - ticks;
-    const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost_notes);
-    if (at != NPUPROF_FW_NO_CELL_) {
-        npuprof_cell_ *const cell = npuprof_fw_cells_(c) + at;
-        c->first_low = (uint32_t)first;
-        c->first_high = (uint32_t)(first >> 32);
-        cell->start = (uint32_t)now;
-        cell->end = (uint32_t)ticks;
-        cell->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
-        cell->high.half[1] = (uint16_t)((uint32_t)(ticks >> 32) & 0x7FFF);
-        NPUPROF_SIGNAL_FENCE_();
-        NPUPROF_STORE_(&cell->ref, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_));
-    }
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
+    (void)npuprof_fw_tally_(c, token, &c->lost_notes);
+    if (!token) return;
+    npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
+    NPUPROF_MASKED_BEGIN_
+    c->first_low = (uint32_t)first;
+    c->first_high = (uint32_t)(first >> 32);
     NPUPROF_MASKED_END_
+    cell->start = (uint32_t)now;
+    cell->end = (uint32_t)ticks;
+    cell->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
+    npuprof_fw_publish_half_(cell, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_),
+                             (uint32_t)(ticks >> 32) & 0x7FFF);
 }

@@ -23,8 +23,8 @@ typedef struct npuprof_compact_header_ {
     uint32_t cells;                /* 28 how many there are */
     uint32_t used;                 /* 32 how many are taken; more than `cells`: all of them. Of a RING: see
                                          there */
-    uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: that were
-                                         overwritten, or found no room between what is kept */
+    uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: all there
+                                         were, so those that are not here were lost */
     uint32_t lost_notes;           /* 40 names, metadata, pauses, results and facts about devices that did
                                          not fit; of NPUPROF_STREAM also ends of spans */
     uint32_t clock;                /* 44 the clock when last read, without its low bits: its low 16, or half
@@ -46,22 +46,22 @@ enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note
 /* ---- RING  The cells of a build with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM; its header has `format` 2, all
    else has 1. A record lies in cells one behind the other, and none goes on from the last cell to the first,
    so who starts at cell 0 finds each record behind the one before it.
-   `used`: bits 0 to 19 are the index of the cell that is taken next; there begins the oldest record, which
-   the next one replaces. Bits 20 to 30 count the laps, modulo 2^11. Bit 31: there was a lap; without it, the
-   cells from that index on are empty.
+   `used`: bits 0 to 15 are the index of the cell that is taken next; there begins the oldest record, which
+   the next one replaces. An index of 0xFFFF: a reader was at work on the target, so where it begins is not
+   known. Bits 16 to 28 count the laps, modulo 2^13. Bit 31 is set. Cells that were never taken are all 0.
    A record with NPUPROF_CELL_OPEN_ is kept in its place however long the ring runs: a span until it ends, a
    name, metadata, a device and its newest anchors for ever. So a kept record may be older than those before
    it.
    Stamps: an old record's upper bits cannot follow from the one before it. They follow from `clock`: a start
    is at most a quarter of its range after that, and less than three quarters before.
-   PARTS of a ring by npuprof_write_image(): the cells from the oldest on, the first one as number 0; `used`
-   is that of the ring, so if there was a lap all `cells` are there, else those before the index.
+   PARTS of a ring by npuprof_write_image(): all `cells`, from the oldest on, the first one as number 0;
+   `used` is that of the ring.
    A stream: cell number n is at index n mod `cells`, in lap n / `cells`. */
-#define NPUPROF_RING_INDEX_ 0xFFFFFu
-#define NPUPROF_RING_LAPPED_ 0x80000000u
-enum { NPUPROF_RING_LAP_SHIFT_ = 20 };
+#define NPUPROF_RING_INDEX_ 0xFFFFu
+#define NPUPROF_RING_IS_ 0x80000000u
+enum { NPUPROF_RING_LAP_SHIFT_ = 16 };
 
-/* half[1] of a record in a ring with NPUPROF_CELL_OPEN_: flags, and `used` >> 20 of when it was taken. */
+/* half[1] of a record in a ring with NPUPROF_CELL_OPEN_: `used` >> 16 of when it was taken, and flags. */
 #define NPUPROF_CELL_CLAIMED_ 0x4000u   /* being written or replaced: nothing is here, whatever `ref` says */
 #define NPUPROF_CELL_SENT_ 0x2000u      /* it was handed to the sink */
 
@@ -106,7 +106,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
    A device span is an event of kind NPUPROF_KIND_DEVICE:
               start_ticks     end_ticks                                 device | epoch << 8 | flags | x << 32
    NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it
-   has; in a ring `used` of when that cell was taken, plus 1. Else x is the pe. NPUPROF_CELL_BY_HOST_: both
+   has; in a ring `used` of when that cell was taken. Else x is the pe. NPUPROF_CELL_BY_HOST_: both
    ticks are the recorder's own, and epoch is their error in ticks; 0 = not known. */
 #define NPUPROF_CELL_SAMPLED_ 0x1000000u
 #define NPUPROF_CELL_BY_HOST_ 0x2000000u
@@ -118,11 +118,14 @@ enum {
 
 /* ---- FIELD CELL  Same size, other meaning:
       0  u32  key: address of an argument's key
-      4  u32  type | length << 8 | NPUPROF_FIELD_MORE_ if another field follows
+      4  u32  type | length << 8 | NPUPROF_FIELD_MORE_ if another field follows; of the first field of a
+              record in a RING also the cells of that record << 20
       8  u32  low half of the value, 12 u32 high half; or 8 bytes of a text, whose rest lies in the next cells
    type: of an argument, or one of these. A SECOND or THIRD that is not there is 0. RESULT is an argument:
    an npuprof_result, whose text the host has. */
 #define NPUPROF_FIELD_MORE_ 0x80000000u
+#define NPUPROF_FIELD_LENGTH_(word) ((word) >> 8 & 0xFFF)
+#define NPUPROF_FIELD_CELLS_(word) ((word) >> 20 & 0x7FF)
 enum {
     NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_,
     NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_, NPUPROF_FIELD_RESULT_

@@ -4,6 +4,7 @@
 #include "../format/layouts.h"
 #include "../format/compact.h"
 #include "../firmware/arena.h"
+#include "../firmware/cells.h"
 #include "../firmware/record.h"
 #include "../firmware/event.h"
 #include "types.h"
@@ -14,7 +15,7 @@
    lock_: 0 = free, 1 = held. Nobody waits for it: what cannot have it does without. Interrupts are masked
    while it is taken, where the core has no compare-and-swap. */
 
-static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_masked_(npuprof_fw_arena_); }
+static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
 
 /* npuprof_npu_open() refuses such a device. */
 static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)

@@ -5,8 +5,8 @@
 
    How two records that meet keep apart (a task and an interrupt, two cores):
      NPUPROF_MASKS_ 1   The core has no exclusive access, or the user defines NPUPROF_MASK(). Interrupts are
-                        masked from the stamp to the record: from NPUPROF_MASKED_BEGIN_ to
-                        NPUPROF_MASKED_END_.
+                        masked from NPUPROF_MASKED_BEGIN_ to NPUPROF_MASKED_END_: once for a stamp, and once
+                        for the cells of a record. At most 12 instructions each and a clock read.
      NPUPROF_MASKS_ 0   Cells are taken by an atomic addition, and the clock word is changed by
                         compare-and-swap. The two macros are empty.
    The two macros do not nest. */
@@ -78,6 +78,10 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #define NPUPROF_MASKS_ 0
 #endif /* NPUPROF_MASK */
 
+#if NPUPROF_MASKS_ && NPUPROF_CORES > 1 && !defined(NPUPROF_MASK)
+#error "npuprof.h: NPUPROF_CORES above 1 needs NPUPROF_MASK() here: these cores have no exclusive access"
+#endif
+
 /* NPUPROF_REPLACE_: stores `to` in a word that still is *was. False: it is not; *was is now what it is.
    NPUPROF_INCREMENT_: adds 1. */
 #if NPUPROF_MASKS_
@@ -92,7 +96,19 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #define NPUPROF_MASKED_END_
 #endif
 
-/* Stores a word that interrupts may read meanwhile. Why masked: on an 8-bit machine it is four stores. */
+/* A word that interrupts may read or write meanwhile. Why masked: on an 8-bit machine it is four bytes. */
+static inline uint32_t npuprof_os_load_(const uint32_t *word)
+{
+#ifdef __AVR__
+    NPUPROF_MASKED_BEGIN_
+    const uint32_t value = NPUPROF_LOAD_(word);
+    NPUPROF_MASKED_END_
+    return value;
+#else
+    return NPUPROF_LOAD_(word);
+#endif
+}
+
 static inline void npuprof_os_store_(uint32_t *word, uint32_t value)
 {
 #ifdef __AVR__

@@ -103,7 +103,16 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_FREESTANDING needs NPUPROF_NOW() and NPUPROF_NOW_HZ: there is no OS clock"
 #endif
 
+/* What happens when the arena is full: npuprof_desc.when_full, or NPUPROF_WHEN_FULL. See >>public/types. */
+#define NPUPROF_KEEP_OLDEST 0
+#define NPUPROF_KEEP_NEWEST 1
+#define NPUPROF_STREAM 2
+
 /* The rest is for NPUPROF_FREESTANDING.
+
+   NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
+   Why while compiling: so that nobody has the flash of what he does not use.
+   NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
    NPUPROF_CONTEXT(): every file. The number of the running task or core, 0 to NPUPROF_CONTEXTS - 1, default
@@ -118,6 +127,23 @@ extern "C++" {                     /* the user may include this header inside ex
    NPUPROF_NAMES_SECTION: every file. Name of a section for call sites and literal names, such as
    "npuprof_names". If the linker script places it as (INFO), names stay in the ELF file and take no flash.
    Needs NPUPROF_NO_JSON. */
+#if defined(NPUPROF_WHEN_FULL) && defined(NPUPROF_FREESTANDING)
+#define NPUPROF_RING_ (NPUPROF_WHEN_FULL != NPUPROF_KEEP_OLDEST)
+#if NPUPROF_WHEN_FULL < NPUPROF_KEEP_OLDEST || NPUPROF_WHEN_FULL > NPUPROF_STREAM
+#error "npuprof.h: NPUPROF_WHEN_FULL must be NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM"
+#endif
+#elif defined(NPUPROF_WHEN_FULL)
+#error "npuprof.h: NPUPROF_WHEN_FULL is for NPUPROF_FREESTANDING; on a host set npuprof_desc.when_full"
+#else
+#define NPUPROF_WHEN_FULL NPUPROF_KEEP_OLDEST
+#define NPUPROF_RING_ 0
+#endif
+#ifndef NPUPROF_CORES
+#define NPUPROF_CORES 1
+#endif
+#if NPUPROF_CORES < 1
+#error "npuprof.h: NPUPROF_CORES must be at least 1"
+#endif
 #ifndef NPUPROF_CONTEXTS
 #define NPUPROF_CONTEXTS 1
 #endif

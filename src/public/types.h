@@ -73,7 +73,6 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
    NPUPROF_KEEP_OLDEST: later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk is recycled,
    and its records are counted as lost. NPUPROF_STREAM: full chunks go to a sink; a thread that finds no free
    chunk waits for the sink. */
-enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
 
 /* Causes of loss: enumerator, name in the outputs, 1 = a whole span or event was lost, 0 = only a part of
    one. */
