@@ -97,17 +97,28 @@ class Idle:
 
     def _walk(self, device, queue, queues):
         """Finds the gaps of these queues and classifies them."""
-        jobs, window = self.jobs, self.facts.window
-        self.key, last, until = (device, queue), -1, window.start_ns
+        self.key = device, queue
         self.idle[self.key], self.gaps[self.key], self.longest[self.key] = 0, (array("q"), array("q")), []
+        for gap in self._gaps(queues):
+            self._gap(*gap)
+
+    def _gaps(self, queues):
+        """Yields (start, end, job before, job after) of each gap; -1: no job there."""
+        jobs, last, until = self.jobs, -1, self.facts.window.start_ns
         for k in jobs.of_queues(queues):
             start, end = jobs.start[k], jobs.end[k]
             if start > until:
-                self._gap(until, start, last, k)
+                yield until, start, last, k
             if end > until:
                 until, last = end, k
-        if until < window.end_ns:
-            self._gap(until, window.end_ns, last, -1)
+        if until < self.facts.window.end_ns:
+            yield until, self.facts.window.end_ns, last, -1
+
+    def all_pieces(self, device):
+        """Yields the pieces() of all gaps of a device."""
+        for start, end, i, j in self._gaps(self.jobs.queues_of[device]):
+            for a, b in self.looked_at(start, end):
+                yield from self.pieces(a, b, i, j)
 
     def _gap(self, start, end, i, j):
         """One gap from the end of job i to the start of job j; -1: no job there."""

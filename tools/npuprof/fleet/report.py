@@ -14,7 +14,7 @@ from .tables import TABLES
 
 ENDINGS = tuple(form + packed for form in (".json", ".csv", ".npuprof") for packed in ("", ".gz"))
 ONE = ("html", "csv", "what_if", "record", "inference", "between", "name", "nth", "pe", "thread", "wait",
-       "device", "vela")    # options for one trace
+       "device", "vela", "annotate")    # options for one trace
 # Written by convert, no traces to read.
 OTHER_JSON = ".otlp.json", ".speedscope.json", ".otlp.json.gz", ".speedscope.json.gz"
 

@@ -74,6 +74,10 @@ same, bit for bit. Of each trace at most some 20 KB are kept.
 With --what-if CHANGE it replays the dependency graph of the trace and prints the critical path by owner and
 what each change would bring: the median inference, the window and the time in jobs. Gains are upper bounds.
 
+With --annotate FILE it writes the verdict into a copy of the trace, so that a viewer shows it: the process
+"npuprof: what to change" has a track for each finding, for the critical path, and for each device the causes
+of its idle times. Analyse the original, not the copy.
+
 With --vela FILE it prints the layers of a network for Arm Ethos-U instead: estimated against measured
 cycles. FILE is the NAME_per-layer.csv that the Vela compiler writes with --verbose-performance. A layer is
 joined with the device spans of its name; other device spans are runs of the whole network.
@@ -110,6 +114,7 @@ from ..fleet.tables import TABLES as FLEET_TABLES
 from ..read import load
 from ..tables.vela import vela_table
 from . import choice, data, gate, operator_sheet, screen
+from .annotate import write_annotated
 from .data_files import write_csv_dir, write_json
 from .page import write_page
 from .text import NAMES, SHOWN, overview, table_lines, tables
@@ -140,6 +145,9 @@ def add_arguments(parser):
                         help="of a fleet: use the workers of this Dask scheduler, such as tcp://host:8786")
     parser.add_argument("--html", metavar="FILE",
                         help="write one self-contained page: timeline, distributions, bars, curves, sliders")
+    parser.add_argument("--annotate", metavar="FILE",
+                        help="write a copy of the trace, as JSON, with the verdict in it: tracks for each "
+                             "finding, the critical path and the causes of idle times, for any viewer")
     parser.add_argument("--what-if", action="append", metavar="CHANGE",
                         help="what it would bring, by replay; may be repeated. operator:NAME=K, load=K, "
                              "load:NAME=K, host:NAME=K, device=K: these take K times as long; dispatch[=NS], "
@@ -162,7 +170,7 @@ def positive(text):
 
 def run(arguments):
     for output, endings in ((arguments.html, (".html", ".htm")), (arguments.csv, (".csv",)),
-                            (arguments.json, (".json",))):
+                            (arguments.json, (".json",)), (arguments.annotate, (".json", ".json.gz"))):
         if output:
             check_output(output, endings, *arguments.trace)
     if arguments.csv_dir:
@@ -188,6 +196,8 @@ def run(arguments):
     wanted = arguments.table or ()
     if arguments.html:
         write_page(trace, arguments.html, facts)
+    if arguments.annotate:
+        write_annotated(facts, arguments.annotate)
     if arguments.csv:
         ratios = dict(map(operator_sheet.parse_ratio, arguments.ratio))
         write_whole(arguments.csv, operator_sheet.text(trace, arguments.aim, ratios).encode())
@@ -198,7 +208,7 @@ def run(arguments):
             raise Refused(f"--table {name}: is for several traces")
     if arguments.csv_dir or arguments.json:
         write_data(facts, wanted or (*data.NAMES, *TABLES), arguments)
-    elif not (wanted or arguments.csv or arguments.html):
+    elif not (wanted or arguments.csv or arguments.html or arguments.annotate):
         print_overview(facts, choice.chosen(arguments))
     else:
         print_tables(facts, wanted)
@@ -218,7 +228,7 @@ def check_folder(folder, traces):
 def check_form(arguments):
     """Refuses outputs that what is asked for does not write."""
     forms = [option for option in ("--what-if", "--vela", "--verdict") if given(arguments, option)]
-    beside = ["--html", "--csv", "--table"] + ["--csv-dir", "--json"] * ("--verdict" in forms)
+    beside = ["--html", "--csv", "--table", "--annotate"] + ["--csv-dir", "--json"] * ("--verdict" in forms)
     for option in [*forms[1:], *filter(lambda option: given(arguments, option), beside)]:
         if forms:
             raise Refused(f"{option}: not together with {forms[0]}, run it twice")
