@@ -1,6 +1,7 @@
 # test: time=60 - analyses over time, of memory and against the roof: by brute force and in fractions
 # SPDX-License-Identifier: MIT
 import itertools
+import json
 import random
 import statistics
 import sys
@@ -131,6 +132,30 @@ class OverTime(unittest.TestCase):
         delta = statistics.mean(slow) - statistics.mean(middle)
         self.assertAlmostEqual(sum(row[4] for row in table.rows), delta, delta=len(table.rows))
         self.assertAlmostEqual(float(sum(row[5] for row in table.rows)), 100, delta=0.1)
+
+    def test_what_the_slow_ones_have_in_common(self):
+        """10 of 200 take longer; each has the plant before it."""
+        for plant, words in (("load", "10 of the 10 slow ones are where load is above its 95th percentile,"),
+                             ("pause", "10 of the 10 slow ones are the first after a pause, 0 of"),
+                             ("nothing", None)):
+            events = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "main"}}]
+            for n in range(200):
+                at, slow = 1000 + 10_000 * n, n % 20 == 7
+                if plant == "load":
+                    events.append({"ph": "C", "name": "load", "pid": 1, "ts": at - 5,
+                                   "args": {"value": 90 + n / 50 if slow else n % 7}})
+                for what, gap in (("paused", 90), ("resumed", 20)) if plant == "pause" and slow else ():
+                    events.append({"ph": "i", "s": "p", "name": f"npuprof {what}", "pid": 1, "tid": 1,
+                                   "ts": at - gap})
+                dur = 4000 if slow else 2000 + abs(n - 90)
+                events.append({"ph": "X", "name": "Inference", "cat": "c", "pid": 1, "tid": 1, "ts": at,
+                               "dur": dur, "args": {"kind": "inference"}})
+            path = helpers.scratch() / "tail.json"
+            path.write_text(json.dumps({"traceEvents": events}))
+            own = tail.Tail(Facts(npuprof.load(path)))
+            self.assertEqual(len(own.slow), 10)
+            found = [text for text in own.cofactors if words and words in text]
+            self.assertEqual((len(own.cofactors), len(found)), (bool(words), bool(words)), own.cofactors)
 
     def test_drift(self):
         case, facts = planted_facts("P18")

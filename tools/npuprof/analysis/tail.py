@@ -5,19 +5,24 @@ Slow: the slowest 1 % from 500 inferences on, 5 % from 100 on, else one of 16 (a
 Reference: those between the 40th and 60th percentile. An inference is cut into phases along its own path:
 host time before, between and after its submissions, queue_wait, dispatch, execute, before_wait, notice. They
 add up to its duration, and delta_ns (mean of the slow ones minus that of the reference) to the difference.
-Host phases bear the name of the innermost span.
+Host phases bear the name of the innermost span. Then what more of the slow ones have: their PE or thread, a
+pause before, other jobs at the same time, a counter above its 95th percentile.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from math import lgamma, exp
 
 from ..base.contract import NULL
+from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
 from .leaves import Leaves
+from .window import pauses
 
 COLUMNS = ("phase", "span", "reference_ns", "slow_ns", "delta_ns", "share_pct")
 TABLES = ("tail",)
 LIMIT = 2000        # inferences looked at of each kind
+COUNTERS = 64       # counters looked at
 
 
 class Tail:
@@ -45,6 +50,7 @@ class Tail:
             for i in own:
                 self._add(i, side)
         self.delta = self.mean(1, None) - self.mean(0, None) if self.slow else 0
+        self.paused, self.starts = pauses(self.trace), sorted(map(self.trace.start.__getitem__, rows))
         self.cofactors = list(self._cofactors()) if self.slow and self.kind != "anecdotal" else []
 
     def mean(self, side, phase):
@@ -85,17 +91,57 @@ class Tail:
             yield phase, self.trace.text(row) if row >= 0 else "", b - a
 
     def _cofactors(self):
-        """Sentences on what the slow ones have in common: their PE, their thread."""
-        jobs, trace, tests = self.facts.jobs, self.trace, []
-        for what, of in (("PE", lambda i: jobs.queues[jobs.queue[self.jobs_of[i][0]]].label
-                          if i in self.jobs_of else ""),
-                         ("thread", lambda i: trace.tracks[trace.track[i]].name)):
+        """Sentences on what more of the slow ones have than of the reference: at least twice as many, and
+        p < 0.01 in all tests together."""
+        tests = []
+        for of in (self._queue, self._thread, self._pause, self._others, *map(self._high, self._counters())):
             slow, all_of = Counter(map(of, self.slow)), Counter(map(of, self.reference))
-            tests += [(what, label, count, all_of[label]) for label, count in slow.items() if label]
-        for what, label, count, usual in tests:
+            tests += [(what, count, all_of[what]) for what, count in slow.items() if what]
+        for what, count, usual in tests:
             n, m = len(self.slow), len(self.reference)
             if count * m >= 2 * usual * n and fisher(count, n, usual, m) < 0.01 / len(tests):
-                yield f"{count} of the {n} slow ones are on {label}, {usual} of {m} others"
+                yield f"{count} of the {n} slow ones are {what}, {usual} of {m} others"
+
+    def _queue(self, i):
+        jobs = self.facts.jobs
+        return f"on {jobs.queues[jobs.queue[self.jobs_of[i][0]]].label}" if i in self.jobs_of else ""
+
+    def _thread(self, i):
+        return f"on {self.trace.tracks[self.trace.track[i]].name}"
+
+    def _pause(self, i):
+        """Did a pause end after the inference before it began?"""
+        flat, start, starts = self.paused.flat, self.trace.start[i], self.starts
+        before = bisect_left(starts, start) - 1
+        k = bisect_right(flat, start) // 2 * 2 - 1
+        first = k > 0 and (before < 0 or flat[k] > starts[before])
+        return "the first after a pause" if first else ""
+
+    def _others(self, i):
+        """Did another job run while its first one did? Jobs are in the order of their starts."""
+        jobs = self.facts.jobs
+        if i not in self.jobs_of:
+            return ""
+        k = self.jobs_of[i][0]
+        beside = (k and jobs.end[k - 1] > jobs.start[k]) or (k + 1 < len(jobs)
+                                                             and jobs.start[k + 1] < jobs.end[k])
+        return "beside other jobs on the device" if beside else ""
+
+    def _counters(self):
+        """(name, times, values) of the counters with 40 values or more."""
+        found = [own for own in self.trace.counters if len(own.ts) >= 40][:COUNTERS]
+        return [(own.name if own.key == "value" else f"{own.name} {own.key}",
+                 *zip(*sorted(zip(own.ts, own.values)))) for own in found]
+
+    def _high(self, counter):
+        """A function that says whether the counter was above its 95th percentile when an inference began."""
+        name, times, values = counter
+        limit = percentile(sorted(values), 950)
+
+        def high(i):
+            k = bisect_right(times, self.trace.start[i]) - 1
+            return f"where {name} is above its 95th percentile" if k >= 0 and values[k] > limit else ""
+        return high
 
 
 def fisher(a, n, b, m):
