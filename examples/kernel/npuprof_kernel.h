@@ -20,7 +20,7 @@
      control   write start, "start LEVEL", stop or clear; reading says what is recorded and lost
      clock     the clock now: ticks; ns of CLOCK_BOOTTIME, _MONOTONIC and _REALTIME; error in ticks
 
-   There is no floating point: PROF_REAL takes constants only. */
+   There is no floating point: PROF_REAL does not compile; on x86-64 it takes constants. */
 #ifndef NPUPROF_KERNEL_H
 #define NPUPROF_KERNEL_H
 
