@@ -43,7 +43,7 @@ enum {
 static struct {
     uint32_t requests, looking;
     uint64_t ended, slow;
-    uint64_t slow_wanted_ns;
+    uint64_t slow_wanted_ns, half_ticks;       /* half_ticks: half of the limit, about; 0: not known */
     uint32_t dump_wanted;
     uint32_t phase, gaps, complaints;
     uint64_t from_count, cycles;
@@ -275,10 +275,17 @@ static uint32_t npuprof_capture_begins_(uint32_t kind)
     return warm_up && kind == npuprof_capture_set_.counted ? (uint32_t)NPUPROF_KIND_WARM_UP : kind;
 }
 
-/* Is a span that took so long slower than the trigger? The next look then writes a file. */
-static void npuprof_capture_compare_(uint64_t ns)
+/* Is a span that took so long slower than the trigger? The next look then writes a file.
+   Why the ticks first: to know the rate of a clock takes most of a microsecond. A millisecond after the start
+   it is known well enough to tell what took less than half of the limit. */
+static void npuprof_capture_compare_(uint64_t ticks)
 {
-    if (ns <= npuprof_capture_set_.slow_ns) return;
+    const uint64_t limit_ns = npuprof_capture_set_.slow_ns, once = (uint64_t)1 << 32;
+    if (ticks < NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks)) return;
+    const uint64_t rate = npuprof_ns_per_4g_ticks_(), ns = npuprof_scale_(ticks, rate, once);
+    if (rate && npuprof_os_monotonic_ns_() - npuprof_s_.header->first.monotonic_ns > 1000000)
+        NPUPROF_STORE_(&npuprof_capture_now_.half_ticks, npuprof_scale_(limit_ns / 2, once, rate));
+    if (ns <= limit_ns) return;
     NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);
     uint64_t slowest = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
     while (ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, ns)) {}
@@ -290,7 +297,7 @@ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
     if (kind == npuprof_capture_set_.counted || kind == NPUPROF_KIND_WARM_UP)
         NPUPROF_ADD_(&npuprof_capture_now_.ended, 1);
     if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind)
-        npuprof_capture_compare_(npuprof_scale_(ticks, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32));
+        npuprof_capture_compare_(ticks);
     npuprof_capture_request_();
 }
 

@@ -28,7 +28,9 @@ COUNTS = {
     "PROF_NEXT": ('PROF_NEXT("next"); WORK();', 36, None),
     "instant": ('PROF_INSTANT("c", "moment", PROF_NO_ARGS);', 28, None),
     "counter": ('PROF_COUNTER("value", n);', 28, None),
+    "inference": ('PROF_INFERENCE("inference"); WORK();', 86, None),
     "disabled": ('PROF_SCOPE("span"); WORK();', 2, 3),
+    "disabled inference": ('PROF_INFERENCE("inference"); WORK();', 2, 3),
 }
 SITE_BYTES = 44
 SITE_BYTES_LIMIT = 96
@@ -60,7 +62,7 @@ def counts(compiler, folder):
     text, calls = HEAD, ""
     for k, (name, statement, before) in enumerate(statements):
         text += LOOP % (k, k, before, statement)
-        calls += "npuprof_stop();\n" if name == "disabled" else ""
+        calls += "npuprof_stop();\n" if name.startswith("disabled") else ""
         calls += f"loop_{k}(3);\n"
         for time in range(TIMES):
             for rounds in (SHORT, LONG):
