@@ -14,7 +14,7 @@ from .c_text import clashes
 from .model import overlaps
 from .parts import read_operators, read_record, read_register
 from .roles import read_roles
-from .schema import DEVICE, ROOT
+from .schema import DEVICE, PEAKS, ROOT
 from .toml_table import Names, Table, line_numbers
 
 
@@ -104,6 +104,10 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
         device.records.append(record)
     device.operators = read_operators(root.table("operators"))
     read_roles(device, root.table("roles"))
+    peaks = root.table("peaks")
+    for key, value in vars(peaks.read(PEAKS)).items():
+        if type(value) in (int, float) and not 0 < value < 1e30:
+            peaks.refuse(f"{key} = {value} in [peaks] is not above 0", key)
     if strict and root.warnings:
         raise Refused(root.warnings[0].replace(": warning: ", ": ", 1))
     print_warnings(root.warnings)

@@ -133,6 +133,10 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   scale, unit         a count stands for 8 (1), "bytes"
   restarts            true: it starts at 0 with each job
 [operators]           NAME = { code = 0x51ab, name = "Conv2d" }: what the op field holds, up to 64 bits
+Of these the header has nothing; report --device reads them, from the same file:
+  [peaks]             ops_per_s, bytes_per_s of one PE; peaks_measured = true: by a benchmark
+  lanes               of an operator: NAME = { code = 4, name = "Conv2d", lanes = 16 }
+  queue_slots         of [device]: how many jobs a queue takes
 
 Exit code 0; 1: with --check, the header is not what would be written; 2: the description cannot be used.
 """

@@ -3,13 +3,13 @@
 
 REQUIRED = object()           # as a default: the key must be given
 # Types that TOML has no word for; see Table.typed().
-WORDS, NAMES, PAIR, TABLES = "words", "names", "pair", "tables"
+WORDS, NAMES, PAIR, TABLES, RATE = "words", "names", "pair", "tables", "rate"
 
 ROOT = {"device": (dict, REQUIRED), "register": (list, []), "record": (list, []), "roles": (dict, {}),
-        "operators": (dict, {})}
+        "operators": (dict, {}), "peaks": (dict, {})}
 DEVICE = {"name": (str, REQUIRED), "title": (str, ""), "source": (str, ""), "usage": (str, ""),
           "svd": (str, None), "peripheral": (str, None), "bar_bytes": (int, None), "endian": (str, None),
-          "pe_count": (int, 1)}
+          "pe_count": (int, 1), "queue_slots": (int, None)}
 REGISTER = {"name": (str, REQUIRED), "offset": (int, REQUIRED), "width": (int, REQUIRED),
             "access": (str, REQUIRED), "description": (str, ""), "field": (list, [])}
 REGISTER_FIELD = {"name": (str, REQUIRED), "bits": (str, REQUIRED), "description": (str, ""),
@@ -44,7 +44,9 @@ RING = {"record": (str, REQUIRED), "name": (str, None), "feed": (bool, False), "
         "stamp_unit_ns": (int, None), "kinds": (dict, None), "key": (NAMES, None), "empty": (dict, {}),
         "clock_when": (dict, {}), "args": (NAMES, []), "pe_names": (dict, {}), "category": (str, None),
         "execution_op": (str, None), "requires": (dict, {})}
-OPERATOR = {"code": (int, REQUIRED), "name": (str, REQUIRED)}
+OPERATOR = {"code": (int, REQUIRED), "name": (str, REQUIRED), "lanes": (int, None)}
+# Of one PE; `report --device` reads them, and queue_slots and lanes.
+PEAKS = {"ops_per_s": (RATE, None), "bytes_per_s": (RATE, None), "peaks_measured": (bool, False)}
 
 # What words of a description are in C.
 ORDERS = {"hi-lo-hi": "NPUPROF_NPU_HI_LO_HI", "lo-latches-hi": "NPUPROF_NPU_LO_LATCHES_HI",

@@ -8,14 +8,15 @@ from types import SimpleNamespace
 from ..base.messages import Refused
 from .c_text import unfit_for_comment
 from .model import UINT64_MAX
-from .schema import NAMES, PAIR, REQUIRED, TABLES, WORDS
+from .schema import NAMES, PAIR, RATE, REQUIRED, TABLES, WORDS
 
 # What a message calls a type.
 TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false", dict: "a table",
               list: "an array of tables", WORDS: "a name or [low part, high part]", NAMES: "a list of names",
-              PAIR: "a list of two whole numbers", TABLES: "a table or an array of tables"}
+              PAIR: "a list of two whole numbers", RATE: "a number", TABLES: "a table or an array of tables"}
 # The Python type of each; where it is left out, that of its name.
-TYPES = {WORDS: (str, list), NAMES: (list,), PAIR: (list,), TABLES: (dict, list)}
+TYPES = {WORDS: (str, list), NAMES: (list,), PAIR: (list,), TABLES: (dict, list),
+         RATE: (int, float)}
 TOKEN = re.compile(r'''
     """(?:\\.|[^\\])*?"""(?!") | \'\'\'.*?\'\'\'(?!') | "(?:\\.|[^"\\])*" | '[^']*'    # strings
     | \#[^\n]* | [\[\]{}\n] | [^"'\#\[\]{}\n]+''', re.DOTALL | re.VERBOSE)
