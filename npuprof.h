@@ -44,7 +44,8 @@
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
      NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
-                              (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION; see examples/firmware
+                              (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
+                              NPUPROF_CORES; see examples/firmware
 
    THREADS
    Any thread may call every macro and function, except where a comment says otherwise. A thread takes a slot
@@ -269,7 +270,7 @@ extern "C++" {                     /* the user may include this header inside ex
    NPUPROF_CONTEXT(): every file. The number of the running task or core, 0 to NPUPROF_CONTEXTS - 1, default
    0. An interrupt handler may use the number of what it interrupted, or have one of its own.
    NPUPROF_MASK(), NPUPROF_UNMASK(before): implementing file. Turn interrupts off and back on, and keep other
-   cores out, for about thirty instructions and a clock read. They do not nest. Default: the interrupts of
+   cores out, for at most 12 instructions and a clock read. They do not nest. Default: the interrupts of
    this core. Define them only if several cores record that have no exclusive access instructions; the two
    Cortex-M0+ of an RP2040 need a hardware spin lock.
    NPUPROF_BUILD_ID: implementing file. Address of the GNU build id note that ld --build-id writes, so that a
@@ -288,6 +289,9 @@ extern "C++" {                     /* the user may include this header inside ex
 #else
 #define NPUPROF_WHEN_FULL NPUPROF_KEEP_OLDEST
 #define NPUPROF_RING_ 0
+#endif
+#if NPUPROF_RING_ && NPUPROF_ARENA_BYTES > 1024 * 1024
+#error "npuprof.h: with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM NPUPROF_ARENA_BYTES must be at most 1 MiB"
 #endif
 #ifndef NPUPROF_CORES
 #define NPUPROF_CORES 1
@@ -734,7 +738,13 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
 /* What happens when the arena is full.
    NPUPROF_KEEP_OLDEST: later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk is recycled,
    and its records are counted as lost. NPUPROF_STREAM: full chunks go to a sink; a thread that finds no free
-   chunk waits for the sink. */
+   chunk waits for the sink.
+   With NPUPROF_FREESTANDING the policy is NPUPROF_WHEN_FULL, and desc.when_full must say the same. There
+   NPUPROF_KEEP_NEWEST replaces the oldest records one by one, in an arena of up to 1 MiB; open spans and
+   names stay. While npuprof_write_json(), npuprof_write_image(), npuprof_get_stats() or npuprof_clear() is
+   at work, what would be recorded is lost and counted. NPUPROF_STREAM: npuprof_poll() hands parts to the
+   sink, and nobody waits; a span that was sent while it was open, and whose end found no room, is shown as
+   open, and the end is counted as a note. The writers and npuprof_clear() return NPUPROF_ERR_UNSUPPORTED. */
 
 /* Causes of loss: enumerator, name in the outputs, 1 = a whole span or event was lost, 0 = only a part of
    one. */
@@ -1028,7 +1038,7 @@ NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(pa
 /* NPUPROF_STREAM: hands everything recorded so far to the sink, with copies of the chunks that threads are
    still filling. This also happens at normal exit. Returns the first failure since the last call. A chunk
    that the sink refuses is lost and counted; the next one is tried again. Not from the sink. With other
-   policies it does nothing. */
+   policies it does nothing. With NPUPROF_FREESTANDING: see npuprof_poll(). */
 NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
 /* Writes the trace as JSON into a sink. NPUPROF_ERR_IO or NPUPROF_ERR_NO_SPACE: the sink returned an errno
    value. NPUPROF_ERR_UNSUPPORTED: built with NPUPROF_NO_JSON. */
@@ -1116,6 +1126,20 @@ NPUPROF_FN_(void, npuprof_tick, (void), )
    by that much. If the record did not fit, it is counted as a lost note, and the time does not move on. */
 NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
 #endif /* NPUPROF_FREESTANDING */
+
+#ifdef NPUPROF_FREESTANDING
+/* NPUPROF_WHEN_FULL = NPUPROF_STREAM: hands full parts of 276 bytes, and a header of 80 before every 64 of
+   them, to desc.sink. Call it often, from one place of low priority, such as an idle hook. It never blocks a
+   record: when the arena is full, records are lost and counted.
+   The sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
+   rest in a later call; an errno value: it failed, and the same bytes come again.
+   NPUPROF_ERR_BUSY: the sink did not take all, or another task is in here. NPUPROF_ERR_IO: the sink failed.
+   NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
+   npuprof_flush() hands over all, also a part that is not full, with the same results.
+   Cost: 3,000 instructions a part on a Cortex-M0+, most of them for its CRC-32. */
+NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
+#endif
+#define NPUPROF_SINK_TOOK(count) (-1 - (int)(count))
 
 #ifndef NPUPROF_FREESTANDING
 /* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */
@@ -2711,7 +2735,9 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
-    NPUPROF_STORE_(&c->cells, (uint32_t)NPUPROF_FW_CELLS_IN_(bytes));
+    const size_t cells = NPUPROF_FW_CELLS_IN_(bytes);
+    const bool is_far = NPUPROF_RING_ && !NPUPROF_ARENA_BYTES && cells > NPUPROF_RING_INDEX_;
+    NPUPROF_STORE_(&c->cells, is_far ? NPUPROF_RING_INDEX_ : (uint32_t)cells);
 }
 
 /* Whether there is an arena. A static one is set up at the first call. */
@@ -2800,8 +2826,9 @@ static inline bool npuprof_fw_may_pass_(uint32_t used, uint32_t n)
     const uint32_t sent = npuprof_os_load_(&npuprof_fw_sent_);
     return !((used ^ sent) >> NPUPROF_RING_LAP_SHIFT_) || ((sent - used) & NPUPROF_RING_INDEX_) >= n;
 #else
+    (void)used;
     (void)n;
-    return (used & NPUPROF_RING_INDEX_) < NPUPROF_FW_CELL_COUNT_();
+    return true;
 #endif
 }
 
@@ -2841,6 +2868,7 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_
     for (uint32_t tries = cells; tries; tries--) {
         const uint32_t used = npuprof_os_load_(&c->used);
         npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
+        if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
         const uint32_t n = npuprof_fw_length_(head);
         uint32_t next = used + n;
         if ((next & NPUPROF_RING_INDEX_) >= cells)
@@ -3622,88 +3650,6 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
     npuprof_fw_publish_half_(cell, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_),
                              (uint32_t)(ticks >> 32) & 0x7FFF);
 }
-/* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
-
-/* Start, stop and pause on firmware; what needs a file or a sink is unsupported there.
-   Owns the gate, the level and the token of the open pause: one task controls. May not know how cells are
-   read. */
-
-static npuprof_token_ npuprof_fw_pause_token_;
-static int npuprof_fw_level_;            /* 0 = stopped */
-
-NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
-{
-    if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
-    if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
-    if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
-                 desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
-    if (desc && desc->arena) {
-        if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
-        if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
-        if (desc->arena_bytes < NPUPROF_ARENA_LEAST_) return NPUPROF_ERR_ARENA_SIZE;
-        npuprof_fw_set_up_(desc->arena, desc->arena_bytes);
-    }
-    return npuprof_fw_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
-}
-
-NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
-
-NPUPROF_API_ npuprof_result npuprof_start(int level)
-{
-    if (level < 1 || level > 9) return NPUPROF_ERR_ARGUMENT;
-    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    npuprof_fw_level_ = level;
-    return npuprof_resume();
-}
-
-NPUPROF_API_ npuprof_result npuprof_stop(void)
-{
-    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    npuprof_fw_level_ = 0;
-    return NPUPROF_OK;
-}
-
-NPUPROF_API_ npuprof_result npuprof_pause(void)
-{
-    const npuprof_args none = { NULL, 0 };
-    if (!NPUPROF_OPEN_(1)) return NPUPROF_OK;
-    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", none);
-    return npuprof_fw_pause_token_ ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
-}
-
-NPUPROF_API_ npuprof_result npuprof_resume(void)
-{
-    npuprof_close_(npuprof_fw_pause_token_);
-    npuprof_fw_pause_token_ = 0;
-    if (npuprof_fw_level_) NPUPROF_STORE_(&npuprof_gate_, npuprof_fw_level_);
-    return NPUPROF_OK;
-}
-
-NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
-{
-    return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK;
-}
-
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_OK; }
-
-NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
-{
-    (void)path;
-    return NPUPROF_ERR_UNSUPPORTED;
-}
-
-NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
-{
-    /* Why one object: the linker then leaves it out when nobody asks. */
-#define NPUPROF_TEXT_(name, text) #name ": " text "\0"
-    static const char texts[] = NPUPROF_RESULTS(NPUPROF_TEXT_) "not a result of npuprof";
-#undef NPUPROF_TEXT_
-    const char *text = texts;
-    for (int i = 0; i < (int)result && i < NPUPROF_RESULT_COUNT; i++)
-        text += npuprof_fw_text_length_(text) + 1;
-    return text;
-}
 /* ==== src/firmware/read.h =========================================================== >>firmware/read ==== */
 
 /* Reading the list of cells on the target: ticks as nanoseconds, the way from record to record,
@@ -3961,6 +3907,12 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
 
 #endif /* NPUPROF_RING_ */
 
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c);
+#else
+#define npuprof_fw_streamed_(c) 0
+#endif
+
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
@@ -3978,12 +3930,269 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     out->lost = out->lost_by_cause[NPUPROF_LOST_OVERWRITTEN] = npuprof_fw_overwritten_(c, out->recorded);
     if (c->cells) npuprof_fw_let_go_(c);
 #else
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) out->recorded = npuprof_fw_streamed_(c);
     out->lost = out->lost_by_cause[NPUPROF_LOST_FULL] = c->lost;
 #endif
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
     out->bytes_used = (uint64_t)(end - npuprof_fw_cells_(c)) * sizeof(npuprof_cell_);
     out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_cell_);
     return NPUPROF_OK;
+}
+/* ==== src/firmware/stream.h ======================================================= >>firmware/stream ==== */
+
+/* npuprof_poll() and npuprof_flush() of NPUPROF_STREAM: the cells of the ring as parts, and a header before
+   every 64 of them (format/compact.h).
+   What goes to the sink is copied first, so its cells are free at once, and a part that the sink took half of
+   goes on where it was. A record that is not finished holds up those behind it. A part has no CRC of the
+   names: that would take flash, and NPUPROF_BUILD_ID tells builds apart.
+   Data: npuprof_fw_stream_, of the one task that polls; npuprof_fw_sent_, which it alone moves on. */
+
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+
+enum { NPUPROF_FW_PARTS_ = 64 };                   /* from a header to the next one */
+static struct {
+    npuprof_sink sink;
+    uint32_t number;                               /* of the next cell */
+    uint32_t recorded;                             /* events handed over */
+    uint32_t lead;                                 /* cells from there on of a record that has begun */
+    uint16_t bytes, taken;                         /* in the buffer; of them the sink has */
+    uint8_t parts;                                 /* until the next header */
+    bool is_busy;
+    union {
+        npuprof_compact_header_ header;
+        struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
+    } buffer;
+} npuprof_fw_stream_;
+
+static void npuprof_fw_stream_to_(npuprof_sink sink)
+{
+    npuprof_fw_stream_.sink.write = sink.write;
+    npuprof_fw_stream_.sink.user = sink.user;
+    npuprof_fw_stream_.number = npuprof_fw_stream_.recorded = npuprof_fw_stream_.lead = 0;
+    npuprof_fw_stream_.bytes = npuprof_fw_stream_.taken = npuprof_fw_stream_.parts = 0;
+    npuprof_fw_sent_ = NPUPROF_RING_IS_;
+}
+
+/* header.used when one cell more is taken. */
+static uint32_t npuprof_fw_next_index_(uint32_t used)
+{
+    if ((used & NPUPROF_RING_INDEX_) + 1 < NPUPROF_FW_CELL_COUNT_()) return used + 1;
+    return ((used | NPUPROF_RING_INDEX_) + 1) & ~NPUPROF_FW_FLAGS_;
+}
+
+/* Copies a cell that begins a record, and marks the record as sent if it is open. False: it is not
+   finished. */
+static bool npuprof_fw_send_head_(npuprof_cell_ *to, npuprof_cell_ *from)
+{
+    npuprof_cell_ was;
+    for (;;) {
+        was.high.word = to->high.word = npuprof_os_load_(&from->high.word);
+        to->ref = from->ref;
+        to->start = from->start;
+        to->end = from->end;
+        const uint32_t half = was.high.half[1];
+        if (!(half & NPUPROF_CELL_OPEN_)) break;
+        if (half & NPUPROF_CELL_CLAIMED_) return false;
+        if (half & NPUPROF_CELL_SENT_) return true;
+        was.high.half[1] |= NPUPROF_CELL_SENT_;
+        if (npuprof_fw_replace_(&from->high.word, to->high.word, was.high.word)) break;
+    }
+    if (npuprof_fw_is_event_(to)) npuprof_fw_stream_.recorded++;
+    return true;
+}
+
+/* Copies the next cells into the buffer, up to 16 of those before `used`: how many. */
+static uint32_t npuprof_fw_send_cells_(npuprof_compact_header_ *c, uint32_t used)
+{
+    uint32_t sent = npuprof_fw_sent_, n = 0;
+    for (; n < NPUPROF_PART_CELLS_ && sent != used; n++) {
+        npuprof_cell_ *const from = npuprof_fw_cell_(c, sent);
+        npuprof_cell_ *const to = &npuprof_fw_stream_.buffer.part.cells[n];
+        if (npuprof_fw_stream_.lead) npuprof_fw_copy_bytes_((uint8_t *)to, from, sizeof *to);
+        else if (!npuprof_fw_send_head_(to, from)) break;
+        else npuprof_fw_stream_.lead = npuprof_fw_length_(from);
+        npuprof_fw_stream_.lead--;
+        sent = npuprof_fw_next_index_(sent);
+    }
+    npuprof_os_store_(&npuprof_fw_sent_, sent);
+    return n;
+}
+
+/* Puts the next header or part into the buffer. all: also a part that is not full. False: there is none. */
+static bool npuprof_fw_fill_(npuprof_compact_header_ *c, bool all)
+{
+    npuprof_part_head_ *const head = &npuprof_fw_stream_.buffer.part.head;
+    npuprof_compact_header_ *const h = &npuprof_fw_stream_.buffer.header;
+    const uint32_t used = npuprof_os_load_(&c->used), sent = npuprof_fw_sent_;
+    const uint32_t cells = (used ^ sent) >> NPUPROF_RING_LAP_SHIFT_ ? NPUPROF_FW_CELL_COUNT_() : 0;
+    const uint32_t lead = npuprof_fw_stream_.lead;
+    uint32_t n = cells + (used & NPUPROF_RING_INDEX_) - (sent & NPUPROF_RING_INDEX_);
+    if (n < (all ? 1 : NPUPROF_PART_CELLS_)) return false;
+    npuprof_fw_stream_.taken = 0;
+    if (!npuprof_fw_stream_.parts) {
+        npuprof_fw_copy_bytes_((uint8_t *)h, c, sizeof *h);
+        h->layout = NPUPROF_LAYOUT_PARTS;
+        h->used = npuprof_fw_stream_.number;
+        if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+        h->crc = ~npuprof_crc_add_(UINT32_MAX, h, sizeof *h - sizeof h->crc);
+        npuprof_fw_stream_.bytes = sizeof *h;
+        npuprof_fw_stream_.parts = NPUPROF_FW_PARTS_;
+        return true;
+    }
+    n = npuprof_fw_send_cells_(c, used);
+    if (!n) return false;
+    head->mark = NPUPROF_PART_MARK_;
+    head->first = npuprof_fw_stream_.number;
+    head->count = (uint16_t)n;
+    head->lead = (uint16_t)(lead < n ? lead : n);
+    head->names = 0;
+    const size_t bytes = n * sizeof(npuprof_cell_);
+    head->crc = npuprof_crc_add_(UINT32_MAX, head, sizeof *head - sizeof head->crc);
+    head->crc = ~npuprof_crc_add_(head->crc, npuprof_fw_stream_.buffer.part.cells, bytes);
+    npuprof_fw_stream_.bytes = (uint16_t)(sizeof *head + bytes);
+    npuprof_fw_stream_.number += n;
+    npuprof_fw_stream_.parts--;
+    return true;
+}
+
+static npuprof_result npuprof_fw_hand_over_(bool all)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    if (!npuprof_fw_stream_.sink.write) return NPUPROF_ERR_ARGUMENT;
+    /* Why so often and no longer: what is recorded meanwhile would keep the task here. */
+    for (uint32_t tries = NPUPROF_FW_CELL_COUNT_() / NPUPROF_PART_CELLS_ + 2; tries; tries--) {
+        if (npuprof_fw_stream_.taken == npuprof_fw_stream_.bytes && !npuprof_fw_fill_(c, all)) break;
+        const size_t left = (size_t)npuprof_fw_stream_.bytes - npuprof_fw_stream_.taken;
+        const uint8_t *const from = (const uint8_t *)&npuprof_fw_stream_.buffer + npuprof_fw_stream_.taken;
+        const int result = npuprof_fw_stream_.sink.write(npuprof_fw_stream_.sink.user, from, left);
+        if (result > 0) return NPUPROF_ERR_IO;
+        const size_t took = result ? (size_t)(-1 - result) : left;
+        npuprof_fw_stream_.taken = (uint16_t)(npuprof_fw_stream_.taken + (took < left ? took : left));
+        if (took < left) return NPUPROF_ERR_BUSY;
+    }
+    return NPUPROF_OK;
+}
+
+/* Events handed over, and those that will be. */
+static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c)
+{
+    const uint32_t used = npuprof_os_load_(&c->used);
+    uint64_t recorded = npuprof_fw_stream_.recorded;
+    uint32_t skip = npuprof_fw_stream_.lead;
+    for (uint32_t at = npuprof_fw_sent_; at != used; at = npuprof_fw_next_index_(at), skip -= skip != 0) {
+        const npuprof_cell_ *const cell = npuprof_fw_cell_(c, at);
+        const uint32_t half = cell->high.half[1];
+        if (skip) continue;
+        skip = npuprof_fw_length_(cell);
+        if (half & NPUPROF_CELL_OPEN_ && half & NPUPROF_CELL_SENT_) continue;
+        recorded += npuprof_fw_is_event_(cell);
+    }
+    return recorded;
+}
+
+/* One task at a time: a second one, or the sink itself, would find the buffer half done. */
+static npuprof_result npuprof_fw_hand_over_alone_(bool all)
+{
+    if (npuprof_fw_stream_.is_busy) return NPUPROF_ERR_BUSY;
+    npuprof_fw_stream_.is_busy = true;
+    const npuprof_result result = npuprof_fw_hand_over_(all);
+    npuprof_fw_stream_.is_busy = false;
+    return result;
+}
+
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return npuprof_fw_hand_over_alone_(false); }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return npuprof_fw_hand_over_alone_(true); }
+
+#else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
+
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
+
+#endif /* NPUPROF_WHEN_FULL */
+/* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
+
+/* Start, stop and pause on firmware; what needs a file or a sink is unsupported there.
+   Owns the gate, the level and the token of the open pause: one task controls. May not know how cells are
+   read. */
+
+static npuprof_token_ npuprof_fw_pause_token_;
+static int npuprof_fw_level_;            /* 0 = stopped */
+
+NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+{
+    if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
+    if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
+    if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
+                 desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM && (!desc || !desc->sink.write)) return NPUPROF_ERR_ARGUMENT;
+    if (desc && desc->arena) {
+        if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
+        if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
+        if (desc->arena_bytes < NPUPROF_ARENA_LEAST_) return NPUPROF_ERR_ARENA_SIZE;
+        npuprof_fw_set_up_(desc->arena, desc->arena_bytes);
+    }
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    npuprof_fw_stream_to_(desc->sink);
+#endif
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
+
+NPUPROF_API_ npuprof_result npuprof_start(int level)
+{
+    if (level < 1 || level > 9) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_fw_level_ = level;
+    return npuprof_resume();
+}
+
+NPUPROF_API_ npuprof_result npuprof_stop(void)
+{
+    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    npuprof_fw_level_ = 0;
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_pause(void)
+{
+    const npuprof_args none = { NULL, 0 };
+    if (!NPUPROF_OPEN_(1)) return NPUPROF_OK;
+    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", none);
+    return npuprof_fw_pause_token_ ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
+}
+
+NPUPROF_API_ npuprof_result npuprof_resume(void)
+{
+    npuprof_close_(npuprof_fw_pause_token_);
+    npuprof_fw_pause_token_ = 0;
+    if (npuprof_fw_level_) NPUPROF_STORE_(&npuprof_gate_, npuprof_fw_level_);
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
+{
+    return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
+{
+    (void)path;
+    return NPUPROF_ERR_UNSUPPORTED;
+}
+
+NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
+{
+    /* Why one object: the linker then leaves it out when nobody asks. */
+#define NPUPROF_TEXT_(name, text) #name ": " text "\0"
+    static const char texts[] = NPUPROF_RESULTS(NPUPROF_TEXT_) "not a result of npuprof";
+#undef NPUPROF_TEXT_
+    const char *text = texts;
+    for (int i = 0; i < (int)result && i < NPUPROF_RESULT_COUNT; i++)
+        text += npuprof_fw_text_length_(text) + 1;
+    return text;
 }
 /* ==== src/firmware/image.h ========================================================= >>firmware/image ==== */
 

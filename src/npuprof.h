@@ -44,7 +44,8 @@
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
      NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
-                              (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION; see examples/firmware
+                              (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
+                              NPUPROF_CORES; see examples/firmware
 
    THREADS
    Any thread may call every macro and function, except where a comment says otherwise. A thread takes a slot
@@ -186,8 +187,9 @@ NPUPROF_SHADOW_PUSH_
 #include "firmware/record.h"
 #include "firmware/event.h"
 #include "firmware/rtos.h"
-#include "firmware/control.h"
 #include "firmware/read.h"
+#include "firmware/stream.h"
+#include "firmware/control.h"
 #include "firmware/image.h"
 #include "firmware/result.h"
 #include "firmware/json_text.h"

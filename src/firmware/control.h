@@ -4,6 +4,8 @@
 #include "arena.h"
 #include "record.h"
 #include "event.h"
+#include "read.h"
+#include "stream.h"
 
 /* Start, stop and pause on firmware; what needs a file or a sink is unsupported there.
    Owns the gate, the level and the token of the open pause: one task controls. May not know how cells are
@@ -18,13 +20,18 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
     if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
                  desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM && (!desc || !desc->sink.write)) return NPUPROF_ERR_ARGUMENT;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
         if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
         if (desc->arena_bytes < NPUPROF_ARENA_LEAST_) return NPUPROF_ERR_ARENA_SIZE;
         npuprof_fw_set_up_(desc->arena, desc->arena_bytes);
     }
-    return npuprof_fw_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    npuprof_fw_stream_to_(desc->sink);
+#endif
+    return NPUPROF_OK;
 }
 
 NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
@@ -65,8 +72,6 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
     return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK;
 }
-
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_OK; }
 
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {

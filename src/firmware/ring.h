@@ -79,8 +79,9 @@ static inline bool npuprof_fw_may_pass_(uint32_t used, uint32_t n)
     const uint32_t sent = npuprof_os_load_(&npuprof_fw_sent_);
     return !((used ^ sent) >> NPUPROF_RING_LAP_SHIFT_) || ((sent - used) & NPUPROF_RING_INDEX_) >= n;
 #else
+    (void)used;
     (void)n;
-    return (used & NPUPROF_RING_INDEX_) < NPUPROF_FW_CELL_COUNT_();
+    return true;
 #endif
 }
 
@@ -120,6 +121,7 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_
     for (uint32_t tries = cells; tries; tries--) {
         const uint32_t used = npuprof_os_load_(&c->used);
         npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
+        if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
         const uint32_t n = npuprof_fw_length_(head);
         uint32_t next = used + n;
         if ((next & NPUPROF_RING_INDEX_) >= cells)

@@ -77,7 +77,7 @@ NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(pa
 /* NPUPROF_STREAM: hands everything recorded so far to the sink, with copies of the chunks that threads are
    still filling. This also happens at normal exit. Returns the first failure since the last call. A chunk
    that the sink refuses is lost and counted; the next one is tried again. Not from the sink. With other
-   policies it does nothing. */
+   policies it does nothing. With NPUPROF_FREESTANDING: see npuprof_poll(). */
 NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
 /* Writes the trace as JSON into a sink. NPUPROF_ERR_IO or NPUPROF_ERR_NO_SPACE: the sink returned an errno
    value. NPUPROF_ERR_UNSUPPORTED: built with NPUPROF_NO_JSON. */
@@ -165,6 +165,20 @@ NPUPROF_FN_(void, npuprof_tick, (void), )
    by that much. If the record did not fit, it is counted as a lost note, and the time does not move on. */
 NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
 #endif /* NPUPROF_FREESTANDING */
+
+#ifdef NPUPROF_FREESTANDING
+/* NPUPROF_WHEN_FULL = NPUPROF_STREAM: hands full parts of 276 bytes, and a header of 80 before every 64 of
+   them, to desc.sink. Call it often, from one place of low priority, such as an idle hook. It never blocks a
+   record: when the arena is full, records are lost and counted.
+   The sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
+   rest in a later call; an errno value: it failed, and the same bytes come again.
+   NPUPROF_ERR_BUSY: the sink did not take all, or another task is in here. NPUPROF_ERR_IO: the sink failed.
+   NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
+   npuprof_flush() hands over all, also a part that is not full, with the same results.
+   Cost: 3,000 instructions a part on a Cortex-M0+, most of them for its CRC-32. */
+NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
+#endif
+#define NPUPROF_SINK_TOOK(count) (-1 - (int)(count))
 
 #ifndef NPUPROF_FREESTANDING
 /* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */

@@ -118,7 +118,7 @@ extern "C++" {                     /* the user may include this header inside ex
    NPUPROF_CONTEXT(): every file. The number of the running task or core, 0 to NPUPROF_CONTEXTS - 1, default
    0. An interrupt handler may use the number of what it interrupted, or have one of its own.
    NPUPROF_MASK(), NPUPROF_UNMASK(before): implementing file. Turn interrupts off and back on, and keep other
-   cores out, for about thirty instructions and a clock read. They do not nest. Default: the interrupts of
+   cores out, for at most 12 instructions and a clock read. They do not nest. Default: the interrupts of
    this core. Define them only if several cores record that have no exclusive access instructions; the two
    Cortex-M0+ of an RP2040 need a hardware spin lock.
    NPUPROF_BUILD_ID: implementing file. Address of the GNU build id note that ld --build-id writes, so that a
@@ -137,6 +137,9 @@ extern "C++" {                     /* the user may include this header inside ex
 #else
 #define NPUPROF_WHEN_FULL NPUPROF_KEEP_OLDEST
 #define NPUPROF_RING_ 0
+#endif
+#if NPUPROF_RING_ && NPUPROF_ARENA_BYTES > 1024 * 1024
+#error "npuprof.h: with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM NPUPROF_ARENA_BYTES must be at most 1 MiB"
 #endif
 #ifndef NPUPROF_CORES
 #define NPUPROF_CORES 1

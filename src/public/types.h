@@ -72,7 +72,13 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
 /* What happens when the arena is full.
    NPUPROF_KEEP_OLDEST: later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk is recycled,
    and its records are counted as lost. NPUPROF_STREAM: full chunks go to a sink; a thread that finds no free
-   chunk waits for the sink. */
+   chunk waits for the sink.
+   With NPUPROF_FREESTANDING the policy is NPUPROF_WHEN_FULL, and desc.when_full must say the same. There
+   NPUPROF_KEEP_NEWEST replaces the oldest records one by one, in an arena of up to 1 MiB; open spans and
+   names stay. While npuprof_write_json(), npuprof_write_image(), npuprof_get_stats() or npuprof_clear() is
+   at work, what would be recorded is lost and counted. NPUPROF_STREAM: npuprof_poll() hands parts to the
+   sink, and nobody waits; a span that was sent while it was open, and whose end found no room, is shown as
+   open, and the end is counted as a note. The writers and npuprof_clear() return NPUPROF_ERR_UNSUPPORTED. */
 
 /* Causes of loss: enumerator, name in the outputs, 1 = a whole span or event was lost, 0 = only a part of
    one. */

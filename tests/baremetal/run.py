@@ -358,9 +358,9 @@ def windows():
         raise AssertionError("NPUPROF_OUTPUT_PATH wrote nothing")
 
 
-def size_of(folder, size, *flags):
-    program = folder / f"size{size}{len(flags)}.elf"
-    command([*M, "-mcpu=cortex-m0plus", "-Os", *FREE, "-Wno-unused-function", f"-DSIZE={size}", *flags,
+def size_of(folder, size, *flags, optimise="-Os"):
+    program = folder / f"size{size}{len(flags)}{optimise}.elf"
+    command([*M, "-mcpu=cortex-m0plus", optimise, *FREE, "-Wno-unused-function", f"-DSIZE={size}", *flags,
              HERE / "size.c", "-o", program, "-lgcc"])
     text, data, bss = (int(n)
                        for n in command(["arm-none-eabi-size", program]).stdout.splitlines()[1].split()[:3])
@@ -395,7 +395,14 @@ def sizes():
               f"   {'the same, begin and end as calls':40} {calls:10}",
               f"   {'one call site, code':40} {site[1] - site[0]:10}"]
     print("\n".join(table))
-    limits = ((rows[0][1] - text0, 496, rows[0][0]), (rows[3][1] - text0, 1152, rows[3][0]),
+    flags = ["-DNPUPROF_NO_JSON"]
+    table = {what: [size_of(folder, size, *flags, optimise=o)[0] - size_of(folder, 0, optimise=o)[0]
+                    for o in ("-Os", "-O2")]
+             for what, size in (("oldest", 1), ("newest", 8), ("stream", 9))}
+    print("   recording and what happens when the arena is full, -Os and -O2: "
+          + ", ".join(f"{what} {a} {b}" for what, (a, b) in table.items()))
+    limits = ((table["newest"][0], 512 + 160, "a ring"), (table["stream"][0], 1696, "a stream"),
+              (rows[0][1] - text0, 496, rows[0][0]), (rows[3][1] - text0, 1152, rows[3][0]),
               (rows[1][1] - rows[0][1], 300, "one integer more"), (rows[4][1] - text0, 4352, rows[4][0]),
               (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"),
               (npu, 12000, "recording and a device"),

@@ -1,11 +1,17 @@
 /* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2
    arguments and events, too, 3 recording and the JSON writer, 4 recording and a device, 5 recording and the
-   image, 6 a device with begin and end as calls, 7 recording and a span with one integer.
+   image, 6 a device with begin and end as calls, 7 recording and a span with one integer, 8 a ring, 9 a
+   stream and npuprof_poll().
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #define NPUPROF_NOW() (*(volatile uint32_t *)0x40002004u)
 #define NPUPROF_NOW_HZ 25000000u
 #define NPUPROF_FREESTANDING
+#if SIZE == 8
+#define NPUPROF_WHEN_FULL NPUPROF_KEEP_NEWEST
+#elif SIZE == 9
+#define NPUPROF_WHEN_FULL NPUPROF_STREAM
+#endif
 #if SIZE
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
@@ -28,6 +34,12 @@ static int put(void *user, const void *bytes, size_t count)
 
 int main(void)
 {
+#if SIZE == 9
+    static npuprof_desc desc;
+    desc.when_full = NPUPROF_STREAM;
+    desc.sink.write = put;
+    npuprof_init(&desc);
+#endif
 #if SIZE
     npuprof_start(1);
     {
@@ -50,6 +62,9 @@ int main(void)
 #else /* SIZE 0 */
     work++;
 #endif /* SIZE */
+#if SIZE == 9
+    npuprof_poll();
+#endif
 #if SIZE == 2
     {
         PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("n", work)));
