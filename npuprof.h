@@ -3264,7 +3264,7 @@ static inline bool npuprof_fw_is_kept_(uint32_t ref)
 /* Where a record is counted that is lost: an event, or a note. */
 static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
 {
-    const bool is_note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
+    const bool is_note = (ref & 2) && (ref >> 8 & 0xFF) >= NPUPROF_CELL_KIND_THREAD_;
     return is_note ? &c->lost_notes : &c->lost;
 }
 
@@ -3744,8 +3744,8 @@ static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool
 }
 
 /* A record's field of that type, or NULL; *end is where the next record begins. */
-static const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
-                                                   const npuprof_cell_ **end)
+static inline const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
+                                                          const npuprof_cell_ **end)
 {
     const npuprof_cell_ *found = NULL;
     const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, end);

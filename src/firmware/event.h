@@ -90,7 +90,7 @@ static inline bool npuprof_fw_is_kept_(uint32_t ref)
 /* Where a record is counted that is lost: an event, or a note. */
 static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
 {
-    const bool is_note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
+    const bool is_note = (ref & 2) && (ref >> 8 & 0xFF) >= NPUPROF_CELL_KIND_THREAD_;
     return is_note ? &c->lost_notes : &c->lost;
 }
 

@@ -99,8 +99,8 @@ static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool
 }
 
 /* A record's field of that type, or NULL; *end is where the next record begins. */
-static const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
-                                                   const npuprof_cell_ **end)
+static inline const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
+                                                          const npuprof_cell_ **end)
 {
     const npuprof_cell_ *found = NULL;
     const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, end);

@@ -2,7 +2,8 @@
    that records, too. Rounds come in batches: for batch N, N.img is the image and N.log what truly happened
    (five words a round; preempt.py reads them).
    The clock stands still but for the interrupt, which moves it by JUMP before and after its record.
-   CLOCK_BITS: of the clock. FULL: each round begins with 0 to 3 free cells. HARTS: not the interrupt records,
+   CLOCK_BITS: of the clock. FULL: each round begins with 0 to 3 free cells. NEWEST: a ring
+   of 59 cells. HARTS: not the interrupt records,
    but another hart meanwhile, which is itself stopped after every number of instructions; then the first goes
    on to its end, then the other.
    SPDX-License-Identifier: MIT */
@@ -33,8 +34,13 @@ static uint8_t context_now(void) { return context; }
 #define NPUPROF_CONTEXT() context_now()
 #ifdef FULL
 #define NPUPROF_ARENA_BYTES 256
+#elif defined(NEWEST)
+#define NPUPROF_ARENA_BYTES 1024
+#define NPUPROF_WHEN_FULL NPUPROF_KEEP_NEWEST
+#define IS_LIST 0
 #else
 #define NPUPROF_ARENA_BYTES 8192
+#define IS_LIST 1
 #endif
 #define NPUPROF_NO_JSON
 #define NPUPROF_IMPLEMENTATION
@@ -78,7 +84,14 @@ static void by_hand(void)
 }
 
 static void record(void) { PROF_RECORD("record"); }
-static void thread_name(void) { PROF_THREAD_NAME(context_now() ? "interrupt" : "task"); }
+
+static void thread_name(void)
+{
+#ifndef NEWEST                                 /* a ring keeps each name for ever */
+    PROF_THREAD_NAME(context_now() ? "interrupt" : "task");
+#endif
+}
+
 
 static void async(void)
 {
@@ -89,12 +102,21 @@ static void async(void)
 static void finished(void) { npuprof_span("track", "c", "finished", number, number + 1, PROF_NO_ARGS); }
 static void memory(void) { PROF_MEMORY(NULL, number, 100000, "tag"); }
 static void allocated(void) { PROF_ALLOC(NULL, 1, "tag"); }
+static void ticked(void) { npuprof_tick(); }
+static void counted(void) { npuprof_count(7, number); }
+
+static void entered(void)
+{
+    npuprof_enter(context_now(), 5);
+    npuprof_leave(context_now());
+}
 
 typedef struct operation { void (*run)(void); uint8_t events, notes; } operation;
 static const operation operations[] = {
     { span, 1, 0 }, { phases, 2, 0 }, { list, 1, 0 }, { one, 1, 0 }, { counter, 1, 0 }, { instant, 1, 0 },
     { instant_one, 1, 0 }, { instant_list, 1, 0 }, { by_hand, 2, 0 }, { record, 1, 0 }, { thread_name, 0, 1 },
     { async, 2, 0 }, { finished, 1, 0 }, { memory, 1, 0 }, { allocated, 1, 0 },
+    { ticked, 0, 0 }, { counted, 1, 0 }, { entered, 1, 0 },
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 /* What the interrupt does: `span`, `list`, `one`, `by_hand`. */
@@ -273,7 +295,7 @@ static int sweep(uint32_t operation_number, uint32_t interrupt)
         result = ticks % 32 < 4 ? put_batch() : check_counts();
         rounds = 0;
 #else
-        if (rounds == BATCH || free_cells() < 32) {
+        if (rounds == BATCH || (IS_LIST && free_cells() < 32)) {
             result = put_batch();
             new_batch();
         }

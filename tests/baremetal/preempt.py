@@ -16,9 +16,11 @@ from baremetal.base import command
 # For each operation of preempt.c, in its order: the events that it records, and how many are notes.
 OPERATIONS = [["X span"], ["X first", "X second"], ["X list"], ["X one"], ["C counter"], ["i instant"],
               ["i instant of one"], ["i instant of two"], ["X outer by hand", "X by hand"], ["X record"], [],
-              ["X async"], ["X finished"], ["C host", "i tag"], ["C host", "i tag"]]
+              ["X async"], ["X finished"], ["C host", "i tag"], ["C host", "i tag"],
+              [], ["C number 7"], ["X number 5"]]
 VALUE_OF = {"list": "n", "one": "n", "instant of one": "n", "instant of two": "n", "counter": "value"}
 OF_TRACKS = ("X async", "X finished")              # of no context
+RING_EVENTS = 5                                    # that surely fit into the 59 cells of a ring
 FIRST = 100                                        # the clock at the start of the trace
 
 
@@ -73,7 +75,19 @@ def check_nesting(r, events):
                 raise AssertionError(f"{r}: spans overlap: {spans}")
 
 
-def check_batch(text, rounds, jump, full):
+def check_newest(rounds, by_round):
+    """The newest events are all there, as many as surely fit; what is missing is older."""
+    found = 0
+    for r, events in zip(reversed(rounds), reversed(by_round)):
+        interrupt = OPERATIONS[r["interrupt"]] if r["fired"] else []
+        if len(events) < len(OPERATIONS[r["operation"]]) + len(interrupt):
+            break
+        found += len(events)
+    if found < min(RING_EVENTS, sum(len(OPERATIONS[r["operation"]]) for r in rounds)):
+        raise AssertionError(f"{rounds[-1]}: only the newest {found} events are there")
+
+
+def check_batch(text, rounds, jump, full, newest):
     by_round = [[] for _ in rounds]
     starts = [r["before"] for r in rounds]
     for e in events_of(text):
@@ -85,18 +99,21 @@ def check_batch(text, rounds, jump, full):
             raise AssertionError(f"an event of no round: {e}")
         by_round[at].append(e)
     for r, events in zip(rounds, by_round):
-        check_round(r, events, jump, full)
+        check_round(r, events, jump, full or newest)
         check_nesting(r, events)
+    if newest:
+        check_newest(rounds, by_round)
 
 
-def check_images(folder, convert, jump, full, every):
-    """Every n-th batch; the rounds of all. full: some records did not fit."""
+def check_images(folder, convert, jump, full, newest, every):
+    """Every n-th batch; the rounds of all. full: some records did not fit. newest: of a ring."""
     rounds = []
     for log in sorted(folder.glob("*.log")):
         batch = rounds_of(log)
         rounds += batch
         if int(log.stem) % every == 0:
-            check_batch(convert(log.with_suffix(".img"), "--elf", folder / "fw.elf"), batch, jump, full)
+            check_batch(convert(log.with_suffix(".img"), "--elf", folder / "fw.elf"), batch, jump, full,
+                        newest)
     return rounds
 
 
@@ -147,12 +164,13 @@ QUICK = {"preempt-cortex-m0": ("cortex-m0", ["-DCLOCK_BITS=16"], 4),
          "preempt-cortex-m3": ("cortex-m3", ["-DCLOCK_BITS=16"], 4),
          "preempt-riscv32": ("riscv32", [], 8),
          "preempt-full": ("cortex-m3", ["-DFULL"], 8),
+         "preempt-newest": ("cortex-m3", ["-DNEWEST"], 2),
          "preempt-harts": ("riscv32", ["-DHARTS"], 32)}
 MACHINES = ("cortex-m0", "cortex-m3", "riscv32", "riscv32-no-atomics")
 SOAK = {f"preempt-all-{machine}{flag.lower()}": (machine, [flag] if flag else [], 1)
-        for machine in MACHINES for flag in ("", "-DCLOCK_BITS=16", "-DFULL")}
+        for machine in MACHINES for flag in ("", "-DCLOCK_BITS=16", "-DFULL", "-DNEWEST")}
 SOAK |= {f"preempt-all-harts{flag.lower()}": ("riscv32", ["-DHARTS", *([flag] if flag else [])], 16)
-         for flag in ("", "-DCLOCK_BITS=16", "-DFULL")}
+         for flag in ("", "-DCLOCK_BITS=16", "-DFULL", "-DNEWEST")}
 # An instruction takes longer than two ticks of the machine's timer.
 SHIFTS = {"cortex-m0": 6, "cortex-m3": 6, "riscv32": 8, "riscv32-no-atomics": 8}
 
@@ -164,9 +182,10 @@ def preempted(machine, flags, every, everything, rig):
     jump = 0x6000 if "-DCLOCK_BITS=16" in flags else 7
     folder, _ = rig.on_machine(machine, "preempt.c", *flags, emulator=emulator, seconds=900,
                                files=["all"] if everything else [])
-    rounds = check_images(folder, rig.convert, jump, "-DFULL" in flags, every)
+    rounds = check_images(folder, rig.convert, jump, full="-DFULL" in flags, newest="-DNEWEST" in flags,
+                          every=every)
     print(f"   {machine} {' '.join(flags)}: {len(rounds)} rounds")
-    if "-DHARTS" in flags or "-DFULL" in flags:
+    if {"-DHARTS", "-DFULL", "-DNEWEST"} & set(flags):
         return
     objdump = rig.MACHINES[machine]["cc"][0].replace("gcc", "objdump")
     count, longest = check_places(folder, objdump, rig.MACHINES[machine]["run"], rounds)

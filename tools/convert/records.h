@@ -62,7 +62,11 @@ static void npuprof_expand_check_fields_(const npuprof_expander_ *x, uint32_t ce
     const uint64_t offset = npuprof_expand_cell_offset_(x->g, cell);
     size_t length = 0;
     if (broken && !is_gap) npuprof_load_note_damage_(offset, "a record that is cut off");
-    if (!broken && !is_span && npuprof_expand_cell_word_(x, cell, 2) != next - cell)
+    /* A record of a ring says in its first field how long it is; else all but a span do in their head. */
+    const bool is_ring = npuprof_expand_is_ring_(&x->g->c), has_fields = next - cell > 1;
+    const uint32_t in_field = has_fields ? npuprof_expand_cell_word_(x, cell + 1, 1) : 0;
+    const uint32_t cells = is_ring ? NPUPROF_FIELD_CELLS_(in_field) : npuprof_expand_cell_word_(x, cell, 2);
+    if (!broken && (is_ring ? has_fields : !is_span) && cells != next - cell)
         npuprof_load_note_damage_(offset, "a damaged record");
     if (!x->elf->count) return;
     NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) {
