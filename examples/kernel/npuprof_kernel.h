@@ -58,6 +58,10 @@ unsigned npk_context(void);
 #define UINT64_C(number) number##ull
 #endif
 #include "npuprof.h"
+/* Why: a ring keeps metadata for ever, and the clocks that are written now and then are metadata. */
+#if defined(NPUPROF_WHEN_FULL) && NPUPROF_WHEN_FULL != NPUPROF_KEEP_OLDEST
+#error "npuprof_kernel.h: a module keeps the oldest records; leave NPUPROF_WHEN_FULL out"
+#endif
 #ifdef NPUPROF_KERNEL_NPU                /* the module also uses npuprof_npu.h */
 #include "npuprof_npu.h"
 #endif
