@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Rigs of RTOSes: the small kernel of rtos/kernel.c has the hooks of each of them, runs three tasks and two
-interrupts on an emulated Cortex-M, and notes itself who ran when."""
+"""Rigs of SysTick as a clock, of the four ways to read a trace out, and of RTOSes: the small kernel of
+rtos/kernel.c has the hooks of each of them, runs three tasks and two interrupts on an emulated Cortex-M, and
+notes itself who ran when."""
 import json
+import shutil
 import struct
+import subprocess
+import time
 
-from baremetal.base import ROOT
+from baremetal.base import BUILD, ROOT, command, need
 
 TASKS = ["IDLE", "report", "compute", "sample"]
 SLACK = 8.0                                 # us between the kernel's note and the trace's stamp
@@ -107,8 +111,44 @@ def systick(machine, on_machine):
     return test
 
 
+def first(convert):
+    """examples/firmware/first.c, as its README builds it, read out in each of the four ways."""
+    need("arm-none-eabi-gcc", "qemu-system-arm")
+    folder, source = BUILD / "first", ROOT / "examples" / "firmware"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    build = ["arm-none-eabi-gcc", *"-mcpu=cortex-m4 -mthumb -Os -Wall -Wextra -Werror".split(),
+             *"-ffreestanding -nostdlib -nostartfiles -ffunction-sections -fdata-sections".split(),
+             "-Wl,--gc-sections", f"-I{source}", f"-I{ROOT}", "-T", source / "firmware.ld"]
+    machine = ["qemu-system-arm", *"-M mps2-an386 -display none -icount shift=5".split(), "-kernel"]
+    for way in ("file_write", "uart_write", "rtt_write", None):
+        elf = folder / f"{way}.elf"
+        command([*build, *([f"-DREAD_OUT={way}"] if way else []), source / "first.c", "-lgcc", "-o", elf])
+        if way == "file_write":
+            command([*machine, elf, "-semihosting"], cwd=folder)
+            image = folder / "first.img"
+        else:
+            image = folder / f"{way}.bin"
+            done = subprocess.Popen([*machine, elf, "-monitor", "stdio", "-serial",
+                                     f"file:{image}" if way == "uart_write" else "null"],
+                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=folder, text=True)
+            time.sleep(2)
+            dump = "" if way == "uart_write" else f"pmemsave 0x20000000 0x10000 {image.name}\n"
+            done.communicate(f"{dump}quit\n", timeout=30)
+        if way == "rtt_write":
+            memory = image.read_bytes()
+            at = memory.index(b"SEGGER RTT\0\0\0\0\0\0")
+            up, down, _, where, size, written, read, _ = struct.unpack_from("<8I", memory, at + 16)
+            expect((up, down, size, read) == (1, 0, 1024, 0), "the block of the RTT")
+            image.write_bytes(memory[where - 0x20000000:][:written])
+        events = json.loads(convert(image, "--elf", elf))["traceEvents"]
+        names = [e["name"] for e in events if e["ph"] in "XC"]
+        expect(sorted(names) == ["sum"] * 10 + ["work"] * 10, f"{way}: {names}")
+
+
 def rigs(on_machine, convert):
     clocks = {f"systick-{machine}": systick(machine, on_machine) for machine in ("cortex-m0", "cortex-m3")}
-    return {**clocks, **{f"rtos-{rtos}-{machine}": rig(rtos, machine, on_machine, convert)
-            for rtos in ("freertos", "zephyr", "threadx")
-            for machine in ("cortex-m0", "cortex-m3", "cortex-m4")}}
+    machines = ("cortex-m0", "cortex-m3", "cortex-m4")
+    kernels = {f"rtos-{rtos}-{machine}": rig(rtos, machine, on_machine, convert)
+               for rtos in ("freertos", "zephyr", "threadx") for machine in machines}
+    return {"first": lambda: first(convert), **clocks, **kernels}
