@@ -2,6 +2,7 @@
    The layout is that of SEGGER's RTT, which J-Link, OpenOCD, pyOCD and probe-rs read (README.md says how).
    SPDX-License-Identifier: MIT
 
+     #include "npuprof.h" before this file
      npuprof_sink sink = { rtt_write, NULL };      // the image: waits for the debugger
      npuprof_sink sink = { rtt_offer, NULL };      // a stream: what does not fit now is offered again
 
@@ -26,7 +27,7 @@ static struct {
     uint32_t flags;
 } rtt;
 
-/* 0: all is in the buffer. 11 (EAGAIN): there is no room for it, and nothing was written. */
+/* 0: all is in the buffer. NPUPROF_SINK_TOOK(0): there is no room for it now, and nothing was written. */
 static inline int rtt_offer(void *user, const void *bytes, size_t count)
 {
     const uint32_t read = rtt.read;
@@ -42,7 +43,7 @@ static inline int rtt_offer(void *user, const void *bytes, size_t count)
         rtt.size = RTT_BYTES;
         for (int i = 9; i >= 0; i--) ((volatile char *)rtt.id)[i] = (char)(less_one[i] + 1);
     }
-    if (count > (read + RTT_BYTES - 1 - at) % RTT_BYTES) return 11;
+    if (count > (read + RTT_BYTES - 1 - at) % RTT_BYTES) return NPUPROF_SINK_TOOK(0);
     for (size_t i = 0; i < count; i++) {
         rtt_bytes[at] = ((const char *)bytes)[i];
         at = at + 1 == RTT_BYTES ? 0 : at + 1;
