@@ -29,6 +29,11 @@ const char *npuprof_stat(uint32_t n, uint64_t *value);
 uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const char *name,
                        const npuprof_arg *args, size_t count)
 {
+    uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
+    const bool is_boundary = kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_INFERENCE;
+    if (begins && is_boundary && NPUPROF_OPEN_(NPUPROF_GATE_BOUNDARIES_))
+        return npuprof_record_begin_armed_(begins, NULL, NULL, kind, category, name,
+                                           npuprof_args_(args, count));
     if (!NPUPROF_OPEN_(level) || kind < NPUPROF_KIND_SPAN || kind > NPUPROF_KIND_OPERATOR) return 0;
     return npuprof_begin_named_(NULL, NULL, NULL, kind, category, name, npuprof_args_(args, count));
 }

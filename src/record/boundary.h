@@ -33,21 +33,29 @@ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
     return token;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
-                                                    const char *category, const char *name)
+/* Begins a boundary while there is capture control; begins: that of npuprof_record_hooks_. */
+static npuprof_token_ npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site,
+                                                  npuprof_keys_ *keys, uint32_t kind, const char *category,
+                                                  const char *name, npuprof_args args)
 {
-    uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
-    if (NPUPROF_LIKELY_(!begins))
-        return site ? npuprof_begin_constant_(NULL, site, category, name)
-            : npuprof_begin_text_(NULL, keys, kind, category, name);
     const uint32_t as = begins(kind);
-    const npuprof_args none = { NULL, 0 };
     const npuprof_token_ unrecorded = NPUPROF_TOKEN_BOUNDARY_ | (kind == NPUPROF_KIND_RECORD);
     if (!as) return unrecorded;
     const bool same = as == kind;
     const npuprof_token_ token =
-        npuprof_begin_named_(NULL, same ? site : NULL, same ? keys : NULL, as, category, name, none);
+        npuprof_begin_named_(NULL, same ? site : NULL, same ? keys : NULL, as, category, name, args);
     return token ? npuprof_record_mark_boundary_(token) : unrecorded;
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                                    const char *category, const char *name)
+{
+    uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
+    const npuprof_args none = { NULL, 0 };
+    if (NPUPROF_UNLIKELY_(begins != NULL))
+        return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, none);
+    return site ? npuprof_begin_constant_(NULL, site, category, name)
+        : npuprof_begin_text_(NULL, keys, kind, category, name);
 }
 
 /* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be

@@ -199,7 +199,7 @@ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t in
     for (uint32_t taken = 1; n < im->units && taken; n += taken) {
         ev.host_ticks = 0;
         taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
-        if (taken && ev.host_ticks > im->last_ticks) break;    /* behind npuprof_image_until_ */
+        if (taken && npuprof_image_until_ && ev.host_ticks > npuprof_image_until_) break;
     }
     return n;
 }

@@ -248,6 +248,14 @@ class Control(Case):
             """, "env.json", NPUPROF_OUTPUT_PATH=str(scratch() / "env.json"), TRACEPARENT=parent)
         self.assertEqual(self.names(trace), ["marked"])
         self.assertEqual(trace["metadata"]["npuprof"]["traceparent"], parent)
+        # Capture control counts inferences as in C. (env.0.json is the file of its first window.)
+        self.recorded("""
+            for i in range(9):
+                with npuprof.inference("Inference", batch=i): pass
+            """, "env.json", NPUPROF_OUTPUT_PATH=str(scratch() / "env.json"),
+                      NPUPROF_SCHEDULE="wait=2,warmup=1,active=3,repeat=1")
+        batches = [e["args"]["batch"] for e in helpers.events(helpers.load(scratch() / "env.0.json"), "X")]
+        self.assertEqual(sorted(batches), [2, 3, 4, 5])
         # A profile inside such a recording neither ends nor empties it.
         trace = self.recorded("""
             with npuprof.scope("before"): pass
