@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import helpers  # noqa: E402
 from baremetal.base import BUILD, WARNINGS, Skip, command, need  # noqa: E402
 from baremetal import preempt  # noqa: E402
+from baremetal.masked import sections  # noqa: E402
 from baremetal.builds import builds, compilers, off  # noqa: E402
 from baremetal import rtos_rigs  # noqa: E402
 
@@ -364,7 +365,7 @@ def size_of(folder, size, *flags, optimise="-Os"):
              HERE / "size.c", "-o", program, "-lgcc"])
     text, data, bss = (int(n)
                        for n in command(["arm-none-eabi-size", program]).stdout.splitlines()[1].split()[:3])
-    return text, data + bss
+    return text, data + bss, program
 
 
 def sizes():
@@ -372,12 +373,12 @@ def sizes():
     need("arm-none-eabi-gcc")
     folder = BUILD / "size"
     folder.mkdir(parents=True, exist_ok=True)
-    text0, ram0 = size_of(folder, 0)
-    rows = [("recording only", *size_of(folder, 1, "-DNPUPROF_NO_JSON")),
-            ("with a span that has one integer", *size_of(folder, 7, "-DNPUPROF_NO_JSON")),
-            ("with that, a counter and an instant", *size_of(folder, 2, "-DNPUPROF_NO_JSON")),
-            ("recording and the image", *size_of(folder, 5, "-DNPUPROF_NO_JSON")),
-            ("recording and the JSON writer", *size_of(folder, 3))]
+    text0, ram0, _ = size_of(folder, 0)
+    rows = [("recording only", *size_of(folder, 1, "-DNPUPROF_NO_JSON")[:2]),
+            ("with a span that has one integer", *size_of(folder, 7, "-DNPUPROF_NO_JSON")[:2]),
+            ("with that, a counter and an instant", *size_of(folder, 2, "-DNPUPROF_NO_JSON")[:2]),
+            ("recording and the image", *size_of(folder, 5, "-DNPUPROF_NO_JSON")[:2]),
+            ("recording and the JSON writer", *size_of(folder, 3)[:2])]
     npu, calls = (size_of(folder, size, "-DNPUPROF_NO_JSON")[0] - text0 for size in (4, 6))
     site, scope = [], 'PROF_SCOPE("f");'
     for on in (0, 1):
@@ -412,13 +413,45 @@ def sizes():
             raise AssertionError(f"{what}: {value} bytes, at most {limit}")
 
 
+def masked():
+    """Interrupts are off for at most 12 instructions."""
+    need("arm-none-eabi-gcc")
+    folder = BUILD / "size"
+    folder.mkdir(parents=True, exist_ok=True)
+    most = {}
+    for optimise in ("-Os", "-O2"):
+        for size in (1, 2, 5, 8, 9):
+            program = size_of(folder, size, "-DNPUPROF_NO_JSON", optimise=optimise)[2]
+            for name, count in sections(program):
+                name = name.split(".")[0]
+                most[name] = max(most.get(name, 0), count)
+    print("   instructions with interrupts off: " + ", ".join(f"{name} {n}" for name, n in most.items()))
+    if not most or max(most.values()) > 12:
+        raise AssertionError(f"{most}")
+
+
+def cores():
+    """Several cores without exclusive access need NPUPROF_MASK(): what lacks it does not compile."""
+    need("arm-none-eabi-gcc", "avr-gcc")
+    m0, m3 = (["arm-none-eabi-gcc", "-mthumb", f"-mcpu=cortex-{cpu}"] for cpu in ("m0plus", "m3"))
+    avr = ["avr-gcc", "-mmcu=atmega1284p"]
+    masks = ["-DNPUPROF_MASK()=0u", "-DNPUPROF_UNMASK(before)=(void)before"]
+    for compiler, count, more, fits in ((m0, 1, [], True), (m0, 2, [], False), (m0, 2, masks, True),
+                                        (m3, 2, [], True), (avr, 2, [], False)):
+        done = command([*compiler, *FREE, f"-DNPUPROF_CORES={count}", *more, "-DSIZE=1", "-fsyntax-only",
+                        "-Wno-unused-function", HERE / "size.c"], codes=(0, 1))
+        if (done.returncode == 0) != fits or ("needs NPUPROF_MASK()" in done.stdout) == fits:
+            raise AssertionError(f"{compiler[-1]}, {count} cores: {done.stdout[:300]}")
+
+
 RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off,
         **{name: on_system(name) for name in SYSTEMS},
         **{name: golden_on(name) for name in MACHINES}, **{f"npu-{name}": npu_on(name) for name in MACHINES},
         "names-on-host": names_on_host, "dump": dump,
         **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4",
                                                                   "cortex-m55")},
-        "cost": cost, "fields": fields, "sizes": sizes, "firmware": firmware,
+        "cost": cost, "fields": fields, "sizes": sizes, "masked": masked, "cores": cores,
+        "firmware": firmware,
         **rtos_rigs.rigs(on_machine, convert)}
 RIGS |= {name: functools.partial(preempt.preempted, *how, False, sys.modules[__name__])
          for name, how in preempt.QUICK.items()}

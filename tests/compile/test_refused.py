@@ -139,6 +139,11 @@ class Refused(unittest.TestCase):
         self.sentence("NPUPROF_NOW_BITS must be", "-DNPUPROF_NOW_BITS=7")
         self.sentence("NPUPROF_NOW_BITS must be", "-DNPUPROF_NOW_BITS=65")
         self.sentence("NPUPROF_NOW_HZ", "-DNPUPROF_NOW()=1u")
+        self.sentence("NPUPROF_WHEN_FULL must be", "-DNPUPROF_WHEN_FULL=3", *FREE)
+        self.sentence("on a host set npuprof_desc", "-DNPUPROF_WHEN_FULL=1")
+        self.sentence("must be at most 1 MiB", "-DNPUPROF_WHEN_FULL=1", "-DNPUPROF_ARENA_BYTES=2000000",
+                      *FREE)
+        self.sentence("NPUPROF_CORES must be", "-DNPUPROF_CORES=0", *FREE)
         for call in ("npuprof_npu_drain(&npu)", "npuprof_npu_job(&npu)", "npuprof_npu_set_job(&npu, 1)",
                      "npuprof_npu_host_ns(&npu, 1, 0, 0)"):
             self.sentence("not with NPUPROF_FREESTANDING: ", *FREE,
