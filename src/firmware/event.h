@@ -97,7 +97,9 @@ static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
                                                                 uint32_t *lost)
 {
-    return npuprof_fw_take_(c, count, lost);
+    const npuprof_token_ token = npuprof_fw_take_(c, count, lost);
+    if (NPUPROF_RING_ && token) npuprof_fw_cell_(c, token)->end = count;
+    return token;
 }
 
 NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_);
