@@ -19,6 +19,7 @@ import small_traces  # noqa: E402
 from npuprof.analysis import figures, holders, roofline, steady, tail  # noqa: E402
 from npuprof.analysis.facts import Facts  # noqa: E402
 from npuprof.analysis.rules.host import poll_period  # noqa: E402
+from npuprof.analysis.window import Selection, choose  # noqa: E402
 from npuprof.base.messages import Refused  # noqa: E402
 
 
@@ -217,6 +218,22 @@ class Roof(unittest.TestCase):
 
 
 class Memory(unittest.TestCase):
+    def test_of_a_part(self):
+        """Peaks are of the chosen time; what was held when it began counts."""
+        events = [{"ph": "X", "name": "Inference", "cat": "c", "pid": 1, "tid": 1, "ts": 1000 * n, "dur": 900,
+                   "args": {"kind": "inference"}} for n in range(10)]
+        for ts, used in ((500, 300), (2500, 950), (4500, 100), (7500, 400)):
+            events.append({"ph": "C", "name": "npu memory", "pid": 1, "ts": ts,
+                           "args": {"used": used, "allocated": 1000}})
+        path = helpers.scratch() / "part.json"
+        path.write_text(json.dumps({"traceEvents": events}))
+        trace = npuprof.load(path)
+        for between, peak, records in ((None, 950, 4), ("3000000:4000000", 950, 1),
+                                       ("5000000:7000000", 100, 1), ("5000000:8000000", 400, 2)):
+            facts = Facts(trace, choose(trace, Selection(between=between)))
+            [row] = holders.analyse(facts).__next__().rows
+            self.assertEqual((row[2], row[1]), (peak, records), between)
+
     def test_holders_and_leaks(self):
         for seed in range(20):
             small = small_traces.Small(seed)

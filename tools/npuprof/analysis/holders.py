@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Memory: who holds it at the peak, who never gives it back, and what is allocated but not used.
 
+Of a part of the trace the figures are of its time: what was held when it began counts.
+
 Records with a change (PROF_ALLOC, PROF_FREE) tell what each tag holds; PROF_MEMORY states tell only the sum.
 A tag is suspected of a leak if its bytes at the ends of the inferences, at least 8 of them, never fall, grow
 by twice its usual allocation or more, and grow in both halves. Only likely: caches grow, too.
@@ -28,7 +30,8 @@ class Memory:
     def __init__(self, facts):
         self.pools, self.holders, self.leaks, self.tight, self.loose = [], [], [], [], []
         trace = facts.trace
-        pools = memory_pools(trace)
+        window = facts.window
+        pools = memory_pools(trace, (window.start_ns, window.end_ns) if any(window.selection) else None)
         self.known = bool(pools)
         self.tagged = False
         ends = sorted(trace.start[i] + trace.dur[i] for i in facts.window.inferences)

@@ -2,8 +2,9 @@
 """Memory pools: peaks, fragmentation and drops."""
 
 
-def memory_pools(trace):
-    """By device, outside warm-up, a dict:
+def memory_pools(trace, part=None):
+    """By device, outside warm-up, a dict; of a part (start, end) of the time: its records, and the last one
+    before them.
 
     records     how many
     rows        (tag, used, allocated) of each record, by time
@@ -13,8 +14,11 @@ def memory_pools(trace):
     allocated   the peak of the allocated bytes, as `used`
     drops       how often the allocated bytes got fewer
     """
-    pools = {}
-    for record in sorted(trace.memory, key=lambda record: record.ts):
+    pools, records = {}, sorted(trace.memory, key=lambda record: record.ts)
+    if part:
+        before = {record.device: record for record in records if record.ts < part[0] and not record.warm_up}
+        records = [*before.values(), *(record for record in records if part[0] <= record.ts < part[1])]
+    for record in records:
         if record.warm_up:
             continue
         pool = pools.get(record.device)
