@@ -1,5 +1,5 @@
-/* A Cortex-M3 streams what it records over a serial line: npuprof_poll() in the main loop, spans of tasks and of
-   an interrupt's context, and spans that are open when their cell is sent. What it recorded is in truth.txt.
+/* A Cortex-M3 streams what it records over a serial line: npuprof_poll() in the main loop, two contexts, and
+   spans that are open when their cell is sent.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 
@@ -20,7 +20,8 @@ static volatile uint32_t task;
 #ifndef SPANS
 #define SPANS 300
 #endif
-#define UART(offset) (*(volatile uint32_t *)(0x40004000 + (offset)))     /* UART0 of the board, a CMSDK UART */
+/* UART0 of the board, a CMSDK UART. */
+#define UART(offset) (*(volatile uint32_t *)(0x40004000 + (offset)))
 
 /* Takes what the line takes now. */
 static int put(void *user, const void *bytes, size_t count)
@@ -41,7 +42,8 @@ static void step(uint32_t i)
 {
     PROF_SCOPE("step");
     {
-        PROF_SCOPE_ARGS("c", "with arguments", PROF_ARGS(PROF_INT("i", i), PROF_STR("text", "a text of some length")));
+        PROF_SCOPE_ARGS("c", "with arguments",
+                        PROF_ARGS(PROF_INT("i", i), PROF_STR("text", "a text of some length")));
         if (i % 16 == 0) drain(npuprof_flush);         /* both are sent while they are open */
     }
     PROF_COUNTER("i", i);

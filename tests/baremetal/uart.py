@@ -107,17 +107,17 @@ def converted(converter, folder, data, *words):
 
 
 def followed(converter, folder, machine, chance):
-    """Runs the machine, with the relay between it and --follow: what was sent, what arrived, and the trace."""
+    """Runs the machine with a relay between it and --follow: what was sent and what arrived, and the trace."""
     server = listen(folder)
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     out = folder / "follow.json"
     out.unlink(missing_ok=True)
-    follow = subprocess.Popen([converter, "--follow", os.ttyname(theirs), "--elf", folder / "fw.elf", "-o", out,
-                               "--every", "1"], stderr=subprocess.PIPE, text=True)
+    words = ["--follow", os.ttyname(theirs), "--elf", folder / "fw.elf", "-o", out, "--every", "1"]
+    follow = subprocess.Popen([converter, *words], stderr=subprocess.PIPE, text=True)
     words = list(machine["run"])
     words[words.index("-serial") + 1] = "unix:uart.socket"
-    target = subprocess.Popen([*words, "fw.elf"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    target = subprocess.Popen([*words, "fw.elf"], cwd=folder, stdout=subprocess.DEVNULL)
     try:
         sent, arrived = relay(server.accept()[0], ours, chance)
         code = target.wait(20)
@@ -155,5 +155,4 @@ def run(converter, folder, machine):
         part = converted(converter, folder, piece)
         if part:
             check(part, whole, piece)
-    print(f"   {len(sent)} bytes sent, {missing} cells missing of {trace['metadata']['npuprof']['recorded']} events, "
-          f"200 cuts")
+    print(f"   {len(sent)} bytes sent, {missing} cells missing, 200 cuts")
