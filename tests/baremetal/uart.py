@@ -107,7 +107,7 @@ def converted(converter, folder, data, *words):
 
 
 def followed(converter, folder, machine, chance):
-    """Runs the machine with a relay between it and --follow: what was sent and what arrived, and the trace."""
+    """Runs the machine with a relay to --follow: what was sent, what arrived, and the trace."""
     server = listen(folder)
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
