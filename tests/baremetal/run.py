@@ -27,7 +27,7 @@ GOLDEN = ROOT / "tests" / "golden"
 sys.path.insert(0, str(ROOT / "tests"))
 import helpers  # noqa: E402
 from baremetal.base import BUILD, WARNINGS, Skip, command, need  # noqa: E402
-from baremetal import preempt  # noqa: E402
+from baremetal import preempt, soak  # noqa: E402
 from baremetal.masked import sections  # noqa: E402
 from baremetal.builds import builds, compilers, off  # noqa: E402
 from baremetal import rtos_rigs  # noqa: E402
@@ -455,8 +455,12 @@ RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off
         **rtos_rigs.rigs(on_machine, convert)}
 RIGS |= {name: functools.partial(preempt.preempted, *how, False, sys.modules[__name__])
          for name, how in preempt.QUICK.items()}
+RIGS |= {f"soak-{name}": functools.partial(soak.soaked, name, 10000 if name == "avr" else 200000,
+                                           sys.modules[__name__]) for name in soak.MACHINES}
 SOAK = {name: functools.partial(preempt.preempted, *how, True, sys.modules[__name__])
         for name, how in preempt.SOAK.items()}
+SOAK |= {f"soak-long-{name}": functools.partial(soak.soaked, name, 10**6 if name == "avr" else 10**8,
+                                               sys.modules[__name__]) for name in soak.MACHINES}
 
 
 def one(name):
