@@ -3,7 +3,8 @@
 import json
 import struct
 
-# Machine: seconds asleep, how far the clock may be off in seconds: what the other timer counts in.
+# Machine: seconds asleep, how far the clock may be off in seconds: what the other timer counts in. The
+# emulated nRF51 timer gains up to half a ns in each read, two of them a span.
 MACHINES = {"cortex-m0": (10800, 0.0005), "cortex-m3": (10800, 0.02), "riscv32": (10800, 0.0005),
             "avr": (3, 0.0005)}
 
@@ -26,5 +27,6 @@ def soaked(machine, spans, rig):
     seconds, truth = events[-2]["ts"] / 1e6, (last - first) / rate
     us = (seconds - truth) * 1e6
     print(f"   {machine}: {spans} spans; after {truth:.3f} s the clock is off by {us:.0f} us")
-    if abs(seconds - truth) > off:
+    gained = 0.5e-9 * 2 * spans if machine == "cortex-m0" else 0
+    if abs(seconds - truth) > off + gained:
         raise AssertionError(f"the last spans began at {seconds} s, truly {truth}")
