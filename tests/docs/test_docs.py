@@ -165,8 +165,10 @@ class Fragments(unittest.TestCase):
         """One block for each test here."""
         texts = (README, REFERENCE, FIRMWARE, TOOLS)
         blocks = [re.findall(r"^```(\w+)$", pages.read(page), re.M) for page in texts]
-        self.assertEqual(blocks, [["c", "c"], ["cmake", "c", "c"], [], ["sh", "c", "python", "python"]],
-                         "cmake: tests/compile/test_install.py; sh: test_newcomer.py")
+        self.assertEqual(blocks,
+                         [["c", "c"], ["cmake", "c", "c"], ["sh"] * 3, ["sh", "c", "python", "python"]],
+                         "cmake: tests/compile/test_install.py; sh: test_newcomer.py, and of firmware the "
+                         "rig `first` of tests/baremetal/run.py")
 
     def test_every_day(self):
         source = scratch() / "every_day.c"

@@ -108,7 +108,8 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
 }
 
 /* The path of a file by its number: t.json, t-2.json, t-3.json. */
-static void npuprof_load_numbered_path_(char *path, size_t bytes, const char *output, unsigned number)
+static inline void npuprof_load_numbered_path_(char *path, size_t bytes, const char *output,
+                                               unsigned number)
 {
     const char *const slash = strrchr(output, '/'), *const dot = strrchr(slash ? slash : output, '.');
     const size_t stem = dot ? (size_t)(dot - output) : strlen(output);
