@@ -801,7 +801,7 @@ typedef struct npuprof_capture {
     const char *control_path;      /* a file with start, stop or dump in it (NPUPROF_CONTROL) */
     /* Called when recording begins or ends, such as to arm the device's own profiling. By the thread that
        starts or stops it, after the change; a change by a signal handler is told where the next condition is
-       looked at. One call at a time; changes during a call are told by a later one. It may use every macro
+       looked at. One call at a time; what changes during a call is told behind it. It may use every macro
        and function but npuprof_init(), and must not begin or end recording. It comes before the file of what
        has ended is written. */
     void (*gate)(void *user, bool open);
@@ -9348,16 +9348,19 @@ static void npuprof_control_set_gate_(void)
 NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
 
 /* Calls npuprof_capture.gate if the gate has opened or closed since the last time. Not from a signal handler.
-   Why a flag and no lock: what changes meanwhile is told by the next caller. */
+   Why a flag and no lock: what another thread changes meanwhile is told behind the call by who is at it. */
 static void npuprof_control_tell_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
-    const uint32_t open = npuprof_is_recording();
-    uint32_t nobody = 0;
-    if (!s->tell || NPUPROF_LOAD_(&s->told) == open || !NPUPROF_CAS_(&s->telling, &nobody, 1)) return;
-    NPUPROF_STORE_(&s->told, open);
-    s->tell(s->tell_user, open != 0);
-    NPUPROF_STORE_RELEASE_(&s->telling, 0);
+    for (;;) {
+        void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&s->tell);   /* at exit it is taken away */
+        const uint32_t open = NPUPROF_LOAD_SEQ_(&npuprof_gate_) >= 1;
+        uint32_t nobody = 0;
+        if (!tell || NPUPROF_LOAD_(&s->told) == open || !NPUPROF_CAS_(&s->telling, &nobody, 1)) return;
+        NPUPROF_STORE_(&s->told, open);
+        tell(s->tell_user, open != 0);
+        NPUPROF_STORE_SEQ_(&s->telling, 0);
+    }
 }
 
 /* What happens when the arena is full, for new chunks and in the image. */
@@ -10619,10 +10622,10 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 
 /* ---- The beginning */
 
-/* Begins at the first phase, with nothing counted. Also in the child of a fork. */
-static void npuprof_capture_start_over_(void)
+/* Begins at the first phase, with nothing counted. Also in the child of a fork. held: of a command that was
+   given before. */
+static void npuprof_capture_start_over_(uint32_t held)
 {
-    uint32_t held = 0;
     const int64_t polled = npuprof_capture_now_.polled_ns;
     const npuprof_os_seen_ seen = npuprof_capture_now_.seen;
     const uint32_t complaints = npuprof_capture_now_.complaints;
@@ -10665,7 +10668,8 @@ static const char *npuprof_capture_arm_(void)
     uint32_t (*const begins)(uint32_t) = npuprof_capture_begins_;
     const char *const why = npuprof_capture_take_signals_();
     if (!npuprof_capture_is_set_()) return why;
-    npuprof_capture_start_over_();
+    const uint32_t held = s->armed ? NPUPROF_LOAD_(&s->held) & ~(uint32_t)NPUPROF_HOLD_SCHEDULE_ : 0;
+    npuprof_capture_start_over_(held & NPUPROF_HOLD_COMMAND_ ? held : 0);
     npuprof_capture_poll_(npuprof_os_monotonic_ns_());
     npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
     npuprof_record_hooks_.ends = npuprof_capture_ends_;
@@ -17278,6 +17282,7 @@ static void npuprof_file_end_stream_(void)
 static void npuprof_file_write_at_exit_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
+    void (*const nothing)(void *, bool) = NULL;
     npuprof_path_ path;
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
     const bool is_stream = s->when_full == NPUPROF_STREAM;
@@ -17288,7 +17293,7 @@ static void npuprof_file_write_at_exit_(void)
     /* Why: a program that reads an image back still writes its own trace. */
     npuprof_image_given_ = NULL;
     /* Why: what the program's function needs may be gone. */
-    s->tell = NULL;
+    NPUPROF_STORE_RELEASE_(&s->tell, nothing);
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     npuprof_capture_report_unseen_();
@@ -17526,7 +17531,7 @@ static void npuprof_fork_in_child_(void)
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
-    if (s->armed) npuprof_capture_start_over_();
+    if (s->armed) npuprof_capture_start_over_(0);
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */
@@ -17717,7 +17722,9 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
         (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
         npuprof_image_copy_metadata_(old);
-        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
+        /* The entries of gaps lie in the old table. */
+        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;
+        NPUPROF_STORE_(&s->held, NPUPROF_LOAD_(&s->held) & NPUPROF_HOLD_BITS_);
         npuprof_control_advance_generation_();
     }
     if (desc->populate || (memory && s->env_populate))

@@ -322,10 +322,10 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 
 /* ---- The beginning */
 
-/* Begins at the first phase, with nothing counted. Also in the child of a fork. */
-static void npuprof_capture_start_over_(void)
+/* Begins at the first phase, with nothing counted. Also in the child of a fork. held: of a command that was
+   given before. */
+static void npuprof_capture_start_over_(uint32_t held)
 {
-    uint32_t held = 0;
     const int64_t polled = npuprof_capture_now_.polled_ns;
     const npuprof_os_seen_ seen = npuprof_capture_now_.seen;
     const uint32_t complaints = npuprof_capture_now_.complaints;
@@ -368,7 +368,8 @@ static const char *npuprof_capture_arm_(void)
     uint32_t (*const begins)(uint32_t) = npuprof_capture_begins_;
     const char *const why = npuprof_capture_take_signals_();
     if (!npuprof_capture_is_set_()) return why;
-    npuprof_capture_start_over_();
+    const uint32_t held = s->armed ? NPUPROF_LOAD_(&s->held) & ~(uint32_t)NPUPROF_HOLD_SCHEDULE_ : 0;
+    npuprof_capture_start_over_(held & NPUPROF_HOLD_COMMAND_ ? held : 0);
     npuprof_capture_poll_(npuprof_os_monotonic_ns_());
     npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
     npuprof_record_hooks_.ends = npuprof_capture_ends_;

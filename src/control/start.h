@@ -72,16 +72,19 @@ static void npuprof_control_set_gate_(void)
 NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
 
 /* Calls npuprof_capture.gate if the gate has opened or closed since the last time. Not from a signal handler.
-   Why a flag and no lock: what changes meanwhile is told by the next caller. */
+   Why a flag and no lock: what another thread changes meanwhile is told behind the call by who is at it. */
 static void npuprof_control_tell_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
-    const uint32_t open = npuprof_is_recording();
-    uint32_t nobody = 0;
-    if (!s->tell || NPUPROF_LOAD_(&s->told) == open || !NPUPROF_CAS_(&s->telling, &nobody, 1)) return;
-    NPUPROF_STORE_(&s->told, open);
-    s->tell(s->tell_user, open != 0);
-    NPUPROF_STORE_RELEASE_(&s->telling, 0);
+    for (;;) {
+        void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&s->tell);   /* at exit it is taken away */
+        const uint32_t open = NPUPROF_LOAD_SEQ_(&npuprof_gate_) >= 1;
+        uint32_t nobody = 0;
+        if (!tell || NPUPROF_LOAD_(&s->told) == open || !NPUPROF_CAS_(&s->telling, &nobody, 1)) return;
+        NPUPROF_STORE_(&s->told, open);
+        tell(s->tell_user, open != 0);
+        NPUPROF_STORE_SEQ_(&s->telling, 0);
+    }
 }
 
 /* What happens when the arena is full, for new chunks and in the image. */

@@ -148,7 +148,9 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
         (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
         npuprof_image_copy_metadata_(old);
-        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
+        /* The entries of gaps lie in the old table. */
+        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;
+        NPUPROF_STORE_(&s->held, NPUPROF_LOAD_(&s->held) & NPUPROF_HOLD_BITS_);
         npuprof_control_advance_generation_();
     }
     if (desc->populate || (memory && s->env_populate))

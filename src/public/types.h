@@ -135,7 +135,7 @@ typedef struct npuprof_capture {
     const char *control_path;      /* a file with start, stop or dump in it (NPUPROF_CONTROL) */
     /* Called when recording begins or ends, such as to arm the device's own profiling. By the thread that
        starts or stops it, after the change; a change by a signal handler is told where the next condition is
-       looked at. One call at a time; changes during a call are told by a later one. It may use every macro
+       looked at. One call at a time; what changes during a call is told behind it. It may use every macro
        and function but npuprof_init(), and must not begin or end recording. It comes before the file of what
        has ended is written. */
     void (*gate)(void *user, bool open);

@@ -265,6 +265,7 @@ static void npuprof_file_end_stream_(void)
 static void npuprof_file_write_at_exit_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
+    void (*const nothing)(void *, bool) = NULL;
     npuprof_path_ path;
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
     const bool is_stream = s->when_full == NPUPROF_STREAM;
@@ -275,7 +276,7 @@ static void npuprof_file_write_at_exit_(void)
     /* Why: a program that reads an image back still writes its own trace. */
     npuprof_image_given_ = NULL;
     /* Why: what the program's function needs may be gone. */
-    s->tell = NULL;
+    NPUPROF_STORE_RELEASE_(&s->tell, nothing);
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     npuprof_capture_report_unseen_();
