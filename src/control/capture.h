@@ -322,8 +322,8 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 
 /* ---- The beginning */
 
-/* Begins at the first phase, with nothing counted. Also in the child of a fork. held: of a command that was
-   given before. */
+/* Begins at the first phase, with nothing counted. held: by a command. Also in the child of a fork: what a
+   command said of the parent holds for it, or one file for both would toggle them apart. */
 static void npuprof_capture_start_over_(uint32_t held)
 {
     const int64_t polled = npuprof_capture_now_.polled_ns;
@@ -335,10 +335,6 @@ static void npuprof_capture_start_over_(uint32_t held)
     npuprof_capture_now_.complaints = complaints;
     npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
     if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
-    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++) {
-        const int action = npuprof_capture_set_.signals[i].action;
-        if (action == NPUPROF_DO_START_ || action == NPUPROF_DO_TOGGLE_) held |= NPUPROF_HOLD_COMMAND_;
-    }
     npuprof_s_.held = held;
     npuprof_s_.telling = 0;
     while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
@@ -368,8 +364,14 @@ static const char *npuprof_capture_arm_(void)
     uint32_t (*const begins)(uint32_t) = npuprof_capture_begins_;
     const char *const why = npuprof_capture_take_signals_();
     if (!npuprof_capture_is_set_()) return why;
-    const uint32_t held = s->armed ? NPUPROF_LOAD_(&s->held) & ~(uint32_t)NPUPROF_HOLD_SCHEDULE_ : 0;
-    npuprof_capture_start_over_(held & NPUPROF_HOLD_COMMAND_ ? held : 0);
+    /* A stop before npuprof_init() holds behind it. */
+    uint32_t held = s->armed ? NPUPROF_LOAD_(&s->held) & ~(uint32_t)NPUPROF_HOLD_SCHEDULE_ : 0;
+    if (!(held & NPUPROF_HOLD_COMMAND_)) held = 0;
+    for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++) {
+        const int action = npuprof_capture_set_.signals[i].action;
+        if (action == NPUPROF_DO_START_ || action == NPUPROF_DO_TOGGLE_) held |= NPUPROF_HOLD_COMMAND_;
+    }
+    npuprof_capture_start_over_(held);
     npuprof_capture_poll_(npuprof_os_monotonic_ns_());
     npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
     npuprof_record_hooks_.ends = npuprof_capture_ends_;

@@ -92,7 +92,7 @@ static void npuprof_fork_in_child_(void)
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
-    if (s->armed) npuprof_capture_start_over_(0);
+    if (s->armed) npuprof_capture_start_over_(s->held & NPUPROF_HOLD_COMMAND_);
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */

@@ -303,6 +303,14 @@ class Elsewhere(Case):
         self.assertRegex(child, r"^t-\d+\.0\.json$")
         self.assertEqual((self.steps("t.0.json"), self.steps(child)), ([2, 3, 4, 5], [102, 103, 104, 105]))
 
+    def test_commands_hold_in_the_child(self):
+        for text, recorded, env in (("stop", 0, {}), ("start", 10, {"SIGNAL": "USR1:toggle"})):
+            (self.folder / "ctl").write_text(text + "\n")
+            self.capture("fork", CONTROL="ctl", **env)
+            (child,) = [n for n in self.files() if n != "t.json"]
+            self.assertEqual((len(self.steps("t.json")), len(self.steps(child))), (2 * recorded, recorded))
+            self.remove_files()
+
     @helpers.thorough
     def test_bad_values(self):
         for name, values in {
