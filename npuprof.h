@@ -43,6 +43,7 @@
      NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
+     NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
      NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
                               (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
                               NPUPROF_CORES; see examples/firmware
@@ -107,8 +108,7 @@
      ne.attributes                    PROF_STR   "append_op:sum;src1_perm:1,0"
      ne.reshape_ns                    PROF_INT   time to prepare shapes; 0: they did not change
      ne.forward_ns                    PROF_INT   time of the kernel
-   A macro takes its arguments when the span begins. If you know a value only afterwards, record the span with
-   npuprof_span().
+   A macro takes its arguments when the span begins. PROF_RESULT adds those that you know only afterwards.
    Use three levels: PROF_RECORD("model_inference") around spans "Iteration1", "Iteration2", ... around the
    operators. Use PROF_INFERENCE for the iterations if the summary shall list them, and PROF_RECORD_WARM_UP
    around iterations that do not count. examples/digits does all of this.
@@ -259,6 +259,19 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_KEEP_OLDEST 0
 #define NPUPROF_KEEP_NEWEST 1
 #define NPUPROF_STREAM 2
+
+/* NPUPROF_NO_SOURCE: any file. Leaves file and line of its call sites out of the program and the trace. They
+   are what __FILE__ and __LINE__ say; -fmacro-prefix-map shortens paths. Firmware has them only with
+   NPUPROF_NAMES_SECTION, where they stay in the ELF file: else they would take flash. */
+#ifdef NPUPROF_NO_SOURCE
+#define NPUPROF_FILE_ NPUPROF_NULL_
+#define NPUPROF_FILE_TEXT_ ""
+#define NPUPROF_LINE_ 0
+#else
+#define NPUPROF_FILE_ __FILE__
+#define NPUPROF_FILE_TEXT_ __FILE__
+#define NPUPROF_LINE_ __LINE__
+#endif
 
 /* The rest is for NPUPROF_FREESTANDING.
 
@@ -628,6 +641,15 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_ALWAYS_INLINE_ static inline
 #endif
 
+/* The name of the function around it, a constant of the compiler. */
+#if defined(__cplusplus) && (defined(__GNUC__) || defined(__clang__))
+#define NPUPROF_FUNCTION_NAME_ __PRETTY_FUNCTION__
+#elif defined(__cplusplus) && defined(_MSC_VER)
+#define NPUPROF_FUNCTION_NAME_ __FUNCSIG__
+#else
+#define NPUPROF_FUNCTION_NAME_ __func__
+#endif
+
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
 
@@ -928,6 +950,10 @@ enum { NPUPROF_KINDS(NPUPROF_ENUM_) NPUPROF_KIND_COUNT };
 typedef struct npuprof_site_ {
     const char *name, *category;
     uint8_t kind;
+    uint8_t line[3];               /* the lowest byte first; 0: there is no file */
+#ifdef NPUPROF_NAMES_SECTION
+    const char *file;
+#endif
 } NPUPROF_ATTRIBUTE_((aligned(4))) npuprof_site_;
 #else
 /* A call site: one static object for each use of a macro. Its first record enters it into the arena's
@@ -942,7 +968,8 @@ typedef struct npuprof_site_ {
                                       arena's */
     uint32_t generation;
     uint32_t kind;
-    const char *name, *category;
+    const char *name, *category, *file;   /* file: NULL with NPUPROF_NO_SOURCE */
+    uint32_t line;
 } npuprof_site_;
 
 /* What a call site caches: table entries of its argument keys, and of the last name given at run time. */
@@ -953,6 +980,8 @@ typedef struct npuprof_keys_ {
     uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
     uint64_t text;                 /* generation << 32 | table entry of the last name and category */
+    const char *file;              /* of the macro, as in npuprof_site_ */
+    uint32_t line;
 } npuprof_keys_;
 #endif /* !NPUPROF_FREESTANDING */
 
@@ -1499,6 +1528,7 @@ enum { NPUPROF_SHAPE_EVENT_ = 11, NPUPROF_SHAPE_SPAN_ = 128 };
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape);
 NPUPROF_API_ void npuprof_result_(npuprof_args args);
+NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
@@ -1510,6 +1540,7 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args);
 NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args);
+NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name);
 /* Faster forms. npuprof_begin_arg_: one argument that is not a string. npuprof_begin_constant_: no arguments,
    the name is a constant. npuprof_begin_text_: no arguments, the name was made at run time. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
@@ -1525,7 +1556,6 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
 #endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* an open span of this thread? */
-NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 NPUPROF_API_ void npuprof_end_by_hand_(void);
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
                                   const char *tag);
@@ -1701,27 +1731,34 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #endif
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_SITE_(id, kind, cat, name) \
-    static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = { 0, 0, (kind), name, cat };
+    static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = \
+        { 0, 0, (kind), name, cat, NPUPROF_FILE_, NPUPROF_LINE_ };
 #define NPUPROF_KEYS_OF_(id) \
     static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = \
-        { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0 };
+        { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0, \
+          NPUPROF_FILE_, NPUPROF_LINE_ };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #elif defined(NPUPROF_NAMES_SECTION)
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_IN_NAMES_ NPUPROF_ATTRIBUTE_((section(NPUPROF_NAMES_SECTION), unused))
 #define NPUPROF_SITE_(id, kind, cat, name) \
-    static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) NPUPROF_IN_NAMES_ = { name, cat, (kind) };
+    static const char NPUPROF_GLUE_(npuprof_file_, id)[] NPUPROF_IN_NAMES_ = NPUPROF_FILE_TEXT_; \
+    static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) NPUPROF_IN_NAMES_ = \
+        { name, cat, (kind), \
+          { NPUPROF_LINE_ & 0xFF, NPUPROF_LINE_ >> 8 & 0xFF, NPUPROF_LINE_ >> 16 & 0xFF }, \
+          NPUPROF_GLUE_(npuprof_file_, id) };
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                                     \
     static const char NPUPROF_GLUE_(npuprof_name_, id)[] NPUPROF_IN_NAMES_ = name;     \
     static const char NPUPROF_GLUE_(npuprof_category_, id)[] NPUPROF_IN_NAMES_ = cat;  \
     NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), NPUPROF_GLUE_(npuprof_name_, id))
 #define NPUPROF_NO_CATEGORY_ ""
-#else
+#else /* !NPUPROF_NAMES_SECTION */
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, \
-                                             id) NPUPROF_ATTRIBUTE_((unused)) = { name, cat, (kind) };
+                                             id) NPUPROF_ATTRIBUTE_((unused)) = \
+        { name, cat, (kind), { 0, 0, 0 } };
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #endif /* !NPUPROF_NAMES_SECTION */
 #ifdef NPUPROF_LITERAL_SITE_
@@ -1849,7 +1886,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define PROF_SCOPE_LEVEL(level, cat, ...) \
     NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
                        NPUPROF_LIST_(__VA_ARGS__))
-/* PROF_SCOPE with the name of the function. */
+/* PROF_SCOPE with the name of the function; in C++ with its class and parameters, as the compiler has
+   them. */
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
 /* The next four are spans to the end of the enclosing block. name may be any string; it is copied. */
 
@@ -1881,7 +1919,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 /* PROF_BEGIN begins a span; PROF_END ends the last one that this thread began with PROF_BEGIN, whether it was
    recorded or not. They nest, at most 64 deep in a thread. cat and name may be any strings; they are copied.
    cat may be NULL. Both are evaluated also while recording is off. */
-#define PROF_BEGIN(cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
+#define PROF_BEGIN(cat, name) NPUPROF_BY_HAND_(__COUNTER__, cat, name)
 #define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
 
 /* An arrow between two host spans. Write PROF_FLOW_OUT inside the span where it starts, PROF_FLOW_IN inside
@@ -1950,8 +1988,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                   npuprof_begin_(NPUPROF_REF_(id, cat, name)))
 #define NPUPROF_FUNCTION_(id)                                                                       \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
-                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, __func__), \
-                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, __func__)))
+                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_), \
+                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),    \
@@ -1979,10 +2017,15 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) \
                         ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+#define NPUPROF_BY_HAND_(id, cat, name) \
+    do { \
+        NPUPROF_KEYS_OF_(id) \
+        NPUPROF_ALWAYS_(npuprof_begin_by_hand_(NPUPROF_KEYS_REF_(id), (cat), (name))); \
+    } while (0)
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_(NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
     npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
-#else
+#else /* NPUPROF_FREESTANDING */
 #define NPUPROF_BOUNDARY_(id, kind, name) NPUPROF_NAMED_(id, kind, name, PROF_NO_ARGS)
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
     NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
@@ -1990,6 +2033,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
         ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
+#define NPUPROF_BY_HAND_(id, cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_((args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
 #endif /* NPUPROF_FREESTANDING */
@@ -2400,7 +2444,8 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 enum {
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_,
-    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_, NPUPROF_CELL_KIND_RESULT_
+    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_,
+    NPUPROF_CELL_KIND_RESULT_
 };
 
 /* ---- FIELD CELL  Same size, other meaning:
@@ -2419,7 +2464,8 @@ enum {
 };
 
 /* ---- CALL SITE  In the target's memory, and so in its ELF file: pointer to the name, pointer to the
-   category, u8 kind. */
+   category, u8 kind, u8[3] line, the lowest byte first. If line is not 0, pointer to the file's name,
+   aligned; older programs have no line. */
 
 /* ---- PART  A head and up to 16 cells. Each part, and each of the two headers, can be found and checked by
    itself: a header by its magic, a part by its mark, both by their crc. */
@@ -4707,7 +4753,7 @@ static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, 
 
 static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
-    static const npuprof_site_ none = { "", NULL, 0 };
+    static const npuprof_site_ none = { "", NULL, 0, { 0, 0, 0 } };
     const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'"
                        "^sfbe,'id':\6^,'pid':1}";
     const npuprof_site_ *const site = head->ref & 2 ? &none : npuprof_fw_site_of_(head);
@@ -6823,22 +6869,26 @@ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_
     return e;
 }
 
-/* The entry of a call site by its texts. NULL: the table is full. */
+/* The entry of a call site by its texts. file: NULL if it is not known. NULL: the table is full. */
 static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
-                                                             const char *name)
+                                                             const char *name, const char *file,
+                                                             uint32_t line)
 {
     const bool has_category = category && *category;
     npuprof_table_site_ s = { kind, 0, 0, 0, 0 };
     s.name = npuprof_table_intern_string_(name ? name : "");
     if (has_category) s.category = npuprof_table_intern_string_(category);
     if (!s.name || (has_category && !s.category)) return NULL;
+    if (file) s.file = npuprof_table_intern_string_(file);
+    if (s.file) s.line = line;
     return npuprof_table_enter_site_(&s);
 }
 
 /* Its number. 0: the table is full. */
-static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name,
+                                                  const char *file, uint32_t line)
 {
-    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name);
+    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name, file, line);
     return e ? e->head.a >> 8 : 0;
 }
 
@@ -7854,7 +7904,8 @@ static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
     const bool passes = npuprof_record_category_passes_(category);
     if (passes) {
         const char *const name = NPUPROF_LOAD_(&site->name);
-        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, name);
+        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, name, site->file,
+                                                                site->line);
         if (!id) {
             npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
             return false;
@@ -7878,7 +7929,7 @@ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category
 {
     /* A memory record has its pool's name where others have a category. */
     if (!npuprof_record_category_passes_(kind == NPUPROF_KIND_MEMORY ? "memory" : category)) return 0;
-    const uint32_t id = npuprof_table_intern_site_number_(kind, category, name);
+    const uint32_t id = npuprof_table_intern_site_number_(kind, category, name, NULL, 0);
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
     return id;
 }
@@ -8326,7 +8377,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
     if (text >> 32 == generation) e = npuprof_record_match_text_(text, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
-    e = npuprof_table_intern_site_(kind, category, name);
+    e = npuprof_table_intern_site_(kind, category, name, keys->file, keys->line);
     if (!e) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
@@ -8609,7 +8660,7 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
     return token;
 }
 
-NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
+NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name)
 {
     const bool open = NPUPROF_OPEN_(1), has_slot = npuprof_slot_mine_ != &npuprof_slot_none_;
     npuprof_slot_ *slot = open || has_slot ? npuprof_record_enter_() : NULL;
@@ -8623,7 +8674,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
         const npuprof_args none = { NULL, 0 };
-        const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_SPAN, category, name);
+        const uint32_t id = npuprof_record_named_id_(NULL, keys, NPUPROF_KIND_SPAN, category, name);
         if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
         if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }
@@ -8757,7 +8808,7 @@ NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, ui
    trace. */
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
-    static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL };
+    static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL, NULL, 0 };
     if (NPUPROF_GATE_IS_CLOSED_() && npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_event_now_(&site, id);
 }
@@ -12618,16 +12669,6 @@ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
     return true;
 }
 
-/* Does an argument with this key come again behind the last one? */
-static inline bool npuprof_args_has_again_(const npuprof_args_walk_ *w, uint32_t key)
-{
-    npuprof_args_walk_ rest = *w;
-    npuprof_value_ later;
-    while (npuprof_args_next_(&rest, &later))
-        if (npuprof_image_same_text_(w->image, later.key, key)) return true;
-    return false;
-}
-
 /* The argument that has this key. False: there is none, and *found is all 0. */
 static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npuprof_event_ *ev,
                                             const char *key, npuprof_value_ *found)
@@ -13423,11 +13464,11 @@ typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_
 /* Spans of a track that share lanes (write/lanes.h). */
 typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
 
-/* What the rows of a site on a track have in common: all text before the first number (write/span_text.h).
-   key: tid << 32 | site << 8 | kind; 0: none. */
+/* What the rows of a site on a track have in common: all text before the first number (write/span_text.h),
+   and so many bytes behind it that come after the last. key: tid << 32 | site << 8 | kind; 0: none. */
 typedef struct npuprof_span_text_ {
     uint64_t key;
-    uint32_t length, pad;
+    uint32_t length, last;
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
@@ -13620,16 +13661,24 @@ static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_span_text_ *
 {
     const bool fits = w->out.flushes == aside->flushes;
     cached->length = (uint32_t)w->out.used;
+    cached->last = 0;
     if (fits) cached->key = key;
     w->out = *aside;
     return fits;
 }
 
-/* Puts the cached text, with room for three numbers behind it. Returns its end; who goes on there sets
-   o->used. */
+/* The last so many bytes of the text just cached are what comes after the numbers. */
+static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t last)
+{
+    cached->last = last;
+    cached->length -= last;
+}
+
+/* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
+   on there sets o->used. */
 static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
 {
-    char *const p = npuprof_out_reserve_(o, NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
+    char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
     memcpy(p, cached->text, 64);
     if (cached->length > 64) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
     return p + cached->length;
@@ -14336,6 +14385,16 @@ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint3
 
 /* ---- Arguments */
 
+/* Does an argument with this key come again behind the last one? */
+static bool npuprof_json_key_comes_again_(const npuprof_args_walk_ *args, uint32_t key)
+{
+    npuprof_args_walk_ rest = *args;
+    npuprof_value_ later;
+    while (npuprof_args_next_(&rest, &later))
+        if (npuprof_json_same_key_(args->image, later.key, key)) return true;
+    return false;
+}
+
 /* A key and its colon. A key that is in `first`, the text that the writer itself has put, becomes
    "user.<key>". */
 static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
@@ -14371,7 +14430,7 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
     npuprof_out_puts_(o, ",\"args\":{");
     npuprof_out_puts_(o, first);
     while (npuprof_args_next_(&args, &v)) {
-        if (npuprof_args_has_again_(&args, v.key)) continue;
+        if (npuprof_json_key_comes_again_(&args, v.key)) continue;
         if (any) npuprof_out_put_(o, ",", 1);
         any = true;
         npuprof_json_key_(w, v.key, first);
@@ -15690,7 +15749,32 @@ static void npuprof_json_devices_(npuprof_work_ *w)
     npuprof_out_puts_(o, "]");
 }
 
-static void npuprof_json_metadata_(npuprof_work_ *w)
+/* ,"sites":[...]: where the call sites are in the code. Why here and not in each event: it is the same for
+   all of a call site, and a third of a plain span's bytes. Nothing if none is known. */
+static void npuprof_json_sites_(npuprof_work_ *w)
+{
+    npuprof_out_ *const o = &w->out;
+    const npuprof_entry_ *e;
+    uint32_t id = 0, any = 0;
+    while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_SITE, sizeof(npuprof_site_entry_), &id)) !=
+           NULL) {
+        const npuprof_site_entry_ *const site = (const npuprof_site_entry_ *)(const void *)e;
+        /* Why not with results: the same call site is there without, too. */
+        if (!site->file || (site->line & NPUPROF_SITE_RESULTS_)) continue;
+        npuprof_out_puts_(o, any++ ? ",{\"name\":" : ",\"sites\":[{\"name\":");
+        npuprof_out_text_(o, &w->image, site->name, true);
+        if (site->category) npuprof_out_puts_(o, ",\"cat\":");
+        if (site->category) npuprof_out_text_(o, &w->image, site->category, true);
+        npuprof_out_puts_(o, ",\"file\":");
+        npuprof_out_text_(o, &w->image, site->file, true);
+        npuprof_json_member_(o, ",\"line\":", site->line);
+        npuprof_out_puts_(o, "}");
+    }
+    if (any) npuprof_out_puts_(o, "]");
+}
+
+/* sites: with the table of call sites, which may be long. */
+static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
 {
     npuprof_out_ *o = &w->out;
     npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{");
@@ -15702,6 +15786,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     npuprof_out_puts_(o, ",\"user\":");
     npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
     npuprof_json_devices_(w);
+    if (sites) npuprof_json_sites_(w);
     npuprof_out_puts_(o, "}}");
 }
 
@@ -15726,7 +15811,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_json_flows_(w);
     npuprof_json_pauses_(w);
     npuprof_out_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
-    npuprof_json_metadata_(w);
+    npuprof_json_metadata_(w, true);
     npuprof_out_puts_(&w->out, "}\n");
     npuprof_out_flush_(&w->out);
     return w->out.error;
@@ -15802,6 +15887,24 @@ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, ui
     npuprof_out_puts_(o, ",");
 }
 
+/* The column source, with the comma before it and the end of the line: file and line of the call site. */
+static void npuprof_csv_put_source_(npuprof_work_ *w, const npuprof_event_ *ev)
+{
+    const npuprof_site_entry_ *const site = npuprof_image_site_(&w->image, ev->site);
+    npuprof_out_ *const o = &w->out;
+    size_t length;
+    npuprof_out_puts_(o, ",");
+    if (site && site->file) {
+        const char *const file = npuprof_image_text_(&w->image, site->file, &length);
+        npuprof_out_puts_(o, "\"");
+        npuprof_out_escaped_(o, file, length, false);
+        npuprof_out_puts_(o, ":");
+        npuprof_out_uint_(o, site->line & ~NPUPROF_SITE_RESULTS_);
+        npuprof_out_puts_(o, "\"");
+    }
+    npuprof_out_puts_(o, "\n");
+}
+
 /* A row whose text is cached. */
 static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *cached,
                                            const npuprof_csv_columns_ *row)
@@ -15809,7 +15912,8 @@ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_
     npuprof_csv_put_ids_(w, row);
     char *p = npuprof_span_text_put_(&w->out, cached);
     p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
-    *p++ = '\n';
+    memcpy(p, cached->text + cached->length, cached->last);
+    p += cached->last;
     w->out.used = (size_t)(p - w->out.bytes);
 }
 
@@ -15823,7 +15927,12 @@ static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const
     if (cached->key == key) return cached;
     npuprof_span_text_begin_(w, cached, &aside);
     npuprof_csv_put_text_(w, ev, thread);
-    return npuprof_span_text_end_(w, cached, key, &aside) ? cached : NULL;
+    const size_t used = w->out.used;
+    npuprof_csv_put_source_(w, ev);
+    const size_t last = w->out.used - used;
+    if (!npuprof_span_text_end_(w, cached, key, &aside)) return NULL;
+    npuprof_span_text_split_(cached, (uint32_t)last);
+    return cached;
 }
 
 static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
@@ -15837,7 +15946,7 @@ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const n
     npuprof_csv_put_ids_(w, row);
     npuprof_csv_put_text_(w, ev, row->thread);
     npuprof_out_int_(&w->out, row->end_ns - row->start_ns);
-    npuprof_out_puts_(&w->out, "\n");
+    npuprof_csv_put_source_(w, ev);
 }
 
 /* Fills in the row of the thread's span that the walk has just given. */
@@ -15916,7 +16025,7 @@ static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
 
 static void npuprof_csv_end_memory_(npuprof_work_ *w)
 {
-    npuprof_out_puts_(&w->out, "\",,,,,,,0\n");
+    npuprof_out_puts_(&w->out, "\",,,,,,,0,\n");
 }
 
 static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
@@ -15998,7 +16107,7 @@ static int npuprof_csv_write_locked_(npuprof_sink sink)
     npuprof_image_open_(&w->image);
     npuprof_out_puts_(&w->out,
                       "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,"
-                               "execution_index,instruction_index,operator_index,dur\n");
+                               "execution_index,instruction_index,operator_index,dur,source\n");
     for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) npuprof_csv_thread_(w, tid);
     memset(&d, 0, sizeof d);
     d.user = w;

@@ -43,6 +43,7 @@
      NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
+     NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
      NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
                               (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
                               NPUPROF_CORES; see examples/firmware
@@ -107,8 +108,7 @@
      ne.attributes                    PROF_STR   "append_op:sum;src1_perm:1,0"
      ne.reshape_ns                    PROF_INT   time to prepare shapes; 0: they did not change
      ne.forward_ns                    PROF_INT   time of the kernel
-   A macro takes its arguments when the span begins. If you know a value only afterwards, record the span with
-   npuprof_span().
+   A macro takes its arguments when the span begins. PROF_RESULT adds those that you know only afterwards.
    Use three levels: PROF_RECORD("model_inference") around spans "Iteration1", "Iteration2", ... around the
    operators. Use PROF_INFERENCE for the iterations if the summary shall list them, and PROF_RECORD_WARM_UP
    around iterations that do not count. examples/digits does all of this.

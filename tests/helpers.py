@@ -203,14 +203,14 @@ def events(trace, phase=None, name=None):
 
 def normalised(path):
     """A trace's text with what differs from run to run replaced: host, pid, native thread ids, executable,
-    absolute times, ids of spans."""
+    absolute times, ids of spans; and the folders and lines of call sites, which change with the program."""
     import re
     text = pathlib.Path(path).read_text(encoding="utf-8")
     text = re.sub(r'"(pid|native_id)":\s*\d+', r'"\1":0', text)
     text = re.sub(r'"(host|executable|program)":\s*"[^"]*"', r'"\1":""', text)
     text = re.sub(r'"(trace_id|span_id)":"[0-9a-f]+"', r'"\1":""', text)
     text = re.sub(r'"(drift_ns|\w*(?:unix|monotonic|boottime)_ns)":\s*"?\d+"?', r'"\1":0', text)
-    return text
+    return re.sub(r'"file":"[^"]*?([^"/\\\\]*)","line":\d+', r'"file":"\1","line":0', text)
 
 
 class Mount:

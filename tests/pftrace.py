@@ -11,7 +11,7 @@ import struct
 from collections import namedtuple
 from types import SimpleNamespace
 
-Slice = namedtuple("Slice", "track name cats start dur args")
+Slice = namedtuple("Slice", "track name cats start dur args source", defaults=("",))
 Sample = namedtuple("Sample", "track start value")
 
 
@@ -70,7 +70,7 @@ class Sequence:
     """What a sequence of packets has said so far."""
 
     def __init__(self):
-        self.names = {1: {}, 2: {}, 3: {}}
+        self.names = {1: {}, 2: {}, 3: {}, 4: {}}
         self.track = self.clock = None
         self.now = 0
 
@@ -127,9 +127,10 @@ class Decoder:
     def intern(self, sequence, data):
         for space, entry in fields(data):
             entry = message(entry)
-            known = sequence.names[space].setdefault(entry[1], entry[2])
-            if known != entry[2]:
-                self.errors.append(f"name {entry[1]} was interned twice, for {known} and {entry[2]}")
+            text = entry[2] + b":%d" % entry[4] if space == 4 else entry[2]
+            known = sequence.names[space].setdefault(entry[1], text)
+            if known != text:
+                self.errors.append(f"name {entry[1]} was interned twice, for {known} and {text}")
 
     def track(self, data):
         track = message(data)
@@ -189,7 +190,8 @@ class Decoder:
             stack = open_slices.setdefault(uuid, [])
             if kind == 1:
                 at = len(slices)
-                slices.append([track, name, ",".join(cats), now, None, self.arguments(sequence, event)])
+                slices.append([track, name, ",".join(cats), now, None, self.arguments(sequence, event),
+                               self.text(sequence, 4, event[34]) if 34 in event else ""])
                 stack.append(at)
                 if len(stack) > 512:
                     self.errors.append("deeper than 512")

@@ -337,8 +337,8 @@ int64_t columns_json(reader *r, const char *text, size_t bytes, block *out)
     return rows;
 }
 
-/* A cell with text; the place of the comma behind it. */
-static const char *cell(const char *c, const char *end)
+/* The end of a cell with text. */
+static const char *cell_end(const char *c, const char *end)
 {
     if (c < end && *c == '"') {
         for (c++; c < end; c++)
@@ -346,6 +346,13 @@ static const char *cell(const char *c, const char *end)
     } else {
         while (c < end && *c != ',' && *c != '"') c++;
     }
+    return c;
+}
+
+/* A cell with text; the place of the comma behind it. */
+static const char *cell(const char *c, const char *end)
+{
+    c = cell_end(c, end);
     return c < end && *c == ',' ? c : NULL;
 }
 
@@ -375,7 +382,7 @@ static bool is_memory_peak(const char *c, const char *end)
     for (int i = 0; i < 2; i++, from = c + 1)
         if (!from || !(c = comma(from, end)) || !integer(from, c, &ns)) return false;
     return (from = WORD(from, end, "\"memory\",")) != NULL && (c = cell(from, end)) != NULL
-        && is(c, end, ",,,,,,,0");
+        && (is(c, end, ",,,,,,,0") || is(c, end, ",,,,,,,0,"));
 }
 
 /* Rows below the head, with the contract's columns. As columns_json. */
@@ -411,7 +418,9 @@ int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out)
             if (!integer(c, behind, &out->index[k][rows])) return -1;
             out->indexes |= 1u << k;
         }
-        if (!integer(behind + 1, end, &out->dur[rows])) return -1;
+        const char *last = comma(c = behind + 1, end);           /* the column source may follow */
+        if (last && cell_end(last + 1, end) != end) return -1;
+        if (!integer(c, last ? last : end, &out->dur[rows])) return -1;
         const bool host = thread_end != thread;
         if (host && digits(thread, thread_end) != thread_end) return -1;
         const char *name = host ? thread : pe;

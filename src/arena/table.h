@@ -153,22 +153,26 @@ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_
     return e;
 }
 
-/* The entry of a call site by its texts. NULL: the table is full. */
+/* The entry of a call site by its texts. file: NULL if it is not known. NULL: the table is full. */
 static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
-                                                             const char *name)
+                                                             const char *name, const char *file,
+                                                             uint32_t line)
 {
     const bool has_category = category && *category;
     npuprof_table_site_ s = { kind, 0, 0, 0, 0 };
     s.name = npuprof_table_intern_string_(name ? name : "");
     if (has_category) s.category = npuprof_table_intern_string_(category);
     if (!s.name || (has_category && !s.category)) return NULL;
+    if (file) s.file = npuprof_table_intern_string_(file);
+    if (s.file) s.line = line;
     return npuprof_table_enter_site_(&s);
 }
 
 /* Its number. 0: the table is full. */
-static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name,
+                                                  const char *file, uint32_t line)
 {
-    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name);
+    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name, file, line);
     return e ? e->head.a >> 8 : 0;
 }
 

@@ -176,7 +176,7 @@ static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, 
 
 static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
-    static const npuprof_site_ none = { "", NULL, 0 };
+    static const npuprof_site_ none = { "", NULL, 0, { 0, 0, 0 } };
     const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'"
                        "^sfbe,'id':\6^,'pid':1}";
     const npuprof_site_ *const site = head->ref & 2 ? &none : npuprof_fw_site_of_(head);

@@ -113,7 +113,8 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 enum {
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_,
-    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_, NPUPROF_CELL_KIND_RESULT_
+    NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_,
+    NPUPROF_CELL_KIND_RESULT_
 };
 
 /* ---- FIELD CELL  Same size, other meaning:
@@ -132,7 +133,8 @@ enum {
 };
 
 /* ---- CALL SITE  In the target's memory, and so in its ELF file: pointer to the name, pointer to the
-   category, u8 kind. */
+   category, u8 kind, u8[3] line, the lowest byte first. If line is not 0, pointer to the file's name,
+   aligned; older programs have no line. */
 
 /* ---- PART  A head and up to 16 cells. Each part, and each of the two headers, can be found and checked by
    itself: a header by its magic, a part by its mark, both by their crc. */

@@ -319,6 +319,15 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_ALWAYS_INLINE_ static inline
 #endif
 
+/* The name of the function around it, a constant of the compiler. */
+#if defined(__cplusplus) && (defined(__GNUC__) || defined(__clang__))
+#define NPUPROF_FUNCTION_NAME_ __PRETTY_FUNCTION__
+#elif defined(__cplusplus) && defined(_MSC_VER)
+#define NPUPROF_FUNCTION_NAME_ __FUNCSIG__
+#else
+#define NPUPROF_FUNCTION_NAME_ __func__
+#endif
+
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
 

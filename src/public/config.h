@@ -108,6 +108,19 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_KEEP_NEWEST 1
 #define NPUPROF_STREAM 2
 
+/* NPUPROF_NO_SOURCE: any file. Leaves file and line of its call sites out of the program and the trace. They
+   are what __FILE__ and __LINE__ say; -fmacro-prefix-map shortens paths. Firmware has them only with
+   NPUPROF_NAMES_SECTION, where they stay in the ELF file: else they would take flash. */
+#ifdef NPUPROF_NO_SOURCE
+#define NPUPROF_FILE_ NPUPROF_NULL_
+#define NPUPROF_FILE_TEXT_ ""
+#define NPUPROF_LINE_ 0
+#else
+#define NPUPROF_FILE_ __FILE__
+#define NPUPROF_FILE_TEXT_ __FILE__
+#define NPUPROF_LINE_ __LINE__
+#endif
+
 /* The rest is for NPUPROF_FREESTANDING.
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.

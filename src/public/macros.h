@@ -28,27 +28,34 @@
 #endif
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_SITE_(id, kind, cat, name) \
-    static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = { 0, 0, (kind), name, cat };
+    static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = \
+        { 0, 0, (kind), name, cat, NPUPROF_FILE_, NPUPROF_LINE_ };
 #define NPUPROF_KEYS_OF_(id) \
     static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = \
-        { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0 };
+        { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0, \
+          NPUPROF_FILE_, NPUPROF_LINE_ };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #elif defined(NPUPROF_NAMES_SECTION)
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_IN_NAMES_ NPUPROF_ATTRIBUTE_((section(NPUPROF_NAMES_SECTION), unused))
 #define NPUPROF_SITE_(id, kind, cat, name) \
-    static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) NPUPROF_IN_NAMES_ = { name, cat, (kind) };
+    static const char NPUPROF_GLUE_(npuprof_file_, id)[] NPUPROF_IN_NAMES_ = NPUPROF_FILE_TEXT_; \
+    static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) NPUPROF_IN_NAMES_ = \
+        { name, cat, (kind), \
+          { NPUPROF_LINE_ & 0xFF, NPUPROF_LINE_ >> 8 & 0xFF, NPUPROF_LINE_ >> 16 & 0xFF }, \
+          NPUPROF_GLUE_(npuprof_file_, id) };
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                                     \
     static const char NPUPROF_GLUE_(npuprof_name_, id)[] NPUPROF_IN_NAMES_ = name;     \
     static const char NPUPROF_GLUE_(npuprof_category_, id)[] NPUPROF_IN_NAMES_ = cat;  \
     NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), NPUPROF_GLUE_(npuprof_name_, id))
 #define NPUPROF_NO_CATEGORY_ ""
-#else
+#else /* !NPUPROF_NAMES_SECTION */
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, \
-                                             id) NPUPROF_ATTRIBUTE_((unused)) = { name, cat, (kind) };
+                                             id) NPUPROF_ATTRIBUTE_((unused)) = \
+        { name, cat, (kind), { 0, 0, 0 } };
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #endif /* !NPUPROF_NAMES_SECTION */
 #ifdef NPUPROF_LITERAL_SITE_
@@ -176,7 +183,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define PROF_SCOPE_LEVEL(level, cat, ...) \
     NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
                        NPUPROF_LIST_(__VA_ARGS__))
-/* PROF_SCOPE with the name of the function. */
+/* PROF_SCOPE with the name of the function; in C++ with its class and parameters, as the compiler has
+   them. */
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
 /* The next four are spans to the end of the enclosing block. name may be any string; it is copied. */
 
@@ -208,7 +216,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 /* PROF_BEGIN begins a span; PROF_END ends the last one that this thread began with PROF_BEGIN, whether it was
    recorded or not. They nest, at most 64 deep in a thread. cat and name may be any strings; they are copied.
    cat may be NULL. Both are evaluated also while recording is off. */
-#define PROF_BEGIN(cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
+#define PROF_BEGIN(cat, name) NPUPROF_BY_HAND_(__COUNTER__, cat, name)
 #define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
 
 /* An arrow between two host spans. Write PROF_FLOW_OUT inside the span where it starts, PROF_FLOW_IN inside
@@ -277,8 +285,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                   npuprof_begin_(NPUPROF_REF_(id, cat, name)))
 #define NPUPROF_FUNCTION_(id)                                                                       \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
-                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, __func__), \
-                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, __func__)))
+                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_), \
+                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),    \
@@ -306,10 +314,15 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) \
                         ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+#define NPUPROF_BY_HAND_(id, cat, name) \
+    do { \
+        NPUPROF_KEYS_OF_(id) \
+        NPUPROF_ALWAYS_(npuprof_begin_by_hand_(NPUPROF_KEYS_REF_(id), (cat), (name))); \
+    } while (0)
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_(NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
     npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
-#else
+#else /* NPUPROF_FREESTANDING */
 #define NPUPROF_BOUNDARY_(id, kind, name) NPUPROF_NAMED_(id, kind, name, PROF_NO_ARGS)
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
     NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
@@ -317,6 +330,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
         ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
+#define NPUPROF_BY_HAND_(id, cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_((args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
 #endif /* NPUPROF_FREESTANDING */

@@ -262,6 +262,10 @@ enum { NPUPROF_KINDS(NPUPROF_ENUM_) NPUPROF_KIND_COUNT };
 typedef struct npuprof_site_ {
     const char *name, *category;
     uint8_t kind;
+    uint8_t line[3];               /* the lowest byte first; 0: there is no file */
+#ifdef NPUPROF_NAMES_SECTION
+    const char *file;
+#endif
 } NPUPROF_ATTRIBUTE_((aligned(4))) npuprof_site_;
 #else
 /* A call site: one static object for each use of a macro. Its first record enters it into the arena's
@@ -276,7 +280,8 @@ typedef struct npuprof_site_ {
                                       arena's */
     uint32_t generation;
     uint32_t kind;
-    const char *name, *category;
+    const char *name, *category, *file;   /* file: NULL with NPUPROF_NO_SOURCE */
+    uint32_t line;
 } npuprof_site_;
 
 /* What a call site caches: table entries of its argument keys, and of the last name given at run time. */
@@ -287,6 +292,8 @@ typedef struct npuprof_keys_ {
     uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
     uint64_t text;                 /* generation << 32 | table entry of the last name and category */
+    const char *file;              /* of the macro, as in npuprof_site_ */
+    uint32_t line;
 } npuprof_keys_;
 #endif /* !NPUPROF_FREESTANDING */
 

@@ -85,16 +85,6 @@ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
     return true;
 }
 
-/* Does an argument with this key come again behind the last one? */
-static inline bool npuprof_args_has_again_(const npuprof_args_walk_ *w, uint32_t key)
-{
-    npuprof_args_walk_ rest = *w;
-    npuprof_value_ later;
-    while (npuprof_args_next_(&rest, &later))
-        if (npuprof_image_same_text_(w->image, later.key, key)) return true;
-    return false;
-}
-
 /* The argument that has this key. False: there is none, and *found is all 0. */
 static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npuprof_event_ *ev,
                                             const char *key, npuprof_value_ *found)

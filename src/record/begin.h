@@ -232,7 +232,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
     if (text >> 32 == generation) e = npuprof_record_match_text_(text, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
-    e = npuprof_table_intern_site_(kind, category, name);
+    e = npuprof_table_intern_site_(kind, category, name, keys->file, keys->line);
     if (!e) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;

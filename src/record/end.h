@@ -7,6 +7,7 @@
 #include "../arena/slots.h"
 #include "enter.h"
 #include "span.h"
+#include "begin.h"
 #include "boundary.h"
 
 /* How spans end: by their token, or by PROF_END. A slot's open spans are a stack. A span that is ended
@@ -152,7 +153,7 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
     return token;
 }
 
-NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
+NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name)
 {
     const bool open = NPUPROF_OPEN_(1), has_slot = npuprof_slot_mine_ != &npuprof_slot_none_;
     npuprof_slot_ *slot = open || has_slot ? npuprof_record_enter_() : NULL;
@@ -166,7 +167,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
         const npuprof_args none = { NULL, 0 };
-        const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_SPAN, category, name);
+        const uint32_t id = npuprof_record_named_id_(NULL, keys, NPUPROF_KIND_SPAN, category, name);
         if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
         if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }

@@ -151,7 +151,8 @@ static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
     const bool passes = npuprof_record_category_passes_(category);
     if (passes) {
         const char *const name = NPUPROF_LOAD_(&site->name);
-        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, name);
+        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, name, site->file,
+                                                                site->line);
         if (!id) {
             npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
             return false;
@@ -175,7 +176,7 @@ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category
 {
     /* A memory record has its pool's name where others have a category. */
     if (!npuprof_record_category_passes_(kind == NPUPROF_KIND_MEMORY ? "memory" : category)) return 0;
-    const uint32_t id = npuprof_table_intern_site_number_(kind, category, name);
+    const uint32_t id = npuprof_table_intern_site_number_(kind, category, name, NULL, 0);
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
     return id;
 }

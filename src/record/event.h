@@ -110,7 +110,7 @@ NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, ui
    trace. */
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
-    static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL };
+    static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL, NULL, 0 };
     if (NPUPROF_GATE_IS_CLOSED_() && npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_event_now_(&site, id);
 }

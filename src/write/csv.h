@@ -80,6 +80,24 @@ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, ui
     npuprof_out_puts_(o, ",");
 }
 
+/* The column source, with the comma before it and the end of the line: file and line of the call site. */
+static void npuprof_csv_put_source_(npuprof_work_ *w, const npuprof_event_ *ev)
+{
+    const npuprof_site_entry_ *const site = npuprof_image_site_(&w->image, ev->site);
+    npuprof_out_ *const o = &w->out;
+    size_t length;
+    npuprof_out_puts_(o, ",");
+    if (site && site->file) {
+        const char *const file = npuprof_image_text_(&w->image, site->file, &length);
+        npuprof_out_puts_(o, "\"");
+        npuprof_out_escaped_(o, file, length, false);
+        npuprof_out_puts_(o, ":");
+        npuprof_out_uint_(o, site->line & ~NPUPROF_SITE_RESULTS_);
+        npuprof_out_puts_(o, "\"");
+    }
+    npuprof_out_puts_(o, "\n");
+}
+
 /* A row whose text is cached. */
 static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *cached,
                                            const npuprof_csv_columns_ *row)
@@ -87,7 +105,8 @@ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_
     npuprof_csv_put_ids_(w, row);
     char *p = npuprof_span_text_put_(&w->out, cached);
     p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
-    *p++ = '\n';
+    memcpy(p, cached->text + cached->length, cached->last);
+    p += cached->last;
     w->out.used = (size_t)(p - w->out.bytes);
 }
 
@@ -101,7 +120,12 @@ static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const
     if (cached->key == key) return cached;
     npuprof_span_text_begin_(w, cached, &aside);
     npuprof_csv_put_text_(w, ev, thread);
-    return npuprof_span_text_end_(w, cached, key, &aside) ? cached : NULL;
+    const size_t used = w->out.used;
+    npuprof_csv_put_source_(w, ev);
+    const size_t last = w->out.used - used;
+    if (!npuprof_span_text_end_(w, cached, key, &aside)) return NULL;
+    npuprof_span_text_split_(cached, (uint32_t)last);
+    return cached;
 }
 
 static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
@@ -115,7 +139,7 @@ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const n
     npuprof_csv_put_ids_(w, row);
     npuprof_csv_put_text_(w, ev, row->thread);
     npuprof_out_int_(&w->out, row->end_ns - row->start_ns);
-    npuprof_out_puts_(&w->out, "\n");
+    npuprof_csv_put_source_(w, ev);
 }
 
 /* Fills in the row of the thread's span that the walk has just given. */

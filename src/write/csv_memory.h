@@ -31,7 +31,7 @@ static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
 
 static void npuprof_csv_end_memory_(npuprof_work_ *w)
 {
-    npuprof_out_puts_(&w->out, "\",,,,,,,0\n");
+    npuprof_out_puts_(&w->out, "\",,,,,,,0,\n");
 }
 
 static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
@@ -113,7 +113,7 @@ static int npuprof_csv_write_locked_(npuprof_sink sink)
     npuprof_image_open_(&w->image);
     npuprof_out_puts_(&w->out,
                       "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,"
-                               "execution_index,instruction_index,operator_index,dur\n");
+                               "execution_index,instruction_index,operator_index,dur,source\n");
     for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) npuprof_csv_thread_(w, tid);
     memset(&d, 0, sizeof d);
     d.user = w;

@@ -111,6 +111,16 @@ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint3
 
 /* ---- Arguments */
 
+/* Does an argument with this key come again behind the last one? */
+static bool npuprof_json_key_comes_again_(const npuprof_args_walk_ *args, uint32_t key)
+{
+    npuprof_args_walk_ rest = *args;
+    npuprof_value_ later;
+    while (npuprof_args_next_(&rest, &later))
+        if (npuprof_json_same_key_(args->image, later.key, key)) return true;
+    return false;
+}
+
 /* A key and its colon. A key that is in `first`, the text that the writer itself has put, becomes
    "user.<key>". */
 static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
@@ -146,7 +156,7 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
     npuprof_out_puts_(o, ",\"args\":{");
     npuprof_out_puts_(o, first);
     while (npuprof_args_next_(&args, &v)) {
-        if (npuprof_args_has_again_(&args, v.key)) continue;
+        if (npuprof_json_key_comes_again_(&args, v.key)) continue;
         if (any) npuprof_out_put_(o, ",", 1);
         any = true;
         npuprof_json_key_(w, v.key, first);

@@ -217,7 +217,32 @@ static void npuprof_json_devices_(npuprof_work_ *w)
     npuprof_out_puts_(o, "]");
 }
 
-static void npuprof_json_metadata_(npuprof_work_ *w)
+/* ,"sites":[...]: where the call sites are in the code. Why here and not in each event: it is the same for
+   all of a call site, and a third of a plain span's bytes. Nothing if none is known. */
+static void npuprof_json_sites_(npuprof_work_ *w)
+{
+    npuprof_out_ *const o = &w->out;
+    const npuprof_entry_ *e;
+    uint32_t id = 0, any = 0;
+    while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_SITE, sizeof(npuprof_site_entry_), &id)) !=
+           NULL) {
+        const npuprof_site_entry_ *const site = (const npuprof_site_entry_ *)(const void *)e;
+        /* Why not with results: the same call site is there without, too. */
+        if (!site->file || (site->line & NPUPROF_SITE_RESULTS_)) continue;
+        npuprof_out_puts_(o, any++ ? ",{\"name\":" : ",\"sites\":[{\"name\":");
+        npuprof_out_text_(o, &w->image, site->name, true);
+        if (site->category) npuprof_out_puts_(o, ",\"cat\":");
+        if (site->category) npuprof_out_text_(o, &w->image, site->category, true);
+        npuprof_out_puts_(o, ",\"file\":");
+        npuprof_out_text_(o, &w->image, site->file, true);
+        npuprof_json_member_(o, ",\"line\":", site->line);
+        npuprof_out_puts_(o, "}");
+    }
+    if (any) npuprof_out_puts_(o, "]");
+}
+
+/* sites: with the table of call sites, which may be long. */
+static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
 {
     npuprof_out_ *o = &w->out;
     npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{");
@@ -229,6 +254,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     npuprof_out_puts_(o, ",\"user\":");
     npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
     npuprof_json_devices_(w);
+    if (sites) npuprof_json_sites_(w);
     npuprof_out_puts_(o, "}}");
 }
 
@@ -253,7 +279,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_json_flows_(w);
     npuprof_json_pauses_(w);
     npuprof_out_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
-    npuprof_json_metadata_(w);
+    npuprof_json_metadata_(w, true);
     npuprof_out_puts_(&w->out, "}\n");
     npuprof_out_flush_(&w->out);
     return w->out.error;

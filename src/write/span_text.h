@@ -34,16 +34,24 @@ static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_span_text_ *
 {
     const bool fits = w->out.flushes == aside->flushes;
     cached->length = (uint32_t)w->out.used;
+    cached->last = 0;
     if (fits) cached->key = key;
     w->out = *aside;
     return fits;
 }
 
-/* Puts the cached text, with room for three numbers behind it. Returns its end; who goes on there sets
-   o->used. */
+/* The last so many bytes of the text just cached are what comes after the numbers. */
+static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t last)
+{
+    cached->last = last;
+    cached->length -= last;
+}
+
+/* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
+   on there sets o->used. */
 static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
 {
-    char *const p = npuprof_out_reserve_(o, NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
+    char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
     memcpy(p, cached->text, 64);
     if (cached->length > 64) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
     return p + cached->length;

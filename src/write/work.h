@@ -20,11 +20,11 @@ typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_
 /* Spans of a track that share lanes (write/lanes.h). */
 typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
 
-/* What the rows of a site on a track have in common: all text before the first number (write/span_text.h).
-   key: tid << 32 | site << 8 | kind; 0: none. */
+/* What the rows of a site on a track have in common: all text before the first number (write/span_text.h),
+   and so many bytes behind it that come after the last. key: tid << 32 | site << 8 | kind; 0: none. */
 typedef struct npuprof_span_text_ {
     uint64_t key;
-    uint32_t length, pad;
+    uint32_t length, last;
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 

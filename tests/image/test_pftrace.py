@@ -59,6 +59,7 @@ class FromJson:
     def __init__(self, path):
         trace = json.loads(path.read_bytes(), parse_float=Decimal)
         self.metadata = trace["metadata"]["npuprof"]
+        self.metadata.pop("sites", None)       # each span has its own in a .pftrace
         self.spans = [(e["name"], e.get("cat", ""), ns(e["ts"]), ns(e["dur"]), arguments(e.get("args", {})),
                        (e["pid"], e["tid"]))
                       for e in events(trace, "X")]
@@ -300,7 +301,7 @@ class Pftrace(unittest.TestCase):
         self.assertEqual(run([helpers.build(source, "plain")], env=helpers.environment()).returncode, 0)
         out = scratch() / "plain.pftrace"
         run([helpers.tool("npuprof-convert"), scratch() / "plain.npuprof", "-o", out])
-        self.assertLess(out.stat().st_size / 40000, 30)
+        self.assertLess(out.stat().st_size / 40000, 33)
 
 
 if __name__ == "__main__":

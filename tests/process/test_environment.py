@@ -129,7 +129,7 @@ class Output(Case):
         for name in jsons:
             self.assertEqual(self.names(name), sorted(NAMES))
         header = ("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,"
-                  "execution_index,instruction_index,operator_index,dur")
+                  "execution_index,instruction_index,operator_index,dur,source")
         for name in csvs:
             lines = (self.folder / name).read_text().splitlines()
             self.assertEqual(lines[0], header)

@@ -89,7 +89,7 @@ class Broken(unittest.TestCase):
         self.refused(whole.replace(b'"start_unix_ns"', b'"start"'), "start_unix_ns")
         self.refused(re.sub(rb'"version":"[^"]*"', b'"version":"9.0.0"', whole),
                      "npuprof 9.0.0, this tool reads up to")
-        self.refused(table.replace(b",dur\n", b"\n", 1), "column dur")
+        self.refused(table.replace(b",dur,", b",", 1), "column dur")
         self.refused(table[:-5], "within a line")
         self.refused(table.replace(b"Inference", b"Infer\"ence", 1), ":3: not CSV|:3: .*cells")
         self.refused(table.replace(b"one", b"on\xffe", 1), "UTF-8")
@@ -215,7 +215,7 @@ class MemoryPeaks(unittest.TestCase):
         json, rows = npuprof.load(paths[0]), paths[1].read_text(encoding="utf-8").splitlines()
         name = f"host used_bytes={5 << 20} allocated_bytes={8 << 20} tag=tensor"
         ns = next(json.base_ns + record.ts for record in json.memory if record.used == 5 << 20)
-        self.assertEqual(rows[-1], f',,,{ns},{ns},"memory","{name}",,,,,,,0')
+        self.assertEqual(rows[-1], f',,,{ns},{ns},"memory","{name}",,,,,,,0,')
         moved = helpers.scratch() / "moved.csv"
         moved.write_text("\n".join(row.rpartition(",")[2] + "," + row.rpartition(",")[0] for row in rows)
                          + "\n", encoding="utf-8")
@@ -270,7 +270,7 @@ class Hostile(unittest.TestCase):
         are arguments as any others."""
         path = helpers.scratch() / "almost"
         lines = self.whole[1].split(b"\n")
-        path.write_bytes(b"\n".join([*lines[:-3], re.sub(rb",\d*,(\d+)$", rb",-,\1", lines[-3]), b""]))
+        path.write_bytes(b"\n".join([*lines[:-3], re.sub(rb",\d*,(\d+,[^,]*)$", rb",-,\1", lines[-3]), b""]))
         self.assertIn("not as it should be: '-'", self.both_ways(path, "minus"))
         for change in (rb'\1\2\2"', rb'\1FFFFFFFFFFFFFFFF"'):
             path.write_bytes(re.sub(rb'("stamp".*"span_id":")([0-9a-f]{16})"', change, self.whole[0]))
@@ -336,7 +336,7 @@ for path in sys.argv[2:]:
         read = pandas.read_csv(path, dtype=frame.dtypes.to_dict(), keep_default_na=False, na_values={
             "thread.id": "", "pe_index": "", "dram_base": "", "execution_index": "",
             "instruction_index": "", "operator_index": ""})
-        pandas.testing.assert_frame_equal(read, frame)
+        pandas.testing.assert_frame_equal(read.drop(columns="source"), frame)
     print(len(frame[frame["name"] == "Inference"]))
 """
 

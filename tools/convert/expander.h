@@ -11,7 +11,8 @@
 typedef struct npuprof_expand_item_ {
     uint32_t cell, context, kind;
     uint32_t number;                       /* from 1, whose name the record has; 0: it has its own */
-    uint32_t name, category, track;        /* ids of strings; 0: none */
+    uint32_t name, category, track, file;  /* ids of strings; 0: none */
+    uint32_t line;
     uint64_t start, end, values[3];
     uint64_t position;                     /* in the slot's stream, once it is written */
     uint32_t around, root;                 /* number in its context, from 1, of the span around it; of its

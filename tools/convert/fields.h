@@ -115,7 +115,30 @@ static uint32_t npuprof_expand_cell_after_(const npuprof_expander_ *x, uint32_t 
 }
 
 /* A call site in the target's memory: addresses of its texts. */
-typedef struct npuprof_expand_site_ { uint64_t name, category; uint8_t kind; } npuprof_expand_site_;
+typedef struct npuprof_expand_site_ {
+    uint64_t name, category, file;         /* file: 0 if there is none */
+    uint32_t line;
+    uint8_t kind;
+} npuprof_expand_site_;
+
+/* File and line, if the call site has them: older programs have zeros in the place of the line, and no
+   file. */
+static void npuprof_expand_read_source_(const npuprof_expander_ *x, const uint8_t *site, uint64_t left,
+                                        npuprof_expand_site_ *out)
+{
+    const uint32_t p = x->pointer_bytes;
+    const uint8_t *const line = site + 2 * p + 1;
+    size_t length = 0;
+    const uint32_t at = (2 * p + 4 + p - 1) / p * p;
+    out->file = 0;
+    out->line = 0;
+    if (left < at + p) return;
+    const uint32_t number = line[0] | (uint32_t)line[1] << 8 | (uint32_t)line[2] << 16;
+    const uint64_t file = number ? npuprof_elf_number_(x->elf, site + at, p) : 0;
+    if (!file || !npuprof_elf_text_at_(x->elf, file, &length) || !length) return;
+    out->file = file;
+    out->line = number;
+}
 
 /* The call site at an address of the target. False: there is none. */
 static bool npuprof_expand_site_at_(const npuprof_expander_ *x, uint64_t address, npuprof_expand_site_ *out)
@@ -129,6 +152,7 @@ static bool npuprof_expand_site_at_(const npuprof_expander_ *x, uint64_t address
     out->name = npuprof_elf_number_(elf, site, p);
     out->category = npuprof_elf_number_(elf, site + p, p);
     out->kind = site[2 * p];
+    npuprof_expand_read_source_(x, site, left, out);
     return out->kind && out->kind < NPUPROF_KIND_COUNT && npuprof_elf_text_at_(elf, out->name, &length) &&
            (!out->category || npuprof_elf_text_at_(elf, out->category, &length));
 }
@@ -146,7 +170,7 @@ static uint32_t npuprof_expand_crc_names_(const npuprof_expander_ *x, uint32_t c
     const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0);
     const char *text;
     size_t length = 0;
-    npuprof_expand_site_ site = { 0, 0, 0 };
+    npuprof_expand_site_ site = { 0, 0, 0, 0, 0 };
     if (npuprof_expand_is_empty_(x, cell)) return crc;
     if (!(ref & 2)) {
         if (!npuprof_expand_site_of_(x, ref, &site)) return ~crc;

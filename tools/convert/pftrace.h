@@ -27,7 +27,7 @@ enum { NPUPROF_PFTRACE_CLEARED_ = 1, NPUPROF_PFTRACE_NEEDS_ = 2 };
 /* interned_data.proto: what is sent once for each sequence, each in a name space of its own */
 enum {
     NPUPROF_PFTRACE_CATEGORIES_ = 1, NPUPROF_PFTRACE_NAMES_ = 2, NPUPROF_PFTRACE_KEYS_ = 3,
-    NPUPROF_PFTRACE_SPACES_ = 4
+    NPUPROF_PFTRACE_SOURCES_ = 4, NPUPROF_PFTRACE_SPACES_ = 5
 };
 /* builtin_clock.proto; and the clock of our differences, which each sequence has for itself */
 enum { NPUPROF_PFTRACE_REALTIME_ = 1, NPUPROF_PFTRACE_MONOTONIC_ = 3, NPUPROF_PFTRACE_BOOTTIME_ = 6,

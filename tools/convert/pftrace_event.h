@@ -7,7 +7,7 @@
 enum { NPUPROF_PFTRACE_ARGS_ = 4, NPUPROF_PFTRACE_TYPE_ = 9, NPUPROF_PFTRACE_NAME_IID_ = 10,
        NPUPROF_PFTRACE_TRACK_UUID_ = 11, NPUPROF_PFTRACE_CATEGORY_IIDS_ = 3, NPUPROF_PFTRACE_NAME_TEXT_ = 23,
        NPUPROF_PFTRACE_COUNTER_VALUE_ = 30, NPUPROF_PFTRACE_COUNTER_REAL_ = 44,
-       NPUPROF_PFTRACE_FLOW_IDS_ = 47, NPUPROF_PFTRACE_FLOW_END_IDS_ = 48 };
+       NPUPROF_PFTRACE_SOURCE_IID_ = 34, NPUPROF_PFTRACE_FLOW_IDS_ = 47, NPUPROF_PFTRACE_FLOW_END_IDS_ = 48 };
 enum { NPUPROF_PFTRACE_BEGIN_ = 1, NPUPROF_PFTRACE_END_ = 2, NPUPROF_PFTRACE_INSTANT_ = 3,
        NPUPROF_PFTRACE_COUNTER_ = 4 };
 
@@ -26,6 +26,29 @@ static void npuprof_pftrace_put_names_(npuprof_pftrace_ *p, const npuprof_pftrac
     if (!category) return;
     const uint32_t word = npuprof_pftrace_intern_id_(p, lane, NPUPROF_PFTRACE_CATEGORIES_, category);
     if (word) npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_CATEGORY_IIDS_, word);
+}
+
+/* File and line of the event's call site, if they are known. source_location.proto */
+static void npuprof_pftrace_put_source_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
+                                        const npuprof_event_ *ev)
+{
+    const npuprof_image_ *const im = &p->work->image;
+    const npuprof_site_entry_ *const site = npuprof_image_site_(im, ev->site);
+    size_t length;
+    if (!site || !site->file) return;
+    const size_t id = (size_t)((const uint8_t *)site - im->table) / im->h->table_unit;
+    npuprof_pftrace_name_ *const place = &p->names[NPUPROF_PFTRACE_WORD_COUNT_ + id];
+    if (NPUPROF_PFTRACE_WORD_COUNT_ + id >= p->name_count) return;
+    if (!place->iid) place->iid = ++p->iids;
+    npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_SOURCE_IID_, place->iid);
+    if (place->sent[NPUPROF_PFTRACE_SOURCES_] == lane->sequence) return;
+    place->sent[NPUPROF_PFTRACE_SOURCES_] = lane->sequence;
+    const size_t entry = npuprof_proto_begin_(&p->interned, NPUPROF_PFTRACE_SOURCES_);
+    npuprof_proto_uint_(&p->interned, 1, place->iid);
+    const char *const file = npuprof_image_text_(im, site->file, &length);
+    npuprof_proto_text_(&p->interned, 2, file, length);
+    npuprof_proto_uint_(&p->interned, 4, site->line & ~NPUPROF_SITE_RESULTS_);
+    npuprof_proto_end_(&p->interned, entry);
 }
 
 /* ---- Arguments. The writer's own first; p->used_words has a bit for each */
@@ -112,7 +135,7 @@ static void npuprof_pftrace_put_args_(npuprof_pftrace_ *p, const npuprof_pftrace
     npuprof_args_walk_ args = npuprof_args_begin_(im, ev);
     npuprof_value_ v;
     while (npuprof_args_next_(&args, &v)) {
-        if (npuprof_args_has_again_(&args, v.key)) continue;
+        if (npuprof_json_key_comes_again_(&args, v.key)) continue;
         const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
         if (npuprof_pftrace_is_taken_(im, v.key, words)) {
             char key[40] = "user.";

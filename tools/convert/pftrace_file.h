@@ -31,7 +31,7 @@ static void npuprof_pftrace_put_metadata_(npuprof_pftrace_ *p, npuprof_pftrace_l
     npuprof_out_flush_(&w->out);
     w->out.sink.write = npuprof_pftrace_keep_;
     w->out.sink.user = &text;
-    npuprof_json_metadata_(w);
+    npuprof_json_metadata_(w, false);
     npuprof_out_flush_(&w->out);
     const bool whole = !w->out.error && text.used > sizeof head;
     w->out.sink = aside.sink;

@@ -92,6 +92,7 @@ static void npuprof_pftrace_thread_span_(npuprof_pftrace_ *p, const npuprof_even
     }
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_BEGIN_);
     npuprof_pftrace_put_names_(p, at, ev->name, ev->category);
+    npuprof_pftrace_put_source_(p, at, ev);
     const bool closed = !ev->unfinished && !ev->cut;
     const bool has_args = ev->args != ev->args_end || ev->results;
     if (ev->kind == NPUPROF_KIND_SPAN && !has_args && closed && !lane)
@@ -225,6 +226,7 @@ static void npuprof_pftrace_thread_event_(npuprof_pftrace_ *p, const npuprof_eve
     case NPUPROF_KIND_INSTANT:
         npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
         npuprof_pftrace_put_names_(p, at, ev->name, ev->category);
+        npuprof_pftrace_put_source_(p, at, ev);
         npuprof_pftrace_put_args_(p, at, ev, 0);
         npuprof_pftrace_send_(p, at, ns);
         break;

@@ -37,7 +37,7 @@ static bool npuprof_expand_is_other_build_(const npuprof_expander_ *x)
 static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t cell)
 {
     const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), kind = ref >> 8 & 0xFF;
-    npuprof_expand_site_ site = { 0, 0, 0 };
+    npuprof_expand_site_ site = { 0, 0, 0, 0, 0 };
     if (ref & 2) {
         const bool is_event = kind < NPUPROF_KIND_COUNT;
         const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_RESULT_ &&
@@ -112,7 +112,7 @@ static void npuprof_expand_read_cell_(const npuprof_expander_ *x, uint32_t cell,
 /* The kind and names of a record that refers to a call site. */
 static void npuprof_expand_read_site_(npuprof_expander_ *x, uint32_t ref, npuprof_expand_item_ *r)
 {
-    npuprof_expand_site_ site = { 0, 0, 0 };
+    npuprof_expand_site_ site = { 0, 0, 0, 0, 0 };
     size_t length = 0;
     if (!npuprof_expand_site_of_(x, ref, &site)) {
         r->kind = NPUPROF_KIND_SPAN;
@@ -121,6 +121,8 @@ static void npuprof_expand_read_site_(npuprof_expander_ *x, uint32_t ref, npupro
     }
     r->kind = site.kind;
     r->name = npuprof_expand_target_text_(x, site.name);
+    r->file = site.file ? npuprof_expand_target_text_(x, site.file) : 0;
+    r->line = site.line;
     if (site.category && npuprof_elf_text_at_(x->elf, site.category, &length) && length)
         r->category = npuprof_expand_target_text_(x, site.category);
 }

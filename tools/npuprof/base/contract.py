@@ -5,6 +5,7 @@
 COLUMNS = ("trace_id", "parent_span_id", "span_id", "start", "end", "cat", "name", "thread.id", "dram_base",
            "pe_index", "execution_index", "instruction_index", "operator_index", "dur")
 INDEXES = COLUMNS[8:13]
+SOURCE = "source"                 # the column behind them, file:line; older files do not have it
 NULL = -2**63                     # an index without a value
 
 # The kind of a span.

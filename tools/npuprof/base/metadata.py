@@ -17,6 +17,7 @@ ABOUT = {**dict.fromkeys(("version", "host", "program", "when_full", "traceparen
                           "tid_shift", "damaged_places"), COUNT),
          "clock": {"source": TEXT, "hz": NUMBER, "error_ns": COUNT, "drift_ns": COUNT}, "lost": {"*": COUNT},
          "user": {"*": TEXT}, "unused_environment": {"*": TEXT},
+         "sites": [{"name": TEXT, "cat": TEXT, "file": TEXT, "line": COUNT}],
          "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "clock": TEXT,
                                                    "records": {"*": COUNT}, "*": NUMBER}}]}
 ABOUT["processes"] = [ABOUT | {"processes": []}]
@@ -67,3 +68,16 @@ def check_version(path, text):
         raise Refused(f"{path}: written by npuprof {text[:20]}, "
                       f"this tool reads up to {VERSION[0]}.{VERSION[1]}: use the tool of that version")
     return version
+
+
+def sources(metadata):
+    """(name, category) -> the places in the code, "file:line", where spans of that name are recorded."""
+    found = {}
+    processes = metadata.get("processes")
+    for part in (metadata, *(processes if isinstance(processes, list) else ())):
+        sites = part.get("sites") if isinstance(part, dict) else None
+        for site in sites if isinstance(sites, list) else ():
+            if isinstance(site, dict) and isinstance(site.get("file"), str):
+                places = found.setdefault((str(site.get("name", "")), str(site.get("cat", ""))), {})
+                places[f"{site['file']}:{site.get('line', 0)}"] = None
+    return found

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Writes a trace as npuprof's CSV."""
 
-from ..base.contract import COLUMNS
+from ..base.contract import COLUMNS, SOURCE
+from ..base.metadata import sources
 from ..base.messages import Progress
 from ..tables.memory import memory_pools
 
@@ -17,14 +18,16 @@ def write_csv(trace, file):
 
     def write(cells):
         file.write((",".join(cells) + "\n").encode("utf-8", "replace"))
-    write(COLUMNS)
+    write((*COLUMNS, SOURCE))
+    where = sources(trace.metadata)
     for n, row in enumerate(trace.rows()):
+        source = ", ".join(where.get((row["name"], row["cat"]), ()))
         row["cat"], row["name"] = quoted(row["cat"]) if row["cat"] else "", quoted(row["name"])
-        write("" if row[c] is None else str(row[c]) for c in COLUMNS)
+        write([*("" if row[c] is None else str(row[c]) for c in COLUMNS), quoted(source) if source else ""])
         if not n & 4095:
             bar.at(n)
     for ns, name in trace.memory_peaks or peaks(trace):
-        write(("", "", "", str(ns), str(ns), '"memory"', quoted(name), *[""] * 6, "0"))
+        write(("", "", "", str(ns), str(ns), '"memory"', quoted(name), *[""] * 6, "0", ""))
     bar.done()
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 
 from ..base.contract import DEVICE, INDEXES, NULL, UNFINISHED, UNWOUND, VIOLATED
 from ..base.messages import Progress
+from ..base.metadata import sources
 from .tables import VERSION
 
 PIECE = 4096       # rows handed over at a time
@@ -57,7 +58,8 @@ class Rows:
         for table in ("meta", "devices", "anchors", "tracks"):
             yield from ((table, piece) for piece in pieces(getattr(self, table)()))
         yield from self.spans_and_args()
-        for table in ("flows", "counters", "memory", "instants", "losses", "texts"):
+        for table in ("flows", "counters", "memory", "instants", "sites", "losses",
+                      "texts"):
             name = "strings" if table == "texts" else table
             yield from ((name, piece) for piece in pieces(getattr(self, table)()))
 
@@ -189,6 +191,12 @@ class Rows:
     def instants(self):
         for instant in self.trace.instants:
             yield instant.ts, instant.track, clean(instant.name), clean(instant.cat)
+
+    def sites(self):
+        for (name, cat), places in sources(self.trace.metadata).items():
+            for place in places:
+                file, _, line = place.rpartition(":")
+                yield self.string(name), self.string(cat), clean(file), int(line)
 
     def losses(self):
         lost = self.trace.metadata.get("lost")

@@ -26,6 +26,7 @@ TABLES = {
     "memory": "ts_ns INT, device TEXT, used_bytes INT, allocated_bytes INT, change_bytes INT, tag TEXT, "
               "warm_up INT",
     "instants": "ts_ns INT, track INT, name TEXT, cat TEXT",
+    "sites": "name INT, cat INT, file TEXT, line INT",
     "losses": "cause TEXT PRIMARY KEY, count INT"}
 
 WITHOUT_ROWID = {"args", "meta", "losses"}
@@ -37,7 +38,9 @@ BESIDE = (
     "CREATE INDEX spans_parent ON spans(parent)",
     """CREATE VIEW span AS
   SELECT s.*, n.text name_text, c.text cat_text, s.start_ns + s.dur_ns end_ns, t.kind track_kind,
-    t.name track_name, t.device device
+    t.name track_name, t.device device,
+    (SELECT group_concat(x.file || ':' || x.line, ', ') FROM sites x
+     WHERE x.name = s.name AND x.cat = s.cat AND t.kind = 'thread') source
   FROM spans s JOIN strings n ON n.id = s.name JOIN strings c ON c.id = s.cat
     JOIN tracks t ON t.id = s.track""",
     """CREATE VIEW submissions AS

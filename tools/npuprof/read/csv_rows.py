@@ -8,7 +8,7 @@ import sys
 from array import array
 
 from .. import loops
-from ..base.contract import COLUMNS, DEVICE, INDEXES, NULL, SPAN
+from ..base.contract import COLUMNS, DEVICE, INDEXES, NULL, SOURCE, SPAN
 from ..base.messages import Refused
 from ..base.numbers import int64
 from .own_layout import BLOCK
@@ -16,8 +16,9 @@ from .trace import Numbered, Trace, Track, kinds_by_name
 
 CELL = rb'([^,"\n]*|"(?:[^"\n]|"")*")'      # of a text
 CSV_LINE = re.compile(rb'^([0-9a-f]{32}),([0-9a-f]{16}|),([0-9a-f]{16}),(-?\d+),(-?\d+),' + CELL + b',' + CELL
-                      + rb',(\d*),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+)$', re.M)
-CSV_MEMORY_PEAK = re.compile(rb'^,,,(-?\d+),-?\d+,"memory",' + CELL + rb',,,,,,,0$', re.M)
+                      + rb',(\d*),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+)'
+                      rb'(?:,(?:"(?:[^"\n]|"")*")?)?$', re.M)
+CSV_MEMORY_PEAK = re.compile(rb'^,,,(-?\d+),-?\d+,"memory",' + CELL + rb',,,,,,,0,?$', re.M)
 # The form of each column's cells; None: a text.
 FORMS = [r"[0-9a-f]{32}", r"[0-9a-f]{16}|", r"[0-9a-f]{16}", r"-?\d+", r"-?\d+", None, None, r"\d*",
          *[r"-?\d+|"] * 5, r"-?\d+"]
@@ -60,7 +61,8 @@ class CsvReader:
         missing = [c for c in COLUMNS if c not in self.columns]
         if missing:
             raise Refused(f"{path}:1: byte 0: no column {missing[0]}; the columns are {','.join(COLUMNS)}")
-        self.ordered = self.columns == list(COLUMNS) and not head.endswith(b"\r\n")
+        own = self.columns in (list(COLUMNS), [*COLUMNS, SOURCE])
+        self.ordered = own and not head.endswith(b"\r\n")
         self.texts = Numbered(lambda text: self.trace._numbers[unquoted(text)])
         self.tracks = Numbered(lambda key: new_track(self.trace, *key))
         self.absolute = array("q")
