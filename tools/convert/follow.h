@@ -116,7 +116,7 @@ static void npuprof_follow_count_(const npuprof_parts_item_ *item, const uint8_t
         memcpy(&high, cell + 14, 2);
         if (item->swap) high = npuprof_load_swap16_(high);
         const uint32_t lap = l->c.cells ? (item->part.first + i) / l->c.cells : 0;
-        npuprof_expand_site_ site = { 0, 0, NPUPROF_KIND_SPAN };
+        npuprof_expand_site_ site = { 0, 0, 0, 0, NPUPROF_KIND_SPAN };
         const bool is_ring = npuprof_expand_is_ring_(&l->c), is_open = high & NPUPROF_CELL_OPEN_;
         if (is_ring && is_open && ((high ^ lap) & NPUPROF_EXPAND_LAPS_)) continue;       /* sent again */
         if (!(ref & 2)) (void)npuprof_expand_site_of_(&npuprof_follow_.sites, ref, &site);
