@@ -203,6 +203,15 @@ int with_api(int n)
     if (npuprof_bench_size()) n = 0;
     Z(npuprof_print_bench(NULL));
     if (npuprof_npu_clock(&npu).read) n = 0;
+#else
+    Z(npuprof_task("zebra", 1));
+    Z(npuprof_name(1, "zebra"));
+    npuprof_switch(0, 1);
+    npuprof_enter(0, 1);
+    npuprof_leave(0);
+    npuprof_count(1, 2);
+    npuprof_tick();
+    npuprof_slept(3);
 #endif
     Z(npuprof_npu_open(&npu, NULL));
     Z(npuprof_npu_read(&npu, &ticks));
