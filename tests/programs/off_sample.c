@@ -164,7 +164,6 @@ int with_api(int n)
     npuprof_npu npu;
     uint64_t ticks, error_ns;
     int64_t ns;
-    npuprof_memory_peaks peaks;
 #define Z(call) do { if ((call) != NPUPROF_OK) n = 0; } while (0)
     Z(npuprof_init(NULL));
     npuprof_start(n);
@@ -191,6 +190,7 @@ int with_api(int n)
 #ifndef NPUPROF_FREESTANDING
     npuprof_bench_desc bench = { "zebra", NULL, 0, 0, 0, 0, NULL, { NULL, NULL, NULL } };
     npuprof_bench_result result;
+    npuprof_memory_peaks peaks;
     Z(npuprof_print_summary(NULL));
     Z(npuprof_print_inferences(NULL));
     Z(npuprof_print_npu_executions(NULL));
@@ -203,7 +203,7 @@ int with_api(int n)
     if (npuprof_bench_size()) n = 0;
     Z(npuprof_print_bench(NULL));
     if (npuprof_npu_clock(&npu).read) n = 0;
-#else
+#else /* NPUPROF_FREESTANDING */
     Z(npuprof_task("zebra", 1));
     Z(npuprof_name(1, "zebra"));
     npuprof_switch(0, 1);
@@ -212,7 +212,7 @@ int with_api(int n)
     npuprof_count(1, 2);
     npuprof_tick();
     npuprof_slept(3);
-#endif
+#endif /* !NPUPROF_FREESTANDING */
     Z(npuprof_npu_open(&npu, NULL));
     Z(npuprof_npu_read(&npu, &ticks));
     if (npuprof_npu_extend(&npu, 1)) n = 0;
