@@ -2381,8 +2381,8 @@ enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note
    the next one replaces. An index of 0xFFFF: a reader was at work on the target, so where it begins is not
    known. Bits 16 to 28 count the laps, modulo 2^13. Bit 31 is set. Cells that were never taken are all 0.
    A record with NPUPROF_CELL_OPEN_ is kept in its place however long the ring runs: a span until it ends, a
-   name, metadata, a device and its newest anchors for ever. So a kept record may be older than those before
-   it.
+   name or metadata until there is a newer one of the same context, number or key, a device for ever, and the
+   four newest anchors of each. So a kept record may be older than those before it.
    Stamps: an old record's upper bits cannot follow from the one before it. They follow from `clock`: a start
    is at most a quarter of its range after that, and less than three quarters before.
    PARTS of a ring by npuprof_write_image(): all `cells`, from the oldest on, the first one as number 0;
@@ -2917,8 +2917,10 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_
         if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
         const uint32_t n = npuprof_fw_length_(head);
         uint32_t next = used + n;
-        if ((next & NPUPROF_RING_INDEX_) >= cells)
+        if ((next & NPUPROF_RING_INDEX_) >= cells) {
             next = ((used | NPUPROF_RING_INDEX_) + 1) & ~NPUPROF_FW_FLAGS_;
+            if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+        }
         if (!npuprof_fw_may_pass_(used, n)) break;
         if (npuprof_fw_claim_(c, head, used, next)) return (uint64_t)n << 32 | used;
     }
@@ -2931,6 +2933,26 @@ static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
     if (count > 1) npuprof_os_store_(&head[1].start, count << 20);
     npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (count > 1));
     npuprof_fw_store_half_(head, 0);
+}
+
+/* Lets go of the kept record of that token, if it is still there. empty: nothing of it is left, else it is as
+   any other; what a stream has sent is always emptied. Why it is claimed first: another task may let go of
+   the same one, and the cells are then somebody else's. */
+static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token, bool empty)
+{
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+    npuprof_cell_ was, to;
+    uint32_t half;
+    if (!(token & NPUPROF_RING_IS_)) return;
+    do {
+        was.high.word = to.high.word = npuprof_os_load_(&head->high.word);
+        half = was.high.half[1];
+        if ((half & ~(uint32_t)NPUPROF_CELL_SENT_) != token >> NPUPROF_RING_LAP_SHIFT_) return;
+        to.high.half[1] = 0;
+        if (half & NPUPROF_CELL_SENT_) empty = true;
+        if (empty) to.high.word = NPUPROF_FW_CLAIMED_WORD_;
+    } while (!npuprof_fw_replace_(&head->high.word, was.high.word, to.high.word));
+    if (empty) npuprof_fw_give_back_(head, npuprof_fw_length_(head));
 }
 
 /* Takes `count` cells, one behind the other, at least 2. */
@@ -3297,15 +3319,47 @@ static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token,
     npuprof_fw_publish_(head, token, ref, open);
 }
 
-/* Whether a ring keeps a record for ever: what says a name. */
+/* Whether a ring keeps a record: what says a name, or how clocks go together. */
 static inline bool npuprof_fw_is_kept_(uint32_t ref)
 {
     const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
     const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
                           1u << (NPUPROF_CELL_KIND_DEVICE_ - NPUPROF_CELL_KIND_THREAD_) |
+                          1u << (NPUPROF_CELL_KIND_ANCHOR_ - NPUPROF_CELL_KIND_THREAD_) |
                           1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
     return NPUPROF_RING_ && (ref & 2) && note < 32 && (kept >> note & 1);
 }
+
+#if NPUPROF_RING_
+/* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
+static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
+{
+    const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
+    const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
+    if (a->ref != b->ref) return false;
+    if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
+        return !((a->high.half[0] ^ b->high.half[0]) & ((1u << NPUPROF_CONTEXT_BITS_) - 1));
+    if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
+    for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
+        if (p[i] != q[i]) return false;
+    return true;
+}
+
+/* Empties what a note replaces. Why a search and no list: notes are rare. If tasks replace cells meanwhile,
+   it may miss one; the next note finds it. */
+static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, const npuprof_cell_ *note)
+{
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
+    if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
+    for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
+        const npuprof_cell_ *const old = npuprof_fw_cell_(c, at);
+        const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
+        n = npuprof_fw_length_(old);
+        if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
+        npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
+    }
+}
+#endif /* NPUPROF_RING_ */
 
 /* Where a record is counted that is lost: an event, or a note. */
 static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
@@ -3342,7 +3396,11 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
             last = ++field;
             field = npuprof_fw_put_field_(field, &fields->list[l].items[i], cells);
         }
-    npuprof_fw_finish_(head, token, ref, span || npuprof_fw_is_kept_(ref), now);
+    const bool is_kept = npuprof_fw_is_kept_(ref);
+    npuprof_fw_finish_(head, token, ref, span || is_kept, now);
+#if NPUPROF_RING_
+    if (is_kept) npuprof_fw_replace_notes_(c, head);
+#endif
     return npuprof_fw_tally_(c, token, lost);
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)

@@ -717,6 +717,7 @@ enum {
     NPUPROF_NPU_ANCHORS_ = 2,
     NPUPROF_NPU_DIVIDES_ = 0,            /* a division of 64 bits is a slow function there */
     NPUPROF_NPU_CALLS_ = 4,
+    NPUPROF_NPU_KEPT_ = 4,               /* anchors that a ring keeps */
 #endif
     NPUPROF_NPU_JOBS_ = 256,             /* submissions that may be open */
     NPUPROF_NPU_PMU_ = 8,
@@ -852,6 +853,9 @@ typedef struct npuprof_npu {
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
+#else /* NPUPROF_FREESTANDING */
+    npuprof_token_ kept_[NPUPROF_NPU_KEPT_];     /* its newest anchors in a ring, the oldest one first. Why in
+                                            every build: all files of a program have the same structure */
 #endif /* !NPUPROF_FREESTANDING */
     /* Why last: firmware reaches what lies near the beginning with shorter instructions. */
     npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
@@ -1834,11 +1838,11 @@ static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu)
 
 /* A record of the device. With the target's own JSON it bears the device's name, so a reader of that sees
    whose it is. */
-static void npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values,
-                                    npuprof_args args)
+static npuprof_token_ npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values,
+                                              npuprof_args args)
 {
     const char *const texts[3] = { name, NULL, NULL };
-    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
+    return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
 }
 #ifdef NPUPROF_NO_JSON
 #define NPUPROF_NPU_NAME_OF_(npu) NULL
@@ -1853,19 +1857,29 @@ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t ad
     const uint64_t values[3] = { add, note, npu->number_ };
     const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || note == NPUPROF_NOTE_WRAPS) return;
-    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
+    (void)npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
 }
 
 /* Stores an anchor of this epoch in the arena. One whose width has more than 32 bits is left out: the stamps
-   themselves tell the host more. */
-static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
+   themselves tell the host more. A ring keeps the newest ones of a device, and lets the others age. Why four:
+   two each of an epoch and of the one before it. */
+static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (width > UINT32_MAX) return NPUPROF_OK;
     const uint64_t values[3] = { anchor->device_ticks, anchor->host_after,
                                  npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
     const npuprof_args none = { NULL, 0 };
-    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
+    const npuprof_token_ token =
+        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
+#if NPUPROF_RING_
+    if (!token) return NPUPROF_OK;
+    npuprof_fw_release_(npuprof_fw_arena_, npu->kept_[0], false);
+    for (int i = 0; i < NPUPROF_NPU_KEPT_ - 1; i++) NPUPROF_STORE_(&npu->kept_[i], npu->kept_[i + 1]);
+    npu->kept_[NPUPROF_NPU_KEPT_ - 1] = token;
+#else
+    (void)token;
+#endif
     return NPUPROF_OK;
 }
 
@@ -6510,7 +6524,7 @@ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
     npu->number_ = ++devices;
     const uint64_t values[3] = { d->counter.hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32,
                                  npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
-    npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
+    (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
     if (d->pmu_count)
         npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
                              "desc.pmu is not sampled on firmware");
@@ -6622,8 +6636,8 @@ static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npup
         list[count].type = args.items[i].type;
         list[count].value = args.items[i].value;
     }
-    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
-                            npuprof_args_(list, count));
+    (void)npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
+                                  npuprof_args_(list, count));
 }
 
 /* Ends a submission: reads the counter, ends the host span if it is still open, records the device span.

@@ -77,15 +77,47 @@ static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token,
     npuprof_fw_publish_(head, token, ref, open);
 }
 
-/* Whether a ring keeps a record for ever: what says a name. */
+/* Whether a ring keeps a record: what says a name, or how clocks go together. */
 static inline bool npuprof_fw_is_kept_(uint32_t ref)
 {
     const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
     const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
                           1u << (NPUPROF_CELL_KIND_DEVICE_ - NPUPROF_CELL_KIND_THREAD_) |
+                          1u << (NPUPROF_CELL_KIND_ANCHOR_ - NPUPROF_CELL_KIND_THREAD_) |
                           1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
     return NPUPROF_RING_ && (ref & 2) && note < 32 && (kept >> note & 1);
 }
+
+#if NPUPROF_RING_
+/* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
+static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
+{
+    const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
+    const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
+    if (a->ref != b->ref) return false;
+    if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
+        return !((a->high.half[0] ^ b->high.half[0]) & ((1u << NPUPROF_CONTEXT_BITS_) - 1));
+    if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
+    for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
+        if (p[i] != q[i]) return false;
+    return true;
+}
+
+/* Empties what a note replaces. Why a search and no list: notes are rare. If tasks replace cells meanwhile,
+   it may miss one; the next note finds it. */
+static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, const npuprof_cell_ *note)
+{
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
+    if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
+    for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
+        const npuprof_cell_ *const old = npuprof_fw_cell_(c, at);
+        const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
+        n = npuprof_fw_length_(old);
+        if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
+        npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
+    }
+}
+#endif /* NPUPROF_RING_ */
 
 /* Where a record is counted that is lost: an event, or a note. */
 static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
@@ -122,7 +154,11 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
             last = ++field;
             field = npuprof_fw_put_field_(field, &fields->list[l].items[i], cells);
         }
-    npuprof_fw_finish_(head, token, ref, span || npuprof_fw_is_kept_(ref), now);
+    const bool is_kept = npuprof_fw_is_kept_(ref);
+    npuprof_fw_finish_(head, token, ref, span || is_kept, now);
+#if NPUPROF_RING_
+    if (is_kept) npuprof_fw_replace_notes_(c, head);
+#endif
     return npuprof_fw_tally_(c, token, lost);
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)

@@ -124,8 +124,10 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_
         if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
         const uint32_t n = npuprof_fw_length_(head);
         uint32_t next = used + n;
-        if ((next & NPUPROF_RING_INDEX_) >= cells)
+        if ((next & NPUPROF_RING_INDEX_) >= cells) {
             next = ((used | NPUPROF_RING_INDEX_) + 1) & ~NPUPROF_FW_FLAGS_;
+            if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+        }
         if (!npuprof_fw_may_pass_(used, n)) break;
         if (npuprof_fw_claim_(c, head, used, next)) return (uint64_t)n << 32 | used;
     }
@@ -138,6 +140,26 @@ static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
     if (count > 1) npuprof_os_store_(&head[1].start, count << 20);
     npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (count > 1));
     npuprof_fw_store_half_(head, 0);
+}
+
+/* Lets go of the kept record of that token, if it is still there. empty: nothing of it is left, else it is as
+   any other; what a stream has sent is always emptied. Why it is claimed first: another task may let go of
+   the same one, and the cells are then somebody else's. */
+static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token, bool empty)
+{
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+    npuprof_cell_ was, to;
+    uint32_t half;
+    if (!(token & NPUPROF_RING_IS_)) return;
+    do {
+        was.high.word = to.high.word = npuprof_os_load_(&head->high.word);
+        half = was.high.half[1];
+        if ((half & ~(uint32_t)NPUPROF_CELL_SENT_) != token >> NPUPROF_RING_LAP_SHIFT_) return;
+        to.high.half[1] = 0;
+        if (half & NPUPROF_CELL_SENT_) empty = true;
+        if (empty) to.high.word = NPUPROF_FW_CLAIMED_WORD_;
+    } while (!npuprof_fw_replace_(&head->high.word, was.high.word, to.high.word));
+    if (empty) npuprof_fw_give_back_(head, npuprof_fw_length_(head));
 }
 
 /* Takes `count` cells, one behind the other, at least 2. */

@@ -50,8 +50,8 @@ enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note
    the next one replaces. An index of 0xFFFF: a reader was at work on the target, so where it begins is not
    known. Bits 16 to 28 count the laps, modulo 2^13. Bit 31 is set. Cells that were never taken are all 0.
    A record with NPUPROF_CELL_OPEN_ is kept in its place however long the ring runs: a span until it ends, a
-   name, metadata, a device and its newest anchors for ever. So a kept record may be older than those before
-   it.
+   name or metadata until there is a newer one of the same context, number or key, a device for ever, and the
+   four newest anchors of each. So a kept record may be older than those before it.
    Stamps: an old record's upper bits cannot follow from the one before it. They follow from `clock`: a start
    is at most a quarter of its range after that, and less than three quarters before.
    PARTS of a ring by npuprof_write_image(): all `cells`, from the oldest on, the first one as number 0;

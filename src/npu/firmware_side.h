@@ -80,11 +80,11 @@ static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu)
 
 /* A record of the device. With the target's own JSON it bears the device's name, so a reader of that sees
    whose it is. */
-static void npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values,
-                                    npuprof_args args)
+static npuprof_token_ npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values,
+                                              npuprof_args args)
 {
     const char *const texts[3] = { name, NULL, NULL };
-    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
+    return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
 }
 #ifdef NPUPROF_NO_JSON
 #define NPUPROF_NPU_NAME_OF_(npu) NULL
@@ -99,19 +99,29 @@ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t ad
     const uint64_t values[3] = { add, note, npu->number_ };
     const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || note == NPUPROF_NOTE_WRAPS) return;
-    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
+    (void)npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
 }
 
 /* Stores an anchor of this epoch in the arena. One whose width has more than 32 bits is left out: the stamps
-   themselves tell the host more. */
-static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
+   themselves tell the host more. A ring keeps the newest ones of a device, and lets the others age. Why four:
+   two each of an epoch and of the one before it. */
+static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (width > UINT32_MAX) return NPUPROF_OK;
     const uint64_t values[3] = { anchor->device_ticks, anchor->host_after,
                                  npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
     const npuprof_args none = { NULL, 0 };
-    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
+    const npuprof_token_ token =
+        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
+#if NPUPROF_RING_
+    if (!token) return NPUPROF_OK;
+    npuprof_fw_release_(npuprof_fw_arena_, npu->kept_[0], false);
+    for (int i = 0; i < NPUPROF_NPU_KEPT_ - 1; i++) NPUPROF_STORE_(&npu->kept_[i], npu->kept_[i + 1]);
+    npu->kept_[NPUPROF_NPU_KEPT_ - 1] = token;
+#else
+    (void)token;
+#endif
     return NPUPROF_OK;
 }
 

@@ -115,6 +115,7 @@ enum {
     NPUPROF_NPU_ANCHORS_ = 2,
     NPUPROF_NPU_DIVIDES_ = 0,            /* a division of 64 bits is a slow function there */
     NPUPROF_NPU_CALLS_ = 4,
+    NPUPROF_NPU_KEPT_ = 4,               /* anchors that a ring keeps */
 #endif
     NPUPROF_NPU_JOBS_ = 256,             /* submissions that may be open */
     NPUPROF_NPU_PMU_ = 8,
@@ -250,6 +251,9 @@ typedef struct npuprof_npu {
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
+#else /* NPUPROF_FREESTANDING */
+    npuprof_token_ kept_[NPUPROF_NPU_KEPT_];     /* its newest anchors in a ring, the oldest one first. Why in
+                                            every build: all files of a program have the same structure */
 #endif /* !NPUPROF_FREESTANDING */
     /* Why last: firmware reaches what lies near the beginning with shorter instructions. */
     npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */

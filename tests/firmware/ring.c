@@ -40,6 +40,11 @@ typedef struct truth {
     unsigned context, cells;
     bool found;
 } truth;
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+enum { RENAMES = 20000 };              /* what a stream sends must fit in memory */
+#else
+enum { RENAMES = 1000000 };
+#endif
 enum { MOST = 400000, CONTEXTS = 4, DEPTH = 6 };
 static truth *list;
 static size_t count, open_count;
@@ -375,6 +380,47 @@ static void crowded(void)
     for (uint32_t n = 1; n < 60; n++) run(n, 256 + 32 * (size_t)chance(30), 200, 3, false);
 }
 
+/* Tasks that rename themselves for ever: the newest name of each is there, the older ones take no room. */
+static void renamed(void)
+{
+    npuprof_stats stats;
+    char name[64], last[64];
+    begin(4096);
+    for (int i = 0; i < RENAMES; i++) {
+        context = (unsigned)i % 2;
+        (void)snprintf(name, sizeof name, "%s %d", i % 5 ? "name" : "a name of several cells", i);
+        (void)snprintf(last, sizeof last, i % 7 ? "metadata %d" : "metadata of several cells %d", i);
+        if (i % 3) PROF_THREAD_NAME(name);
+        else CHECK_INT(npuprof_name(900 + (unsigned)i % 2, name), NPUPROF_OK);
+        if (i % 4 == 3) CHECK_INT(npuprof_metadata("some key that is not short", last), NPUPROF_OK);
+        if (i % 10 == 0) {
+            PROF_INSTANT("c", "instant", PROF_NO_ARGS);
+            note('i', "instant", ticks, 1);
+        }
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+        while (npuprof_flush() != NPUPROF_OK) { }
+#endif
+    }
+    check(false);
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_NOTES], 0);
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    CHECK_UINT(stats.lost, 0);
+#else
+    CHECK(stats.recorded > 1);
+    CHECK(strstr(text, last));
+    for (int i = RENAMES; i-- > RENAMES - 2;) {
+        (void)snprintf(name, sizeof name, "%s %d\"", i % 5 ? "name" : "a name of several cells", i);
+        CHECK(!(i % 3) || strstr(text, name));
+    }
+#endif
+    uint32_t open = 0;
+    const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
+    for (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_); at < end;
+         at = npuprof_fw_after_record_(at)) open += (at->high.half[1] & NPUPROF_CELL_OPEN_) != 0;
+    CHECK_UINT(open, 5);
+}
+
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
 /* Nobody polls for a while: what finds no room is lost and counted, nothing waits. */
 static void late_reader(void)
@@ -401,7 +447,7 @@ static void refused(void)
     CHECK_INT(npuprof_clear(), NPUPROF_ERR_UNSUPPORTED);
 }
 
-CHECK_MAIN(CASE(laps), CASE(crowded), CASE(late_reader), CASE(refused))
+CHECK_MAIN(CASE(laps), CASE(crowded), CASE(renamed), CASE(late_reader), CASE(refused))
 #else /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */
 /* A span that is open for many laps ends where it began; garbage and old tokens end nothing. */
 static void tokens(void)
@@ -491,5 +537,6 @@ static void refused(void)
     CHECK_INT(npuprof_flush(), NPUPROF_ERR_UNSUPPORTED);
 }
 
-CHECK_MAIN(CASE(laps), CASE(crowded), CASE(tokens), CASE(clear_and_pause), CASE(reading), CASE(refused))
+CHECK_MAIN(CASE(laps), CASE(crowded), CASE(renamed), CASE(tokens), CASE(clear_and_pause), CASE(reading),
+           CASE(refused))
 #endif /* NPUPROF_WHEN_FULL */

@@ -59,6 +59,14 @@ static void npuprof_expand_wraps_(npuprof_expander_ *x, npuprof_device_entry_ *d
     known->wraps = wraps;
 }
 
+/* An anchor's host stamp becomes its distance before the record's own, which has all bits. The record has
+   the low ones of it. Other records stay as they are. */
+static void npuprof_expand_read_anchor_(npuprof_expand_item_ *r)
+{
+    if (r->kind != NPUPROF_CELL_KIND_ANCHOR_) return;
+    r->values[1] = (r->start - r->values[1]) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_));
+}
+
 /* Notes what a record says of a device. Other records: nothing. */
 static void npuprof_expand_note_(npuprof_expander_ *x, const npuprof_expand_item_ *r)
 {
@@ -78,10 +86,8 @@ static void npuprof_expand_note_(npuprof_expander_ *x, const npuprof_expand_item
         if (v[1] < NPUPROF_NOTE_ROOM_) d->notes[v[1]] += v[0];
     } else if (r->kind == NPUPROF_CELL_KIND_ANCHOR_) {
         npuprof_anchor_ anchor;
-        /* Why by the difference: the record has the low bits of the stamp, which lies before its own. */
-        const uint64_t before_own = (r->start - v[1]) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_));
         anchor.device_ticks = v[0];
-        anchor.host_after = r->start + x->slept - before_own;
+        anchor.host_after = r->start - v[1];
         anchor.host_before = anchor.host_after - (v[2] >> 32);
         npuprof_expand_wraps_(x, d, epoch, v[0]);
         npuprof_expand_anchor_(x, d, epoch, &anchor);

@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "expander.h"
 #include "cells.h"
+#include "device.h"
 #include "records.h"
 #include "clock.h"
 #include "units.h"
@@ -35,6 +36,14 @@ static void npuprof_expand_sort_records_(npuprof_expand_item_ *list, npuprof_exp
         }
         memcpy(list, spare, count * sizeof *list);
     }
+}
+
+/* Notes what all records say of devices, by their starts. Why: a ring keeps anchors in place, so older ones
+   may come behind newer ones. spare: as much memory as the list has. */
+static void npuprof_expand_note_devices_(npuprof_expander_ *x, npuprof_expand_item_ *spare)
+{
+    npuprof_expand_sort_records_(x->list, spare, x->record_count);
+    for (uint32_t i = 0; i < x->record_count; i++) npuprof_expand_note_(x, &x->list[i]);
 }
 
 /* Sorts the list by context, and by start in each. */
@@ -198,6 +207,7 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     npuprof_expand_check_clock_(x, stamps);
     npuprof_expand_move_stamps_(x, spare);
     npuprof_expand_give_names_(x);
+    npuprof_expand_note_devices_(x, spare);
     npuprof_expand_order_records_(x, spare);
     uint64_t last = h->first.ticks;
     npuprof_expand_contexts_(x, slots, &last);

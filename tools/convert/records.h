@@ -223,7 +223,7 @@ static void npuprof_expand_read_records_(npuprof_expander_ *x)
             npuprof_expand_gap_(x, r++, missing, last);
             missing = 0;
         }
-        npuprof_expand_note_(x, r);
+        npuprof_expand_read_anchor_(r);
         last = r->start;
         context = r->context;
         x->record_count++;

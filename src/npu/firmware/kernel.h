@@ -32,7 +32,7 @@ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
     npu->number_ = ++devices;
     const uint64_t values[3] = { d->counter.hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32,
                                  npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
-    npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
+    (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
     if (d->pmu_count)
         npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
                              "desc.pmu is not sampled on firmware");
@@ -144,8 +144,8 @@ static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npup
         list[count].type = args.items[i].type;
         list[count].value = args.items[i].value;
     }
-    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
-                            npuprof_args_(list, count));
+    (void)npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
+                                  npuprof_args_(list, count));
 }
 
 /* Ends a submission: reads the counter, ends the host span if it is still open, records the device span.

@@ -1,0 +1,67 @@
+# test: - images and memory dumps of a ring after many laps: counts, the newest records, names, the clock, and
+# device spans long after the first anchors
+# SPDX-License-Identifier: MIT
+import json
+import unittest
+
+import helpers
+from helpers import ROOT, run, scratch
+
+
+class Ring(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = scratch() / "ring"
+        cls.folder.mkdir(exist_ok=True)
+        cls.program = cls.folder / "ring"
+        done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
+                    ROOT / "tests" / "programs" / "firmware_ring.c", "-o", cls.program])
+        if done.returncode or done.stderr:
+            raise AssertionError(done.stderr)
+
+    def traces(self, laps, ticks):
+        """What convert makes of the image and of the memory."""
+        self.assertEqual(run([self.program, str(laps), str(ticks)], cwd=self.folder).returncode, 0)
+        for name in ("out.img", "ram.bin"):
+            done = run([helpers.tool("npuprof-convert"), self.folder / name, "--elf", self.program])
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            yield json.loads(done.stdout)
+
+    def check(self, trace, laps, ticks):
+        about = trace["metadata"]["npuprof"]
+        events = [e for e in trace["traceEvents"] if e["ph"] in "XC"]
+        self.assertEqual(about["recorded"] + about["lost"]["overwritten"], 1 + 256 * laps)
+        self.assertEqual(about["lost"]["notes"], 0)
+        self.assertGreater(about["recorded"], 90)
+        last = 8 * laps - 1
+        self.assertIn({"name": f"task {last}"},
+                      [e["args"] for e in trace["traceEvents"] if e["name"] == "thread_name"])
+        self.assertEqual(about["user"]["key"], f"value {last}")
+        # The oldest device span is called by its device when its host span was overwritten.
+        self.assertEqual({e["name"] for e in events} - {"npu"},
+                         {"open all the time", "filler", "kernel", f"counter {last}"})
+        self.assertTrue([e for e in events if e["name"] == "open all the time"][0]["args"]["unfinished"])
+        self.assertGreater(max(e["ts"] for e in events), laps * ticks)
+        self.assertLess(max(e["ts"] for e in events), laps * (ticks + 25000))
+        device = about["devices"][0]["clock_sync"]
+        self.assertEqual((device["anchors"] >= 2, device["spans"] >= 2, device["unplaced_spans"]),
+                         (True, True, 0))
+        kernels = sorted(e["ts"] for e in events if e["name"] == "kernel" and e.get("dur", 0) > 400)
+        self.assertIn(2 * device["spans"] - len(kernels), (0, 2))
+        for host, placed in zip(kernels[::2], kernels[1::2]):
+            self.assertLess(placed - host, 20)
+
+    def test_many_laps(self):
+        for laps in (1, 2, 9000):                # the laps are counted modulo 2^13
+            for trace in self.traces(laps, 0):
+                self.check(trace, laps, 0)
+
+    def test_long_after_the_start(self):
+        """3 years by a clock of 1 MHz: the stamps' bits end within them."""
+        laps, ticks = 96, 1 << 40
+        for trace in self.traces(laps, ticks):
+            self.check(trace, laps, ticks)
+
+
+if __name__ == "__main__":
+    unittest.main()
