@@ -1906,8 +1906,9 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 /* What is known only when the work is done: PROF_RESULT(PROF_INT("status", s), PROF_UINT("bytes", n)) adds
    these arguments to the innermost open span of this thread, whatever macro began it, in this function or in
    one that called it. It may be used several times; of a key that comes again, the last value counts. Without
-   an open span it does nothing. If a level or the categories leave a span out, PROF_RESULT inside it adds to
-   the span around it; PROF_RESULT_LEVEL(level, ...) is left out by the same level. */
+   an open span it does nothing; nor while recording is off, also in a span that began before. If a level or
+   the categories leave a span out, PROF_RESULT inside it adds to the span around it;
+   PROF_RESULT_LEVEL(level, ...) is left out by the same level. */
 #define PROF_RESULT(...) PROF_RESULT_LEVEL(1, __VA_ARGS__)
 #define PROF_RESULT_LEVEL(level, ...) NPUPROF_ADD_RESULT_(__COUNTER__, level, PROF_ARGS(__VA_ARGS__))
 
@@ -4441,6 +4442,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
    Why a search and no stack of open spans: a plain span stays as cheap as it is, and who has no results pays
    nothing. Data: the cells alone.
    When the cells are full, the arguments are lost and counted in lost_notes; the span is still there.
+   In a ring they are overwritten as all records are, and that is not counted: they are no events.
    May not know an output. */
 
 /* The token of the innermost open span of this context; 0: there is none. Time: the records so far. */

@@ -11,6 +11,7 @@
    Why a search and no stack of open spans: a plain span stays as cheap as it is, and who has no results pays
    nothing. Data: the cells alone.
    When the cells are full, the arguments are lost and counted in lost_notes; the span is still there.
+   In a ring they are overwritten as all records are, and that is not counted: they are no events.
    May not know an output. */
 
 /* The token of the innermost open span of this context; 0: there is none. Time: the records so far. */

@@ -203,8 +203,9 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 /* What is known only when the work is done: PROF_RESULT(PROF_INT("status", s), PROF_UINT("bytes", n)) adds
    these arguments to the innermost open span of this thread, whatever macro began it, in this function or in
    one that called it. It may be used several times; of a key that comes again, the last value counts. Without
-   an open span it does nothing. If a level or the categories leave a span out, PROF_RESULT inside it adds to
-   the span around it; PROF_RESULT_LEVEL(level, ...) is left out by the same level. */
+   an open span it does nothing; nor while recording is off, also in a span that began before. If a level or
+   the categories leave a span out, PROF_RESULT inside it adds to the span around it;
+   PROF_RESULT_LEVEL(level, ...) is left out by the same level. */
 #define PROF_RESULT(...) PROF_RESULT_LEVEL(1, __VA_ARGS__)
 #define PROF_RESULT_LEVEL(level, ...) NPUPROF_ADD_RESULT_(__COUNTER__, level, PROF_ARGS(__VA_ARGS__))
 
