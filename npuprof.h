@@ -5476,8 +5476,8 @@ typedef struct npuprof_arena_state_ {
     uint32_t list_number;          /* counts the lists that were written */
     char categories_from[24];      /* the variable they came from, or empty */
 
-    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h under the writer's
-       lock. */
+    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h,
+       atomic. */
     char output_path[1024];
     bool write_at_exit;
     uint32_t own_path;             /* hash of the path that this arena wrote last */
@@ -17214,8 +17214,7 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
    A file is written under a temporary name and renamed when it is complete, so a reader never sees half of
    one. The temporary name follows from the path: the next dump there finds and removes what a killed one
    left.
-   Data: npuprof_s_.own_path, the hash of the path written last, by the thread that holds the scratch or ends
-   the process.
+   Data: npuprof_s_.own_path, the hash of the path written last, atomic: any thread may write a file.
    A new output adds its writer to npuprof_file_writers_ and its form and extension to
    control/path.h. */
 
@@ -17283,7 +17282,7 @@ static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writ
     const bool in_place = npuprof_os_in_place_(path);
     const int error =
         in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
-    if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
+    if (!error) NPUPROF_STORE_(&npuprof_s_.own_path, npuprof_hash_text_(path, strlen(path)));
     return npuprof_os_result_(error);
 }
 
@@ -17301,7 +17300,7 @@ static bool npuprof_file_is_of_this_process_(const char *path)
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
     const npuprof_header_ *const h = npuprof_s_.header;
-    if (npuprof_s_.own_path == npuprof_hash_text_(path, strlen(path))) return false;
+    if (NPUPROF_LOAD_(&npuprof_s_.own_path) == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
     const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
                                            sizeof head.text - 1);

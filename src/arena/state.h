@@ -100,8 +100,8 @@ typedef struct npuprof_arena_state_ {
     uint32_t list_number;          /* counts the lists that were written */
     char categories_from[24];      /* the variable they came from, or empty */
 
-    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h under the writer's
-       lock. */
+    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h,
+       atomic. */
     char output_path[1024];
     bool write_at_exit;
     uint32_t own_path;             /* hash of the path that this arena wrote last */
