@@ -50,7 +50,9 @@ static uint32_t npuprof_fw_next_index_(uint32_t used)
 }
 
 /* Copies a cell that begins a record, and marks the record as sent if it is open. False: it is not
-   finished. */
+   finished.
+   Why a record that was sent is cleared where nothing is masked: a task that claims it may find that another
+   task was faster and passed it. Then it stays where it is, and would be sent again. */
 static bool npuprof_fw_send_head_(npuprof_cell_ *to, npuprof_cell_ *from)
 {
     npuprof_cell_ was;
@@ -60,7 +62,10 @@ static bool npuprof_fw_send_head_(npuprof_cell_ *to, npuprof_cell_ *from)
         to->start = from->start;
         to->end = from->end;
         const uint32_t half = was.high.half[1];
-        if (!(half & NPUPROF_CELL_OPEN_)) break;
+        if (!(half & NPUPROF_CELL_OPEN_)) {
+            if (!NPUPROF_MASKS_) npuprof_os_store_(&from->ref, NPUPROF_CELL_CLEARED_ | (from->ref & 1));
+            break;
+        }
         if (half & NPUPROF_CELL_CLAIMED_) return false;
         if (half & NPUPROF_CELL_SENT_) return true;
         was.high.half[1] |= NPUPROF_CELL_SENT_;
