@@ -69,8 +69,8 @@ static bool npuprof_line_is_other_(const npuprof_line_ *l, const npuprof_compact
     if (!l->has_header) return goes_back;
     if (swap != l->swap || !npuprof_line_is_same_(&l->c, c)) return true;
     if (l->is_image) return l->headers > 1 || c->used != l->c.used;
-    /* A clock that stood still moves the start back, and nothing moves it on. */
-    if (npuprof_line_start_(c) > npuprof_line_start_(&l->c)) return true;
+    /* A clock that stood still moves the start back, also below 0, and nothing moves it on. */
+    if ((int64_t)(npuprof_line_start_(c) - npuprof_line_start_(&l->c)) > 0) return true;
     if (npuprof_line_after_(c->lost, l->c.lost) < 0) return true;
     return npuprof_line_after_(c->used, l->c.used) < 0 || goes_back;
 }
