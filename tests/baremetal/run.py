@@ -27,10 +27,9 @@ GOLDEN = ROOT / "tests" / "golden"
 sys.path.insert(0, str(ROOT / "tests"))
 import helpers  # noqa: E402
 from baremetal.base import BUILD, WARNINGS, Skip, command, need, without_sites  # noqa: E402
-from baremetal import preempt, soak  # noqa: E402
+from baremetal import preempt, rtos_rigs, soak, uart  # noqa: E402
 from baremetal.masked import sections  # noqa: E402
 from baremetal.builds import builds, compilers, off  # noqa: E402
-from baremetal import rtos_rigs  # noqa: E402
 
 FREE = ["-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", f"-I{ROOT}", *WARNINGS]
 BARE = ["-nostdlib", "-nostartfiles", "-Wl,--gc-sections"]
@@ -450,7 +449,8 @@ RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off
         "names-on-host": names_on_host, "dump": dump,
         **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4",
                                                                   "cortex-m55")},
-        "cost": cost, "fields": fields, "sizes": sizes, "masked": masked, "cores": cores,
+        "cost": cost, "fields": fields, "sizes": sizes,
+        "uart": lambda: uart.rig(converter(), MACHINES["cortex-m3"], FREE), "masked": masked, "cores": cores,
         "firmware": firmware,
         **rtos_rigs.rigs(on_machine, convert)}
 RIGS |= {name: functools.partial(preempt.preempted, *how, False, sys.modules[__name__])

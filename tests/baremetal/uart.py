@@ -3,6 +3,7 @@
 doubles and flips bytes, and npuprof-convert --follow reads a terminal at the other end meanwhile."""
 import json
 import os
+import pathlib
 import pty
 import random
 import re
@@ -12,8 +13,10 @@ import subprocess
 import time
 import tty
 
+from baremetal.base import BUILD, command, need
 from firmware import line
 
+HERE = pathlib.Path(__file__).resolve().parent
 BYTES_PER_SECOND = 11520
 OPEN = 0x8000
 
@@ -136,8 +139,11 @@ def followed(converter, folder, machine, chance):
     return sent, arrived, json.loads(out.read_bytes())
 
 
-def run(converter, folder, machine):
-    chance = random.Random(15)
+def rig(converter, machine, free):
+    need(machine["cc"][0], machine["run"][0])
+    folder, chance = BUILD / "uart", random.Random(15)
+    folder.mkdir(parents=True, exist_ok=True)
+    command([*machine["cc"], *free, "-Os", HERE / "uart.c", "-o", folder / "fw.elf", *machine["libs"]])
     sent, arrived, trace = followed(converter, folder, machine, chance)
     whole = converted(converter, folder, sent)
     names = [e["name"] for e in whole["traceEvents"] if e["ph"] in "XC"]

@@ -84,6 +84,13 @@ static void npuprof_line_open_gap_(npuprof_line_ *l, uint32_t from, uint32_t to)
     l->gap[l->known_gaps++].to = to;
 }
 
+/* Is the number in a header of a build that streams near that of a cell beside it? In an image of such a
+   build it is no number. */
+static bool npuprof_line_is_near_(uint32_t cell, uint32_t used)
+{
+    return cell - used + (1u << 23) < 1u << 24;
+}
+
 /* The first header of a trace. Parts may have come before it: of an image whose own header is damaged, or of
    a stream that began before. */
 static void npuprof_line_begin_(npuprof_line_ *l, const npuprof_compact_header_ *c)
@@ -96,6 +103,8 @@ static void npuprof_line_begin_(npuprof_line_ *l, const npuprof_compact_header_ 
         l->headers++;
         if (l->begin) npuprof_line_open_gap_(l, 0, l->begin);
         l->begin = 0;
+    } else {
+        l->is_stream = npuprof_line_is_near_(l->end, c->used);
     }
 }
 
@@ -149,7 +158,7 @@ static bool npuprof_line_fill_gap_(npuprof_line_ *l, uint32_t from, uint32_t to)
 static void npuprof_line_see_kind_(npuprof_line_ *l, const npuprof_part_head_ *part)
 {
     if (!l->has_header || l->is_stream || l->is_image) return;
-    l->is_stream = part->first - l->c.used + NPUPROF_LINE_SWAPPED_ < 1u << 24;
+    l->is_stream = npuprof_line_is_near_(part->first, l->c.used);
     l->is_image = !l->is_stream;
     if (l->is_image && !l->parts) l->begin = l->end = 0;
 }
