@@ -62,7 +62,7 @@ static uint64_t csv_rows(const char *path)
         char *end = strchr(line, '\n');
         int commas = 0;
         for (char *p = line; p < end; p++) commas += *p == ',';
-        CHECK_INT(commas, 13);
+        CHECK_INT(commas, 14);
         if (!end) break;
         line = end + 1;
     }

@@ -163,7 +163,7 @@ static void rows(void)
         npuprof_memory_peaks peaks;
         CHECK_INT(npuprof_get_memory(pool[i], &peaks), NPUPROF_OK);
         snprintf(wanted[i], sizeof wanted[i], "%d \"memory\",\"%s used_bytes=%" PRIu64
-                                              " allocated_bytes=%" PRIu64 " tag=%s\",,,,,,,0\n", i ? -20 : 0,
+                                              " allocated_bytes=%" PRIu64 " tag=%s\",,,,,,,0,\n", i ? -20 : 0,
                  i ? "a \"\"b\"\", c" : "host", peaks.used_bytes, peaks.held_bytes,
                  i ? "x, \"\"y\"\"" : "peak");
     }
@@ -245,7 +245,7 @@ static void pools(void)
     CHECK_UINT(count, 11);
     CHECK(strstr(text, "\"n0 used_bytes=2097152 allocated_bytes=2097152 tag=y\"") != NULL);
     CHECK(strstr(text, " \"memory\",\"53 records of further pools are left out: "
-                       "NPUPROF_SCRATCH_BYTES\",,,,,,,0\n") != NULL);
+                       "NPUPROF_SCRATCH_BYTES\",,,,,,,0,\n") != NULL);
 }
 
 static void *one_record(void *tag)
