@@ -1129,7 +1129,8 @@ NPUPROF_FN_(npuprof_result, npuprof_task, (const char *name, uint32_t number),
 #define NPUPROF_NUMBER_MAX 65534u
 #define NPUPROF_NOBODY UINT32_MAX
 
-/* Names a number. The name is copied; the last one counts. Works while stopped, too.
+/* Names a number. The name is copied; the last one counts. Works while stopped, too. In a ring, this,
+   npuprof_metadata() and PROF_THREAD_NAME() cost a look at each record, to take the older one out.
    NPUPROF_ERR_TABLE_FULL: lost and counted. */
 NPUPROF_FN_(npuprof_result, npuprof_name, (uint32_t number, const char *name),
             NPUPROF_UNUSED_(number); NPUPROF_UNUSED_(name); return NPUPROF_OK;)
@@ -1165,7 +1166,7 @@ NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
    NPUPROF_ERR_BUSY: the sink did not take all, or another task is in here. NPUPROF_ERR_IO: the sink failed.
    NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
    npuprof_flush() hands over all, also a part that is not full, with the same results.
-   Cost: 3,000 instructions a part on a Cortex-M0+, most of them for its CRC-32. */
+   Cost: 20,000 instructions a part on a Cortex-M0+, most of them for its CRC-32. */
 NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
 #endif
 #define NPUPROF_SINK_TOOK(count) (-1 - (int)(count))
@@ -2948,6 +2949,7 @@ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token
     do {
         was.high.word = to.high.word = npuprof_os_load_(&head->high.word);
         half = was.high.half[1];
+        if (half & NPUPROF_CELL_CLAIMED_) return;
         if ((half & ~(uint32_t)NPUPROF_CELL_SENT_) != token >> NPUPROF_RING_LAP_SHIFT_) return;
         to.high.half[1] = 0;
         if (half & NPUPROF_CELL_SENT_) empty = true;
@@ -3346,10 +3348,12 @@ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_
     return true;
 }
 
-/* Empties what a note replaces. Why a search and no list: notes are rare. If tasks replace cells meanwhile,
-   it may miss one; the next note finds it. */
-static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, const npuprof_cell_ *note)
+/* Empties what the note of that token replaces. Why a search and no list: notes are rare. If tasks replace
+   cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
+   it looked at the other: an interrupt that replaced it has a newer one. */
+static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
+    const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
     if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
     for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
@@ -3357,6 +3361,7 @@ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, const npuprof_
         const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
         n = npuprof_fw_length_(old);
         if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
+        if (!npuprof_fw_open_cell_(c, token)) return;
         npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
     }
 }
@@ -3400,7 +3405,7 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
     const bool is_kept = npuprof_fw_is_kept_(ref);
     npuprof_fw_finish_(head, token, ref, span || is_kept, now);
 #if NPUPROF_RING_
-    if (is_kept) npuprof_fw_replace_notes_(c, head);
+    if (is_kept) npuprof_fw_replace_notes_(c, token);
 #endif
     return npuprof_fw_tally_(c, token, lost);
 }

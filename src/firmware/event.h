@@ -103,10 +103,12 @@ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_
     return true;
 }
 
-/* Empties what a note replaces. Why a search and no list: notes are rare. If tasks replace cells meanwhile,
-   it may miss one; the next note finds it. */
-static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, const npuprof_cell_ *note)
+/* Empties what the note of that token replaces. Why a search and no list: notes are rare. If tasks replace
+   cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
+   it looked at the other: an interrupt that replaced it has a newer one. */
+static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
+    const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
     if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
     for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
@@ -114,6 +116,7 @@ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, const npuprof_
         const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
         n = npuprof_fw_length_(old);
         if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
+        if (!npuprof_fw_open_cell_(c, token)) return;
         npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
     }
 }
@@ -157,7 +160,7 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
     const bool is_kept = npuprof_fw_is_kept_(ref);
     npuprof_fw_finish_(head, token, ref, span || is_kept, now);
 #if NPUPROF_RING_
-    if (is_kept) npuprof_fw_replace_notes_(c, head);
+    if (is_kept) npuprof_fw_replace_notes_(c, token);
 #endif
     return npuprof_fw_tally_(c, token, lost);
 }

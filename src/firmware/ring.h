@@ -154,6 +154,7 @@ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token
     do {
         was.high.word = to.high.word = npuprof_os_load_(&head->high.word);
         half = was.high.half[1];
+        if (half & NPUPROF_CELL_CLAIMED_) return;
         if ((half & ~(uint32_t)NPUPROF_CELL_SENT_) != token >> NPUPROF_RING_LAP_SHIFT_) return;
         to.high.half[1] = 0;
         if (half & NPUPROF_CELL_SENT_) empty = true;

@@ -452,7 +452,7 @@ CHECK_MAIN(CASE(laps), CASE(crowded), CASE(renamed), CASE(late_reader), CASE(ref
 /* A span that is open for many laps ends where it began; garbage and old tokens end nothing. */
 static void tokens(void)
 {
-    static const npuprof_site_ site = { "long", NULL, NPUPROF_KIND_SPAN };
+    static const npuprof_site_ site = { .name = "long", .kind = NPUPROF_KIND_SPAN };
     npuprof_token_ old[200];
     begin(1024);
     for (int i = 0; i < 200; i++) npuprof_close_(old[i] = npuprof_begin_(&site));
