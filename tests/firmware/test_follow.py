@@ -8,6 +8,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 import tty
 import unittest
@@ -164,6 +165,76 @@ class Follow(unittest.TestCase):
                     self.assertEqual(self.spans(trace), truth(target, bytes(part))[0])
                 follow = ["--follow", self.folder / "line.bin", "--seconds", "0"]
                 self.assertEqual(self.convert(data, *follow)[1], traces)
+
+    def test_began_anew_unseen(self):
+        """The header of the new start is lost, and the next one comes after more cells than the old one had:
+        the parts before it are of the new trace alone."""
+        first, second = stream(200), stream(1500, start=5000, seed=2)
+        data = bytes(first.bytes + second.bytes[80:])
+        code, traces, said = self.convert(data)
+        self.assertEqual((code, len(traces)), (0, 2), said)
+        for target, trace in zip((first, second), traces):
+            self.assertEqual(self.spans(trace), sorted(target.spans.values()))
+            self.assertEqual(self.gaps(trace), [])
+
+    def test_overlap(self):
+        """Of a part the cells in the middle came before, as of another trace: each cell once."""
+        target = line.Target()
+        target.header()
+        target.parts = 1
+        for first, count in ((4, 4), (0, 16), (16, 4)):
+            target.sent = first
+            for n in range(first, first + count):
+                target.clock = 1000 + 10 * n
+                target.span(SITES[0], 5)
+            target.part()
+        code, traces, said = self.convert(bytes(target.bytes))
+        self.assertIn(code, (0, 1), said)
+        self.assertEqual([start for _, start, _ in self.spans(traces[0])], [10 * n for n in range(20)])
+
+    def test_long_silence(self):
+        """Records that are 2^44 ticks apart, more than a chunk of a host's arena can say."""
+        target = line.Target()
+        for _ in range(7):
+            end = target.clock + 5
+            target.cell(SITES[0], target.clock, end, target.clock >> 32, end >> 32)
+            target.part()
+            target.clock += 1 << 44
+        code, traces, said = self.convert(bytes(target.bytes))
+        self.assertEqual((code, len(self.spans(traces[0]))), (0, 7), said)
+
+    def test_open(self):
+        """Spans of one start, sent while open, on both sides of a gap: each end finds one. A lost end
+        is said, also by check."""
+        for ends in (2, 1, 0):
+            target = line.Target()
+            for n in range(2):
+                target.sent += 3 * n
+                target.cell(SITES[n], 5000, 0, 0, line.OPEN)
+                target.part()
+            for end in range(5010, 5010 + ends):
+                target.cell(line.CLOSE << 8 | 2, end, 5000, 0, 0)
+            target.part()
+            _, traces, said = self.convert(bytes(target.bytes))
+            about = traces[0]["metadata"]["npuprof"]["unused_environment"]["NPUPROF_LINE"]
+            self.assertIn("; 0 spans ended whose beginning is not there", about)
+            self.assertIn(f"; {2 - ends} are open", about)
+            done = run([sys.executable, helpers.ROOT / "tools" / "npuprof.py", "check",
+                        self.folder / "line.json"])
+            self.assertIn(f"line: {about}", done.stdout + done.stderr)
+
+    def test_many_of_one_start(self):
+        """It does not take hours."""
+        target = line.Target(cells=1 << 20)
+        for n in range(40000):
+            target.cell(SITES[0] + 4 * n, 5000, 0, 0, line.OPEN)
+        while target.pending:
+            target.part()
+        started = time.process_time()
+        (self.folder / "line.bin").write_bytes(target.bytes)
+        done = run([self.converter, self.folder / "line.bin", "-o", self.folder / "line.json"], timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(time.process_time() - started, 20)
 
     def test_follows_as_it_reads(self):
         """From a file, a pipe and a terminal: what --follow writes is what the captured bytes give."""

@@ -15,6 +15,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
 static const char *of_what = "a made-up image";
+static const char *of_elf;             /* whose names the image has; NULL: nobody's */
 static void broken(const char *why)
 {
     fprintf(stderr, "%s: %s\n", of_what, why);
@@ -131,10 +132,12 @@ static npuprof_result look_at(const uint8_t *bytes, size_t count, output *json, 
         nowhere = fopen("/dev/null", "w");
         snprintf(csv, sizeof csv, "/tmp/npuprof-fuzz-%d.csv", (int)getpid());
         snprintf(image, sizeof image, "/tmp/npuprof-fuzz-%d.npuprof", (int)getpid());
+        (void)unlink(csv);                 /* of a process that had this number */
+        (void)unlink(image);
         if (!nowhere || symlink("/dev/null", csv) || symlink("/dev/null", image))
             broken("cannot make the links to /dev/null");
     }
-    const npuprof_result r = npuprof_load_memory(copy, count, damage);
+    const npuprof_result r = npuprof_load_any_(NULL, copy, count, of_elf, 0, damage);
     if (r == NPUPROF_OK) {
         npuprof_get_stats(&stats);
         if (npuprof_write_json(sink) != NPUPROF_OK) broken("the JSON was not written");

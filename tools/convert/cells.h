@@ -49,9 +49,9 @@ typedef struct npuprof_expand_section_ {
     bool ends_with_header;
 } npuprof_expand_section_;
 
-/* Surveys the trace that begins at `from`. */
-static void npuprof_expand_survey_(const uint8_t *image, size_t count, size_t from,
-                                   npuprof_expand_section_ *s)
+/* Surveys the trace that begins at `from` and ends before another one, or at `count`. */
+static void npuprof_expand_survey_to_(const uint8_t *image, size_t count, size_t from,
+                                      npuprof_expand_section_ *s)
 {
     npuprof_parts_item_ item;
     uint64_t begins = count;
@@ -71,6 +71,15 @@ static void npuprof_expand_survey_(const uint8_t *image, size_t count, size_t fr
         s->ends_with_header = item.is_header;
     }
     if (!s->line.has_header) s->first_header = s->to;
+}
+
+/* Surveys the trace that begins at `from`. */
+static void npuprof_expand_survey_(const uint8_t *image, size_t count, size_t from,
+                                   npuprof_expand_section_ *s)
+{
+    npuprof_expand_survey_to_(image, count, from, s);
+    /* Why again: parts of the next trace came before the header that told. */
+    if (s->to < s->last_end) npuprof_expand_survey_to_(image, s->to, from, s);
 }
 
 /* A part in a list of them. */
@@ -127,7 +136,8 @@ static size_t npuprof_expand_list_parts_(const npuprof_expand_section_ *s, const
 static void npuprof_expand_take_part_(npuprof_expand_cells_ *g, const npuprof_expand_part_ *part,
                                       const uint8_t *image, uint32_t expected, uint8_t *cells)
 {
-    const uint32_t again = part->first < expected ? expected - part->first : 0;
+    const uint32_t there = part->first < expected ? expected - part->first : 0;
+    const uint32_t again = there < part->count ? there : part->count;
     const uint32_t skip = !g->run_count || part->first > expected ? part->lead : again;
     const size_t offset = (size_t)part->offset + sizeof(npuprof_part_head_) + skip * sizeof(npuprof_cell_);
     npuprof_expand_run_ *const run = npuprof_expand_add_run_(g, offset, again ? 0 : part->names);
@@ -166,7 +176,7 @@ static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t
     for (const npuprof_expand_part_ *part = list; part < list + parts; part++) {
         if (part->first > expected) npuprof_load_note_damage_(behind, "a damaged part");
         npuprof_expand_take_part_(g, part, image, expected, cells);
-        expected = part->first + part->count;
+        if (part->first + part->count > expected) expected = part->first + part->count;
         behind = part->offset + sizeof(npuprof_part_head_) + part->count * sizeof(npuprof_cell_);
     }
     npuprof_expand_check_end_(g, s, count, behind);

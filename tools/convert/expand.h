@@ -123,7 +123,10 @@ static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_expand_item_ *
             position += n;
             n = 0;
             chunk = npuprof_expand_new_chunk_(x, slot, r->start, position);
-            if (!chunk) return;
+            if (!chunk) {
+                x->h->lost[NPUPROF_LOST_FULL] += (uint64_t)(list + events - r);
+                return;
+            }
         }
         npuprof_unit_ *const u = (npuprof_unit_ *)(void *)(chunk + 1) + n;
         r->position = position + n;
@@ -225,7 +228,10 @@ typedef struct npuprof_expand_sizes_ {
     size_t header, table, chunks, arena, list, stamps, parts, all;
 } npuprof_expand_sizes_;
 
-/* A record takes at most as many units as it has cells, and a gap two; a chunk is at least half full. */
+/* A record takes at most as many units as it has cells, and a gap two; a chunk is at least half full, but for
+   those that begin because the time between two records is long: of those so many have space. */
+enum { NPUPROF_EXPAND_FAR_CHUNKS_ = 512 };
+
 static void npuprof_expand_size_(npuprof_expand_sizes_ *z, const npuprof_compact_header_ *c, uint32_t cells,
                                  size_t parts)
 {
@@ -235,7 +241,8 @@ static void npuprof_expand_size_(npuprof_expand_sizes_ *z, const npuprof_compact
     const size_t full_chunks = (records + z->runs) * 16 / (NPUPROF_EXPAND_CHUNK_BYTES_ / 2);
     z->header = (sizeof(npuprof_header_) + 63) / 64 * 64;
     z->table = 16 * 1024 * 1024;
-    z->chunks = 2 * full_chunks + ((size_t)1 << c->context_bits) + 2;
+    const size_t far_chunks = (size_t)npuprof_min_(records, NPUPROF_EXPAND_FAR_CHUNKS_);
+    z->chunks = 2 * full_chunks + far_chunks + ((size_t)1 << c->context_bits) + 2;
     z->arena = z->header + z->table + z->chunks * NPUPROF_EXPAND_CHUNK_BYTES_;
     z->list = records * sizeof(npuprof_expand_item_);
     z->stamps = (2 * records + 1) * 8;

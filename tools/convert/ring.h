@@ -5,6 +5,10 @@
 /* What is different in a RING (src/format/compact.h): the upper bits of stamps, records that a stream sends
    again, ends of spans that come by themselves, and cells that are named by index and lap. */
 
+/* So many kept records of one start are looked at. Why a limit: an image that has a million is damaged, and
+   must not take hours. */
+enum { NPUPROF_EXPAND_LOOKS_ = 1024 };
+
 /* The start of a record whose upper bits follow from `near_ticks`. A kept record may be old: it is at most a
    quarter of the range after that, the others at most half. */
 static uint64_t npuprof_expand_ring_start_(uint64_t low, unsigned bits, uint64_t near_ticks, bool is_kept)
@@ -41,16 +45,16 @@ static bool npuprof_expand_ring_is_same_(const npuprof_expander_ *x, uint32_t a,
 }
 
 /* Notes a kept record of a stream. False: it was there before, and is sent again. index: its place in the
-   list. */
-static bool npuprof_expand_ring_keep_(npuprof_expander_ *x, const npuprof_expand_item_ *r, uint32_t index)
+   list, once a gap stands in front of it. */
+static bool npuprof_expand_ring_keep_(npuprof_expander_ *x, npuprof_expand_item_ *r, uint32_t index)
 {
-    uint32_t *const bucket = npuprof_expand_ring_bucket_(x, r->context, r->start);
-    for (uint32_t at = *bucket; at; at = x->list[at - 1].kept) {
+    uint32_t *const bucket = npuprof_expand_ring_bucket_(x, r->context, r->start), looks = 0;
+    for (uint32_t at = *bucket; at && looks++ < NPUPROF_EXPAND_LOOKS_; at = x->list[at - 1].kept) {
         const npuprof_expand_item_ *const old = &x->list[at - 1];
         if (old->context == r->context && old->start == r->start &&
             npuprof_expand_ring_is_same_(x, old->cell, r->cell)) return false;
     }
-    x->list[index].kept = *bucket;
+    r->kept = *bucket;
     *bucket = index + 1;
     return true;
 }
@@ -59,8 +63,8 @@ static bool npuprof_expand_ring_keep_(npuprof_expander_ *x, const npuprof_expand
 static bool npuprof_expand_ring_close_(npuprof_expander_ *x, const npuprof_expand_item_ *close)
 {
     const uint64_t mask = npuprof_expand_ring_mask_(x);
-    uint32_t *before = npuprof_expand_ring_bucket_(x, close->context, close->end);
-    for (; *before; before = &x->list[*before - 1].kept) {
+    uint32_t *before = npuprof_expand_ring_bucket_(x, close->context, close->end), looks = 0;
+    for (; *before && looks++ < NPUPROF_EXPAND_LOOKS_; before = &x->list[*before - 1].kept) {
         npuprof_expand_item_ *const r = &x->list[*before - 1];
         const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_;
         if (!is_span || r->context != close->context || ((r->start ^ close->end) & mask)) continue;

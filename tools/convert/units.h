@@ -130,7 +130,10 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, npuprof_expand_item_
     const uint32_t ids[4] = { host ? host->name : r->name, host ? host->category : r->category, r->file,
                               r->line };
     const uint32_t id = npuprof_expand_entry_(x, NPUPROF_ENTRY_SITE, r->kind, ids, sizeof ids);
-    if (!id || capacity < 4) return 0;
+    if (!id || capacity < 4) {
+        x->h->lost[NPUPROF_LOST_NAMES]++;
+        return 0;
+    }
     const npuprof_entry_ *const site = (const npuprof_entry_ *)(const void *)(x->table + (size_t)id * 16);
     uint32_t n = 1;
     if (r->missing) npuprof_expand_place_gap_(x, r);
