@@ -16,7 +16,7 @@
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
 /* Like header.used: the cells before it were handed to the sink. */
-static uint32_t npuprof_fw_sent_;
+static uint32_t npuprof_fw_sent_ = NPUPROF_RING_IS_;
 #endif
 
 /* high.word with that half[1]; the other half is whatever it is. */

@@ -101,7 +101,7 @@ static bool npuprof_fw_fill_(npuprof_compact_header_ *c, bool all)
     const uint32_t cells = (used ^ sent) >> NPUPROF_RING_LAP_SHIFT_ ? NPUPROF_FW_CELL_COUNT_() : 0;
     const uint32_t lead = npuprof_fw_stream_.lead;
     uint32_t n = cells + (used & NPUPROF_RING_INDEX_) - (sent & NPUPROF_RING_INDEX_);
-    if (n < (all ? 1 : NPUPROF_PART_CELLS_)) return false;
+    if (n < (!all ? NPUPROF_PART_CELLS_ : npuprof_fw_stream_.parts != 0)) return false;
     npuprof_fw_stream_.taken = 0;
     if (!npuprof_fw_stream_.parts) {
         npuprof_fw_copy_bytes_((uint8_t *)h, c, sizeof *h);
@@ -132,10 +132,16 @@ static bool npuprof_fw_fill_(npuprof_compact_header_ *c, bool all)
 static npuprof_result npuprof_fw_hand_over_(bool all)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    bool is_last = !all;
     if (!npuprof_fw_stream_.sink.write) return NPUPROF_ERR_ARGUMENT;
     /* Why so often and no longer: what is recorded meanwhile would keep the task here. */
-    for (uint32_t tries = NPUPROF_FW_CELL_COUNT_() / NPUPROF_PART_CELLS_ + 2; tries; tries--) {
-        if (npuprof_fw_stream_.taken == npuprof_fw_stream_.bytes && !npuprof_fw_fill_(c, all)) break;
+    for (uint32_t tries = NPUPROF_FW_CELL_COUNT_() / NPUPROF_PART_CELLS_ + 4; tries; tries--) {
+        if (npuprof_fw_stream_.taken == npuprof_fw_stream_.bytes && !npuprof_fw_fill_(c, all)) {
+            if (is_last) break;
+            is_last = true;
+            npuprof_fw_stream_.parts = 0;      /* one more header, which says what was lost until now */
+            continue;
+        }
         const size_t left = (size_t)npuprof_fw_stream_.bytes - npuprof_fw_stream_.taken;
         const uint8_t *const from = (const uint8_t *)&npuprof_fw_stream_.buffer + npuprof_fw_stream_.taken;
         const int result = npuprof_fw_stream_.sink.write(npuprof_fw_stream_.sink.user, from, left);
@@ -153,6 +159,7 @@ static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c)
     const uint32_t used = npuprof_os_load_(&c->used);
     uint64_t recorded = npuprof_fw_stream_.recorded;
     uint32_t skip = npuprof_fw_stream_.lead;
+    if (!c->cells) return 0;
     for (uint32_t at = npuprof_fw_sent_; at != used; at = npuprof_fw_next_index_(at), skip -= skip != 0) {
         const npuprof_cell_ *const cell = npuprof_fw_cell_(c, at);
         const uint32_t half = cell->high.half[1];

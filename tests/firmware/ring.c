@@ -206,6 +206,9 @@ static int put_some(void *user, const void *bytes, size_t n)
     return taken == n ? 0 : NPUPROF_SINK_TOOK(taken);
 }
 
+static npuprof_compact_header_ newest;
+static bool header_is_last;
+
 /* Every byte belongs to a header or a part that is whole, and no cell is missing or twice. */
 static void parse(void)
 {
@@ -221,9 +224,12 @@ static void parse(void)
             CHECK_UINT(h.format, 2);
             headers++;
             parts = 0;
+            newest = h;
+            header_is_last = true;
             parsed += sizeof h;
             continue;
         }
+        header_is_last = false;
         CHECK_STOP(p.mark == NPUPROF_PART_MARK_ && p.count && p.count <= 16 && headers && ++parts <= 64);
         const uint32_t crc = npuprof_crc_add_(UINT32_MAX, at, 16);
         CHECK_UINT(p.crc, ~npuprof_crc_add_(crc, at + 20, p.count * (size_t)16));
@@ -278,6 +284,8 @@ static void check(bool all)
     CHECK_INT(npuprof_get_stats(&stats), NPUPROF_OK);
     CHECK_UINT(stats.recorded, kept);
     CHECK_UINT(stats.recorded + stats.lost, count);
+    CHECK(header_is_last);
+    CHECK_UINT(newest.lost, stats.lost);
     CHECK_UINT(no_ends, stats.lost_by_cause[NPUPROF_LOST_NOTES]);
     CHECK(!all || ends > no_ends);
     CHECK(!all || kept > count / 2);
@@ -447,7 +455,17 @@ static void refused(void)
     CHECK_INT(npuprof_clear(), NPUPROF_ERR_UNSUPPORTED);
 }
 
-CHECK_MAIN(CASE(laps), CASE(crowded), CASE(renamed), CASE(late_reader), CASE(refused))
+/* A program that goes on although npuprof_init() failed, or was never called. */
+static void before_init(void)
+{
+    npuprof_stats stats;
+    npuprof_fw_arena_ = &npuprof_fw_no_arena_;
+    CHECK_INT(npuprof_get_stats(&stats), NPUPROF_OK);
+    CHECK_UINT(stats.recorded, 0);
+    CHECK_INT(npuprof_poll(), NPUPROF_ERR_ARGUMENT);
+}
+
+CHECK_MAIN(CASE(before_init), CASE(laps), CASE(crowded), CASE(renamed), CASE(late_reader), CASE(refused))
 #else /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */
 /* A span that is open for many laps ends where it began; garbage and old tokens end nothing. */
 static void tokens(void)
