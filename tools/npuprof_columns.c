@@ -337,15 +337,15 @@ int64_t columns_json(reader *r, const char *text, size_t bytes, block *out)
     return rows;
 }
 
-/* The end of a cell with text. */
+/* The end of a cell with text; NULL: its quote is not closed. */
 static const char *cell_end(const char *c, const char *end)
 {
     if (c < end && *c == '"') {
         for (c++; c < end; c++)
-            if (*c == '"' && (++c >= end || *c != '"')) break;
-    } else {
-        while (c < end && *c != ',' && *c != '"') c++;
+            if (*c == '"' && (++c >= end || *c != '"')) return c;
+        return NULL;
     }
+    while (c < end && *c != ',' && *c != '"') c++;
     return c;
 }
 
@@ -353,7 +353,7 @@ static const char *cell_end(const char *c, const char *end)
 static const char *cell(const char *c, const char *end)
 {
     c = cell_end(c, end);
-    return c < end && *c == ',' ? c : NULL;
+    return c && c < end && *c == ',' ? c : NULL;
 }
 
 static const char *comma(const char *c, const char *end)

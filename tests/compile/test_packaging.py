@@ -65,7 +65,6 @@ def sums(folder):
             for p in folder.rglob("*") if p.is_file()}
 
 
-@helpers.thorough
 class Packaging(Outside):
     @classmethod
     def setUpClass(cls):
@@ -92,6 +91,17 @@ class Packaging(Outside):
         self.check_program(project / "b/app")
         self.check_program(project / "b/app2")
 
+    def test_sum(self):
+        """The checksum is of the archive, in every file that has one."""
+        sha256 = hashlib.sha256(self.archive.read_bytes()).hexdigest()
+        for name in (f"{self.archive.name}.sha256", "meson/npuprof.wrap", "vcpkg/npuprof/portfile.cmake",
+                     "conan/conanfile.py"):
+            self.assertIn(sha256, (DIST / name).read_text(), name)
+        left = [p for p in DIST.rglob("*") if p.is_file() and not p.name.endswith(".gz")
+                and re.search(r"@\w+@", p.read_text())]
+        self.assertEqual(left, [], "words that were not filled in")
+
+    @helpers.thorough
     def test_archive(self):
         """Twice the same bytes, elsewhere too; the sum is right; what is in it is what git has."""
         first = sums(DIST)
@@ -107,6 +117,7 @@ class Packaging(Outside):
             self.assertEqual({(m.uid, m.gid, m.uname) for m in tar}, {(0, 0, "")})
         self.assertEqual(names, set(listed))
 
+    @helpers.thorough
     def test_cmake_package(self):
         helpers.need("cmake")
         prefix, project = self.folder("prefix"), self.project("with-find-package")
@@ -123,6 +134,7 @@ class Packaging(Outside):
         done = self.find_package(project, self.version, f"-DCMAKE_PREFIX_PATH={prefix}")
         self.assertIn("install npuprof again", " ".join(done.stderr.split()))
 
+    @helpers.thorough
     def test_meson_wrap(self):
         helpers.need("meson")
         helpers.need("ninja")
@@ -133,6 +145,7 @@ class Packaging(Outside):
                       ["meson", "compile", "-C", project / "b"])
         self.check_program(project / "b/app")
 
+    @helpers.thorough
     def test_vcpkg_port(self):
         helpers.need("cmake")
         work, project = self.folder("vcpkg"), self.project("with-vcpkg")
@@ -150,6 +163,7 @@ class Packaging(Outside):
         done = run(["cmake", *options])
         self.assertIn("is not the release", " ".join(done.stderr.split()))
 
+    @helpers.thorough
     def test_conan_recipe(self):
         work = self.folder("conan")
         shutil.copytree(DIST / "conan", work / "recipe")
@@ -163,6 +177,7 @@ class Packaging(Outside):
                              subprocess.check_output(["git", "-C", ROOT, "show", f"HEAD:{header.name}"]))
         self.assertTrue((work / "package/licenses/LICENSE").exists())
 
+    @helpers.thorough
     def test_debian_package(self):
         helpers.need("dpkg-buildpackage")
         helpers.need("dh")

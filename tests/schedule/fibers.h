@@ -36,7 +36,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { FIBERS = 5, FIBER_STACK = 256 * 1024, FIBER_LOCALS = 256, PREEMPTIONS = 4, STEPS = 1 << 18 };
+enum { FIBERS = 5, FIBER_STACK = 256 * 1024, FIBER_LOCALS = 512, PREEMPTIONS = 4, STEPS = 1 << 18 };
 
 typedef struct fiber {
     sigjmp_buf at;
