@@ -131,8 +131,8 @@ static int npuprof_follow_run_(const npuprof_follow_options_ *options)
     npuprof_follow_.is_end = true;
     const bool is_written = *end && npuprof_follow_end_trace_(npuprof_follow_.kept_bytes);
     if (*end && !has_any && !npuprof_follow_.written)
-        npuprof_follow_say_(o->source, "nothing of npuprof came: is it the right device and baud rate, and does "
-                                       "the target call npuprof_poll()?");
+        npuprof_follow_say_(o->source, "nothing of npuprof came: is it the right device and baud rate, and "
+                                       "does the target call npuprof_poll()?");
     if (!is_written || (!has_any && !npuprof_follow_.written)) return 2;
     return npuprof_follow_.gaps || npuprof_follow_.unplaced || npuprof_follow_.damaged ? 1 : 0;
 }
