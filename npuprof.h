@@ -2784,9 +2784,11 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
-    const size_t cells = NPUPROF_FW_CELLS_IN_(bytes);
-    const bool is_far = NPUPROF_RING_ && !NPUPROF_ARENA_BYTES && cells > NPUPROF_RING_INDEX_;
-    NPUPROF_STORE_(&c->cells, is_far ? NPUPROF_RING_INDEX_ : (uint32_t)cells);
+    uint32_t cells = (uint32_t)NPUPROF_FW_CELLS_IN_(bytes);
+#if NPUPROF_RING_ && !NPUPROF_ARENA_BYTES
+    if (cells > NPUPROF_RING_INDEX_) cells = NPUPROF_RING_INDEX_;
+#endif
+    NPUPROF_STORE_(&c->cells, cells);
 }
 
 /* Whether there is an arena. A static one is set up at the first call. */
@@ -3002,7 +3004,8 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
 static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head)
 {
     const uint32_t claimed = NPUPROF_CELL_OPEN_ | NPUPROF_CELL_CLAIMED_;
-    return head->ref && !(NPUPROF_RING_ && (NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed);
+    if (NPUPROF_RING_ && (NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed) return false;
+    return head->ref != 0;
 }
 
 static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
@@ -3125,7 +3128,8 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_tok
 static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
 {
-    if (!token || (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && lost == &c->lost)) npuprof_fw_count_(lost);
+    const bool is_executed = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST ? lost == &c->lost : false;
+    if (!token || is_executed) npuprof_fw_count_(lost);
     return token;
 }
 
@@ -4351,7 +4355,8 @@ static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text)
 static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end;
-    if (!npuprof_fw_is_there_(head) || (NPUPROF_RING_ && head->ref >> 1 == 1)) return crc;
+    if (!npuprof_fw_is_there_(head)) return crc;
+    if (NPUPROF_RING_ && head->ref >> 1 == 1) return crc;
     if (!(head->ref & 2)) {
         const npuprof_site_ *site = npuprof_fw_site_of_(head);
         crc = npuprof_fw_crc_text_(crc, site->name);

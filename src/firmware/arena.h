@@ -160,9 +160,11 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
-    const size_t cells = NPUPROF_FW_CELLS_IN_(bytes);
-    const bool is_far = NPUPROF_RING_ && !NPUPROF_ARENA_BYTES && cells > NPUPROF_RING_INDEX_;
-    NPUPROF_STORE_(&c->cells, is_far ? NPUPROF_RING_INDEX_ : (uint32_t)cells);
+    uint32_t cells = (uint32_t)NPUPROF_FW_CELLS_IN_(bytes);
+#if NPUPROF_RING_ && !NPUPROF_ARENA_BYTES
+    if (cells > NPUPROF_RING_INDEX_) cells = NPUPROF_RING_INDEX_;
+#endif
+    NPUPROF_STORE_(&c->cells, cells);
 }
 
 /* Whether there is an arena. A static one is set up at the first call. */

@@ -17,7 +17,8 @@
 static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head)
 {
     const uint32_t claimed = NPUPROF_CELL_OPEN_ | NPUPROF_CELL_CLAIMED_;
-    return head->ref && !(NPUPROF_RING_ && (NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed);
+    if (NPUPROF_RING_ && (NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed) return false;
+    return head->ref != 0;
 }
 
 static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
@@ -140,7 +141,8 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_tok
 static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
 {
-    if (!token || (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && lost == &c->lost)) npuprof_fw_count_(lost);
+    const bool is_executed = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST ? lost == &c->lost : false;
+    if (!token || is_executed) npuprof_fw_count_(lost);
     return token;
 }
 

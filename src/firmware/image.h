@@ -38,7 +38,8 @@ static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text)
 static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end;
-    if (!npuprof_fw_is_there_(head) || (NPUPROF_RING_ && head->ref >> 1 == 1)) return crc;
+    if (!npuprof_fw_is_there_(head)) return crc;
+    if (NPUPROF_RING_ && head->ref >> 1 == 1) return crc;
     if (!(head->ref & 2)) {
         const npuprof_site_ *site = npuprof_fw_site_of_(head);
         crc = npuprof_fw_crc_text_(crc, site->name);

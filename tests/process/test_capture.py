@@ -360,7 +360,7 @@ class Elsewhere(Case):
         program = self.folder / "program"
         shutil.copy(self.program, program)
         os.chown(program, 65534, 65534)
-        env = environment(NPUPROF_SCHEDULE="active=2", NPUPROF_SIGNAL="HUP", NPUPROF_TRIGGER="inference>1ns",
+        env = environment(NPUPROF_SCHEDULE="active=2", NPUPROF_SIGNAL="URG", NPUPROF_TRIGGER="inference>1ns",
                           NPUPROF_CONTROL="ctl", NPUPROF_OUTPUT_PATH="t.json")
         for mode, signals in ((0o4755, 0), (0o755, 1)):
             program.chmod(mode)
