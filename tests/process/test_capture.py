@@ -133,7 +133,12 @@ class Schedule(Case):
         self.assertEqual(said, [])
         self.assertGreater(len(self.files()), 8)
         self.assertGreater(figures["made"], 10000)
-        self.assertEqual(found + lost, figures["made"] + inferences)
+        made = figures["made"] + inferences
+        self.assertLessEqual(found, made)
+        # Why not equal: a loss while a window is being written may be counted in that file and in the next.
+        self.assertGreaterEqual(found + lost, made)
+        if not lost:
+            self.assertEqual(found, made)
 
 
 class Trigger(Case):
@@ -360,7 +365,7 @@ class Elsewhere(Case):
         program = self.folder / "program"
         shutil.copy(self.program, program)
         os.chown(program, 65534, 65534)
-        env = environment(NPUPROF_SCHEDULE="active=2", NPUPROF_SIGNAL="URG", NPUPROF_TRIGGER="inference>1ns",
+        env = environment(NPUPROF_SCHEDULE="active=2", NPUPROF_SIGNAL="USR1", NPUPROF_TRIGGER="inference>1ns",
                           NPUPROF_CONTROL="ctl", NPUPROF_OUTPUT_PATH="t.json")
         for mode, signals in ((0o4755, 0), (0o755, 1)):
             program.chmod(mode)
