@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -174,7 +175,8 @@ class Content(Case):
 
     @helpers.thorough
     def test_json_to_csv(self):
-        """The CSV from the JSON: the same rows as the converter's, but for ids that only the image has."""
+        """The CSV from the JSON: the same rows as the converter's, but for ids that only the image has. From
+        the CSV: the column `source` is empty, as the reader leaves it out."""
         pools = scratch() / "pools.npuprof"
         self.assertEqual(helpers.run([helpers.build("published.c", "published"), "edges", pools],
                                      env=environment()).returncode, 0)
@@ -185,6 +187,8 @@ class Content(Case):
             self.assertEqual(theirs[-1].count('"memory"'), int(path == pools))
             for name in ("rows.json", "rows.csv"):
                 self.assertEqual(convert(name, "rows2.csv").returncode, 0)
+                if name == "rows.csv":
+                    theirs[1:] = [re.sub(r',("[^"]*")?$', ",", line) for line in theirs[1:]]
                 self.assertEqual([line.split(",", 3)[3]
                                   for line in (scratch() / "rows2.csv").read_text().splitlines()], theirs)
 

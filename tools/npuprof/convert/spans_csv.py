@@ -21,7 +21,8 @@ def write_csv(trace, file):
     write((*COLUMNS, SOURCE))
     where = sources(trace.metadata)
     for n, row in enumerate(trace.rows()):
-        source = ", ".join(where.get((row["name"], row["cat"]), ()))
+        # Why only threads: a device's span has no call site; its kernel on the host has it.
+        source = ", ".join(where.get((row["name"], row["cat"]), ())) if row["thread.id"] else ""
         row["cat"], row["name"] = quoted(row["cat"]) if row["cat"] else "", quoted(row["name"])
         write([*("" if row[c] is None else str(row[c]) for c in COLUMNS), quoted(source) if source else ""])
         if not n & 4095:
