@@ -2283,6 +2283,20 @@ static inline size_t npuprof_utf8_cut_(const char *text, size_t length, size_t l
     while (n > 0 && limit - n < 4 && npuprof_utf8_continues_((unsigned char)text[n])) n--;
     return npuprof_utf8_continues_((unsigned char)text[n]) ? limit : n;
 }
+
+enum { NPUPROF_ADDRESS_TEXT_ = 19 };
+
+/* An address as text: 0x and its digits, in lower case. Returns where it begins in `text`, which it ends. */
+static inline const char *npuprof_address_text_(char text[NPUPROF_ADDRESS_TEXT_], uint64_t address)
+{
+    char *p = text + NPUPROF_ADDRESS_TEXT_ - 1;
+    *p = 0;
+    do *--p = "0123456789abcdef"[address & 15];
+    while ((address >>= 4) != 0);
+    *--p = 'x';
+    *--p = '0';
+    return p;
+}
 /* ==== src/format/layouts.h ========================================================= >>format/layouts ==== */
 
 /* The image (.npuprof): the one binary format. It has four layouts.
@@ -5219,6 +5233,7 @@ typedef struct npuprof_header_ {
      ANCHORS       npuprof_anchors_entry_
      LANE          npuprof_pair_entry_. a: number of the device; b: a PE of it, name of that one's track
      RECORDS       npuprof_records_entry_
+     MODULE        npuprof_module_entry_
    At the table's end, growing down, 4 bytes for each call site hold the id of its entry: number n is at
    table_bytes - 4 n. A reader can rebuild that from the entries, and needs neither buckets, hash nor next.
    */
@@ -5232,7 +5247,7 @@ typedef struct npuprof_entry_ {
 enum {
     NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT,
     NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS, NPUPROF_ENTRY_LANE,
-    NPUPROF_ENTRY_RECORDS
+    NPUPROF_ENTRY_RECORDS, NPUPROF_ENTRY_MODULE
 };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
@@ -5275,6 +5290,15 @@ typedef struct npuprof_records_entry_ {
     npuprof_entry_ head;           /*   0 a: number of the device */
     uint64_t counts[NPUPROF_RECORDS_ROOM_];   /* 16 */
 } npuprof_records_entry_;          /* 144 */
+
+/* An object that the process had loaded: its program or a shared library. The names of NPUPROF_AUTO are
+   addresses; an address from start to end - 1 is in this object, at address - bias of its ELF file. Entries
+   overlap if one object was unloaded and another came to its place: the later entry is the later object. */
+typedef struct npuprof_module_entry_ {
+    npuprof_entry_ head;           /*  0 a: id of the module entry before it, or 0 */
+    uint64_t bias, start, end;     /* 16 */
+    uint32_t path, build_id;       /* 40 strings' ids. build_id: hex digits; "" if the object has none */
+} npuprof_module_entry_;           /* 48 */
 
 /* ---- QUEUE  u32[queue_slots]: the full chunks, oldest first, for whoever recycles them. A reader does not
    need it.
@@ -5397,6 +5421,7 @@ NPUPROF_ASSERT_(header_start, offsetof(npuprof_header_, header_bytes) ==
 NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
                             offsetof(npuprof_header_, host) == 424);
 NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
+NPUPROF_ASSERT_(module, sizeof(npuprof_module_entry_) == 48);
 NPUPROF_ASSERT_(site, sizeof(npuprof_site_entry_) == 32);
 NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
 /* ==== src/arena/state.h =============================================================== >>arena/state ==== */
@@ -15856,6 +15881,31 @@ static void npuprof_json_sites_(npuprof_work_ *w)
     if (any) npuprof_out_puts_(o, "]");
 }
 
+/* ,"modules":[...]: the objects that were loaded, for names that are addresses. Nothing if none is known. */
+static void npuprof_json_modules_(npuprof_work_ *w)
+{
+    static const char *const keys[] = { ",\"bias\":\"", "\",\"start\":\"", "\",\"end\":\"" };
+    npuprof_out_ *const o = &w->out;
+    const npuprof_entry_ *e;
+    uint32_t id = 0, any = 0;
+    while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_MODULE, sizeof(npuprof_module_entry_),
+                                          &id)) != NULL) {
+        const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)(const void *)e;
+        const uint64_t values[] = { m->bias, m->start, m->end };
+        char text[NPUPROF_ADDRESS_TEXT_];
+        npuprof_out_puts_(o, any++ ? ",{\"path\":" : ",\"modules\":[{\"path\":");
+        npuprof_out_text_(o, &w->image, m->path, true);
+        npuprof_out_puts_(o, ",\"build_id\":");
+        npuprof_out_text_(o, &w->image, m->build_id, true);
+        for (int i = 0; i < 3; i++) {
+            npuprof_out_puts_(o, keys[i]);
+            npuprof_out_puts_(o, npuprof_address_text_(text, values[i]));
+        }
+        npuprof_out_puts_(o, "\"}");
+    }
+    if (any) npuprof_out_puts_(o, "]");
+}
+
 /* sites: with the table of call sites, which may be long. */
 static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
 {
@@ -15870,6 +15920,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
     npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
     npuprof_json_devices_(w);
     if (sites) npuprof_json_sites_(w);
+    npuprof_json_modules_(w);
     npuprof_out_puts_(o, "}}");
 }
 

@@ -66,6 +66,7 @@ typedef struct npuprof_header_ {
      ANCHORS       npuprof_anchors_entry_
      LANE          npuprof_pair_entry_. a: number of the device; b: a PE of it, name of that one's track
      RECORDS       npuprof_records_entry_
+     MODULE        npuprof_module_entry_
    At the table's end, growing down, 4 bytes for each call site hold the id of its entry: number n is at
    table_bytes - 4 n. A reader can rebuild that from the entries, and needs neither buckets, hash nor next.
    */
@@ -79,7 +80,7 @@ typedef struct npuprof_entry_ {
 enum {
     NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT,
     NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS, NPUPROF_ENTRY_LANE,
-    NPUPROF_ENTRY_RECORDS
+    NPUPROF_ENTRY_RECORDS, NPUPROF_ENTRY_MODULE
 };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
@@ -122,6 +123,15 @@ typedef struct npuprof_records_entry_ {
     npuprof_entry_ head;           /*   0 a: number of the device */
     uint64_t counts[NPUPROF_RECORDS_ROOM_];   /* 16 */
 } npuprof_records_entry_;          /* 144 */
+
+/* An object that the process had loaded: its program or a shared library. The names of NPUPROF_AUTO are
+   addresses; an address from start to end - 1 is in this object, at address - bias of its ELF file. Entries
+   overlap if one object was unloaded and another came to its place: the later entry is the later object. */
+typedef struct npuprof_module_entry_ {
+    npuprof_entry_ head;           /*  0 a: id of the module entry before it, or 0 */
+    uint64_t bias, start, end;     /* 16 */
+    uint32_t path, build_id;       /* 40 strings' ids. build_id: hex digits; "" if the object has none */
+} npuprof_module_entry_;           /* 48 */
 
 /* ---- QUEUE  u32[queue_slots]: the full chunks, oldest first, for whoever recycles them. A reader does not
    need it.
@@ -244,5 +254,6 @@ NPUPROF_ASSERT_(header_start, offsetof(npuprof_header_, header_bytes) ==
 NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
                             offsetof(npuprof_header_, host) == 424);
 NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
+NPUPROF_ASSERT_(module, sizeof(npuprof_module_entry_) == 48);
 NPUPROF_ASSERT_(site, sizeof(npuprof_site_entry_) == 32);
 NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);

@@ -41,3 +41,17 @@ static inline size_t npuprof_utf8_cut_(const char *text, size_t length, size_t l
     while (n > 0 && limit - n < 4 && npuprof_utf8_continues_((unsigned char)text[n])) n--;
     return npuprof_utf8_continues_((unsigned char)text[n]) ? limit : n;
 }
+
+enum { NPUPROF_ADDRESS_TEXT_ = 19 };
+
+/* An address as text: 0x and its digits, in lower case. Returns where it begins in `text`, which it ends. */
+static inline const char *npuprof_address_text_(char text[NPUPROF_ADDRESS_TEXT_], uint64_t address)
+{
+    char *p = text + NPUPROF_ADDRESS_TEXT_ - 1;
+    *p = 0;
+    do *--p = "0123456789abcdef"[address & 15];
+    while ((address >>= 4) != 0);
+    *--p = 'x';
+    *--p = '0';
+    return p;
+}

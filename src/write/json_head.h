@@ -241,6 +241,31 @@ static void npuprof_json_sites_(npuprof_work_ *w)
     if (any) npuprof_out_puts_(o, "]");
 }
 
+/* ,"modules":[...]: the objects that were loaded, for names that are addresses. Nothing if none is known. */
+static void npuprof_json_modules_(npuprof_work_ *w)
+{
+    static const char *const keys[] = { ",\"bias\":\"", "\",\"start\":\"", "\",\"end\":\"" };
+    npuprof_out_ *const o = &w->out;
+    const npuprof_entry_ *e;
+    uint32_t id = 0, any = 0;
+    while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_MODULE, sizeof(npuprof_module_entry_),
+                                          &id)) != NULL) {
+        const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)(const void *)e;
+        const uint64_t values[] = { m->bias, m->start, m->end };
+        char text[NPUPROF_ADDRESS_TEXT_];
+        npuprof_out_puts_(o, any++ ? ",{\"path\":" : ",\"modules\":[{\"path\":");
+        npuprof_out_text_(o, &w->image, m->path, true);
+        npuprof_out_puts_(o, ",\"build_id\":");
+        npuprof_out_text_(o, &w->image, m->build_id, true);
+        for (int i = 0; i < 3; i++) {
+            npuprof_out_puts_(o, keys[i]);
+            npuprof_out_puts_(o, npuprof_address_text_(text, values[i]));
+        }
+        npuprof_out_puts_(o, "\"}");
+    }
+    if (any) npuprof_out_puts_(o, "]");
+}
+
 /* sites: with the table of call sites, which may be long. */
 static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
 {
@@ -255,6 +280,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
     npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
     npuprof_json_devices_(w);
     if (sites) npuprof_json_sites_(w);
+    npuprof_json_modules_(w);
     npuprof_out_puts_(o, "}}");
 }
 

@@ -79,6 +79,11 @@ static void npuprof_load_swap_entry_(npuprof_entry_ *e, uint32_t type)
     }
     if (type == NPUPROF_ENTRY_RECORDS)
         npuprof_load_swap64_(((npuprof_records_entry_ *)(void *)e)->counts, NPUPROF_RECORDS_ROOM_);
+    if (type == NPUPROF_ENTRY_MODULE) {
+        npuprof_module_entry_ *const m = (npuprof_module_entry_ *)(void *)e;
+        npuprof_load_swap64_(&m->bias, 3);
+        npuprof_load_swap32_(&m->path, 2);
+    }
     if (type == NPUPROF_ENTRY_ANCHORS) {
         npuprof_anchors_entry_ *const a = (npuprof_anchors_entry_ *)(void *)e;
         npuprof_load_swap32_(&a->epoch, 2);

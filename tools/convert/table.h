@@ -11,7 +11,8 @@
 static const size_t npuprof_load_entry_bytes_[] = {
     0, sizeof(npuprof_entry_) + 1, sizeof(npuprof_site_entry_), sizeof(npuprof_pair_entry_),
     sizeof(npuprof_pair_entry_), sizeof(npuprof_pause_entry_), sizeof(npuprof_device_entry_),
-    sizeof(npuprof_anchors_entry_), sizeof(npuprof_pair_entry_), sizeof(npuprof_records_entry_) };
+    sizeof(npuprof_anchors_entry_), sizeof(npuprof_pair_entry_), sizeof(npuprof_records_entry_),
+    sizeof(npuprof_module_entry_) };
 
 /* Does it have a type, and room for what that type holds? left: bytes of the table from the entry on. */
 static bool npuprof_load_entry_fits_(uint32_t type, uint32_t units, uint32_t left)
