@@ -106,7 +106,8 @@ class Decoder:
         if 12 in packet:
             self.intern(sequence, packet[12])
         if 11 in packet:
-            if sequence is None or not packet.get(13, 0) & 3:
+            # Trace Processor needs no flags; other readers may, of all that refers to names. An end does not.
+            if sequence is None or not (packet.get(13, 0) & 3 or message(packet[11]).keys() <= {9, 48}):
                 self.errors.append("an event without the state of its sequence")
                 return
             self.event(sequence, packet)

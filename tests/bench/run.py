@@ -131,7 +131,7 @@ def convert(spans):
     ratios = [ours / json for ours, json in zip(values["pftrace"], values["json"])]
     return rows + [row_of("npuprof-convert to .pftrace", ratios, "x JSON", 0.6,
                           statistics.median(values["pftrace"])),
-                   row_of("a span in .pftrace", [size], "bytes", 33)]
+                   row_of("a span in .pftrace", [size], "bytes", 30)]
 
 
 def instructions():

@@ -75,7 +75,7 @@ ACQUIRING = {
     "npuprof_record_resolve_site_": 3,
     "npuprof_image_next_entry_": 1,               # an entry of the table is whole when its type is there
     "npuprof_image_entry_": 1,
-    "npuprof_record_device_at_": 1,
+    "npuprof_record_entry_of_": 1,
     # five words between two looks at which of the two anchors is the newer one
     "npuprof_arena_copy_last_anchor_": 7,
 }

@@ -659,7 +659,7 @@ static void an_anchor_is_read_whole(void)
 }
 
 /* Two callers of one inlined site, one with a category, one without: each event has its own. */
-static npuprof_site_ inlined = { 0, 0, NPUPROF_KIND_SPAN, NULL, NULL };
+static npuprof_site_ inlined = { 0, 0, NPUPROF_KIND_SPAN, NULL, NULL, NULL, 0 };
 static void with_category(void)
 {
     npuprof_close_(npuprof_begin_constant_(NULL, &inlined, "its category", "its name"));

@@ -62,7 +62,7 @@ class DuckDB(unittest.TestCase):
         self.assertEqual(sum(row["total"] for row in answer["groups"]), 432536)
         self.assertEqual(answer["check"], [{"n": len(trace)}])
         types = {row["column_name"]: row["column_type"] for row in answer["types"]}
-        self.assertEqual(list(types), list(contract.COLUMNS))
+        self.assertEqual(list(types), [*contract.COLUMNS, contract.SOURCE])
         for column in ("start", "end", "thread.id", "pe_index", "dur"):
             self.assertEqual(types[column], "BIGINT")
 

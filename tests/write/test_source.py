@@ -67,6 +67,16 @@ class Source(unittest.TestCase):
         self.same([(s.name, s.source) for s in found.slices if s.name != "finished"])
         self.assertEqual([s.args for s in found.slices if s.name == "args"], [{"n": 1}])
 
+    def test_pftrace_of_json(self):
+        """A name that is recorded in several places has none: the JSON has the places of a name."""
+        done = run([sys.executable, TOOL, "convert", "source.json", "-o", "of_json.pftrace"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        found = pftrace.read((scratch() / "of_json.pftrace").read_bytes())
+        for s in found.slices:
+            lines = self.lines.get(s.name, ())
+            self.assertIn(s.source, [f"{FILE}:{line}" for line in lines] + [""] * (len(lines) != 1))
+        self.assertGreater(sum(bool(s.source) for s in found.slices), 10)
+
     def test_sqlite(self):
         path = scratch() / "source.db"
         path.unlink(missing_ok=True)

@@ -164,28 +164,33 @@ static void npuprof_pftrace_open_lane_(npuprof_pftrace_ *p, npuprof_pftrace_lane
     npuprof_pftrace_send_whole_(p);
 }
 
-/* What a packet with an event has before the event: sequence, flags, stamp. Returns its end. */
-static inline uint8_t *npuprof_pftrace_put_head_(npuprof_pftrace_lane_ *lane, int64_t ns, uint8_t *p)
+/* What a packet with an event has before the event: sequence, flags, stamp. names: does the event refer to
+   names of its sequence? Why it matters: the flags of one that does not, the end of a span, would say
+   nothing, and they are 2 of its bytes. Returns the end of what it wrote. */
+static inline uint8_t *npuprof_pftrace_put_head_(npuprof_pftrace_lane_ *lane, int64_t ns, bool names,
+                                                 uint8_t *p)
 {
     const uint64_t difference = (uint64_t)(ns - lane->last_ns);
     lane->last_ns = ns;
     *p++ = NPUPROF_PFTRACE_SEQUENCE_ << 3;
     p = npuprof_proto_put_varint_(p, lane->sequence);
-    *p++ = NPUPROF_PFTRACE_FLAGS_ << 3;
-    *p++ = NPUPROF_PFTRACE_NEEDS_;
+    if (names) {
+        *p++ = NPUPROF_PFTRACE_FLAGS_ << 3;
+        *p++ = NPUPROF_PFTRACE_NEEDS_;
+    }
     *p++ = NPUPROF_PFTRACE_STAMP_ << 3;
     return npuprof_proto_put_varint_(p, difference);
 }
 
 /* Sends a TrackEvent of at most NPUPROF_PFTRACE_SHORT_ bytes that needs no new names: most are so. As many
    bytes can be read from `event`, because a copy of a fixed length is fast. ns: after the beginning of the
-   trace. */
+   trace. names: as above. */
 static inline void npuprof_pftrace_send_short_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane, int64_t ns,
-                                               const uint8_t *event, size_t count)
+                                               bool names, const uint8_t *event, size_t count)
 {
     npuprof_out_ *const o = &p->work->out;
     uint8_t *const packet = (uint8_t *)npuprof_out_reserve_(o, 128);
-    uint8_t *end = npuprof_pftrace_put_head_(lane, ns, packet + 2);
+    uint8_t *end = npuprof_pftrace_put_head_(lane, ns, names, packet + 2);
     *end++ = NPUPROF_PFTRACE_EVENT_ << 3 | NPUPROF_PROTO_BYTES_;
     *end++ = (uint8_t)count;
     memcpy(end, event, NPUPROF_PFTRACE_SHORT_);
@@ -206,10 +211,10 @@ static void npuprof_pftrace_send_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *la
         return;
     }
     if (!interned && count <= NPUPROF_PFTRACE_SHORT_) {
-        npuprof_pftrace_send_short_(p, lane, ns, p->event.bytes, count);
+        npuprof_pftrace_send_short_(p, lane, ns, true, p->event.bytes, count);
         return;
     }
-    end = npuprof_pftrace_put_head_(lane, ns, head);
+    end = npuprof_pftrace_put_head_(lane, ns, true, head);
     if (interned) {
         *end++ = NPUPROF_PFTRACE_INTERNED_ << 3 | NPUPROF_PROTO_BYTES_;
         end = npuprof_proto_put_varint_(end, interned);

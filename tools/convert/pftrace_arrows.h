@@ -121,7 +121,7 @@ static void npuprof_pftrace_send_end_(npuprof_pftrace_ *p, npuprof_pftrace_lane_
 {
     static const uint8_t end[NPUPROF_PFTRACE_SHORT_] = { NPUPROF_PFTRACE_TYPE_ << 3, NPUPROF_PFTRACE_END_ };
     if (!tie) {
-        npuprof_pftrace_send_short_(p, lane, ns, end, 2);
+        npuprof_pftrace_send_short_(p, lane, ns, false, end, 2);
         return;
     }
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_END_);

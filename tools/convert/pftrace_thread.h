@@ -63,7 +63,7 @@ static void npuprof_pftrace_plain_spans_(npuprof_pftrace_ *p)
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
         w->nodes[w->top[0]].pad = 0;
         if (walk) npuprof_walk_plain_(&w->walk, &s);
-        npuprof_pftrace_send_short_(p, &p->lane[0], start, plain->bytes, plain->length);
+        npuprof_pftrace_send_short_(p, &p->lane[0], start, true, plain->bytes, plain->length);
         c.unit++;
     }
     w->walk.cursor[0].unit = c.unit;

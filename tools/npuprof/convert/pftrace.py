@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Writes a trace of JSON or CSV as Perfetto's .pftrace. npuprof-convert does it for images, and explains the
-form (tools/convert/pftrace.h). This one differs in two points: spans that overlap are put into lanes here,
+form (tools/convert/pftrace.h). This one differs in three points: spans that overlap are put into lanes here,
 since a trace of another tool has none; arrows are bound to the spans around their ends, since JSON binds them
-by time.
+by time; a span has its place in the code if all spans of its name come from there, since JSON has the places
+of each name.
 """
 
 import json
@@ -10,11 +11,13 @@ import re
 import struct
 from collections import defaultdict
 
+from ..base.contract import DEVICE
 from ..base.messages import Progress
+from ..base.metadata import sources
 from .speedscope import lanes
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
-CATEGORIES, NAMES, KEYS = 1, 2, 3                 # what is interned, in interned_data.proto
+CATEGORIES, NAMES, KEYS, PLACES = 1, 2, 3, 4      # what is interned, in interned_data.proto
 REALTIME, MONOTONIC, BOOTTIME, OWN_CLOCK = 1, 3, 6, 64
 BYTES = 3                                         # the unit of a counter
 NO_TASK = 2**23                                   # above any number of a task in Linux
@@ -54,8 +57,10 @@ def fixed(field, value):
 class Writer:
     """Packets, and the numbers of tracks and sequences."""
 
-    def __init__(self, file, clocks):
+    def __init__(self, file, clocks, places):
         self.file, self.clocks = file, clocks
+        # (name, category) -> the only place in the code that records such spans: file, line
+        self.places = {key: next(iter(of)).rpartition(":")[::2] for key, of in places.items() if len(of) == 1}
         # Numbers that another process is not likely to have: traces may be put together.
         self.seed = (clocks[BOOTTIME] * 0x9E3779B97F4A7C15 + clocks[REALTIME]) & 2**62 - 1
         self.tracks = self.sequences = self.arrows = 0
@@ -78,9 +83,11 @@ class Lane:
     """A sequence of packets, whose events are on one track."""
 
     def __init__(self, writer, track):
-        self.writer, self.last, self.known = writer, 0, ({}, {}, {}, {})
+        self.writer, self.last, self.known = writer, 0, ({}, {}, {}, {}, {})
         writer.sequences += 1
-        self.tail = number(10, writer.sequences) + number(13, 2)
+        # Why no flags at the end of a span: it refers to no names, and they are 2 of its bytes.
+        self.end = number(10, writer.sequences)
+        self.tail = self.end + number(13, 2)
         clocks = b"".join(inside(1, number(1, clock) + number(2, ns)) for clock, ns in writer.clocks.items())
         clocks += inside(1, number(1, OWN_CLOCK) + number(2, writer.clocks[BOOTTIME]) + number(3, 1))
         defaults = number(58, OWN_CLOCK) + inside(11, number(11, track))
@@ -93,12 +100,15 @@ class Lane:
         found = known.get(name)
         if found is None:
             found = known[name] = len(known) + 1
-            self.fresh += inside(space, number(1, found) + text(2, name))
+            what = text(2, name[0]) + number(4, int(name[1])) if space == PLACES else text(2, name)
+            self.fresh += inside(space, number(1, found) + what)
         return found
 
-    def names(self, name, cat):
+    def names(self, name, cat, has_place=True):
         category = number(3, self.intern(CATEGORIES, cat)) if cat else b""
-        return number(10, self.intern(NAMES, name)) + category
+        place = self.writer.places.get((name, cat)) if has_place else None
+        return (number(10, self.intern(NAMES, name)) + category
+                + (number(34, self.intern(PLACES, place)) if place else b""))
 
     def arguments(self, args):
         return b"".join(inside(4, number(1, self.intern(KEYS, str(key))) + value_of(value))
@@ -107,7 +117,8 @@ class Lane:
     def event(self, kind, ns, content):
         stamp, self.last, fresh, self.fresh = number(8, ns - self.last), ns, self.fresh, b""
         event = inside(11, number(9, kind) + content)
-        self.writer.packet(self.tail + stamp + (inside(12, fresh) if fresh else b"") + event)
+        head = self.end if kind == END else self.tail
+        self.writer.packet(head + stamp + (inside(12, fresh) if fresh else b"") + event)
 
 
 def value_of(value):
@@ -160,7 +171,7 @@ def write_lane(trace, lane, rows, arrows):
     for row in rows:
         start = trace.start[row]
         close(start)
-        content = lane.names(trace.text(row), trace.names[trace.cat[row]])
+        content = lane.names(trace.text(row), trace.names[trace.cat[row]], trace.kind[row] != DEVICE)
         content += lane.arguments(trace.args(row))
         lane.event(BEGIN, start, content + b"".join(fixed(47, a) for a in arrows.leave.get(row, ())))
         stack.append((start + trace.dur[row], row))
@@ -228,7 +239,7 @@ def clocks_of(trace):
 
 def write_pftrace(trace, file):
     """Writes to a binary file."""
-    writer = Writer(file, clocks_of(trace))
+    writer = Writer(file, clocks_of(trace), sources(trace.metadata))
     rows, processes, devices = defaultdict(list), {}, {}
     for row, track in enumerate(trace.track):
         rows[track].append(row)
