@@ -53,7 +53,7 @@ def relay(connection, terminal, chance):
 
 def closed_spans(data):
     """Start and end of every span that is closed in its own cell, and begins in an undamaged part; how many
-    cells are missing between the first and the last."""
+    cells are missing, from the target's first one to the last."""
     found, cells = set(), set()
     parts = line.parts_in(data)
     for first, (count, lead, at) in parts.items():
@@ -71,10 +71,7 @@ def closed_spans(data):
     headers = line.headers_in(data)
     if not cells or not headers:
         return found if headers else set(), 0
-    first_header = headers[0][0] < min(at for _, _, at in parts.values())
-    begin = min([min(cells)] + [headers[0][1]] * first_header)
-    end = max([max(cells) + 1] + [used for _, used in headers])
-    return found, end - begin - len(cells)
+    return found, max([max(cells) + 1] + [used for _, used in headers]) - len(cells)
 
 
 def events_of(trace):

@@ -7,11 +7,13 @@ import pty
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
 import tty
 import unittest
+import zlib
 
 import helpers
 from firmware import line
@@ -66,17 +68,16 @@ def damaged(target, chance):
 
 
 def truth(target, data, order="<"):
-    """The spans whose cells came, and how many cells are missing; None: no header came."""
+    """The spans whose cells came, how many runs of cells are missing, from the target's first one on, and how
+    many cells; None: no header came."""
     parts, headers = line.parts_in(data, order), line.headers_in(data, order)
     if not headers:
         return None
     cells = {n for first, (count, _, _) in parts.items() for n in range(first, first + count)}
-    ends = [max(cells) + 1] if cells else []
-    begins = [min(cells)] if cells else []
-    if not cells or headers[0][0] < min(offset for _, _, offset in parts.values()):
-        begins.append(headers[0][1])
-    end = max(ends + [used for _, used in headers]) if cells else headers[0][1]
-    return sorted(span for n, span in target.spans.items() if n in cells), end - min(begins) - len(cells)
+    end = max([max(cells) + 1] + [used for _, used in headers]) if cells else 0
+    missing = sorted(set(range(end)) - cells)
+    runs = sum(n == 0 or missing[n - 1] + 1 != cell for n, cell in enumerate(missing))
+    return sorted(span for n, span in target.spans.items() if n in cells), runs, len(missing)
 
 
 class Follow(unittest.TestCase):
@@ -106,17 +107,19 @@ class Follow(unittest.TestCase):
     def check_line(self, target, data, order="<"):
         wanted = truth(target, data, order)
         code, traces, said = self.convert(data)
-        if wanted is None or not wanted[0]:
+        if wanted is None or not wanted[0]:              # no header came, or no span
             self.assertTrue(not traces or not self.spans(traces[0]), said)
             return None
         self.assertEqual(len(traces), 1, said)
         self.assertEqual(self.spans(traces[0]), wanted[0])
         gaps = self.gaps(traces[0])
-        self.assertEqual(sum(gaps), wanted[1], said)
-        self.assertEqual(code, 1 if wanted[1] else 0, said)
-        about = traces[0]["metadata"]["npuprof"]["unused_environment"].get("NPUPROF_LINE", "0 gaps, 0 cells")
-        self.assertIn(f" gaps, {sum(gaps)} cells", about)
+        self.assertEqual(sum(gaps), wanted[2], said)
+        self.assertEqual(code, 1 if wanted[2] else 0, said)
+        self.assertIn(f"{wanted[1]} gaps, {wanted[2]} cells", self.about(traces[0]))
         return traces[0]
+
+    def about(self, trace):
+        return trace["metadata"]["npuprof"]["unused_environment"].get("NPUPROF_LINE", "0 gaps, 0 cells")
 
     def damage_many(self, times, order):
         chance, missing = random.Random(15), 0
@@ -150,6 +153,60 @@ class Follow(unittest.TestCase):
             with self.subTest(at=at):
                 self.check_line(target, bytes(target.bytes[:at]))
                 self.check_line(target, bytes(target.bytes[at:]))
+
+    def test_late(self):
+        """The host comes when many cells were sent: they are a gap at the beginning, and what --follow shows
+        is what the file says."""
+        target = stream(1500)
+        headers = [(offset, used) for offset, used in line.headers_in(target.bytes)]
+        alone = target.bytes[headers[1][0]:headers[1][0] + line.HEADER]          # the part behind it is lost
+        for at in (headers[1][0], headers[1][0] + 1, target.places[3][0], headers[1][0] + 500):
+            data = bytes((alone if at == headers[1][0] + 500 else b"") + target.bytes[at:])
+            with self.subTest(at=at):
+                trace = self.check_line(target, data)
+                before = min(line.parts_in(data))
+                self.assertEqual(self.gaps(trace)[0], before)
+                self.assertIn(f", {before} of them before the first that came;", self.about(trace))
+                first = min((e for e in trace["traceEvents"] if e["ph"] == "X"), key=lambda e: e["ts"])
+                self.assertEqual((first["name"], first["ts"]), ("gap", 0))
+                said, traces = self.piped(data, "-")
+                self.assertEqual(traces, [trace])
+                gaps, cells = re.search(r"(\d+) gaps, (\d+) cells", self.about(trace)).groups()
+                self.assertIn(f", {gaps} gaps of {cells} cells ({before} before the first that came), ", said)
+
+    def test_one_cell(self):
+        """A gap of one cell, at the beginning, within and at the end, is one gap."""
+        for lost in (0, 10, 39):
+            target = line.Target()
+            for n in range(40):
+                target.span(SITES[0], 5)
+                begins = len(target.bytes)
+                target.part()
+                if n == lost:
+                    del target.bytes[begins + (0 if n else line.HEADER):]
+            target.header()
+            with self.subTest(lost=lost):
+                trace = self.check_line(target, bytes(target.bytes))
+                self.assertEqual(self.gaps(trace), [1])
+                self.assertIn("1 gaps, 1 cells", self.about(trace))
+
+    def test_impossible_part(self):
+        """A part that is right by its checksum, with more cells that continue a record than it has cells, or
+        with none, or with 17: none is taken."""
+        for count, lead in ((16, 17), (0, 0), (17, 0)):
+            target = line.Target()
+            for _ in range(33):
+                target.span(SITES[0], 5)
+            target.part()
+            good = bytes(target.bytes)
+            at = len(good)
+            target.part(count or 16)
+            head = struct.pack("<2I2HI", line.MARK, 16, count, lead, 0)
+            cells = bytes(target.bytes[at + line.HEAD:at + line.HEAD + line.CELL * count])
+            bad = head + struct.pack("<I", zlib.crc32(head + cells)) + cells
+            with self.subTest(count=count, lead=lead):
+                _, traces, said = self.convert(good + bad)
+                self.assertEqual(len(self.spans(traces[0])), 16, said)
 
     def test_began_anew(self):
         """A new start is a new trace, also if its first header, or the end of the old one, is lost."""

@@ -8,6 +8,10 @@
    Behind this part the rest of the expansion sees one array of cells and the number that each had on the
    target. A gap in the numbers is a loss. */
 
+/* The stream goes on from an earlier file, which --follow wrote: nothing is missing before its first cell.
+   Set by the one thread that follows. */
+static bool npuprof_expand_is_continued_;
+
 /* Cells that lie one behind the other in the file. */
 typedef struct npuprof_expand_run_ {
     uint32_t start;                /* number of the first one, as counted here */
@@ -24,7 +28,8 @@ typedef struct npuprof_expand_cells_ {
     uint32_t count, run_count;
     uint32_t *number;              /* of each cell: its number on the target, counted from line.begin */
     npuprof_line_ line;            /* PARTS: what is missing, and what came twice */
-    uint32_t missing_behind;       /* so many cells, behind the last one */
+    uint32_t missing_before;       /* so many cells of a stream, before the first one */
+    uint32_t missing_behind;       /* so many, behind the last one */
     npuprof_expand_run_ *runs;
 } npuprof_expand_cells_;
 
@@ -142,6 +147,7 @@ static void npuprof_expand_take_part_(npuprof_expand_cells_ *g, const npuprof_ex
     const size_t offset = (size_t)part->offset + sizeof(npuprof_part_head_) + skip * sizeof(npuprof_cell_);
     npuprof_expand_run_ *const run = npuprof_expand_add_run_(g, offset, again ? 0 : part->names);
     run->missing = part->first > expected ? part->first - expected : 0;
+    if (g->run_count == 1) run->missing += g->missing_before;
     run->ticks = part->ticks;
     memcpy(cells + (size_t)g->count * sizeof(npuprof_cell_), image + offset,
            (part->count - skip) * sizeof(npuprof_cell_));
@@ -169,6 +175,8 @@ static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t
     const size_t parts = npuprof_expand_list_parts_(s, image, &g->line, list);
     uint32_t expected = 0;
     uint64_t behind = s->first_header + sizeof g->c;
+    g->missing_before = parts && !npuprof_expand_is_continued_ ? npuprof_line_before_(&g->line) : 0;
+    if (g->missing_before) npuprof_load_note_damage_(s->from, "the beginning of the stream is missing");
     if (parts && !s->line.is_stream && list[0].offset < s->first_header) {
         npuprof_load_note_damage_(s->from, "a damaged header");
         behind = s->from;

@@ -26,11 +26,13 @@ static struct {
     size_t pending_bytes;
     uint64_t bytes, other;                 /* all that came; what was no header and no part */
     uint64_t spans, events;
-    uint64_t gaps, missing, twice;         /* of the traces before this one */
+    uint64_t gaps, missing, before, twice; /* of the traces before this one; before: of `missing`, those that
+                                              were sent before the first cell that came */
     uint64_t unplaced;                     /* parts of traces whose headers are all missing */
     unsigned file, written;                /* number of the current file; the last one that was written */
     bool is_new;                           /* there is something that was not written yet */
     bool damaged, is_end;
+    bool is_continued;                     /* the current file is not the first one of its trace */
     npuprof_elf_ elf;
     npuprof_expander_ sites;               /* of it only what finds a call site */
 } npuprof_follow_;
@@ -61,6 +63,7 @@ static bool npuprof_follow_write_(void)
     if (!has_any || !npuprof_follow_.is_new) return true;
     if (!o->output && (isatty(1) || !npuprof_follow_.is_end)) return true;
     npuprof_follow_.is_new = false;
+    npuprof_expand_is_continued_ = npuprof_follow_.is_continued;
     npuprof_result r = npuprof_load_any_(NULL, npuprof_follow_.kept, npuprof_follow_.kept_bytes, o->elf, 0,
                                          &damage);
     if (r == NPUPROF_ERR_FORMAT) npuprof_follow_say_(o->source, damage.what);
@@ -154,8 +157,11 @@ static bool npuprof_follow_end_trace_(size_t bytes)
     const bool written = npuprof_follow_write_();
     if (!l->has_header) npuprof_follow_.unplaced += l->parts;
     npuprof_line_finish_(l);
-    npuprof_follow_.gaps += l->gaps;
-    npuprof_follow_.missing += npuprof_line_missing_(l);
+    const uint32_t before = npuprof_line_before_(l);
+    npuprof_follow_.gaps += l->gaps + (before != 0);
+    npuprof_follow_.missing += (uint64_t)npuprof_line_missing_(l) + before;
+    npuprof_follow_.before += before;
+    npuprof_follow_.is_continued = false;
     npuprof_follow_.twice += l->twice;
     memset(l, 0, sizeof *l);
     return written;
@@ -197,6 +203,7 @@ static bool npuprof_follow_split_(void)
     npuprof_follow_.kept_bytes -= from;
     memmove(kept, kept + from, npuprof_follow_.kept_bytes);
     l->back = 0;
+    npuprof_follow_.is_continued = true;
     npuprof_follow_next_file_();
     return written;
 }
@@ -233,11 +240,15 @@ static bool npuprof_follow_feed_(bool is_end)
 static void npuprof_follow_show_(double seconds, const char *begin, const char *end)
 {
     const npuprof_line_ *const l = &npuprof_follow_.line;
-    fprintf(stderr, "%s%.0f s: %llu spans, %llu events, %llu gaps of %llu cells, %llu parts twice, "
+    const uint32_t before = npuprof_line_before_(l);
+    const unsigned long long all_before = npuprof_follow_.before + before;
+    char began[64] = "";
+    if (all_before) snprintf(began, sizeof began, " (%llu before the first that came)", all_before);
+    fprintf(stderr, "%s%.0f s: %llu spans, %llu events, %llu gaps of %llu cells%s, %llu parts twice, "
             "%u lost by the target, %llu bytes, %llu of them no part%s", begin, seconds,
             (unsigned long long)npuprof_follow_.spans, (unsigned long long)npuprof_follow_.events,
-            (unsigned long long)npuprof_follow_.gaps + l->gaps,
-            (unsigned long long)npuprof_follow_.missing + npuprof_line_missing_(l),
+            (unsigned long long)npuprof_follow_.gaps + l->gaps + (before != 0),
+            (unsigned long long)npuprof_follow_.missing + npuprof_line_missing_(l) + before, began,
             (unsigned long long)npuprof_follow_.twice + l->twice + l->refused, (unsigned)l->c.lost,
             (unsigned long long)npuprof_follow_.bytes, (unsigned long long)npuprof_follow_.other, end);
     fflush(stderr);

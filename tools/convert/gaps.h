@@ -65,17 +65,19 @@ static void npuprof_expand_count_overwritten_(npuprof_expander_ *x)
 /* Says in the trace, as npuprof_expand_warn_of_clock_() does, what the line did. */
 static void npuprof_expand_say_gaps_(npuprof_expander_ *x)
 {
-    char text[256];
+    char text[320], began[64] = "";
     uint32_t open = 0;
     const npuprof_line_ *const l = &x->g->line;
-    for (const npuprof_expand_item_ *r = x->list; l->gaps && r < x->list + x->record_count; r++)
+    const uint32_t before = x->g->missing_before, gaps = l->gaps + (before != 0);
+    for (const npuprof_expand_item_ *r = x->list; gaps && r < x->list + x->record_count; r++)
         open += r->open && r->kind && r->kind <= NPUPROF_KIND_OPERATOR;
-    if (!l->gaps && !l->twice && !x->no_begin) return;
-    const int length = snprintf(text, sizeof text, "%u gaps, %u cells are missing; %u parts came twice; "
+    if (!gaps && !l->twice && !x->no_begin) return;
+    if (before) snprintf(began, sizeof began, ", %u of them before the first that came", (unsigned)before);
+    const int length = snprintf(text, sizeof text, "%u gaps, %u cells are missing%s; %u parts came twice; "
                                 "%u spans ended whose beginning is not there; %u are open, maybe because "
                                 "their ends are missing",
-                                (unsigned)l->gaps, (unsigned)npuprof_line_missing_(l), (unsigned)l->twice,
-                                (unsigned)x->no_begin, (unsigned)open);
+                                (unsigned)gaps, (unsigned)(npuprof_line_missing_(l) + before), began,
+                                (unsigned)l->twice, (unsigned)x->no_begin, (unsigned)open);
     const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_LINE", 12),
                               npuprof_expand_text_(x, text, (size_t)length) };
     (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);

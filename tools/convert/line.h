@@ -19,7 +19,8 @@ typedef struct npuprof_line_ {
     bool is_stream, is_image;      /* both false: not known yet */
     uint64_t start;                /* of the trace, as its first header says */
     uint32_t headers, parts, cells;   /* that were taken; no cell twice */
-    uint32_t begin, end;           /* the first cell that should be there; the one behind the newest */
+    uint32_t begin, end;           /* the first cell that should be there, of a stream the first that came;
+                                      the one behind the newest */
     uint32_t gaps, twice;          /* runs of cells that are missing; parts that came again */
     uint32_t refused;              /* parts since the newest header that came again or are of another trace */
     uint32_t back;                 /* the deepest step back since the newest header, and where */
@@ -34,7 +35,14 @@ static int32_t npuprof_line_after_(uint32_t a, uint32_t b)
     return (int32_t)(a - b);
 }
 
-/* So many cells are missing so far. */
+/* So many cells of a stream were sent before the first one that came, modulo 2^32: a gap, too, which `gaps`
+   does not count. */
+static uint32_t npuprof_line_before_(const npuprof_line_ *l)
+{
+    return l->is_image ? 0 : l->begin;
+}
+
+/* So many cells are missing so far, without those before the first one that came. */
 static uint32_t npuprof_line_missing_(const npuprof_line_ *l)
 {
     return l->end - l->begin - l->cells;
@@ -198,6 +206,8 @@ static bool npuprof_line_take_part_(npuprof_line_ *l, const npuprof_parts_item_ 
     npuprof_line_see_kind_(l, &item->part);
     if (l->is_image && end > npuprof_line_known_end_(l)) return false;
     if (!l->has_header && !l->parts) l->begin = l->end = first;
+    if (!l->cells && l->begin && l->is_stream && npuprof_line_after_(first, l->begin) > 0)
+        l->begin = l->end = first;
     const int32_t ahead = npuprof_line_after_(first, l->end);
     if (ahead < 0 && !npuprof_line_take_late_(l, first, end, offset)) {
         l->refused++;
