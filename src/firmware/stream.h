@@ -27,6 +27,9 @@ static struct {
     uint16_t bytes, taken;                         /* in the buffer; of them the sink has */
     uint8_t parts;                                 /* until the next header */
     bool is_busy;
+    bool is_said;                                  /* npuprof_flush() has put its header behind the last part.
+                                                      Why it is kept: a sink that never takes a whole header
+                                                      at once would else get one after the other */
     union {
         npuprof_compact_header_ header;
         struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
@@ -39,6 +42,7 @@ static void npuprof_fw_stream_to_(npuprof_sink sink)
     npuprof_fw_stream_.sink.user = sink.user;
     npuprof_fw_stream_.number = npuprof_fw_stream_.recorded = npuprof_fw_stream_.lead = 0;
     npuprof_fw_stream_.bytes = npuprof_fw_stream_.taken = npuprof_fw_stream_.parts = 0;
+    npuprof_fw_stream_.is_said = false;
     npuprof_fw_sent_ = NPUPROF_RING_IS_;
 }
 
@@ -126,19 +130,20 @@ static bool npuprof_fw_fill_(npuprof_compact_header_ *c, bool all)
     npuprof_fw_stream_.bytes = (uint16_t)(sizeof *head + bytes);
     npuprof_fw_stream_.number += n;
     npuprof_fw_stream_.parts--;
+    npuprof_fw_stream_.is_said = false;
     return true;
 }
 
 static npuprof_result npuprof_fw_hand_over_(bool all)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    bool is_last = !all;
     if (!npuprof_fw_stream_.sink.write) return NPUPROF_ERR_ARGUMENT;
     /* Why so often and no longer: what is recorded meanwhile would keep the task here. */
     for (uint32_t tries = NPUPROF_FW_CELL_COUNT_() / NPUPROF_PART_CELLS_ + 4; tries; tries--) {
         if (npuprof_fw_stream_.taken == npuprof_fw_stream_.bytes && !npuprof_fw_fill_(c, all)) {
-            if (is_last) break;
-            is_last = true;
+            if (!all) break;
+            npuprof_fw_stream_.is_said = !npuprof_fw_stream_.is_said;
+            if (!npuprof_fw_stream_.is_said) break;
             npuprof_fw_stream_.parts = 0;      /* one more header, which says what was lost until now */
             continue;
         }

@@ -176,7 +176,8 @@ NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
    NPUPROF_ERR_BUSY: the sink did not take all, or another task is in here. NPUPROF_ERR_IO: the sink failed.
    NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
    npuprof_flush() hands over all, also a part that is not full, and then a header, which says how many
-   records were lost until then. The same results.
+   records were lost until then. The same results. npuprof_stop() before: what is recorded meanwhile is handed
+   over, too, so a call while much is recorded may never return NPUPROF_OK.
    Cost: 20,000 instructions a part on a Cortex-M0+, most of them for its CRC-32. */
 NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
 #endif

@@ -34,12 +34,16 @@ def need(*tools):
 
 
 def command(words, seconds=60, codes=(0,), **options):
-    done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True,
-                          errors="replace", timeout=seconds, **options)
+    name = " ".join(pathlib.Path(str(w)).name for w in words)[:200]
+    try:
+        done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=seconds,
+                              **options)
+    except subprocess.TimeoutExpired as late:
+        text = (late.stdout or b"").decode(errors="replace")
+        raise AssertionError(f"{name}: had not ended after {seconds} s\n{text[-2000:]}") from late
     if codes is not None and done.returncode not in codes:
-        raise AssertionError(f"{' '.join(pathlib.Path(str(w)).name for w in words)[:200]}: exit code "
-                             f"{done.returncode}\n{done.stdout[-2000:]}")
+        raise AssertionError(f"{name}: exit code {done.returncode}\n{done.stdout[-2000:]}")
     return done
 
 

@@ -217,8 +217,8 @@ def preempted(machine, flags, every, everything, rig):
     emulator = ["-icount", f"shift={SHIFTS[machine]},sleep=off"]
     emulator += ["-smp", "2"] if "-DHARTS" in flags else []
     jump = 0x6000 if "-DCLOCK_BITS=16" in flags else 7
-    folder, _ = rig.on_machine(machine, "preempt.c", *flags, emulator=emulator, seconds=900,
-                               files=["all"] if everything else [])
+    folder, _ = rig.on_machine(machine, "preempt.c", *flags, emulator=emulator,
+                               files=["all"] if everything else [], seconds=7200 if everything else 240)
     full = "-DFULL" in flags
     if "-DSTREAM" in flags:
         rounds = check_stream(folder, rig.convert, jump, full)

@@ -455,6 +455,43 @@ static void refused(void)
     CHECK_INT(npuprof_clear(), NPUPROF_ERR_UNSUPPORTED);
 }
 
+/* As a line does that has a short memory. */
+static int put_little(void *user, const void *bytes, size_t n)
+{
+    const size_t taken = n < 7 ? n : 7;
+    (void)user;
+    memcpy(bytes_of + streamed, bytes, taken);
+    streamed += taken;
+    return taken == n ? 0 : NPUPROF_SINK_TOOK(taken);
+}
+
+/* npuprof_flush() ends with one header, also if the sink never takes a whole one, and others poll, too. */
+static void slow_line(void)
+{
+    npuprof_desc desc;
+    memset(&desc, 0, sizeof desc);
+    npuprof_stop();
+    npuprof_fw_arena_ = &npuprof_fw_no_arena_;
+    streamed = parsed = cell_count = cell_parsed = headers = 0;
+    desc.arena = arena;
+    desc.arena_bytes = sizeof arena;
+    desc.when_full = NPUPROF_STREAM;
+    desc.sink.write = put_little;
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    npuprof_start(1);
+    for (uint32_t i = 0; i < 6; i++) {
+        int calls = 0;
+        for (int n = 0; n < 5; n++) PROF_INSTANT("c", "instant", PROF_NO_ARGS);
+        for (; npuprof_flush() == NPUPROF_ERR_BUSY && calls < 100; calls++)
+            if (i & 1) (void)npuprof_poll();
+        CHECK(calls < 100);
+        parse();
+        CHECK(header_is_last);
+        CHECK_UINT(headers, i + 2);
+        CHECK_UINT(cell_count, 5 * (i + 1));
+    }
+}
+
 /* A program that goes on although npuprof_init() failed, or was never called. */
 static void before_init(void)
 {
@@ -465,7 +502,8 @@ static void before_init(void)
     CHECK_INT(npuprof_poll(), NPUPROF_ERR_ARGUMENT);
 }
 
-CHECK_MAIN(CASE(before_init), CASE(laps), CASE(crowded), CASE(renamed), CASE(late_reader), CASE(refused))
+CHECK_MAIN(CASE(before_init), CASE(laps), CASE(crowded), CASE(renamed), CASE(late_reader), CASE(refused),
+           CASE(slow_line))
 #else /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */
 /* A span that is open for many laps ends where it began; garbage and old tokens end nothing. */
 static void tokens(void)
