@@ -247,6 +247,7 @@ class Graph:
         # what each node is: a point p as p, the end of job k as -k - 1
         self.what = array("i")
         self._place()
+        self.recorded = None                       # lags() of nothing changed; made when first asked for
         self.stuck = sum(n < 0 for n in self.at) + sum(n < 0 for n in self.done)
 
     def _add(self, what, first, second):
@@ -313,21 +314,34 @@ class Graph:
 
     def lags(self, lags):
         """The lag of both edges of each node, as two arrays."""
+        points = self.points
+        if (lags.stretch, lags.notice, lags.own) != (points.stretch, points.notice, points.own):
+            one, two = self._of_points(lags)
+        else:
+            # Why kept: most changes are of jobs alone.
+            if self.recorded is None:
+                self.recorded = self._of_points(lags)
+            one, two = self.recorded[0][:], self.recorded[1][:]
+        first, second = self.first, self.second
+        for n, latency, queue, dur in zip(self.done, lags.latency, lags.queue, lags.dur):
+            if n < 0:
+                continue
+            # A job without a submission has only the job before it.
+            one[n] = NEVER if first[n] < 0 <= second[n] else latency + dur
+            two[n] = queue + dur
+        return one, two
+
+    def _of_points(self, lags):
+        """lags() without those of the jobs."""
         one, two = array("q", bytes(8 * len(self.what))), array("q", bytes(8 * len(self.what)))
-        points, known = self.points, len(self.points.point)
-        stretch, notice, own, arrive = lags.stretch, lags.notice, lags.own, points.arrive
-        for n, p in enumerate(self.what):
-            if p < 0:
-                k = -p - 1
-                one[n], two[n] = lags.latency[k] + lags.dur[k], lags.queue[k] + lags.dur[k]
-                if self.first[n] < 0 <= self.second[n]:
-                    one[n] = NEVER             # a job without a submission has only the job before it
-            elif p < known:
-                one[n] = stretch[p]
-                if p in own:
-                    one[n], two[n] = own[p], notice[p]
-                elif p in arrive:
-                    two[n] = arrive[p]
+        if self.stuck:
+            return one, two
+        for n, ns in zip(self.at, lags.stretch):
+            one[n] = ns
+        for p, ns in lags.own.items():
+            one[self.at[p]], two[self.at[p]] = ns, lags.notice[p]
+        for p, ns in self.points.arrive.items():
+            two[self.at[p]] = ns
         return one, two
 
     def times(self, lags):

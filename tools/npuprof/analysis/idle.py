@@ -83,6 +83,8 @@ class Idle:
         self.leaves = Leaves(facts.trace)
         self.leaves.read_cpu(set(self.jobs.thread))
         self.entries, self.idle, self.gaps, self.longest = {}, {}, {}, {}
+        self.locks = bytearray(LOCKS.search(name) is not None for name in self.trace.names)
+        self.host_error = facts.host_error_ns
         self.job_of_wait = {row: k for k, row in enumerate(self.jobs.wait) if row >= 0}
         self.floor = dispatch_floor(self.jobs)
         self.arrivals, self.blockers = arrivals(facts.trace), blockers(facts.trace, self.jobs)
@@ -123,10 +125,11 @@ class Idle:
     def _gap(self, start, end, i, j):
         """One gap from the end of job i to the start of job j; -1: no job there."""
         certain = total = 0
+        add, job = self._add, j if j >= 0 else i
         for a, b in self.looked_at(start, end):
             total += b - a
             for piece in self.pieces(a, b, i, j):
-                certain += self._add(*piece, j if j >= 0 else i)
+                certain += add(piece, job)
         if not total:
             return
         self.idle[self.key] += total
@@ -139,20 +142,20 @@ class Idle:
                 self.longest[self.key] = sorted([*longest, (total, start, i, j)], reverse=True)[:LONGEST]
 
     def looked_at(self, start, end):
-        """Yields the parts of [start, end) that lie in the window."""
+        """[(start, end)] of the parts of [start, end) that lie in the window."""
         flat = self.facts.window.intervals.flat
         if len(flat) == 2 and flat[0] <= start and end <= flat[1]:
-            yield start, end
-            return
-        k = max(bisect_left(flat, start) // 2 * 2 - 2, 0)
+            return [(start, end)]
+        k, out = max(bisect_left(flat, start) // 2 * 2 - 2, 0), []
         while k < len(flat) and flat[k] < end:
             a, b = max(start, flat[k]), min(end, flat[k + 1])
             if a < b:
-                yield a, b
+                out.append((a, b))
             k += 2
+        return out
 
     def pieces(self, a, b, i, j):
-        """Yields (start, end, class, row of the host span or -1, certain ns, likely at most) of [a, b)."""
+        """[(start, end, class, row of the host span or -1, certain ns, likely at most)] of [a, b)."""
         jobs = self.jobs
         before = 0
         if i >= 0 and jobs.end[i] == a:
@@ -160,28 +163,28 @@ class Idle:
             before = error_of(jobs, i) if jobs.n[i] == NULL else min(error_of(jobs, i), jobs.n[i] - a)
         after = error_of(jobs, j) if j >= 0 and jobs.start[j] == b else 0
         if i < 0 or j < 0:
-            yield from self._edge(a, b, before, after, j if j >= 0 else i)
-        elif self.lost and lost_between(self.trace, jobs, i, j):
-            yield a, b, "unknown_lost", -1, 0, True
-        elif jobs.s[j] == NULL:
-            yield from self._without_submission(a, b)
-        else:
-            s = min(max(jobs.s[j], a), b)
-            if a < s:
-                yield from self._host(a, s, before, j)
-            if s < b:
-                yield from self._submitted(s, b, before if s == a else self.facts.host_error_ns, after, j,
-                                           s == a and jobs.s[j] + before < a)
+            return self._edge(a, b, before, after, j if j >= 0 else i)
+        if self.lost and lost_between(self.trace, jobs, i, j):
+            return [(a, b, "unknown_lost", -1, 0, True)]
+        submitted = jobs.s[j]
+        if submitted == NULL:
+            return [self._without_submission(a, b)]
+        s = min(max(submitted, a), b)
+        out = self._host(a, s, before, j) if a < s else []
+        if s < b:
+            out += self._submitted(s, b, before if s == a else self.host_error, after, j,
+                                   s == a and submitted + before < a)
+        return out
 
     def _edge(self, a, b, before, after, job):
         thread = self.jobs.thread[job] if job >= 0 else -1
-        host = self.facts.host_error_ns
+        host, out = self.host_error, []
         if thread < 0:
-            yield a, b, "edge", -1, max(0, b - a - before - after), False
-            return
+            return [(a, b, "edge", -1, max(0, b - a - before - after), False)]
         for start, end, row in self.leaves.pieces(thread, a, b):
             errors = (before if start == a else host) + (after if end == b else host)
-            yield start, end, "edge", row, max(0, end - start - errors), False
+            out.append((start, end, "edge", row, max(0, end - start - errors), False))
+        return out
 
     def _without_submission(self, a, b):
         """No arrow: the newest begun span of any thread, in the middle of the gap."""
@@ -189,9 +192,8 @@ class Idle:
         rows = [trace.finder.at(t.number, middle) for t in trace.tracks if t.kind == "thread"]
         row = max((row for row in rows if row >= 0), key=lambda i: (trace.start[i], i), default=-1)
         if row < 0 or self.leaves.is_container(row) or row in self.job_of_wait:
-            yield a, b, "unknown", -1, 0, True
-        else:
-            yield a, b, "host_busy", row, (b - a) // 2, True
+            return a, b, "unknown", -1, 0, True
+        return a, b, "host_busy", row, (b - a) // 2, True
 
     def _submitted(self, s, b, left, right, j, whole):
         """The job is submitted. whole: it was so through the whole gap, whatever the error."""
@@ -203,23 +205,25 @@ class Idle:
         door = jobs.doorbell[j] if jobs.doorbell[j] != NULL else b - self.floor[jobs.queue[j]]
         called = max(s, min(jobs.S[j], door, b))
         spans += [(s, called, "in_submit", jobs.submit[j]), (called, b, "dispatch", jobs.submit[j])]
-        spans = [span for span in spans if span[0] < span[1]]
+        spans, out = [span for span in spans if span[0] < span[1]], []
         for start, end, label, row in spans:
             errors = max(0, left - (start - spans[0][0])) + max(0, right - (b - end))
             errors = 0 if whole and len(spans) == 1 else errors
-            yield self._settled(start, end, label, row, errors, errors > 0, False)
+            out.append(self._settled(start, end, label, row, errors, errors > 0, False))
+        return out
 
     def _host(self, a, s, before, j):
-        """The next job is not submitted yet: what its thread does. Yields pieces."""
-        jobs, host = self.jobs, self.facts.host_error_ns
-        for start, end, row in self.leaves.pieces(jobs.thread[j], a, s):
+        """The next job is not submitted yet: what its thread does, in pieces."""
+        host, out = self.host_error, []
+        for start, end, row in self.leaves.pieces(self.jobs.thread[j], a, s):
             for begin, stop, label, left, right in self._of_leaf(start, end, row, j):
                 # Why a difference: an error may reach beyond the first piece.
                 early = before - (begin - a)
                 errors = max(early, host if a < begin == start else 0, left)
                 errors += max(host if stop == end else 0, right)
                 capped = label == "no_demand" and not self.arrivals
-                yield self._settled(begin, stop, label, row, errors, early > 0 or left or right, capped)
+                out.append(self._settled(begin, stop, label, row, errors, early > 0 or left or right, capped))
+        return out
 
     def _of_leaf(self, start, end, row, j):
         """[(start, end, class, error of the start, of the end)] of a piece with leaf `row`. The errors are
@@ -241,7 +245,7 @@ class Idle:
             return [(start, done, "host_blocked", 0, error), (done, end, "late_notice", error, 0)]
         if self.leaves.is_container(row):
             return [(start, end, "host_untraced", 0, 0)]
-        if LOCKS.search(self.trace.text(row)):
+        if self.locks[self.trace.name[row]]:
             return [(start, end, "host_blocked", 0, 0)]
         off = self.leaves.off_cpu(row, end - start)
         return [(start, end, "host_off_cpu" if off else "host_busy", 0, 0)]
@@ -265,8 +269,10 @@ class Idle:
             return start, end, "unknown", -1, 0, capped
         return start, end, label, row, certain, capped or not self.errors_known
 
-    def _add(self, start, end, label, row, certain, capped, job):
-        span = self.trace.text(row) if row >= 0 else ""
+    def _add(self, piece, job):
+        """Adds a piece of a gap before or after that job. Returns its certain ns."""
+        start, end, label, row, certain, capped = piece
+        span = self.trace.names[self.trace.name[row]] if row >= 0 else ""
         key = (*self.key, label, span)
         entry = self.entries.get(key)
         if entry is None:

@@ -26,7 +26,6 @@ span of a ring is never a wait: it may hold the device's end only because the th
 
 import re
 from array import array
-from bisect import bisect_left
 from collections import deque, namedtuple
 from functools import cached_property
 
@@ -174,7 +173,7 @@ class Jobs:
     def _pair(self, jobs, waits, by_arrow):
         start, dur = self.trace.start, self.trace.dur
         pending, at = deque(), 0
-        for i in waits:
+        for i, after in zip(waits, [*waits[1:], -1]):
             begin, end = start[i], start[i] + dur[i]
             while at < len(jobs) and self.S[jobs[at]] <= begin:
                 pending.append(jobs[at])
@@ -191,16 +190,14 @@ class Jobs:
                 self._take(pending.popleft(), i)
                 # One wait for all jobs of an inference.
                 inference = self.inference[k]
-                if inference >= 0 and self._last_wait(waits, i, inference):
+                if inference >= 0 and self._last_wait(after, inference):
                     while pending and self.inference[pending[0]] == inference:
                         self._take(pending.popleft(), i)
 
-    def _last_wait(self, waits, i, inference):
-        """True: no wait begins after row i inside that inference."""
-        trace = self.trace
-        end = trace.start[inference] + trace.dur[inference]
-        k = bisect_left(waits, (trace.start[i], i), key=lambda row: (trace.start[row], row)) + 1
-        return k >= len(waits) or trace.start[waits[k]] >= end
+    def _last_wait(self, after, inference):
+        """True: the wait in row `after`, -1 for none, begins behind that inference."""
+        start = self.trace.start
+        return after < 0 or start[after] >= start[inference] + self.trace.dur[inference]
 
     def _take(self, k, i):
         if i < 0:

@@ -20,6 +20,7 @@ longer than the instruction before it lets it; `fixed`: all of its length is wor
 
 import math
 from collections import namedtuple
+from operator import add, le, sub
 
 from ..base.contract import NULL
 from ..tables.executions import NOT_COMPUTE
@@ -201,8 +202,9 @@ class Programs:
         self.step = trace.index.get("instruction_index")
         transfer = [text in NOT_COMPUTE for text in trace.names]
         self.transfer = transfer
-        alike = {}                                 # signature -> [(number, durations)]
+        alike = {}                                 # signature -> [(number, least, most durations, their sum)]
         samples = []                               # by number: the jobs that it stands for, a few
+        self.orders = {}                           # names and steps of rows -> their order in the program
         self.rows = []                             # by job: its rows in the order of the program
         for k in range(count):
             g = jobs.group[k]
@@ -217,6 +219,15 @@ class Programs:
         step, transfer, name, start = self.step, self.transfer, self.trace.name, self.trace.start
         if step is None:
             return sorted(rows, key=start.__getitem__)
+        names, steps = tuple(map(name.__getitem__, rows)), tuple(map(step.__getitem__, rows))
+        order = self.orders.get((names, steps))
+        if order is None:
+            keys = [(s, not transfer[n], n) for n, s in zip(names, steps)]
+            # Why empty: two rows that only their starts tell apart may come in either order.
+            order = sorted(range(len(keys)), key=keys.__getitem__) if len(set(keys)) == len(keys) else ()
+            self.orders[names, steps] = order
+        if order:
+            return list(map(rows.__getitem__, order))
         return sorted(rows, key=lambda i: (step[i], not transfer[name[i]], name[i], start[i]))
 
     def _known(self, k, rows, alike, samples):
@@ -224,19 +235,16 @@ class Programs:
         signature = (*map(name.__getitem__, rows), *(map(step.__getitem__, rows) if step else ()))
         lengths = list(map(dur.__getitem__, rows))
         known = alike.setdefault(signature, [])
-        near = self.tolerance
-        for number, others in known:
-            if all(abs(a - b) <= near or abs(a - b) <= ALIKE * b for a, b in zip(lengths, others)):
+        for number, least, most, _ in known:
+            if all(map(le, least, lengths)) and all(map(le, lengths, most)):
                 break
         else:
-            if len(known) < KINDS_OF_ONE:
-                known.append((len(samples), lengths))
-                samples.append([])
-                number = known[-1][0]
-            else:
-                whole = sum(lengths)
-                number = min(known, key=lambda entry: abs(sum(entry[1]) - whole))[0]
-                return number
+            whole = sum(lengths)
+            if len(known) == KINDS_OF_ONE:
+                return min(known, key=lambda entry: abs(entry[3] - whole))[0]
+            number, near = len(samples), [max(self.tolerance, int(ALIKE * ns)) for ns in lengths]
+            known.append((number, list(map(sub, lengths, near)), list(map(add, lengths, near)), whole))
+            samples.append([])
         if len(samples[number]) < SAMPLES:
             samples[number].append(k)
         return number

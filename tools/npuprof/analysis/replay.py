@@ -180,7 +180,7 @@ class Replay:
         whole = {name: k for what, name, k in inside if what == "operator"}
         for n, number in enumerate(self.programs.of):
             if number >= 0:
-                lags.dur[n] = round(lags.dur[n] * ratios[number])
+                lags.dur[n] = scaled(lags.dur[n], ratios[number])
             else:
                 lags.dur[n] = round(lags.dur[n] * whole.get(trace.text(rows[n]), 1))
 
@@ -260,6 +260,14 @@ class Replay:
         if not hasattr(self, "_paths"):
             self._paths = Paths(self)
         return self._paths
+
+
+def scaled(ns, ratio):
+    """round(ns * ratio), a tenth of the time where the ratio is a Fraction."""
+    if not isinstance(ratio, Fraction):
+        return round(ns * ratio)
+    whole, rest = divmod(ns * ratio.numerator, ratio.denominator)
+    return whole + (2 * rest + whole % 2 > ratio.denominator)
 
 
 def percent(part, whole):

@@ -17,6 +17,7 @@ one factor (within 1 %) accuse the clock or heat, transfers alone the memory, on
 from bisect import bisect_left, bisect_right, insort
 from cmath import exp as cexp
 from fractions import Fraction
+from heapq import heappush, heappushpop
 from math import erfc, exp, pi, sqrt
 
 from ..tables.arithmetic import percentile
@@ -139,16 +140,27 @@ def rank_p(one, two):
     return erfc(abs(rank - n * (total + 1) / 2) / sqrt(2 * variance)) if variance > 0 else 1.0
 
 
-def deviation(values):
-    """Sum of the absolute deviations from the median: the upper half less the lower half."""
-    ordered, half = sorted(values), len(values) // 2
-    return sum(ordered[len(values) - half:]) - sum(ordered[:half])
+def deviations(values):
+    """Of each beginning values[:k], the sum of the absolute deviations from its median: its upper half less
+    its lower half, each in a heap."""
+    low, high, below, above, out = [], [], 0, 0, [0]
+    for v in values:
+        if len(low) > len(high):
+            moved = -heappushpop(low, -v)
+            heappush(high, moved)
+            below, above = below + v - moved, above + moved
+        else:
+            moved = heappushpop(high, v)
+            heappush(low, -moved)
+            below, above = below + moved, above + v - moved
+        out.append(above - below - (low[0] if len(low) > len(high) else 0))
+    return out
 
 
 def split_of(values):
     """(k, deviation): the best split into values[:k] and values[k:], with 8 on both sides."""
-    return min(((deviation(values[:k]) + deviation(values[k:]), k) for k in range(8, len(values) - 7)),
-               default=(0, 0))[::-1]
+    left, right = deviations(values), deviations(values[::-1])
+    return min(((left[k] + right[-k - 1], k) for k in range(8, len(values) - 7)), default=(0, 0))[::-1]
 
 
 def kendall_p(values):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a fleet keeps of one trace."""
 
+import functools
 import gc
 import os
 from itertools import islice
@@ -22,6 +23,7 @@ OTHERS = "(others)"
 
 def rank_of(path):
     """A dict of plain values about the trace. It has "left_out", a sentence, if it cannot be used."""
+    freeze()
     try:
         return figures(path)
     except Refused as refused:
@@ -34,6 +36,12 @@ def rank_of(path):
     finally:
         # Why: a trace refers to itself, and its columns and its open file would stay for hundreds of traces.
         gc.collect()
+
+
+@functools.cache
+def freeze():
+    """Why: modules are no garbage, and looking through them costs as much as reading a trace."""
+    gc.freeze()
 
 
 def figures(path):
