@@ -213,6 +213,21 @@ def normalised(path):
     return re.sub(r'"file":"[^"]*?([^"/\\\\]*)","line":\d+', r'"file":"\1","line":0', text)
 
 
+def set_user_id(program, folder):
+    """Yields a copy of a program in a folder twice, and whether it is set-user-id for somebody else."""
+    if os.geteuid() != 0:
+        raise unittest.SkipTest("only root can make a program set-user-id for somebody else")
+    if os.statvfs(folder).f_flag & os.ST_NOSUID:
+        raise unittest.SkipTest("the file system is mounted nosuid")
+    copy = folder / "program"
+    shutil.copy(program, copy)
+    os.chown(copy, 65534, 65534)
+    os.chmod(folder, 0o777)
+    for is_set in (True, False):
+        copy.chmod(0o4755 if is_set else 0o755)
+        yield copy, is_set
+
+
 class Mount:
     """A small tmpfs, for a full disk; skips the test where it cannot be mounted."""
 
