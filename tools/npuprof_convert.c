@@ -5,6 +5,8 @@
    usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]
           npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE], see --help
    FILE ends in .json, .csv, .npuprof or .pftrace (Perfetto's own format).
+   IMAGE may be a JSON trace of npuprof: then FILE is a copy in which automatic spans have the names of their
+   functions.
    With --elf the image may be a dump of a target's memory or a core file, and names are taken from that
    program. The ELF file of another build is refused.
    Without -o the JSON goes to the standard output.
@@ -14,6 +16,8 @@
 #define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
 #include "convert/load.h"
 #include "convert/pftrace_file.h"
+#include "convert/name_image.h"
+#include "convert/name_json.h"
 #include "convert/follow_run.h"
 
 #include <errno.h>
@@ -91,10 +95,11 @@ typedef struct options {
     const char *image, *output, *elf, *follow;
     unsigned long baud, seconds, every, split_mib, files;
     bool report, follow_only;              /* follow_only: an option that means something to --follow alone */
+    npuprof_symbols_options_ symbols;
 } options;
 
 static const char usage[] =
-    "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]\n"
+    "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report] [--symbols FILE] [--debug-dir DIR]\n"
     "       npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE] [--baud N] [--seconds N]\n"
     "                       [--every N] [--split MIB] [--files N]\n"
     "FILE ends in .json, .csv, .npuprof or .pftrace\n"
@@ -105,7 +110,28 @@ static const char usage[] =
     "             end (10); 0: at the end only\n"
     "--split MIB  begins FILE-2, FILE-3, ... when a file stands for so many MiB of the stream, 1 to\n"
     "             1024 (16). Memory: 32 MiB and about 30 times that\n"
-    "--files N    keeps the newest N of these files (all)";
+    "--files N    keeps the newest N of these files (all)\n"
+    "--symbols FILE   of automatic spans (NPUPROF_AUTO): an ELF file with the names of functions, if its\n"
+    "                 build id is that of a module that ran. Up to 16 of each\n"
+    "--debug-dir DIR  where modules and their debug files are: by path, by name, or as\n"
+    "                 .build-id/ab/cdef.debug. /usr/lib/debug is searched, too";
+
+/* Says on stderr which functions have no name. */
+static void say_of_symbols(const char *path, const char *sentence)
+{
+    fprintf(stderr, "npuprof-convert: %s: %s\n", path, sentence);
+}
+
+/* Reads --symbols FILE or --debug-dir DIR at argv[*i]. False: it is another option, or there are too many. */
+static bool read_symbols_option(npuprof_symbols_options_ *o, char **argv, int argc, int *i)
+{
+    const bool is_file = strcmp(argv[*i], "--symbols") == 0;
+    size_t *const count = is_file ? &o->file_count : &o->folder_count;
+    if (!is_file && strcmp(argv[*i], "--debug-dir") != 0) return false;
+    if (*i + 1 >= argc || *count == NPUPROF_SYMBOLS_OPTIONS_) return false;
+    (is_file ? o->files : o->folders)[(*count)++] = argv[++*i];
+    return true;
+}
 
 /* The number of an option. False: it is none, or not from `least` to `most`. */
 static bool number_of(const char *text, unsigned long least, unsigned long most, unsigned long *number)
@@ -128,6 +154,7 @@ static bool read_option(options *o, char **argv, int argc, int *i)
         { "--every", 0, 1000000000, &o->every }, { "--split", 1, 1024, &o->split_mib },
         { "--files", 1, 1000000, &o->files } };
     if (strcmp(name, "--report") == 0) return o->report = true;
+    if (read_symbols_option(&o->symbols, argv, argc, i)) return true;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         if (strcmp(name, texts[k].name) != 0 || !value) continue;
         *texts[k].text = argv[++*i];
@@ -170,6 +197,8 @@ static int convert_trace(const options *o, unsigned number, uint64_t *at)
     }
     if (r != NPUPROF_OK) return fail(o->image, npuprof_result_string(r));
     warn_of_damage(o->image, &damage);
+    /* Why no offsets in an image: whoever has the files can still name the addresses. */
+    npuprof_symbols_name_loaded_(&o->symbols, !output || !ends_with(output, ".npuprof"));
     npuprof_load_numbered_path_(path, sizeof path, output ? output : "", number);
     r = write_loaded(o, output ? path : NULL);
     if (r != NPUPROF_OK) return fail(output ? path : "standard output", npuprof_result_string(r));
@@ -193,6 +222,17 @@ static int convert(const options *o)
     return code;
 }
 
+/* Names the functions in a JSON trace. */
+static int convert_json(const options *o)
+{
+    if (o->report || o->elf || (o->output && !ends_with(o->output, ".json")))
+        return fail(o->image, "a JSON trace becomes .json here; npuprof.py convert writes the other formats");
+    const npuprof_result r =
+        npuprof_symbols_name_json_(&o->symbols, o->image, o->output ? o->output : "/dev/stdout");
+    if (r == NPUPROF_ERR_FORMAT) return fail(o->image, "the file ends too early, was it cut off?");
+    return r == NPUPROF_OK ? 0 : fail(o->image, npuprof_result_string(r));
+}
+
 static int follow(const options *o)
 {
 #ifdef _WIN32
@@ -206,7 +246,13 @@ static int follow(const options *o)
 
 int main(int argc, char **argv)
 {
-    options o = { NULL, NULL, NULL, NULL, 115200, ULONG_MAX, 10, 16, 0, false, false };
+    options o;
+    memset(&o, 0, sizeof o);
+    o.baud = 115200;
+    o.seconds = ULONG_MAX;
+    o.every = 10;
+    o.split_mib = 16;
+    o.symbols.say = say_of_symbols;
     for (int i = 1; i < argc; i++) {
         const int at = i;
         if (strcmp(argv[i], "--help") == 0) return puts(usage) < 0 ? 2 : 0;
@@ -218,5 +264,6 @@ int main(int argc, char **argv)
     if (!o.follow && o.follow_only) return fail("--baud, --seconds, --every, --split", "only with --follow");
     if (o.output && (same_file(o.output, input) || (o.elf && same_file(o.output, o.elf))))
         return fail(o.output, "is an input, write to another file");
+    if (!o.follow && npuprof_symbols_is_json_(input)) return convert_json(&o);
     return o.follow ? follow(&o) : convert(&o);
 }

@@ -20,8 +20,8 @@ typedef struct npuprof_elf_section_info_ {
     const uint8_t *at;
 } npuprof_elf_section_info_;
 
-enum { NPUPROF_ELF_PROGBITS_ = 1, NPUPROF_ELF_SYMTAB_ = 2, NPUPROF_ELF_NOTE_ = 7, NPUPROF_ELF_ALLOC_ = 2,
-       NPUPROF_ELF_AVR_ = 83 };
+enum { NPUPROF_ELF_PROGBITS_ = 1, NPUPROF_ELF_SYMTAB_ = 2, NPUPROF_ELF_NOTE_ = 7, NPUPROF_ELF_NOBITS_ = 8,
+       NPUPROF_ELF_DYNSYM_ = 11, NPUPROF_ELF_ALLOC_ = 2, NPUPROF_ELF_ARM_ = 40, NPUPROF_ELF_AVR_ = 83 };
 
 static uint64_t npuprof_elf_number_(const npuprof_elf_ *elf, const uint8_t *p, unsigned bytes)
 {
@@ -101,18 +101,34 @@ static const char *npuprof_elf_text_at_(const npuprof_elf_ *elf, uint64_t pointe
     return text;
 }
 
-/* The first four bytes of the GNU build id, as a word of the target. False: the file has none. */
-static bool npuprof_elf_build_id_(const npuprof_elf_ *elf, uint32_t *build)
+/* The GNU build id, and how many *bytes it has. NULL: the file has none. */
+static const uint8_t *npuprof_elf_build_id_bytes_(const npuprof_elf_ *elf, size_t *bytes)
 {
     npuprof_elf_section_info_ s;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_NOTE_ || s.bytes < NPUPROF_BUILD_NOTE_HEAD_ + 4) continue;
-        if (memcmp(s.at + 12, "GNU", 4) != 0 || npuprof_elf_number_(elf, s.at, 4) != 4) continue;
-        if (npuprof_elf_number_(elf, s.at + 8, 4) != 3) continue;
-        *build = (uint32_t)npuprof_elf_number_(elf, s.at + NPUPROF_BUILD_NOTE_HEAD_, 4);
-        return true;
+        if (s.type != NPUPROF_ELF_NOTE_) continue;
+        for (uint64_t at = 0; at + NPUPROF_BUILD_NOTE_HEAD_ <= s.bytes;) {
+            const uint8_t *const note = s.at + at;
+            const uint64_t name = npuprof_elf_number_(elf, note, 4), start = 12 + (name + 3) / 4 * 4;
+            const uint64_t size = npuprof_elf_number_(elf, note + 4, 4);
+            const uint64_t type = npuprof_elf_number_(elf, note + 8, 4);
+            if (start > s.bytes - at || size > s.bytes - at - start) break;
+            *bytes = (size_t)size;
+            if (name == 4 && type == 3 && size && memcmp(note + 12, "GNU", 4) == 0) return note + start;
+            at += start + (size + 3) / 4 * 4;
+        }
     }
-    return false;
+    return NULL;
+}
+
+/* The first four bytes of the GNU build id, as a word of the target. False: the file has none. */
+static bool npuprof_elf_build_id_(const npuprof_elf_ *elf, uint32_t *build)
+{
+    size_t bytes;
+    const uint8_t *const id = npuprof_elf_build_id_bytes_(elf, &bytes);
+    if (!id || bytes < 4) return false;
+    *build = (uint32_t)npuprof_elf_number_(elf, id, 4);
+    return true;
 }
 
 static bool npuprof_elf_address_before_(const void *a, const void *b)

@@ -12,6 +12,8 @@ static struct {
     npuprof_header_ header;                /* a copy of the image's header, in our byte order */
     void *file, *side;                     /* memory of our own, or NULL: the file; what was made of it */
     size_t file_bytes, side_bytes;
+    void *table;                           /* the table of names with those of functions, or NULL */
+    size_t table_bytes;
     npuprof_damage damage;
     bool swap;                             /* the image has the other byte order */
     size_t from;                           /* offset in the file where the image to load begins */
@@ -39,6 +41,7 @@ static npuprof_result npuprof_load_refuse_(uint64_t offset, const char *what)
 static void npuprof_load_release_locked_(void)
 {
     npuprof_image_given_ = NULL;
+    if (npuprof_loaded_.table) npuprof_os_unmap_(npuprof_loaded_.table, npuprof_loaded_.table_bytes);
     if (npuprof_loaded_.side) npuprof_os_unmap_(npuprof_loaded_.side, npuprof_loaded_.side_bytes);
     if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
     memset(&npuprof_loaded_, 0, sizeof npuprof_loaded_);
