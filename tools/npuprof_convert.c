@@ -99,7 +99,8 @@ typedef struct options {
 } options;
 
 static const char usage[] =
-    "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report] [--symbols FILE] [--debug-dir DIR]\n"
+    "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]\n"
+    "                       [--symbols FILE] [--debug-dir DIR]\n"
     "       npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE] [--baud N] [--seconds N]\n"
     "                       [--every N] [--split MIB] [--files N]\n"
     "FILE ends in .json, .csv, .npuprof or .pftrace\n"
@@ -119,18 +120,7 @@ static const char usage[] =
 /* Says on stderr which functions have no name. */
 static void say_of_symbols(const char *path, const char *sentence)
 {
-    fprintf(stderr, "npuprof-convert: %s: %s\n", path, sentence);
-}
-
-/* Reads --symbols FILE or --debug-dir DIR at argv[*i]. False: it is another option, or there are too many. */
-static bool read_symbols_option(npuprof_symbols_options_ *o, char **argv, int argc, int *i)
-{
-    const bool is_file = strcmp(argv[*i], "--symbols") == 0;
-    size_t *const count = is_file ? &o->file_count : &o->folder_count;
-    if (!is_file && strcmp(argv[*i], "--debug-dir") != 0) return false;
-    if (*i + 1 >= argc || *count == NPUPROF_SYMBOLS_OPTIONS_) return false;
-    (is_file ? o->files : o->folders)[(*count)++] = argv[++*i];
-    return true;
+    fprintf(stderr, "npuprof-convert: names of functions: %s: %s\n", path, sentence);
 }
 
 /* The number of an option. False: it is none, or not from `least` to `most`. */
@@ -154,7 +144,7 @@ static bool read_option(options *o, char **argv, int argc, int *i)
         { "--every", 0, 1000000000, &o->every }, { "--split", 1, 1024, &o->split_mib },
         { "--files", 1, 1000000, &o->files } };
     if (strcmp(name, "--report") == 0) return o->report = true;
-    if (read_symbols_option(&o->symbols, argv, argc, i)) return true;
+    if (npuprof_symbols_read_option_(&o->symbols, argv, argc, i)) return true;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         if (strcmp(name, texts[k].name) != 0 || !value) continue;
         *texts[k].text = argv[++*i];

@@ -2,7 +2,7 @@
    `npuprof.py top` shows what it says.
    SPDX-License-Identifier: MIT
 
-   usage: npuprof-top ARENA SECONDS [COUNT]
+   usage: npuprof-top ARENA SECONDS [COUNT] [--symbols FILE] [--debug-dir DIR]
    Looks at the arena every so many seconds and prints what is new as a JSON object on a line of its own;
    COUNT: so many times, then it ends. "busy_ns", "in_flight_ns" and the counts are of the interval_ns before;
    "lost" is of the whole run. The file is only read: the program does not notice.
@@ -10,11 +10,13 @@
 #define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
 #define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
 #include "convert/top.h"
+#include "convert/name_image.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 static const char *path;
+static npuprof_symbols_options_ symbols;       /* where names of functions are */
 static uint64_t seed;                          /* of the arena that was looked at first */
 
 static int fail(int code, const char *why)
@@ -62,6 +64,7 @@ static int look(uint64_t looks, int64_t since, int64_t now)
     if (npuprof_load(path, &damage) != NPUPROF_OK || !npuprof_loaded_.is_live)
         return looks ? refuse(looks) : fail(2, "a program writes into it, but it is no mapped arena; start "
                                                "the program with NPUPROF_ARENA_PATH=FILE");
+    if (looks) npuprof_symbols_name_loaded_(&symbols, true);
     npuprof_work_ *const w = npuprof_report_begin_(stdout);
     if (!w) return fail(2, "there is no memory");
     const npuprof_header_ *const h = w->image.h;
@@ -78,13 +81,27 @@ static int look(uint64_t looks, int64_t since, int64_t now)
     return r == NPUPROF_OK && fflush(stdout) == 0 ? 0 : 2;
 }
 
+/* Says on stderr which functions have no name. */
+static void say_of_symbols(const char *module, const char *sentence)
+{
+    fflush(stdout);
+    fprintf(stderr, "npuprof-top: names of functions: %s: %s\n", module, sentence);
+}
+
 int main(int argc, char **argv)
 {
-    path = argc > 1 ? argv[1] : "npuprof-top";
-    const double seconds = argc > 2 ? atof(argv[2]) : 0;
-    const uint64_t most = argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX;
-    if (argc < 3 || argc > 4 || !(seconds >= 0.01 && seconds <= 3600))
-        return fail(2, "usage: npuprof-top ARENA SECONDS [COUNT]; 0.01 to 3600 seconds");
+    char *words[4] = { NULL, NULL, NULL, NULL };
+    int count = 0;
+    for (int i = 0; i < argc && count <= 4; i++)
+        if (!npuprof_symbols_read_option_(&symbols, argv, argc, &i) && ++count <= 4)
+            words[count - 1] = argv[i];
+    symbols.say = say_of_symbols;
+    path = count > 1 ? words[1] : "npuprof-top";
+    const double seconds = count > 2 ? atof(words[2]) : 0;
+    const uint64_t most = count > 3 ? strtoull(words[3], NULL, 10) : UINT64_MAX;
+    if (count < 3 || count > 4 || !(seconds >= 0.01 && seconds <= 3600))
+        return fail(2, "usage: npuprof-top ARENA SECONDS [COUNT] [--symbols FILE] [--debug-dir DIR]; "
+                       "0.01 to 3600 seconds");
     npuprof_top_start_();
     int64_t since = 0, next = now_ns();
     for (uint64_t looks = 0;; looks++) {

@@ -88,7 +88,7 @@ static bool npuprof_symbols_collect_json_(npuprof_symbols_ *s, npuprof_symbols_j
     for (j->used = 0; npuprof_symbols_read_piece_(j, kept);) {
         for (size_t at = 0; (at = npuprof_symbols_next_(j, at, &address, &length)) < j->used; at += length)
             if (!npuprof_symbols_add_address_(s, address)) return false;
-        kept = j->used < NPUPROF_SYMBOLS_MATCH_ ? j->used : NPUPROF_SYMBOLS_MATCH_;
+        kept = (size_t)npuprof_min_(j->used, NPUPROF_SYMBOLS_MATCH_);
         const char *const begins = npuprof_symbols_bytes_of_(j->piece, j->used, npuprof_symbols_tail_);
         const char *const tail = j->tail ? j->piece : begins;
         const size_t skipped = tail ? (size_t)(tail - j->piece) : 0;
@@ -160,7 +160,7 @@ static void npuprof_symbols_write_json_(npuprof_symbols_ *s, npuprof_symbols_jso
     j->ended = false;
     for (j->used = 0; npuprof_symbols_read_piece_(j, kept);) {
         size_t from = 0, at = 0;
-        const size_t most = j->used < NPUPROF_SYMBOLS_MATCH_ ? j->used : NPUPROF_SYMBOLS_MATCH_;
+        const size_t most = (size_t)npuprof_min_(j->used, NPUPROF_SYMBOLS_MATCH_);
         while ((at = npuprof_symbols_next_(j, at, &address, &length)) < j->used) {
             const npuprof_symbols_name_ *const name = npuprof_symbols_name_of_(s, address);
             if (name) {

@@ -20,6 +20,17 @@ typedef struct npuprof_symbols_options_ {
     void (*say)(const char *path, const char *sentence);
 } npuprof_symbols_options_;
 
+/* Reads --symbols FILE or --debug-dir DIR at argv[*i]. False: it is another option, or there are too many. */
+static bool npuprof_symbols_read_option_(npuprof_symbols_options_ *o, char **argv, int argc, int *i)
+{
+    const bool is_file = strcmp(argv[*i], "--symbols") == 0;
+    size_t *const count = is_file ? &o->file_count : &o->folder_count;
+    if (!is_file && strcmp(argv[*i], "--debug-dir") != 0) return false;
+    if (*i + 1 >= argc || *count == NPUPROF_SYMBOLS_OPTIONS_) return false;
+    (is_file ? o->files : o->folders)[(*count)++] = argv[++*i];
+    return true;
+}
+
 typedef struct npuprof_symbols_module_ {
     const char *path;              /* ends with NUL */
     uint8_t build[NPUPROF_SYMBOLS_BUILD_MOST_];

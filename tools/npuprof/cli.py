@@ -29,10 +29,12 @@ from .base.messages import Harmless, Refused
 from .convert import command as convert
 from .export import command as export
 from .gen import command as gen
+from .read.image import add_symbol_arguments, take_symbol_arguments
 from .report import command as report
 
 COMMANDS = {"gen": gen, "check": check, "convert": convert, "export": export, "report": report,
             "merge": merge, "diff": diff, "view": view, "top": top}
+NAME_FUNCTIONS = (convert, export, report, merge, diff, view, top)
 
 
 def main(argv=None):
@@ -40,15 +42,18 @@ def main(argv=None):
     parser = argparse.ArgumentParser(prog="npuprof.py", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
-        module.add_arguments(commands.add_parser(
-            name, help=module.__doc__.partition("\n")[0], description=module.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter))
+        own = commands.add_parser(name, help=module.__doc__.partition("\n")[0], description=module.__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+        module.add_arguments(own)
+        if module in NAME_FUNCTIONS:
+            add_symbol_arguments(own)
     with contextlib.redirect_stdout(Harmless(sys.stdout)), contextlib.redirect_stderr(Harmless(sys.stderr)):
         return run(parser.parse_args(argv))
 
 
 def run(arguments):
     """Runs a command and returns its exit code."""
+    take_symbol_arguments(arguments)
     try:
         code = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()

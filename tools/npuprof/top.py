@@ -28,6 +28,7 @@ import sys
 
 from .base.files import BUILD
 from .base.messages import Refused
+from .read.image import symbol_options
 
 ROWS = 12
 
@@ -55,7 +56,7 @@ def run(arguments):
     tool = str(built) if built.exists() else shutil.which("npuprof-top")
     if not tool:
         raise Refused(f"{arguments.arena}: top needs npuprof-top: run `make tools` first")
-    command = [tool, arguments.arena, str(arguments.interval), *["1"] * arguments.once]
+    command = [tool, arguments.arena, str(arguments.interval), *["1"] * arguments.once, *symbol_options]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, errors="replace")
     try:

@@ -176,6 +176,6 @@ def run(arguments):
             print(f"{len(trace)} spans: the Perfetto UI needs about {len(trace) // 100_000} s and much "
                   "memory", flush=True)
         name = os.path.splitext(os.path.basename(path))[0] + ".json"
-        with open(shown, "rb") as file:
-            serve(file, name, arguments.open)
+        # Why the file that was read: functions have their names there.
+        serve(trace._file, name, arguments.open)
     return damaged

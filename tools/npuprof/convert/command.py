@@ -6,6 +6,7 @@
     convert t.npuprof -o t.otlp.jsonl        OTLP/JSON, one document in each line for every 10,000 spans
     convert t.json    -o t.otlp.json         the same from JSON or CSV
     convert t.json    -o t.csv
+    convert t.json    -o named.json          the same trace with the names of functions, for viewers
     convert t.json    -o t.speedscope.json   for speedscope, from any form, in whole nanoseconds
     convert t.npuprof -o t.pftrace           Perfetto's own format, from any form: a third of the bytes of
                                              JSON, and a trace of the system can be appended
@@ -27,7 +28,7 @@ import tempfile
 from ..base.files import check_output, plain_path, whole_file
 from ..base.messages import Refused
 from ..read import load
-from ..read.image import converter
+from ..read.image import converter, is_addressed
 from .image import convert_image, is_image
 from .otlp import write_otlp
 from .pftrace import write_pftrace
@@ -65,7 +66,7 @@ def run(arguments):
     extension = os.path.splitext(name)[1]
     check_output(output, ENDINGS, path)
     image = is_image(path)
-    if image and not (otlp or speedscope):
+    if (image or extension == ".json" and is_addressed(path)) and not (otlp or speedscope):
         return convert_image(path, output)
     if not (otlp or speedscope) and extension not in (".csv", ".pftrace"):
         raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; "

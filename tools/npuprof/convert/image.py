@@ -10,7 +10,7 @@ import tempfile
 
 from ..base.files import open_plain, plain_path, whole_file
 from ..base.messages import Refused, show_progress
-from ..read.image import converter
+from ..read.image import converter, symbol_options
 
 
 def is_image(path):
@@ -42,8 +42,8 @@ def convert_image(path, output):
 
 def run_converter(tool, plain, path, output):
     """plain: the image, unpacked; path: what the user calls it."""
-    process = subprocess.Popen([tool, plain, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True, errors="replace")
+    process = subprocess.Popen([tool, plain, "-o", output, *symbol_options], stdin=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True, errors="replace")
     # The converter writes files of such names, and renames them at the end.
     unfinished = os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp")
     try:

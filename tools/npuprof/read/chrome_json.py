@@ -27,6 +27,7 @@ def read_json(path, file, bar):
     if top is None:
         trace = Trace(path)
         trace.format = "json"
+        trace._file = file
         reader = LineReader(trace)
         top = read_any_json(path, file, reader)
     reader.finish(top)
