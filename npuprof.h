@@ -43,6 +43,8 @@
      NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
+     NPUPROF_AUTO             the implementing file: records functions without marks; compile the files with
+                              -finstrument-functions. NPUPROF_AUTO_FUNCTIONS: how many are looked up fast
      NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
      NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
                               (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
@@ -273,6 +275,23 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_LINE_ __LINE__
 #endif
 
+/* NPUPROF_AUTO: implementing file. Records the functions of the files that are compiled with
+   -finstrument-functions (gcc, clang), without a mark in them. Each call is a span of the category "auto",
+   whose name is the function's address; the tools turn it into the function's name. Not with
+   NPUPROF_FREESTANDING. >>record/auto says what is exact.
+   NPUPROF_AUTO_FUNCTIONS: implementing file. How many functions are looked up fast: a power of two, 16 to
+   1048576, default 16384. Each takes 16 bytes. Beyond it all are recorded, but more slowly. */
+#ifndef NPUPROF_AUTO_FUNCTIONS
+#define NPUPROF_AUTO_FUNCTIONS 16384
+#endif
+#if NPUPROF_AUTO_FUNCTIONS < 16 || NPUPROF_AUTO_FUNCTIONS > 1048576 || \
+    (NPUPROF_AUTO_FUNCTIONS & (NPUPROF_AUTO_FUNCTIONS - 1)) != 0
+#error "npuprof.h: NPUPROF_AUTO_FUNCTIONS must be a power of two, 16 to 1048576"
+#endif
+#if defined(NPUPROF_AUTO) && defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_OFF)
+#error "npuprof.h: NPUPROF_AUTO is for systems with an OS, not for NPUPROF_FREESTANDING; use PROF_SCOPE there"
+#endif
+
 /* The rest is for NPUPROF_FREESTANDING.
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
@@ -368,6 +387,17 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_EXTENSION_
 #endif
 
+/* Keeps -finstrument-functions out of a function of the library: its hooks are ours (>>record/auto) and would
+   call themselves. `make headers` puts it before each `static` function, so that none is forgotten. */
+#if defined(__GNUC__) || defined(__clang__)
+#define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__))
+#else
+#define NPUPROF_OWN_
+#if defined(NPUPROF_AUTO) && !defined(NPUPROF_OFF)
+#error "npuprof.h: NPUPROF_AUTO needs gcc or clang: other compilers have no -finstrument-functions"
+#endif
+#endif
+
 /* Why npuprof_this_block_: the block's own name contains a number that only one macro knows, so a second
    variable holds its address. */
 #if defined(_MSC_VER) && !NPUPROF_HAS_CLEANUP_ && !defined(__cplusplus) && !defined(NPUPROF_OFF)
@@ -441,21 +471,21 @@ extern "C++" {                     /* the user may include this header inside ex
    npuprof_test_and_set_: sets a flag that only this thread and its signal handlers use; returns whether it
    was set before. npuprof_at_least_: *value >= least, with a new load each time. npuprof_differ_: a != *b. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
-static inline bool npuprof_test_and_set_(uint32_t *flag)
+NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
     bool was;
     __asm__ volatile("btsl $0, %1" : "=@ccc"(was), "+m"(*flag) : : "memory");
     return was;
 }
 
-NPUPROF_ATTRIBUTE_((always_inline)) static inline bool npuprof_at_least_(const int *value, int least)
+NPUPROF_ATTRIBUTE_((always_inline)) NPUPROF_OWN_ static inline bool npuprof_at_least_(const int *value, int least)
 {
     bool is;
     __asm__ volatile("cmpl %2, %1" : "=@ccge"(is) : "m"(*value), "ri"(least));
     return is;
 }
 
-static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
+NPUPROF_OWN_ static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
 {
     bool is;
     __asm__ volatile("cmpl %2, %1" : "=@ccne"(is) : "r"(a), "m"(*b));
@@ -465,7 +495,7 @@ static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
 #else /* !(__x86_64__ && __GCC_ASM_FLAG_OUTPUTS__ && !NPUPROF_TSAN_) */
 #define npuprof_at_least_(value, least) (NPUPROF_LOAD_(value) >= (least))
 #define npuprof_differ_(a, b) ((a) != NPUPROF_LOAD_(b))
-static inline bool npuprof_test_and_set_(uint32_t *flag)
+NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
     const bool was = NPUPROF_LOAD_(flag) != 0;
     if (!was) NPUPROF_STORE_(flag, 1);
@@ -500,10 +530,10 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #include <intrin.h>
 #ifdef __cplusplus
 extern "C++" {
-template <class T> static inline T npuprof_volatile_load_(const T *p) { return *(const volatile T *)p; }
+template <class T> NPUPROF_OWN_ static inline T npuprof_volatile_load_(const T *p) { return *(const volatile T *)p; }
 
 template <class T> struct npuprof_same_ { typedef T type; };
-template <class T> static inline void npuprof_volatile_store_(T *p, typename npuprof_same_<T>::type v)
+template <class T> NPUPROF_OWN_ static inline void npuprof_volatile_store_(T *p, typename npuprof_same_<T>::type v)
 {
     *(volatile T *)p = v;
 }
@@ -516,13 +546,13 @@ template <class T> static inline void npuprof_volatile_store_(T *p, typename npu
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
 /* The sum takes integers of 32 and 64 bits, the compare-and-swap also those of 8. */
-static inline uint64_t npuprof_interlocked_add_(volatile void *p, size_t bytes, uint64_t v)
+NPUPROF_OWN_ static inline uint64_t npuprof_interlocked_add_(volatile void *p, size_t bytes, uint64_t v)
 {
     return bytes == 8 ? (uint64_t)_InterlockedExchangeAdd64((volatile long long *)p, (long long)v)
                       : (unsigned long)_InterlockedExchangeAdd((volatile long *)p, (long)v);
 }
 
-static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, size_t bytes, uint64_t v)
+NPUPROF_OWN_ static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, size_t bytes, uint64_t v)
 {
     if (bytes == 8) {
         const long long was = *(long long *)expected,
@@ -562,7 +592,7 @@ static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, si
 #define NPUPROF_STORE_RELEASE_(p, v) NPUPROF_STORE_((p), (v))
 #define NPUPROF_ADD_SEQ_(p, v) NPUPROF_ADD_((p), (v))
 #define NPUPROF_CONSTANT_(x) 0
-static inline unsigned npuprof_low_zeros_(uint64_t v)
+NPUPROF_OWN_ static inline unsigned npuprof_low_zeros_(uint64_t v)
 {
     unsigned n = 0;
     for (; !(v & 1); v >>= 1) n++;
@@ -582,7 +612,7 @@ static inline unsigned npuprof_low_zeros_(uint64_t v)
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #define npuprof_at_least_(value, least) (*(value) >= (least))
 #define npuprof_differ_(a, b) ((a) != *(b))
-static inline bool npuprof_test_and_set_(uint32_t *flag)
+NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
     const bool was = *flag != 0;
     *flag = 1;
@@ -613,7 +643,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 
 /* NPUPROF_API_: the linkage of all public functions. With NPUPROF_STATIC they are private to the file. */
 #if defined(NPUPROF_STATIC) && !defined(NPUPROF_OFF)
-#define NPUPROF_API_ NPUPROF_ATTRIBUTE_((unused)) static
+#define NPUPROF_API_ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((unused)) static
 #ifndef NPUPROF_IMPLEMENTATION
 #define NPUPROF_IMPLEMENTATION
 #endif
@@ -622,21 +652,21 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 /* A shared library. If the program has another copy of npuprof, the linker may bind these names to that copy
    (see npuprof_arena_has_leader_). Why noinline: a function inlined here would still be this copy's. */
 #define NPUPROF_SHARED_ 1
-#define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
+#define NPUPROF_API_ NPUPROF_C_ NPUPROF_OWN_ NPUPROF_NOINLINE_
 #else
-#define NPUPROF_API_ NPUPROF_C_
+#define NPUPROF_API_ NPUPROF_C_ NPUPROF_OWN_
 #endif
 #ifndef NPUPROF_SHARED_
 #define NPUPROF_SHARED_ 0
 #endif
 /* Why always_inline with OFF: then the stubs leave no symbol even at -O0. */
 #if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
-#define NPUPROF_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#define NPUPROF_INLINE_ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
 #else
-#define NPUPROF_INLINE_ static inline
+#define NPUPROF_INLINE_ NPUPROF_OWN_ static inline
 #endif
 #if defined(__GNUC__) || defined(__clang__)
-#define NPUPROF_ALWAYS_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#define NPUPROF_ALWAYS_INLINE_ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
 #else
 #define NPUPROF_ALWAYS_INLINE_ static inline
 #endif
@@ -1686,20 +1716,20 @@ NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
 NPUPROF_MAYBE_POP_
 #ifdef __cplusplus
 struct npuprof_auto_once_ : npuprof_once_ {
-    explicit npuprof_auto_once_(npuprof_token_ t) { token = t; left = 1; }
-    ~npuprof_auto_once_() { npuprof_leave_once_(this); }
+    NPUPROF_OWN_ explicit npuprof_auto_once_(npuprof_token_ t) { token = t; left = 1; }
+    NPUPROF_OWN_ ~npuprof_auto_once_() { npuprof_leave_once_(this); }
     npuprof_auto_once_(const npuprof_auto_once_ &) = delete;
     npuprof_auto_once_ &operator=(const npuprof_auto_once_ &) = delete;
 };
 struct npuprof_auto_scope_ : npuprof_scope_ {
-    explicit npuprof_auto_scope_(npuprof_token_ t) { token = t; }
-    ~npuprof_auto_scope_() { npuprof_leave_scope_(this); }
+    NPUPROF_OWN_ explicit npuprof_auto_scope_(npuprof_token_ t) { token = t; }
+    NPUPROF_OWN_ ~npuprof_auto_scope_() { npuprof_leave_scope_(this); }
     npuprof_auto_scope_(const npuprof_auto_scope_ &) = delete;
     npuprof_auto_scope_ &operator=(const npuprof_auto_scope_ &) = delete;
 };
 struct npuprof_auto_block_ : npuprof_block_ {
-    npuprof_auto_block_(npuprof_token_ t, const npuprof_device *d) { token = t; device = d; }
-    ~npuprof_auto_block_() { npuprof_leave_block_(this); }
+    NPUPROF_OWN_ npuprof_auto_block_(npuprof_token_ t, const npuprof_device *d) { token = t; device = d; }
+    NPUPROF_OWN_ ~npuprof_auto_block_() { npuprof_leave_block_(this); }
     npuprof_auto_block_(const npuprof_auto_block_ &) = delete;
     npuprof_auto_block_ &operator=(const npuprof_auto_block_ &) = delete;
 };
@@ -1892,6 +1922,9 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 /* PROF_SCOPE with the name of the function; in C++ with its class and parameters, as the compiler has
    them. */
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
+/* Before a function: NPUPROF_AUTO does not record it. For what is called too often, and for functions that
+   the recorder itself calls: those behind NPUPROF_NOW() and a sink. */
+#define PROF_NO_AUTO NPUPROF_OWN_
 /* The next four are spans to the end of the enclosing block. name may be any string; it is copied. */
 
 /* A labelled section, such as one run of a model. It starts a new trace id; the spans inside become its
@@ -2195,36 +2228,36 @@ enum { NPUPROF_CLOCK_BITS_ = 64 };
 
 /* ---- Sums that stop at 0 and at UINT64_MAX */
 
-static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b)
+NPUPROF_OWN_ static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static inline uint64_t npuprof_saturating_sub_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-static inline uint64_t npuprof_min_(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t npuprof_max_(uint64_t a, uint64_t b) { return a > b ? a : b; }
+NPUPROF_OWN_ static inline uint64_t npuprof_saturating_sub_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+NPUPROF_OWN_ static inline uint64_t npuprof_min_(uint64_t a, uint64_t b) { return a < b ? a : b; }
+NPUPROF_OWN_ static inline uint64_t npuprof_max_(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- An anchor: device ticks that were read at some moment between two host stamps */
 
-static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a)
+NPUPROF_OWN_ static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a)
 {
     return npuprof_saturating_sub_(a->host_after, a->host_before);
 }
 
-static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a)
+NPUPROF_OWN_ static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a)
 {
     return a->host_before + npuprof_anchor_width_(a) / 2;
 }
 
 /* How far the moment can be from the middle at most. */
-static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a)
+NPUPROF_OWN_ static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a)
 {
     return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2;
 }
 
 /* a * b / c, rounded down or up. UINT64_MAX: it does not fit, or c is 0. Bit by bit, for compilers that have
    no division of 128 bits. */
-static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t c, bool up)
+NPUPROF_OWN_ static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
     uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX),
         right = (a & UINT32_MAX) * (b >> 32);
@@ -2249,7 +2282,7 @@ static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t
    not well-formed UTF-8 is copied and cut, too; writers show a bad byte as U+FFFD. */
 
 /* Copies `from`, cut to capacity - 1 bytes, and a NUL. NULL is the empty text. */
-static inline void npuprof_text_copy_(char *to, size_t capacity, const char *from)
+NPUPROF_OWN_ static inline void npuprof_text_copy_(char *to, size_t capacity, const char *from)
 {
     size_t n = 0;
     for (; from && from[n] && n + 1 < capacity; n++) to[n] = from[n];
@@ -2257,10 +2290,10 @@ static inline void npuprof_text_copy_(char *to, size_t capacity, const char *fro
 }
 
 /* Does a byte of that value continue a sequence? */
-static inline bool npuprof_utf8_continues_(unsigned char c) { return (c & 0xC0) == 0x80; }
+NPUPROF_OWN_ static inline bool npuprof_utf8_continues_(unsigned char c) { return (c & 0xC0) == 0x80; }
 
 /* Bytes of the well-formed sequence at p, 1 to 4, of which `left` are there. 0: there is none. */
-NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_length_(const uint8_t *p, size_t left)
+NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static size_t npuprof_utf8_length_(const uint8_t *p, size_t left)
 {
     const uint32_t c = p[0];
     const size_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
@@ -2277,7 +2310,7 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_length_(const uint8_t *p
 
 /* Length of a text of `length` bytes when cut to at most `limit`, not inside a sequence. Where there is no
    UTF-8 it is cut at the limit. */
-static inline size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)
+NPUPROF_OWN_ static inline size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)
 {
     if (length <= limit) return length;
     size_t n = limit;
@@ -2288,7 +2321,7 @@ static inline size_t npuprof_utf8_cut_(const char *text, size_t length, size_t l
 enum { NPUPROF_ADDRESS_TEXT_ = 19 };
 
 /* An address as text: 0x and its digits, in lower case. Returns where it begins in `text`, which it ends. */
-static inline const char *npuprof_address_text_(char text[NPUPROF_ADDRESS_TEXT_], uint64_t address)
+NPUPROF_OWN_ static inline const char *npuprof_address_text_(char text[NPUPROF_ADDRESS_TEXT_], uint64_t address)
 {
     char *p = text + NPUPROF_ADDRESS_TEXT_ - 1;
     *p = 0;
@@ -2505,7 +2538,7 @@ typedef struct npuprof_part_head_ {
    0. */
 
 /* CRC-32 as in zip and Ethernet. Begin with UINT32_MAX; the complement at the end is the checksum. */
-static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
+NPUPROF_OWN_ static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
 {
     for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
         crc ^= *p;
@@ -2542,12 +2575,12 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_user_context_(void) { return (uint32_t)(
 #if defined(NPUPROF_MASK)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
-static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
+NPUPROF_OWN_ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
 {
     return (npuprof_os_mask_)(NPUPROF_MASK());
 }
 
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ npuprof_mask_)
+NPUPROF_OWN_ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ npuprof_mask_)
 {
     NPUPROF_UNMASK(npuprof_mask_);
 }
@@ -2555,14 +2588,14 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ npuprof_mask_)
 #elif defined(__AVR__)
 #define NPUPROF_MASKS_ 1
 typedef uint8_t npuprof_os_mask_;
-static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
+NPUPROF_OWN_ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
 {
     npuprof_os_mask_ before;
     __asm__ volatile("in %0, 0x3f\n\tcli" : "=r"(before) : : "memory");
     return before;
 }
 
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+NPUPROF_OWN_ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 {
     __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory");
 }
@@ -2570,14 +2603,14 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_LDREX)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
-static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
+NPUPROF_OWN_ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
 {
     npuprof_os_mask_ before;
     __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(before) : : "memory");
     return before;
 }
 
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+NPUPROF_OWN_ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 {
     __asm__ volatile("msr primask, %0" : : "r"(before) : "memory");
 }
@@ -2585,14 +2618,14 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #elif defined(__riscv) && !defined(__riscv_atomic)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
-static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
+NPUPROF_OWN_ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
 {
     unsigned long before;
     __asm__ volatile("csrrci %0, mstatus, 8" : "=r"(before) : : "memory");
     return (npuprof_os_mask_)before & 8;
 }
 
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+NPUPROF_OWN_ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 {
     __asm__ volatile("csrs mstatus, %0" : : "r"((unsigned long)before) : "memory");
 }
@@ -2620,7 +2653,7 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #endif
 
 /* A word that interrupts may read or write meanwhile. Why masked: on an 8-bit machine it is four bytes. */
-static inline uint32_t npuprof_os_load_(const uint32_t *word)
+NPUPROF_OWN_ static inline uint32_t npuprof_os_load_(const uint32_t *word)
 {
 #ifdef __AVR__
     NPUPROF_MASKED_BEGIN_
@@ -2632,7 +2665,7 @@ static inline uint32_t npuprof_os_load_(const uint32_t *word)
 #endif
 }
 
-static inline void npuprof_os_store_(uint32_t *word, uint32_t value)
+NPUPROF_OWN_ static inline void npuprof_os_store_(uint32_t *word, uint32_t value)
 {
 #ifdef __AVR__
     NPUPROF_MASKED_BEGIN_
@@ -2686,7 +2719,7 @@ static npuprof_compact_header_ *npuprof_fw_arena_ = &npuprof_fw_no_arena_;
 int npuprof_gate_ = INT_MIN;
 #endif
 
-static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c)
+NPUPROF_OWN_ static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c)
 {
     return (npuprof_cell_ *)(uintptr_t)(c + 1);
 }
@@ -2696,7 +2729,7 @@ static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c)
 
 /* The head of the record with that token, which must be one (>>firmware/cells), is element NPUPROF_FW_HEAD_
    of what this returns. Why an element: so the header's size becomes part of the instructions. */
-static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
 #if NPUPROF_RING_
     return npuprof_fw_cells_(c) + (token & NPUPROF_RING_INDEX_);
@@ -2706,21 +2739,21 @@ static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, n
 }
 enum { NPUPROF_FW_HEAD_ = NPUPROF_RING_ ? 0 : NPUPROF_FW_HEADER_CELLS_ - 1 };
 
-static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     return npuprof_fw_near_cell_(c, token) + NPUPROF_FW_HEAD_;
 }
 
 /* Why by hand: a compiler turns a loop that it knows into a call of strlen or memcpy, which may not be there.
    */
-static uint32_t npuprof_fw_text_length_(const char *text)
+NPUPROF_OWN_ static uint32_t npuprof_fw_text_length_(const char *text)
 {
     uint32_t n = 0;
     while (NPUPROF_LOAD_(text + n)) n++;
     return n;
 }
 
-static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
+NPUPROF_OWN_ static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
 }
@@ -2728,7 +2761,7 @@ static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
 /* Now, in 47 bits or more. A narrower clock is extended by c->clock, which is the stamp without its low bits.
    Why it reads the clock again when another task changed c->clock: a task that was interrupted for a period
    of the clock would else put c->clock back by that period. */
-static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
 {
     enum {
         BITS = NPUPROF_CLOCK_BITS_,
@@ -2752,14 +2785,14 @@ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
 }
 
 /* Why masked: a wrong number must not write beyond what there is for each context. */
-static inline uint32_t npuprof_fw_context_(void)
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_context_(void)
 {
     return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
 }
 
 /* Why a function: the user's expression sees no names of ours. */
 #ifdef NPUPROF_BUILD_ID
-static const uint8_t *npuprof_user_build_id_(void) { return (const uint8_t *)(NPUPROF_BUILD_ID); }
+NPUPROF_OWN_ static const uint8_t *npuprof_user_build_id_(void) { return (const uint8_t *)(NPUPROF_BUILD_ID); }
 enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_GNU_ };
 #else
 enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
@@ -2767,7 +2800,7 @@ enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
 
 /* Makes an arena of that memory, and begins the trace. `cells` is stored last: it says that the arena is
    ready. */
-static void npuprof_fw_set_up_(void *memory, size_t bytes)
+NPUPROF_OWN_ static void npuprof_fw_set_up_(void *memory, size_t bytes)
 {
     static const struct {
         uint8_t magic[8];
@@ -2807,7 +2840,7 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
 }
 
 /* Whether there is an arena. A static one is set up at the first call. */
-static bool npuprof_fw_is_ready_(void)
+NPUPROF_OWN_ static bool npuprof_fw_is_ready_(void)
 {
 #if NPUPROF_ARENA_BYTES
     if (!npuprof_fw_arena_->cells) npuprof_fw_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
@@ -2843,7 +2876,7 @@ static uint32_t npuprof_fw_sent_ = NPUPROF_RING_IS_;
 #define NPUPROF_FW_FLAGS_ ((uint32_t)(NPUPROF_CELL_CLAIMED_ | NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_)
 
 /* Stores `to` in a word that is `was`. False: it is not. */
-static bool npuprof_fw_replace_(uint32_t *word, uint32_t was, uint32_t to)
+NPUPROF_OWN_ static bool npuprof_fw_replace_(uint32_t *word, uint32_t was, uint32_t to)
 {
     NPUPROF_MASKED_BEGIN_
 #if NPUPROF_MASKS_
@@ -2856,7 +2889,7 @@ static bool npuprof_fw_replace_(uint32_t *word, uint32_t was, uint32_t to)
     return is;
 }
 
-static inline void npuprof_fw_count_(uint32_t *word)
+NPUPROF_OWN_ static inline void npuprof_fw_count_(uint32_t *word)
 {
     NPUPROF_MASKED_BEGIN_
     NPUPROF_INCREMENT_(word);
@@ -2886,7 +2919,7 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
 }
 
 /* Whether the n cells at `used` may be replaced, or passed. */
-static inline bool npuprof_fw_may_pass_(uint32_t used, uint32_t n)
+NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(uint32_t used, uint32_t n)
 {
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
     const uint32_t sent = npuprof_os_load_(&npuprof_fw_sent_);
@@ -2901,7 +2934,7 @@ static inline bool npuprof_fw_may_pass_(uint32_t used, uint32_t n)
 /* Moves header.used from `used` to `next`, behind the record at `head`. True: that record is claimed. False:
    it is passed, or another task was faster. Why its length may be read before: while header.used stands, it
    has that. */
-static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
+NPUPROF_OWN_ static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
                                      uint32_t next)
 {
     uint32_t high;
@@ -2928,7 +2961,7 @@ static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *
 
 /* Claims the next record that can be claimed: in the low half of what it returns the token of its first cell,
    in the high half how many it has. 0: there is none. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_ *c)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_ *c)
 {
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     for (uint32_t tries = cells; tries; tries--) {
@@ -2948,7 +2981,7 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_
 }
 
 /* Gives `count` cells back, which are ours, as one record with nothing in it. */
-static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
+NPUPROF_OWN_ static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
 {
     if (count > 1) npuprof_os_store_(&head[1].start, count << 20);
     npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (count > 1));
@@ -2958,7 +2991,7 @@ static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
 /* Lets go of the kept record of that token, if it is still there. empty: nothing of it is left, else it is as
    any other; what a stream has sent is always emptied. Why it is claimed first: another task may let go of
    the same one, and the cells are then somebody else's. */
-static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token, bool empty)
+NPUPROF_OWN_ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token, bool empty)
 {
     npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
     npuprof_cell_ was, to;
@@ -2977,7 +3010,7 @@ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token
 }
 
 /* Takes `count` cells, one behind the other, at least 2. */
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_header_ *c, uint32_t count)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_header_ *c, uint32_t count)
 {
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     uint32_t have = 0, n = 1;
@@ -3016,14 +3049,14 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
    Owns header.used and header.lost. May not know what a record says, except how long it is. */
 
 /* Whether a record is there, and nobody is writing it. */
-static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head)
+NPUPROF_OWN_ static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head)
 {
     const uint32_t claimed = NPUPROF_CELL_OPEN_ | NPUPROF_CELL_CLAIMED_;
     if (NPUPROF_RING_ && (NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed) return false;
     return head->ref != 0;
 }
 
-static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
+NPUPROF_OWN_ static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
 {
     return npuprof_fw_is_there_(head) &&
            (!(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
@@ -3034,7 +3067,7 @@ static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
 #if !NPUPROF_MASKS_
 /* Cells from `at` on were taken and are too few: counts that as lost. Those that exist stay empty.
    Why they are not given back: whoever took cells meanwhile has those after them. */
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at,
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at,
                                                                uint32_t *lost)
 {
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
@@ -3100,7 +3133,7 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ 
 
 /* The open span of that token, or NULL.
    Why it asks: a goto past a scope leaves garbage in its token, and garbage must not write anywhere. */
-static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
     npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
@@ -3140,7 +3173,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_tok
 
 /* After that, or instead of it: *lost counts what did not fit; header.lost of NPUPROF_KEEP_NEWEST counts
    all. */
-static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
 {
     const bool is_executed = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST ? lost == &c->lost : false;
@@ -3149,7 +3182,7 @@ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npupr
 }
 
 /* The open span of that token, or NULL: garbage, or an end that came twice. */
-static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
     if (!(token & NPUPROF_RING_IS_)) return NULL;
@@ -3166,13 +3199,13 @@ static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, n
    Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
 
 /* The upper bits of a stamp and the context, as a cell has them. */
-static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
+NPUPROF_OWN_ static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
 {
     return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
 }
 
 /* Begins a span in the cell of that token. Its token, or 0. */
-static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                     uint32_t ref, uint64_t now, uint32_t context)
 {
     if (NPUPROF_LIKELY_(token)) {
@@ -3186,7 +3219,7 @@ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, 
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
 /* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. */
-static NPUPROF_NOINLINE_ void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell,
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell,
                                                      uint64_t now)
 {
     const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
@@ -3281,7 +3314,7 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 typedef struct npuprof_fw_fields_ { npuprof_args list[2]; } npuprof_fw_fields_;
 
 /* The bytes of a text that are recorded: 1,024 at most, and whole UTF-8 sequences. */
-static uint32_t npuprof_fw_kept_length_(const char *text, bool *cut)
+NPUPROF_OWN_ static uint32_t npuprof_fw_kept_length_(const char *text, bool *cut)
 {
     uint32_t n = npuprof_fw_text_length_(text);
     *cut = n > 1024;
@@ -3290,17 +3323,17 @@ static uint32_t npuprof_fw_kept_length_(const char *text, bool *cut)
     return n;
 }
 
-static bool npuprof_fw_is_text_(uint32_t type)
+NPUPROF_OWN_ static bool npuprof_fw_is_text_(uint32_t type)
 {
     return type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_;
 }
 
 /* Cells that a text takes beside its field cell, which holds 8 bytes of it. */
-static uint32_t npuprof_fw_text_cells_(uint32_t length) { return length > 8 ? (length + 7) / 16 : 0; }
+NPUPROF_OWN_ static uint32_t npuprof_fw_text_cells_(uint32_t length) { return length > 8 ? (length + 7) / 16 : 0; }
 
 /* Fills one field cell, and those of its text. Returns its last cell. cells: NPUPROF_FW_CELLS_WORD_ of the
    record, for its first field; else 0. */
-static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const npuprof_arg *a, uint32_t cells)
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const npuprof_arg *a, uint32_t cells)
 {
     uint32_t type = a->type, length = 0;
     bool cut = false;
@@ -3320,7 +3353,7 @@ static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const n
 }
 
 /* The cells that all fields take. */
-static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
 {
     uint32_t count = 0;
     bool cut;
@@ -3334,7 +3367,7 @@ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
 }
 
 /* Fills a record's head, after its fields, and finishes it. */
-static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref, bool open,
+NPUPROF_OWN_ static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref, bool open,
                                       uint64_t now)
 {
     head->start = (uint32_t)now;
@@ -3343,7 +3376,7 @@ static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token,
 }
 
 /* Whether a ring keeps a record: what says a name, or how clocks go together. */
-static inline bool npuprof_fw_is_kept_(uint32_t ref)
+NPUPROF_OWN_ static inline bool npuprof_fw_is_kept_(uint32_t ref)
 {
     const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
     const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
@@ -3355,7 +3388,7 @@ static inline bool npuprof_fw_is_kept_(uint32_t ref)
 
 #if NPUPROF_RING_
 /* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
-static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
+NPUPROF_OWN_ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
 {
     const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
     const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
@@ -3371,7 +3404,7 @@ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_
 /* Empties what the note of that token replaces. Why a search and no list: notes are rare. If tasks replace
    cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
    it looked at the other: an interrupt that replaced it has a newer one. */
-static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
+NPUPROF_OWN_ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
@@ -3388,13 +3421,13 @@ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_
 #endif /* NPUPROF_RING_ */
 
 /* Where a record is counted that is lost: an event, or a note. */
-static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
+NPUPROF_OWN_ static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
 {
     const bool is_note = (ref & 2) && (ref >> 8 & 0xFF) >= NPUPROF_CELL_KIND_THREAD_;
     return is_note ? &c->lost_notes : &c->lost;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
                                                                 uint32_t *lost)
 {
     const npuprof_token_ token = npuprof_fw_take_(c, count, lost);
@@ -3405,7 +3438,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_
 NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_);
 
 /* Records a head and its fields. span: it is left open. The token, or 0: lost. */
-static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
+NPUPROF_OWN_ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
@@ -3433,7 +3466,7 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
 
 /* A record whose texts (name, category, track) and values came at run time. A text may be NULL, a value but
    the first 0: then it is not recorded. */
-static npuprof_token_ npuprof_fw_put_named_(uint32_t ref, bool span, const char *const *texts,
+NPUPROF_OWN_ static npuprof_token_ npuprof_fw_put_named_(uint32_t ref, bool span, const char *const *texts,
                                             const uint64_t *values, npuprof_args args)
 {
     npuprof_arg own[6];
@@ -3477,12 +3510,12 @@ static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
 /* What a span's cell keeps of its stack while it is open, and back. Why otherwise in a ring: there the bits
    beside NPUPROF_CELL_OPEN_ check a token. `end` has the index of the outer span's cell, from 1, and above it
    what `skipped` was. */
-static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+NPUPROF_OWN_ static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
 {
     cell->end = (h->top ? (h->top & NPUPROF_RING_INDEX_) + 1 : 0) | (uint32_t)h->skipped << 16;
 }
 
-static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+NPUPROF_OWN_ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
 {
     const uint32_t outer = (cell->end & NPUPROF_RING_INDEX_) - 1;
     h->skipped = (uint16_t)(cell->end >> 16);
@@ -3493,13 +3526,13 @@ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *
 }
 
 #else /* !NPUPROF_RING_ */
-static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+NPUPROF_OWN_ static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
 {
     cell->end = h->top;
     cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
 }
 
-static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+NPUPROF_OWN_ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
 {
     h->top = cell->end;
     h->skipped = cell->high.half[1] & 0x7FFF;
@@ -3507,7 +3540,7 @@ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *
 #endif /* NPUPROF_RING_ */
 
 /* Makes a span the innermost of its stack; token 0: it was not recorded. */
-static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
+NPUPROF_OWN_ static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
 {
     npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (cell) {
@@ -3520,7 +3553,7 @@ static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
 }
 
 /* Takes the innermost span off its stack: its token, or 0 if it was not recorded or there is none. */
-static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
+NPUPROF_OWN_ static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
 {
     const npuprof_token_ token = h->top;
     const npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
@@ -3571,7 +3604,7 @@ NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const 
     return npuprof_fw_tally_(c, token, &c->lost);
 }
 
-static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,
+NPUPROF_OWN_ static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,
                                   uint64_t first, uint64_t second, uint64_t third, npuprof_args args)
 {
     const char *const texts[3] = { name, category, track };
@@ -3609,7 +3642,7 @@ typedef struct npuprof_fw_pool_ {
 } npuprof_fw_pool_;
 
 /* The pool of a device. Devices after the fourth share one. */
-static npuprof_fw_pool_ *npuprof_fw_find_pool_(const npuprof_device *device)
+NPUPROF_OWN_ static npuprof_fw_pool_ *npuprof_fw_find_pool_(const npuprof_device *device)
 {
     static npuprof_fw_pool_ pools[4], others;
     for (npuprof_fw_pool_ *pool = pools; pool < pools + 4; pool++) {
@@ -3621,7 +3654,7 @@ static npuprof_fw_pool_ *npuprof_fw_find_pool_(const npuprof_device *device)
     return &others;
 }
 
-static void npuprof_fw_put_memory_(const npuprof_device *device, const npuprof_fw_pool_ *pool,
+NPUPROF_OWN_ static void npuprof_fw_put_memory_(const npuprof_device *device, const npuprof_fw_pool_ *pool,
                                    uint64_t change, const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
@@ -3651,7 +3684,7 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 
 /* A thread's name or metadata: the text is an argument.
    Why a thread's note has a name, too: the JSON writer then needs to know nothing of notes. */
-static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
+NPUPROF_OWN_ static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
 {
     const char *const texts[3] = { name, NULL, NULL };
     const npuprof_arg arg = npuprof_str_(key, text ? text : "");
@@ -3689,7 +3722,7 @@ NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
    May not know an RTOS. */
 
 /* The reference of a record whose name is that of a number: format/compact.h. */
-static uint32_t npuprof_fw_ref_of_number_(uint32_t kind, uint32_t number)
+NPUPROF_OWN_ static uint32_t npuprof_fw_ref_of_number_(uint32_t kind, uint32_t number)
 {
     return (number + 1) << 16 | NPUPROF_FW_REF_OF_KIND_(kind);
 }
@@ -3707,7 +3740,7 @@ NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
 
 /* Ends a span and begins another with the same stamp. old 0: none ends. number NPUPROF_NOBODY: none
    begins. */
-static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uint32_t number)
+NPUPROF_OWN_ static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uint32_t number)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
@@ -3718,7 +3751,7 @@ static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uin
     return npuprof_fw_begin_cell_(c, token, ref, now, track);
 }
 
-static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
+NPUPROF_OWN_ static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
 {
     *track &= (1u << NPUPROF_CONTEXT_BITS_) - 1;
     return &npuprof_fw_by_hand_of_[*track];
@@ -3796,14 +3829,14 @@ typedef uint64_t npuprof_fw_rate_;
 typedef uint32_t npuprof_fw_rate_;
 #endif
 
-static npuprof_fw_rate_ npuprof_fw_rate_of_(const npuprof_compact_header_ *c)
+NPUPROF_OWN_ static npuprof_fw_rate_ npuprof_fw_rate_of_(const npuprof_compact_header_ *c)
 {
     return (npuprof_fw_rate_)((uint64_t)c->hz_high << 32 | c->hz_low);
 }
 
 /* n / by with so many decimals, cut off, as a number without its point.
    Why by addition: products and divisions of 64 bits are calls into the compiler's library. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_divide_(uint64_t n, npuprof_fw_rate_ by, int decimals)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_divide_(uint64_t n, npuprof_fw_rate_ by, int decimals)
 {
     uint64_t result = 0;
     npuprof_fw_rate_ rest = 0;
@@ -3828,12 +3861,12 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_divide_(uint64_t n, npuprof_fw_rate
 }
 
 /* Rounded down. */
-static uint64_t npuprof_fw_ticks_to_ns_(uint64_t ticks)
+NPUPROF_OWN_ static uint64_t npuprof_fw_ticks_to_ns_(uint64_t ticks)
 {
     return npuprof_fw_divide_(ticks, npuprof_fw_rate_of_(npuprof_fw_arena_), 9);
 }
 
-static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c)
+NPUPROF_OWN_ static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c)
 {
     return (uint64_t)c->first_high << 32 | c->first_low;
 }
@@ -3847,27 +3880,27 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
     return (int64_t)npuprof_fw_ticks_to_ns_(ticks & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_));
 }
 
-static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c)
+NPUPROF_OWN_ static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c)
 {
     if (NPUPROF_RING_) return c->cells;
     const uint32_t used = NPUPROF_LOAD_(&c->used);
     return used < c->cells ? used : c->cells;
 }
 
-static const npuprof_cell_ *npuprof_fw_cells_end_(const npuprof_compact_header_ *c)
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_cells_end_(const npuprof_compact_header_ *c)
 {
     return npuprof_fw_cells_(c) + npuprof_fw_used_cells_(c);
 }
 
 /* The cell after a field and its text. */
-static const npuprof_cell_ *npuprof_fw_after_field_(const npuprof_cell_ *field)
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_after_field_(const npuprof_cell_ *field)
 {
     return field + 1 + (NPUPROF_FIELD_LENGTH_(field->start) + 7) / 16;
 }
 
 /* The next field of a record: the first one if `at` is the head. After the last one NULL, and *end is where
    the next record may begin. */
-static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool head,
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool head,
                                                    const npuprof_cell_ **end)
 {
     const bool more = head ? at->ref & 1 : at->start & NPUPROF_FIELD_MORE_;
@@ -3876,7 +3909,7 @@ static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool
 }
 
 /* A record's field of that type, or NULL; *end is where the next record begins. */
-static inline const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
+NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
                                                           const npuprof_cell_ **end)
 {
     const npuprof_cell_ *found = NULL;
@@ -3887,7 +3920,7 @@ static inline const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *h
 }
 
 /* Where the next record begins. */
-static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
 {
 #if NPUPROF_RING_
     /* Why bounded: a task that is left in the middle of a record may be at it. */
@@ -3910,7 +3943,7 @@ enum { npuprof_fw_oldest_ = 0 };
 
 /* Whether a reader may begin: in a ring, what would be recorded is lost until npuprof_fw_let_go_(). False:
    another reader is at work. */
-static bool npuprof_fw_hold_(npuprof_compact_header_ *c)
+NPUPROF_OWN_ static bool npuprof_fw_hold_(npuprof_compact_header_ *c)
 {
 #if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
     for (;;) {
@@ -3926,7 +3959,7 @@ static bool npuprof_fw_hold_(npuprof_compact_header_ *c)
 #endif
 }
 
-static void npuprof_fw_let_go_(npuprof_compact_header_ *c)
+NPUPROF_OWN_ static void npuprof_fw_let_go_(npuprof_compact_header_ *c)
 {
     (void)c;
 #if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
@@ -3935,7 +3968,7 @@ static void npuprof_fw_let_go_(npuprof_compact_header_ *c)
 }
 
 /* The record after one, in the order of time but for those that are kept. After the last one `end`. */
-static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
+NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
 {
     const npuprof_cell_ *const next = npuprof_fw_after_record_(at);
     if (!NPUPROF_RING_) return next;
@@ -3950,7 +3983,7 @@ static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *
      at = npuprof_fw_next_record_(at, end))
 
 /* How many events were lost of NPUPROF_KEEP_NEWEST, if so many are there. */
-static inline uint32_t npuprof_fw_overwritten_(const npuprof_compact_header_ *c, uint64_t recorded)
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_overwritten_(const npuprof_compact_header_ *c, uint64_t recorded)
 {
     const uint32_t all = c->lost;
     return all > recorded ? (uint32_t)(all - recorded) : 0;
@@ -3987,7 +4020,7 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
 #else /* !NPUPROF_RING_ */
 
 /* A cell as nobody has taken it yet. */
-static void npuprof_fw_empty_cell_(npuprof_cell_ *cell)
+NPUPROF_OWN_ static void npuprof_fw_empty_cell_(npuprof_cell_ *cell)
 {
     NPUPROF_STORE_(&cell->ref, 0);
     NPUPROF_STORE_(&cell->start, 0);
@@ -3996,7 +4029,7 @@ static void npuprof_fw_empty_cell_(npuprof_cell_ *cell)
 }
 
 /* Gives cleared cells back one by one, from the last, as long as nobody takes one meanwhile. */
-static void npuprof_fw_give_back_cells_(npuprof_compact_header_ *c)
+NPUPROF_OWN_ static void npuprof_fw_give_back_cells_(npuprof_compact_header_ *c)
 {
     uint32_t seen = NPUPROF_LOAD_(&c->used);
     while (seen > c->cells && !NPUPROF_REPLACE_(&c->used, &seen, c->cells)) { }
@@ -4040,7 +4073,7 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
 #endif /* NPUPROF_RING_ */
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c);
+NPUPROF_OWN_ static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c);
 #else
 #define npuprof_fw_streamed_(c) 0
 #endif
@@ -4099,7 +4132,7 @@ static struct {
     } buffer;
 } npuprof_fw_stream_;
 
-static void npuprof_fw_stream_to_(npuprof_sink sink)
+NPUPROF_OWN_ static void npuprof_fw_stream_to_(npuprof_sink sink)
 {
     npuprof_fw_stream_.sink.write = sink.write;
     npuprof_fw_stream_.sink.user = sink.user;
@@ -4110,7 +4143,7 @@ static void npuprof_fw_stream_to_(npuprof_sink sink)
 }
 
 /* header.used when one cell more is taken. */
-static uint32_t npuprof_fw_next_index_(uint32_t used)
+NPUPROF_OWN_ static uint32_t npuprof_fw_next_index_(uint32_t used)
 {
     if ((used & NPUPROF_RING_INDEX_) + 1 < NPUPROF_FW_CELL_COUNT_()) return used + 1;
     return ((used | NPUPROF_RING_INDEX_) + 1) & ~NPUPROF_FW_FLAGS_;
@@ -4120,7 +4153,7 @@ static uint32_t npuprof_fw_next_index_(uint32_t used)
    finished.
    Why a record that was sent is cleared where nothing is masked: a task that claims it may find that another
    task was faster and passed it. Then it stays where it is, and would be sent again. */
-static bool npuprof_fw_send_head_(npuprof_cell_ *to, npuprof_cell_ *from)
+NPUPROF_OWN_ static bool npuprof_fw_send_head_(npuprof_cell_ *to, npuprof_cell_ *from)
 {
     npuprof_cell_ was;
     for (;;) {
@@ -4143,7 +4176,7 @@ static bool npuprof_fw_send_head_(npuprof_cell_ *to, npuprof_cell_ *from)
 }
 
 /* Copies the next cells into the buffer, up to 16 of those before `used`: how many. */
-static uint32_t npuprof_fw_send_cells_(npuprof_compact_header_ *c, uint32_t used)
+NPUPROF_OWN_ static uint32_t npuprof_fw_send_cells_(npuprof_compact_header_ *c, uint32_t used)
 {
     uint32_t sent = npuprof_fw_sent_, n = 0;
     for (; n < NPUPROF_PART_CELLS_ && sent != used; n++) {
@@ -4160,7 +4193,7 @@ static uint32_t npuprof_fw_send_cells_(npuprof_compact_header_ *c, uint32_t used
 }
 
 /* Puts the next header or part into the buffer. all: also a part that is not full. False: there is none. */
-static bool npuprof_fw_fill_(npuprof_compact_header_ *c, bool all)
+NPUPROF_OWN_ static bool npuprof_fw_fill_(npuprof_compact_header_ *c, bool all)
 {
     npuprof_part_head_ *const head = &npuprof_fw_stream_.buffer.part.head;
     npuprof_compact_header_ *const h = &npuprof_fw_stream_.buffer.header;
@@ -4197,7 +4230,7 @@ static bool npuprof_fw_fill_(npuprof_compact_header_ *c, bool all)
     return true;
 }
 
-static npuprof_result npuprof_fw_hand_over_(bool all)
+NPUPROF_OWN_ static npuprof_result npuprof_fw_hand_over_(bool all)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     if (!npuprof_fw_stream_.sink.write) return NPUPROF_ERR_ARGUMENT;
@@ -4222,7 +4255,7 @@ static npuprof_result npuprof_fw_hand_over_(bool all)
 }
 
 /* Events handed over, and those that will be. */
-static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c)
+NPUPROF_OWN_ static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c)
 {
     const uint32_t used = npuprof_os_load_(&c->used);
     uint64_t recorded = npuprof_fw_stream_.recorded;
@@ -4240,7 +4273,7 @@ static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c)
 }
 
 /* One task at a time: a second one, or the sink itself, would find the buffer half done. */
-static npuprof_result npuprof_fw_hand_over_alone_(bool all)
+NPUPROF_OWN_ static npuprof_result npuprof_fw_hand_over_alone_(bool all)
 {
     if (npuprof_fw_stream_.is_busy) return NPUPROF_ERR_BUSY;
     npuprof_fw_stream_.is_busy = true;
@@ -4351,7 +4384,7 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 
 #ifndef NPUPROF_NAMES_SECTION
 /* An address of this build from its low 32 bits. */
-static NPUPROF_NOINLINE_ const void *npuprof_fw_address_of_(uint32_t low)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ const void *npuprof_fw_address_of_(uint32_t low)
 {
     static const char here = 0;
     /* Why: the constants of a program lie together, but maybe on both sides of a multiple of 2^32. */
@@ -4360,19 +4393,19 @@ static NPUPROF_NOINLINE_ const void *npuprof_fw_address_of_(uint32_t low)
     return (const void *)(uintptr_t)low;
 }
 
-static const npuprof_site_ *npuprof_fw_site_of_(const npuprof_cell_ *head)
+NPUPROF_OWN_ static const npuprof_site_ *npuprof_fw_site_of_(const npuprof_cell_ *head)
 {
     return (const npuprof_site_ *)npuprof_fw_address_of_(head->ref & ~(uint32_t)3);
 }
 
-static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text)
+NPUPROF_OWN_ static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text)
 {
     return npuprof_crc_add_(crc, text, (size_t)npuprof_fw_text_length_(text) + 1);
 }
 
 /* Adds to a CRC what the ELF file says of a record: with it the host finds out whether it has the right file.
    */
-static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
+NPUPROF_OWN_ static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end;
     if (!npuprof_fw_is_there_(head)) return crc;
@@ -4391,7 +4424,7 @@ static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 
 #else /* NPUPROF_NAMES_SECTION: the target does not have the names */
 
-static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
+NPUPROF_OWN_ static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     (void)head;
     return crc;
@@ -4401,7 +4434,7 @@ static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 
 /* Why with interrupts masked, and in this order: a record that is made meanwhile, or a span that ends, is
    then there either before or after. */
-static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
+NPUPROF_OWN_ static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
 {
     NPUPROF_MASKED_BEGIN_
     to->end = NPUPROF_LOAD_(&from->end);
@@ -4412,7 +4445,7 @@ static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
     NPUPROF_MASKED_END_
 }
 
-static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
+NPUPROF_OWN_ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
 {
     npuprof_compact_header_ h;
     npuprof_fw_copy_bytes_((uint8_t *)&h, npuprof_fw_arena_, sizeof h);
@@ -4427,7 +4460,7 @@ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
 }
 
 /* The cell with that number in an image. */
-static const npuprof_cell_ *npuprof_fw_numbered_(uint32_t number)
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_numbered_(uint32_t number)
 {
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint32_t left = c->cells - npuprof_fw_oldest_;
@@ -4435,7 +4468,7 @@ static const npuprof_cell_ *npuprof_fw_numbered_(uint32_t number)
 }
 
 /* Copies the cells from *at on into a part. *next: the first cell after *at that begins a record. */
-static uint32_t npuprof_fw_fill_part_(npuprof_part_head_ *head, npuprof_cell_ *to, uint32_t *at,
+NPUPROF_OWN_ static uint32_t npuprof_fw_fill_part_(npuprof_part_head_ *head, npuprof_cell_ *to, uint32_t *at,
                                       uint32_t *next, uint32_t used)
 {
     const uint32_t lead = *next - *at;
@@ -4489,7 +4522,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
    May not know an output. */
 
 /* The token of the innermost open span of this context; 0: there is none. Time: the records so far. */
-static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
+NPUPROF_OWN_ static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
 {
     const npuprof_cell_ *const cells = npuprof_fw_cells_(c), *const end = npuprof_fw_cells_end_(c);
     const uint32_t context = npuprof_fw_context_(), mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
@@ -4526,7 +4559,7 @@ NPUPROF_API_ void npuprof_result_(npuprof_args args)
 
 #ifndef NPUPROF_NO_JSON
 /* The next record behind `at` with results of the span at `head`, or NULL. */
-static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
 {
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint32_t token = (uint32_t)(head - npuprof_fw_cells_(c)) + 1;
@@ -4554,19 +4587,19 @@ typedef struct npuprof_fw_out_ {
     int error, phase;                    /* of the sink; "ph" of the event, 'L': left out */
 } npuprof_fw_out_;
 
-static NPUPROF_NOINLINE_ void npuprof_fw_put_bytes_(npuprof_fw_out_ *o, const char *bytes, size_t count)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_bytes_(npuprof_fw_out_ *o, const char *bytes, size_t count)
 {
     if (!o->error) o->error = o->sink.write(o->sink.user, bytes, count);
 }
 
-static NPUPROF_NOINLINE_ void npuprof_fw_put_char_(npuprof_fw_out_ *o, int c)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_char_(npuprof_fw_out_ *o, int c)
 {
     const char byte = (char)c;
     npuprof_fw_put_bytes_(o, &byte, 1);
 }
 
 /* A quoted text, up to its NUL or its length. A bad byte becomes U+FFFD. */
-static NPUPROF_NOINLINE_ void npuprof_fw_put_text_(npuprof_fw_out_ *o, const char *text, uint32_t length)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_text_(npuprof_fw_out_ *o, const char *text, uint32_t length)
 {
     npuprof_fw_put_char_(o, '"');
     for (uint32_t n; length && *text; text += n, length -= n) {
@@ -4586,7 +4619,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_text_(npuprof_fw_out_ *o, const cha
 }
 
 /* point: number of digits after the point; 0: no point. */
-static NPUPROF_NOINLINE_ void npuprof_fw_put_number_(uint64_t v, npuprof_fw_out_ *o, int point)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_number_(uint64_t v, npuprof_fw_out_ *o, int point)
 {
     char digits[24], *p = digits + sizeof digits;
     do {
@@ -4599,7 +4632,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_number_(uint64_t v, npuprof_fw_out_
 }
 
 /* v * 2^twos, v below 2^61, with 15 digits: v * 2^twos * 10^tens stays the same while `twos` goes to 0. */
-static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, npuprof_fw_out_ *o, int twos)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, npuprof_fw_out_ *o, int twos)
 {
     enum { top = 28 };                   /* bit 60 is this one of the upper word */
     int tens = 0;
@@ -4640,7 +4673,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, npuprof_fw_out_
      ^abc,...^  what lies between the comma and the next ^, only for the phases a, b and c; with \2 instead of
      a phase, if
                 there is that word; ^, ends the condition */
-static NPUPROF_NOINLINE_ void npuprof_fw_put_(npuprof_fw_out_ *o, const char *text)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_(npuprof_fw_out_ *o, const char *text)
 {
     for (int c; (c = *text) != 0; text++) {
         if (c == '^') {
@@ -4658,10 +4691,10 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_(npuprof_fw_out_ *o, const char *te
     }
 }
 
-static bool npuprof_fw_is_finite_(uint64_t v) { return (~(uint32_t)(v >> 32) & 0x7FF00000u) != 0; }
+NPUPROF_OWN_ static bool npuprof_fw_is_finite_(uint64_t v) { return (~(uint32_t)(v >> 32) & 0x7FF00000u) != 0; }
 
 /* A value of that type, NPUPROF_ARG_*. */
-static NPUPROF_NOINLINE_ void npuprof_fw_put_value_(uint64_t v, npuprof_fw_out_ *o, uint32_t type)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_value_(uint64_t v, npuprof_fw_out_ *o, uint32_t type)
 {
     const bool minus = (type & 1) && v >> 63;                /* NPUPROF_ARG_INT and _REAL are odd */
     if (type == NPUPROF_ARG_REAL && !npuprof_fw_is_finite_(v)) {
@@ -4703,7 +4736,7 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 
 #else /* !NPUPROF_NO_JSON */
 
-static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
+NPUPROF_OWN_ static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
 {
     return (uint64_t)field->high.word << 32 | field->end;
 }
@@ -4714,7 +4747,7 @@ static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
 /* Ticks since the trace began that no record is older than: a ring runs longer than the range of a cell's
    stamp. */
 static uint64_t npuprof_fw_zero_;
-static void npuprof_fw_find_zero_(npuprof_compact_header_ *c)
+NPUPROF_OWN_ static void npuprof_fw_find_zero_(npuprof_compact_header_ *c)
 {
     const uint64_t back = NPUPROF_FW_RANGE_ / 4 * 3, now = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
     npuprof_fw_zero_ = now > back ? now - back : 0;
@@ -4725,19 +4758,19 @@ enum { npuprof_fw_zero_ = 0 };
 #endif
 
 /* Ticks since the trace began. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
 {
     const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
     return ((ticks - npuprof_fw_zero_) & NPUPROF_FW_RANGE_) + npuprof_fw_zero_;
 }
 
-static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
+NPUPROF_OWN_ static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
 {
     return npuprof_fw_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
 }
 
 /* When a span ends; an open one at the trace's last stamp. */
-static uint64_t npuprof_fw_end_of_(const npuprof_fw_out_ *o, const npuprof_cell_ *head)
+NPUPROF_OWN_ static uint64_t npuprof_fw_end_of_(const npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
     if (head->high.half[1] & NPUPROF_CELL_OPEN_) return o->last;
     return npuprof_fw_since_first_(head->high.half[1], head->end);
@@ -4745,7 +4778,7 @@ static uint64_t npuprof_fw_end_of_(const npuprof_fw_out_ *o, const npuprof_cell_
 
 /* Whether a span lies inside those around it. If so, it is one of them for the next. Tasks that share a
    context may overlap. */
-static bool npuprof_fw_nests_(npuprof_fw_out_ *o, uint64_t start, uint64_t end)
+NPUPROF_OWN_ static bool npuprof_fw_nests_(npuprof_fw_out_ *o, uint64_t start, uint64_t end)
 {
     bool nests = end >= start;
     while (o->depth && (o->around[o->depth - 1].end <= start || o->around[o->depth - 1].start > start)) {
@@ -4761,12 +4794,12 @@ static bool npuprof_fw_nests_(npuprof_fw_out_ *o, uint64_t start, uint64_t end)
     return nests;
 }
 
-static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head)
+NPUPROF_OWN_ static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head)
 {
     return head->ref & 2 ? head->ref >> 8 : npuprof_fw_site_of_(head)->kind;
 }
 
-static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t context)
+NPUPROF_OWN_ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t context)
 {
     const uint32_t own = head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
     return npuprof_fw_is_there_(head) && own == context;
@@ -4778,7 +4811,7 @@ NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof(NPUPROF_FW_PHASES_) - 1 == NPUPROF
 
 /* The phase of a record; 'L': left out; '?': no event. The end of an asynchronous span gets the name of the
    last beginning before it with that id. */
-static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+NPUPROF_OWN_ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     static const char phases[] = NPUPROF_FW_PHASES_, notes[] = "MMi";
     const npuprof_cell_ *end, *found;
@@ -4806,7 +4839,7 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
 
 /* The fields of a record: its own words and values into *o, the user's and a counter's as arguments. comma:
    what comes before the next argument; returned as it is behind them. */
-static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind, int comma)
+NPUPROF_OWN_ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind, int comma)
 {
     static const char own_keys[] = "used\0     allocated";
     const bool memory = kind == NPUPROF_KIND_MEMORY;
@@ -4841,7 +4874,7 @@ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
 }
 
 /* All arguments of a record; those of a span may go on in records behind it. Whether there is one. */
-static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+NPUPROF_OWN_ static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     int comma = '{';
     if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) {
@@ -4854,7 +4887,7 @@ static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, 
     return comma == ',';
 }
 
-static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
     static const npuprof_site_ none = { "", NULL, 0, { 0, 0, 0 } };
     const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'"
@@ -4882,7 +4915,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, co
 }
 
 /* The records of a context, and a name for it if they give none. */
-static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t context)
+NPUPROF_OWN_ static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t context)
 {
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     bool seen = false, named = false;
@@ -4899,7 +4932,7 @@ static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t context)
 }
 
 /* Counts the events and finds the last stamp. */
-static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
+NPUPROF_OWN_ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
 {
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     uint32_t recorded = 0;
@@ -4969,7 +5002,7 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
    know what the numbers mean. */
 
 typedef struct npuprof_u128_ { uint64_t high, low; } npuprof_u128_;
-static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
+NPUPROF_OWN_ static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
 {
     npuprof_u128_ r;
 #ifdef __SIZEOF_INT128__
@@ -4988,7 +5021,7 @@ static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
 }
 
 /* a * b / c, rounded down or up. UINT64_MAX: it does not fit, or c is 0. */
-static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
+NPUPROF_OWN_ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
     __extension__ typedef unsigned __int128 npuprof_wide_;
@@ -5017,7 +5050,7 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 }
 
 /* The same, rounded down. */
-static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
+NPUPROF_OWN_ static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
 {
     return npuprof_mul_div_(a, b, c, false);
 }
@@ -5027,7 +5060,7 @@ static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
 typedef struct npuprof_ratio_ {
     uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
 } npuprof_ratio_;
-static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
+NPUPROF_OWN_ static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
 {
     r->a = a;
     r->c = c;
@@ -5041,7 +5074,7 @@ static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
 }
 
 /* a * x / c, rounded down. */
-static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
+NPUPROF_OWN_ static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
     if (r->c >> 63 == 0) {
@@ -5070,7 +5103,7 @@ static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 
 /* Mixes the bits of a number. Different numbers have different results.
    Why the shifts: a multiplication carries bits upwards only. */
-static uint64_t npuprof_hash_mix_(uint64_t x)
+NPUPROF_OWN_ static uint64_t npuprof_hash_mix_(uint64_t x)
 {
     x ^= x >> 31;
     x *= NPUPROF_HASH_FIRST_;
@@ -5080,7 +5113,7 @@ static uint64_t npuprof_hash_mix_(uint64_t x)
 }
 
 /* Hash of a text. Why 8 bytes at a time: a name that comes at run time may be hashed at each record. */
-static uint32_t npuprof_hash_text_(const char *text, size_t length)
+NPUPROF_OWN_ static uint32_t npuprof_hash_text_(const char *text, size_t length)
 {
     uint64_t h = (uint64_t)length * NPUPROF_HASH_FIRST_, word;
     /* Why memcpy: a text need not be aligned. */
@@ -5097,7 +5130,7 @@ static uint32_t npuprof_hash_text_(const char *text, size_t length)
 
 /* FNV-1a of a text, never 0. For uses in which the hash replaces the text: with 64 bits, two of a few names
    practically never have the same one. */
-static uint64_t npuprof_hash_key_(const char *text)
+NPUPROF_OWN_ static uint64_t npuprof_hash_key_(const char *text)
 {
     uint64_t key = 0xCBF29CE484222325u;
     while (*text) key = (key ^ (unsigned char)*text++) * 0x100000001B3u;
@@ -5514,6 +5547,11 @@ typedef struct npuprof_arena_state_ {
     /* Host anchors. Owner: time.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
 
+    /* Loaded objects, of NPUPROF_AUTO. Owner: record/objects.h, atomic. */
+    uint32_t listing;              /* 1: a thread lists them. CAS from 0 */
+    uint32_t modules;              /* id of the newest module entry, 0: none */
+    uint64_t module_changes;       /* how many loads and unloads there were when they were listed */
+
     /* Gate. Owner: control/start.h, atomic. */
     int level;                     /* 0: stopped */
     uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
@@ -5584,7 +5622,7 @@ uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Known t
 #if NPUPROF_SHARED_
 extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
 
-static bool npuprof_arena_has_leader_(void)
+NPUPROF_OWN_ static bool npuprof_arena_has_leader_(void)
 {
     uint64_t **leading = &npuprof_lost_;
     __asm__("" : "+r"(leading));   /* Why: compilers take two names for two variables */
@@ -5592,7 +5630,7 @@ static bool npuprof_arena_has_leader_(void)
 }
 #else
 
-static bool npuprof_arena_has_leader_(void) { return false; }
+NPUPROF_OWN_ static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
 
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
@@ -5606,40 +5644,40 @@ static npuprof_slot_ npuprof_slot_none_ = {
 
 /* ---- Where things lie */
 
-static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
+NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {
     return (npuprof_chunk_ *)(void *)(npuprof_s_.chunks + (size_t)index * npuprof_s_.header->chunk_bytes);
 }
 
-static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
+NPUPROF_OWN_ static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
     return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
 }
 
-static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk)
+NPUPROF_OWN_ static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk)
 {
     return (npuprof_unit_ *)(void *)(chunk + 1);
 }
 
-static npuprof_overwritten_ *npuprof_chunk_overwritten_at_(const npuprof_header_ *h, uint32_t index)
+NPUPROF_OWN_ static npuprof_overwritten_ *npuprof_chunk_overwritten_at_(const npuprof_header_ *h, uint32_t index)
 {
     return (npuprof_overwritten_ *)((uintptr_t)h + h->overwritten_offset) + index;
 }
 
-static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 {
     return (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)unit * 16);
 }
 
 enum { NPUPROF_TABLE_UNIT_ = 16 };     /* of this arena; another image says what its own is */
 
-static inline void *npuprof_table_entry_at_(uint32_t id)
+NPUPROF_OWN_ static inline void *npuprof_table_entry_at_(uint32_t id)
 {
     return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
 }
 
 /* The word of a table that holds the id of a call site's entry. */
-static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h,
+NPUPROF_OWN_ static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h,
                                                   uint32_t number)
 {
     return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
@@ -5683,19 +5721,19 @@ static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const np
 /* ---- Clocks */
 
 /* A clock of the system, in ns. */
-static int64_t npuprof_os_ns_(clockid_t clock)
+NPUPROF_OWN_ static int64_t npuprof_os_ns_(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
+NPUPROF_OWN_ static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
 
 /* Fills boot_ns and unix_ns: what these clocks showed at a->monotonic_ns, which the caller has read.
    Why the monotonic clock is read before and after each: a read may be a system call of microseconds. The
    middle of the two is taken for the moment of the read. */
-static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
+NPUPROF_OWN_ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     int64_t before = npuprof_os_monotonic_ns_(), after;
     a->boot_ns = a->monotonic_ns;
@@ -5710,14 +5748,14 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
     a->unix_ns -= before + (after - before) / 2;
 }
 
-static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
+NPUPROF_OWN_ static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
 
 /* ---- Threads and signals */
 
 /* Disables pthread_cancel() for the calling thread, until npuprof_os_release_cancel_() gets what this
    returned. Why: a thread cancelled in a sink or a wait would keep what it holds, and others would wait for
    ever. */
-static int npuprof_os_hold_cancel_(void)
+NPUPROF_OWN_ static int npuprof_os_hold_cancel_(void)
 {
     int before = 0;
 #ifdef PTHREAD_CANCEL_DISABLE
@@ -5726,7 +5764,7 @@ static int npuprof_os_hold_cancel_(void)
     return before;
 }
 
-static void npuprof_os_release_cancel_(int before)
+NPUPROF_OWN_ static void npuprof_os_release_cancel_(int before)
 {
 #ifdef PTHREAD_CANCEL_DISABLE
     pthread_setcancelstate(before, &before);
@@ -5740,7 +5778,7 @@ typedef sigset_t npuprof_os_signals_;
    Why: a handler that runs while the thread changes to another chunk could leave by a jump, and the change
    would stay half done. A handler that records would wait for the very thread that it interrupts.
    Why the signals of faults stay open: the system ends a process that has a fault while they are blocked. */
-static void npuprof_os_hold_signals_(npuprof_os_signals_ *before)
+NPUPROF_OWN_ static void npuprof_os_hold_signals_(npuprof_os_signals_ *before)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
     npuprof_os_signals_ held;
@@ -5749,13 +5787,13 @@ static void npuprof_os_hold_signals_(npuprof_os_signals_ *before)
     (void)pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-static void npuprof_os_release_signals_(const npuprof_os_signals_ *before)
+NPUPROF_OWN_ static void npuprof_os_release_signals_(const npuprof_os_signals_ *before)
 {
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 /* Lets other threads run: sleeps for 20 us. errno stays. */
-static void npuprof_os_yield_(void)
+NPUPROF_OWN_ static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
     const int error_before = errno, cancel_before = npuprof_os_hold_cancel_();
@@ -5765,7 +5803,7 @@ static void npuprof_os_yield_(void)
 }
 
 /* The system's number of the calling thread; 0: it has none. */
-static uint64_t npuprof_os_tid_(void)
+NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void)
 {
 #ifdef __linux__
     return (uint64_t)syscall(SYS_gettid);
@@ -5790,7 +5828,7 @@ extern int npuprof_os_dladdr_(const void *address,
 
 /* The file name of the shared library that holds this code. NULL: the program itself holds it, or it is not
    known. */
-static const char *npuprof_os_library_(void)
+NPUPROF_OWN_ static const char *npuprof_os_library_(void)
 {
     npuprof_os_module_ ours, main;
     int (*const volatile find)(const void *, npuprof_os_module_ *) = npuprof_os_dladdr_;
@@ -5803,13 +5841,13 @@ static const char *npuprof_os_library_(void)
 }
 
 #else /* !(NPUPROF_SHARED_ && __linux__) */
-static const char *npuprof_os_library_(void) { return NULL; }
+NPUPROF_OWN_ static const char *npuprof_os_library_(void) { return NULL; }
 
 #endif /* !(NPUPROF_SHARED_ && __linux__) */
 
 /* The host's name, and the program's without its directory. A shared library is appended: "app
    (plugin.so)". */
-static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
+NPUPROF_OWN_ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
     char path[512];
     const char *name = NULL, *library = npuprof_os_library_();
@@ -5836,7 +5874,7 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
 
 /* Does this program run with the rights of the user who started it? A set-user-id program does not. It must
    not trust the environment, so for npuprof it has none. */
-static bool npuprof_os_is_own_(void)
+NPUPROF_OWN_ static bool npuprof_os_is_own_(void)
 {
 #ifdef __linux__
     /* Why one question is enough: the kernel sets it in all cases, for capabilities and security modules
@@ -5850,7 +5888,7 @@ static bool npuprof_os_is_own_(void)
 }
 
 /* A variable's value; NULL: it is unset. */
-static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_() ? getenv(name) : NULL; }
+NPUPROF_OWN_ static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_() ? getenv(name) : NULL; }
 
 #if defined(__APPLE__)
 #include <crt_externs.h>
@@ -5863,7 +5901,7 @@ extern char **environ;
 #endif
 
 /* All variables, each as NAME=VALUE, with a NULL at the end. NULL: there are none. */
-static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
+NPUPROF_OWN_ static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
 
 /* ---- What the system calls */
 
@@ -5873,7 +5911,7 @@ static bool npuprof_os_has_thread_key_;
 /* Called once, with functions of process/. thread_ends runs at the end of a thread that called
    npuprof_os_watch_thread_(), and gets what was given there; forked runs in the child of a fork; exits runs
    at normal exit. */
-static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
+NPUPROF_OWN_ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
 {
     const bool has_key = pthread_key_create(&npuprof_os_thread_key_, thread_ends) == 0;
     NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, has_key);
@@ -5883,7 +5921,7 @@ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), 
 
 /* Called at exit and by dlclose(): thread_ends is not called any more.
    Why the flag first: at exit other threads may still begin to record and would use the deleted key. */
-static void npuprof_os_unhook_(void)
+NPUPROF_OWN_ static void npuprof_os_unhook_(void)
 {
     if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) return;
     NPUPROF_STORE_(&npuprof_os_has_thread_key_, false);
@@ -5891,7 +5929,7 @@ static void npuprof_os_unhook_(void)
 }
 
 /* Has thread_ends called with `user` when the calling thread ends. The last call counts. */
-static void npuprof_os_watch_thread_(void *user)
+NPUPROF_OWN_ static void npuprof_os_watch_thread_(void *user)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, user);
 }
@@ -5912,7 +5950,7 @@ static void npuprof_os_watch_thread_(void *user)
 /* open(), but never as descriptor 0, 1 or 2. Why: a program may have closed one of those and still write to
    it; it would write into our file. Why the free ones of these are taken meanwhile by "/": another thread
    that writes to one of them gets an error, as it did before. */
-static int npuprof_os_open_above_2_(const char *path, int flags)
+NPUPROF_OWN_ static int npuprof_os_open_above_2_(const char *path, int flags)
 {
     int held[3], count = 0;
     for (int n = 0; n < 3; n++) {
@@ -5932,7 +5970,7 @@ static int npuprof_os_open_above_2_(const char *path, int flags)
 }
 
 /* Creates a new file. Follows no link. EEXIST: there is something of that name. */
-static int npuprof_os_create_(const char *path, int *fd)
+NPUPROF_OWN_ static int npuprof_os_create_(const char *path, int *fd)
 {
     *fd = npuprof_os_open_above_2_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     return *fd < 0 ? errno : 0;
@@ -5942,7 +5980,7 @@ static int npuprof_os_create_(const char *path, int *fd)
    blocked before the write, and taken away behind it unless it was pending before. */
 typedef struct npuprof_os_write_signals_ { sigset_t before, pending; } npuprof_os_write_signals_;
 
-static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
+NPUPROF_OWN_ static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 {
     sigset_t ours;
     sigemptyset(&ours);
@@ -5953,7 +5991,7 @@ static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 }
 
 /* error: what the write returned, 0 or an errno value. */
-static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
+NPUPROF_OWN_ static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
 {
     const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     if (signal && !sigismember(&q->pending, signal)) {
@@ -5967,7 +6005,7 @@ static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q
 }
 
 /* Opens what exists, to write in place: a device, a pipe, a descriptor of this process. */
-static int npuprof_os_open_(const char *path, int *fd)
+NPUPROF_OWN_ static int npuprof_os_open_(const char *path, int *fd)
 {
     /* Why a descriptor is duplicated: open() would begin at the start of the file behind it. */
     const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1"
@@ -5986,28 +6024,28 @@ static int npuprof_os_open_(const char *path, int *fd)
 /* ---- Memory */
 
 /* Zeroed memory from the system. NULL: there is none. */
-static void *npuprof_os_memory_(size_t bytes)
+NPUPROF_OWN_ static void *npuprof_os_memory_(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
-static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
+NPUPROF_OWN_ static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
 
 /* ---- Locks: a file that grows or is not complete yet is locked by the process that writes it
 
    Locks of flock(): the system releases them however the process ends. */
 
 /* Locks the file for this process. EWOULDBLOCK: another one has locked it. */
-static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
+NPUPROF_OWN_ static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
 
-static bool npuprof_os_is_locked_(int fd)
+NPUPROF_OWN_ static bool npuprof_os_is_locked_(int fd)
 {
     return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 /* Does this path still lead to the file behind fd? */
-static bool npuprof_os_is_at_(int fd, const char *path)
+NPUPROF_OWN_ static bool npuprof_os_is_at_(int fd, const char *path)
 {
     struct stat ours, there;
     return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
@@ -6019,7 +6057,7 @@ static bool npuprof_os_is_at_(int fd, const char *path)
 /* Maps a file that was just created: shared, with all its blocks allocated, and locked.
    Why allocated: on a full disk, a write to the mapping would be a SIGBUS.
    Where the file system cannot allocate (EOPNOTSUPP), a byte is written to each page. */
-static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
+NPUPROF_OWN_ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
     npuprof_os_write_signals_ quiet;
     npuprof_os_hold_write_signals_(&quiet);
@@ -6038,7 +6076,7 @@ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 
 /* Renames a regular file, if the new name is free. 0 also if there is no such file. EBUSY: a running process
    uses the file. EEXIST: the new name is taken. ELOOP, EINVAL: it is a link, or no regular file. */
-static int npuprof_os_move_aside_(const char *path, const char *aside)
+NPUPROF_OWN_ static int npuprof_os_move_aside_(const char *path, const char *aside)
 {
     struct stat st;
     if (lstat(path, &st) != 0) return errno == ENOENT ? 0 : errno;
@@ -6057,7 +6095,7 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
 }
 
 /* Closes a file that was just created, and removes it, unless something else is at its path by now. */
-static void npuprof_os_discard_(int fd, const char *path)
+NPUPROF_OWN_ static void npuprof_os_discard_(int fd, const char *path)
 {
     if (npuprof_os_is_at_(fd, path)) unlink(path);
     close(fd);
@@ -6065,7 +6103,7 @@ static void npuprof_os_discard_(int fd, const char *path)
 
 /* Cuts off what was written behind the last whole block, or behind the header. header_bytes 0: everything.
    False: the file cannot be cut, as a pipe. */
-static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+NPUPROF_OWN_ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
 {
     const off_t at = lseek(fd, 0, SEEK_CUR);
     if (at < 0) return false;
@@ -6075,7 +6113,7 @@ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_byte
 }
 
 /* Is this path written in place, and not by a new file: a device, a fifo, an open descriptor? */
-static bool npuprof_os_in_place_(const char *path)
+NPUPROF_OWN_ static bool npuprof_os_in_place_(const char *path)
 {
     struct stat st;
     return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0
@@ -6086,7 +6124,7 @@ static bool npuprof_os_in_place_(const char *path)
 
 /* The write function of a sink; fd: an int with the descriptor. Writes all bytes or returns an error. A
    closed pipe or a size limit is an error here, no signal to the program. */
-static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
+NPUPROF_OWN_ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
     npuprof_os_write_signals_ quiet;
@@ -6107,7 +6145,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 }
 
 /* The start of this process, in ns since the Unix epoch, up to 10 ms too early. INT64_MAX: not known. */
-static int64_t npuprof_os_process_start_ns_(void)
+NPUPROF_OWN_ static int64_t npuprof_os_process_start_ns_(void)
 {
 #if defined(__linux__) && defined(CLOCK_BOOTTIME)
     char text[1024];
@@ -6130,7 +6168,7 @@ static int64_t npuprof_os_process_start_ns_(void)
 
 /* Reads the first bytes of a file into a buffer of `room` bytes. Returns how many. 0: it is no regular file,
    or was written last before since_unix_ns. */
-static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
+NPUPROF_OWN_ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct stat st;
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -6144,13 +6182,13 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
     return n > 0 ? (size_t)n : 0;
 }
 
-static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
-static void npuprof_os_remove_(const char *path) { unlink(path); }
+NPUPROF_OWN_ static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
+NPUPROF_OWN_ static void npuprof_os_remove_(const char *path) { unlink(path); }
 
 /* ---- Files that get their name when they are complete */
 
 /* Removes a file that no process has locked. False: it was not removed. */
-static bool npuprof_os_remove_stale_(const char *path)
+NPUPROF_OWN_ static bool npuprof_os_remove_stale_(const char *path)
 {
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
@@ -6163,7 +6201,7 @@ static bool npuprof_os_remove_stale_(const char *path)
    locked until npuprof_os_publish_() or the end of the process. So another process can tell a file in use
    from one that a killed process left, which is removed here. EEXIST: a process uses the one that is
    there. */
-static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
+NPUPROF_OWN_ static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
     struct stat st;
     int error = npuprof_os_create_(path, fd);
@@ -6180,7 +6218,7 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
 
 /* Closes a temporary file and renames it. Why a duplicate of the descriptor is closed first: close() tells of
    late write errors, and the lock must last until the file has its name. */
-static int npuprof_os_publish_(int fd, const char *from, const char *to)
+NPUPROF_OWN_ static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     int error = copy < 0 || close(copy) != 0 ? errno : 0;
@@ -6190,7 +6228,7 @@ static int npuprof_os_publish_(int fd, const char *from, const char *to)
 }
 
 /* 0 also if the directory exists. */
-static int npuprof_os_make_directory_(const char *path)
+NPUPROF_OWN_ static int npuprof_os_make_directory_(const char *path)
 {
     return mkdir(path, 0777) && errno != EEXIST ? errno : 0;
 }
@@ -6198,7 +6236,7 @@ static int npuprof_os_make_directory_(const char *path)
 /* ---- Text of times, and results */
 
 /* Local time as 2000-12-31_23-59-59; "" if it cannot be had. */
-static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
+NPUPROF_OWN_ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000);
     struct tm tm;
@@ -6207,7 +6245,7 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 }
 
 /* The result of a public function for 0 or an errno value. */
-static npuprof_result npuprof_os_result_(int error)
+NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {
     case 0: return NPUPROF_OK;
@@ -6232,7 +6270,7 @@ static npuprof_result npuprof_os_result_(int error)
 
 /* The number of the signal of that name, with or without SIG. -1: there is none that may be taken. Only those
    that are left to programs, and that no runtime takes. */
-static int npuprof_os_signal_number_(const char *name, size_t length)
+NPUPROF_OWN_ static int npuprof_os_signal_number_(const char *name, size_t length)
 {
     static const struct { const char *name; int number; } known[] = {
         { "HUP", SIGHUP }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 } };
@@ -6260,7 +6298,7 @@ static int npuprof_os_signal_number_(const char *name, size_t length)
 /* Installs a handler where the program has none. EBUSY: it has one, or ignores the signal.
    Why SA_RESTART and SA_ONSTACK: what the program does must not fail because of the signal, and runtimes with
    small stacks give signals one of their own. */
-static int npuprof_os_take_signal_(int number, void (*handler)(int))
+NPUPROF_OWN_ static int npuprof_os_take_signal_(int number, void (*handler)(int))
 {
     struct sigaction before, ours;
     if (sigaction(number, NULL, &before) != 0) return errno;
@@ -6276,7 +6314,7 @@ static int npuprof_os_take_signal_(int number, void (*handler)(int))
 
 /* Ignores a signal from now on, if this handler still has it. Why not as before: its default would end the
    process, and who sends it does not know that the library was unloaded. */
-static void npuprof_os_leave_signal_(int number, void (*handler)(int))
+NPUPROF_OWN_ static void npuprof_os_leave_signal_(int number, void (*handler)(int))
 {
     struct sigaction now;
     if (sigaction(number, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO)) return;
@@ -6287,7 +6325,7 @@ static void npuprof_os_leave_signal_(int number, void (*handler)(int))
 
 /* ---- A file that is looked at now and then */
 
-static bool npuprof_os_has_commands_(void) { return true; }
+NPUPROF_OWN_ static bool npuprof_os_has_commands_(void) { return true; }
 
 /* What is known of it. Zero: nothing. */
 typedef struct npuprof_os_seen_ {
@@ -6298,7 +6336,7 @@ typedef struct npuprof_os_seen_ {
 } npuprof_os_seen_;
 
 /* Is this file no other user's, and may no other user write it? 0 or an errno value. */
-static int npuprof_os_check_commands_(const struct stat *st)
+NPUPROF_OWN_ static int npuprof_os_check_commands_(const struct stat *st)
 {
     if (S_ISLNK(st->st_mode)) return ELOOP;
     if (!S_ISREG(st->st_mode)) return EINVAL;
@@ -6310,7 +6348,7 @@ static int npuprof_os_check_commands_(const struct stat *st)
    nothing new, or no file. Others: it must not be trusted, and is not looked at until it changes.
    Why a fresh one is read again: the clock of file times moves in steps, and a second change in the same step
    could not be seen. hash: of a text. */
-static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
+NPUPROF_OWN_ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
                                      size_t *bytes, uint32_t (*hash)(const char *, size_t))
 {
     struct stat st;
@@ -6366,7 +6404,7 @@ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, c
 
 /* ---- Clocks */
 
-static int64_t npuprof_os_monotonic_ns_(void)
+NPUPROF_OWN_ static int64_t npuprof_os_monotonic_ns_(void)
 {
     LARGE_INTEGER hz, now;
     QueryPerformanceFrequency(&hz);
@@ -6376,7 +6414,7 @@ static int64_t npuprof_os_monotonic_ns_(void)
 
 /* The system's time is in units of 100 ns since 1601. Windows has no boot clock that also counts the time
    asleep, so boot_ns is the monotonic time. */
-static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
+NPUPROF_OWN_ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     FILETIME time;
     const int64_t before = npuprof_os_monotonic_ns_();
@@ -6390,18 +6428,18 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 
 typedef int npuprof_os_signals_;
 
-static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
-static int npuprof_os_hold_cancel_(void) { return 0; }
-static void npuprof_os_release_cancel_(int before) { (void)before; }
-static void npuprof_os_hold_signals_(npuprof_os_signals_ *before) { *before = 0; }
-static void npuprof_os_release_signals_(const npuprof_os_signals_ *before) { (void)before; }
+NPUPROF_OWN_ static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
+NPUPROF_OWN_ static int npuprof_os_hold_cancel_(void) { return 0; }
+NPUPROF_OWN_ static void npuprof_os_release_cancel_(int before) { (void)before; }
+NPUPROF_OWN_ static void npuprof_os_hold_signals_(npuprof_os_signals_ *before) { *before = 0; }
+NPUPROF_OWN_ static void npuprof_os_release_signals_(const npuprof_os_signals_ *before) { (void)before; }
 /* Why not Sleep(0): a thread of lower priority would not run. */
-static void npuprof_os_yield_(void) { Sleep(1); }
-static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
+NPUPROF_OWN_ static void npuprof_os_yield_(void) { Sleep(1); }
+NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 
 /* ---- Names and environment */
 
-static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
+NPUPROF_OWN_ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
     char path[512];
     DWORD bytes = (DWORD)host_bytes;
@@ -6412,8 +6450,8 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     npuprof_text_copy_(program, program_bytes, slash ? slash + 1 : path);
 }
 
-static const char *npuprof_os_env_(const char *name) { return getenv(name); }
-static char **npuprof_os_environment_(void) { return _environ; }
+NPUPROF_OWN_ static const char *npuprof_os_env_(const char *name) { return getenv(name); }
+NPUPROF_OWN_ static char **npuprof_os_environment_(void) { return _environ; }
 
 /* ---- What the system calls: at the end of a thread and at exit
 
@@ -6422,12 +6460,12 @@ static char **npuprof_os_environment_(void) { return _environ; }
 static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 static void (*npuprof_os_thread_ends_)(void *);
 
-static void WINAPI npuprof_os_fiber_ends_(void *user)
+NPUPROF_OWN_ static void WINAPI npuprof_os_fiber_ends_(void *user)
 {
     if (user) npuprof_os_thread_ends_(user);
 }
 
-static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
+NPUPROF_OWN_ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
 {
     (void)forked;
     npuprof_os_thread_ends_ = thread_ends;
@@ -6435,13 +6473,13 @@ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), 
     atexit(exits);
 }
 
-static void npuprof_os_unhook_(void)
+NPUPROF_OWN_ static void npuprof_os_unhook_(void)
 {
     if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_os_thread_key_);
     npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 }
 
-static void npuprof_os_watch_thread_(void *user)
+NPUPROF_OWN_ static void npuprof_os_watch_thread_(void *user)
 {
     if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, user);
 }
@@ -6449,7 +6487,7 @@ static void npuprof_os_watch_thread_(void *user)
 /* ---- Files */
 
 /* GetLastError() as an errno value. */
-static int npuprof_os_error_(void)
+NPUPROF_OWN_ static int npuprof_os_error_(void)
 {
     switch (GetLastError()) {
     case ERROR_FILE_NOT_FOUND: case ERROR_PATH_NOT_FOUND: return ENOENT;
@@ -6463,7 +6501,7 @@ static int npuprof_os_error_(void)
 
 /* fd, or a duplicate of it that is not 0, 1 or 2. Why: a program that closed one of those may still write to
    it. */
-static int npuprof_os_apart_(int fd)
+NPUPROF_OWN_ static int npuprof_os_apart_(int fd)
 {
     if (fd < 0 || fd > 2) return fd;
     const int other = npuprof_os_apart_(_dup(fd)), error = errno;
@@ -6472,14 +6510,14 @@ static int npuprof_os_apart_(int fd)
     return other;
 }
 
-static int npuprof_os_create_(const char *path, int *fd)
+NPUPROF_OWN_ static int npuprof_os_create_(const char *path, int *fd)
 {
     *fd = npuprof_os_apart_(_open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT,
                                   _S_IREAD | _S_IWRITE));
     return *fd < 0 ? errno : 0;
 }
 
-static int npuprof_os_open_(const char *path, int *fd)
+NPUPROF_OWN_ static int npuprof_os_open_(const char *path, int *fd)
 {
     const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;
     if (number > 0) {
@@ -6492,12 +6530,12 @@ static int npuprof_os_open_(const char *path, int *fd)
     return *fd < 0 ? errno : 0;
 }
 
-static void *npuprof_os_memory_(size_t bytes)
+NPUPROF_OWN_ static void *npuprof_os_memory_(size_t bytes)
 {
     return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 
-static void npuprof_os_unmap_(void *memory, size_t bytes)
+NPUPROF_OWN_ static void npuprof_os_unmap_(void *memory, size_t bytes)
 {
     MEMORY_BASIC_INFORMATION info;
     (void)bytes;
@@ -6505,10 +6543,10 @@ static void npuprof_os_unmap_(void *memory, size_t bytes)
     else VirtualFree(memory, 0, MEM_RELEASE);
 }
 
-static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
+NPUPROF_OWN_ static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
 
 /* Why the lock is on a byte far behind the end of the file: other processes cannot read a locked part. */
-static int npuprof_os_lock_handle_(HANDLE file)
+NPUPROF_OWN_ static int npuprof_os_lock_handle_(HANDLE file)
 {
     OVERLAPPED at;
     memset(&at, 0, sizeof at);
@@ -6516,9 +6554,9 @@ static int npuprof_os_lock_handle_(HANDLE file)
     return LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at) ? 0 : EBUSY;
 }
 
-static int npuprof_os_lock_(int fd) { return npuprof_os_lock_handle_(npuprof_os_handle_(fd)); }
+NPUPROF_OWN_ static int npuprof_os_lock_(int fd) { return npuprof_os_lock_handle_(npuprof_os_handle_(fd)); }
 
-static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
+NPUPROF_OWN_ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
     HANDLE mapping = CreateFileMappingA(npuprof_os_handle_(fd), NULL, PAGE_READWRITE,
                                         (DWORD)((uint64_t)bytes >> 32), (DWORD)bytes, NULL);
@@ -6529,7 +6567,7 @@ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
     return error;
 }
 
-static int npuprof_os_move_aside_(const char *path, const char *aside)
+NPUPROF_OWN_ static int npuprof_os_move_aside_(const char *path, const char *aside)
 {
     const DWORD attributes = GetFileAttributesA(path);
     if (attributes == INVALID_FILE_ATTRIBUTES) return npuprof_os_error_() == ENOENT ? 0 : npuprof_os_error_();
@@ -6543,13 +6581,13 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     return MoveFileExA(path, aside, 0) ? 0 : npuprof_os_error_();
 }
 
-static void npuprof_os_discard_(int fd, const char *path)
+NPUPROF_OWN_ static void npuprof_os_discard_(int fd, const char *path)
 {
     _close(fd);
     DeleteFileA(path);
 }
 
-static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+NPUPROF_OWN_ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
 {
     const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
     if (at < 0) return false;
@@ -6558,13 +6596,13 @@ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_byte
     return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
 }
 
-static bool npuprof_os_in_place_(const char *path)
+NPUPROF_OWN_ static bool npuprof_os_in_place_(const char *path)
 {
     return strncmp(path, "/dev/std", 8) == 0 || _stricmp(path, "NUL") == 0 || _stricmp(path, "CON") == 0
         || strncmp(path, "\\\\.\\", 4) == 0;
 }
 
-static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
+NPUPROF_OWN_ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const char *p = (const char *)bytes;
     while (count) {
@@ -6576,7 +6614,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     return 0;
 }
 
-static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
+NPUPROF_OWN_ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct _stat64 st;
     const int fd = npuprof_os_apart_(_open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT));
@@ -6588,31 +6626,31 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
     return n > 0 ? (size_t)n : 0;
 }
 
-static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
-static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
-static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
+NPUPROF_OWN_ static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
+NPUPROF_OWN_ static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
+NPUPROF_OWN_ static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
 
 /* Why no lock: Windows removes no file that is open. */
-static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
+NPUPROF_OWN_ static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
     (void)replaces;
     const int error = npuprof_os_create_(path, fd);
     return error == EEXIST && DeleteFileA(path) ? npuprof_os_create_(path, fd) : error;
 }
 
-static int npuprof_os_publish_(int fd, const char *from, const char *to)
+NPUPROF_OWN_ static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     if (_close(fd)) return errno;
     return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0
         : npuprof_os_error_();
 }
 
-static int npuprof_os_make_directory_(const char *path)
+NPUPROF_OWN_ static int npuprof_os_make_directory_(const char *path)
 {
     return _mkdir(path) && errno != EEXIST ? errno : 0;
 }
 
-static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
+NPUPROF_OWN_ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000);
     struct tm tm;
@@ -6620,7 +6658,7 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     if (localtime_s(&tm, &seconds) == 0 && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
 
-static npuprof_result npuprof_os_result_(int error)
+NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {
     case 0: return NPUPROF_OK;
@@ -6635,30 +6673,30 @@ static npuprof_result npuprof_os_result_(int error)
 
 typedef struct npuprof_os_seen_ { bool unused; } npuprof_os_seen_;
 
-static bool npuprof_os_has_commands_(void) { return false; }
+NPUPROF_OWN_ static bool npuprof_os_has_commands_(void) { return false; }
 
 /* 0: this system has no signals for it. */
-static int npuprof_os_signal_number_(const char *name, size_t length)
+NPUPROF_OWN_ static int npuprof_os_signal_number_(const char *name, size_t length)
 {
     (void)name;
     (void)length;
     return 0;
 }
 
-static int npuprof_os_take_signal_(int number, void (*handler)(int))
+NPUPROF_OWN_ static int npuprof_os_take_signal_(int number, void (*handler)(int))
 {
     (void)number;
     (void)handler;
     return ENOSYS;
 }
 
-static void npuprof_os_leave_signal_(int number, void (*handler)(int))
+NPUPROF_OWN_ static void npuprof_os_leave_signal_(int number, void (*handler)(int))
 {
     (void)number;
     (void)handler;
 }
 
-static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
+NPUPROF_OWN_ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
                                      size_t *bytes, uint32_t (*hash)(const char *, size_t))
 {
     (void)path;
@@ -6670,6 +6708,124 @@ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, c
     return EAGAIN;
 }
 #endif /* _WIN32 */
+/* ==== src/os/objects.h ================================================================= >>os/objects ==== */
+
+/* The objects that the process has loaded: where they lie, and their build ids. Only for NPUPROF_AUTO.
+
+   By dl_iterate_phdr() of ELF systems. Elsewhere (macOS, Windows) none is found: names stay addresses.
+   Owns no data. This part may not know who asks. */
+
+#ifdef NPUPROF_AUTO
+
+enum { NPUPROF_OS_BUILD_ID_LIMIT_ = 64 };      /* bytes; 20 are usual */
+
+typedef struct npuprof_os_object_ {
+    const char *path;              /* as the loader knows it */
+    uint64_t bias, start, end;     /* as in npuprof_module_entry_ */
+    char build_id[2 * NPUPROF_OS_BUILD_ID_LIMIT_ + 1];
+} npuprof_os_object_;
+
+#if defined(__ELF__) && !defined(_WIN32)
+#include <link.h>
+
+/* dl_iterate_phdr() and what it gives, under names of our own. Why: the C library declares them only for
+   _GNU_SOURCE. */
+typedef struct npuprof_os_phdrs_ {
+    ElfW(Addr) bias;
+    const char *path;
+    const ElfW(Phdr) *headers;
+    ElfW(Half) count;
+    unsigned long long loads, unloads;
+} npuprof_os_phdrs_;
+extern int npuprof_os_phdrs_of_all_(int (*one)(npuprof_os_phdrs_ *, size_t, void *),
+                                    void *user) __asm__("dl_iterate_phdr");
+
+typedef struct npuprof_os_listing_ {
+    uint64_t *changes;
+    void (*found)(const npuprof_os_object_ *object);
+    bool seen;                     /* one object was handed over */
+} npuprof_os_listing_;
+
+/* Reads the build id out of the notes of a segment that lies at `notes`. */
+NPUPROF_OWN_ static void npuprof_os_read_notes_(npuprof_os_object_ *object, const uint8_t *notes, size_t bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    enum { HEAD = 12, BUILD_ID = 3 };
+    while (bytes >= HEAD) {
+        uint32_t head[3];                      /* length of the name, length of the content, type */
+        memcpy(head, notes, HEAD);
+        const uint64_t content = HEAD + (((uint64_t)head[0] + 3) & ~(uint64_t)3);
+        const uint64_t next = content + (((uint64_t)head[1] + 3) & ~(uint64_t)3);
+        if (content + head[1] > bytes) return;
+        if (head[2] == BUILD_ID && head[0] == 4 && memcmp(notes + HEAD, "GNU", 4) == 0) {
+            for (size_t i = 0; i < head[1] && i < NPUPROF_OS_BUILD_ID_LIMIT_; i++) {
+                object->build_id[2 * i] = digits[notes[content + i] >> 4];
+                object->build_id[2 * i + 1] = digits[notes[content + i] & 15];
+            }
+            return;
+        }
+        if (next > bytes) return;
+        notes += next;
+        bytes -= (size_t)next;
+    }
+}
+
+/* Hands one object on. Not 0: this was enough. */
+NPUPROF_OWN_ static int npuprof_os_take_object_(npuprof_os_phdrs_ *o, size_t bytes, void *user)
+{
+    npuprof_os_listing_ *const listing = (npuprof_os_listing_ *)user;
+    npuprof_os_object_ object;
+    char program[1024];
+    const bool counts = bytes >= offsetof(npuprof_os_phdrs_, unloads) + sizeof o->unloads;
+    const uint64_t changes = counts ? o->loads + o->unloads : 0;
+    const bool is_first = !listing->seen;
+    listing->seen = true;
+    if (is_first && changes && changes == *listing->changes) return 1;
+    if (is_first) *listing->changes = changes;
+    memset(&object, 0, sizeof object);
+    object.bias = o->bias;
+    object.start = UINT64_MAX;
+    object.path = o->path ? o->path : "";
+    if (!*object.path && is_first) {           /* the program comes first, without a name */
+        const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+        program[n > 0 ? n : 0] = 0;
+        object.path = program;
+    }
+    for (unsigned i = 0; i < o->count; i++) {
+        const ElfW(Phdr) *const h = &o->headers[i];
+        if (h->p_type != PT_LOAD) continue;
+        if (o->bias + h->p_vaddr < object.start) object.start = o->bias + h->p_vaddr;
+        if (o->bias + h->p_vaddr + h->p_memsz > object.end) object.end = o->bias + h->p_vaddr + h->p_memsz;
+    }
+    for (unsigned i = 0; i < o->count; i++) {
+        const ElfW(Phdr) *const h = &o->headers[i];
+        const uint64_t at = o->bias + h->p_vaddr;
+        /* Why: notes that are not loaded have no address. */
+        const bool loaded = at >= object.start && at < object.end && h->p_memsz <= object.end - at;
+        if (h->p_type == PT_NOTE && loaded && !object.build_id[0])
+            npuprof_os_read_notes_(&object, (const uint8_t *)(uintptr_t)at, (size_t)h->p_memsz);
+    }
+    /* Why a slash: what the kernel puts into each process (linux-vdso.so.1) is no file. */
+    if (strchr(object.path, '/') && object.start < object.end) listing->found(&object);
+    return 0;
+}
+
+/* Calls `found` for each loaded object, unless as many were loaded and unloaded as *changes says, which is
+   updated; 0: not listed yet. Takes the loader's lock for short: not async-signal safe by the book. */
+NPUPROF_OWN_ static void npuprof_os_list_objects_(uint64_t *changes, void (*found)(const npuprof_os_object_ *object))
+{
+    npuprof_os_listing_ listing = { changes, found, false };
+    (void)npuprof_os_phdrs_of_all_(npuprof_os_take_object_, &listing);
+}
+
+#else /* !__ELF__ */
+NPUPROF_OWN_ static void npuprof_os_list_objects_(uint64_t *changes, void (*found)(const npuprof_os_object_ *object))
+{
+    (void)changes;
+    (void)found;
+}
+#endif /* !__ELF__ */
+#endif /* NPUPROF_AUTO */
 /* ==== src/os/common.h =================================================================== >>os/common ==== */
 #include <stdarg.h>
 
@@ -6684,7 +6840,7 @@ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, c
 
 /* Makes the system give every page of this memory now, so that no record has to wait for one. The contents
    stay. */
-static void npuprof_os_populate_(void *memory, size_t bytes)
+NPUPROF_OWN_ static void npuprof_os_populate_(void *memory, size_t bytes)
 {
     enum { PAGE = 4096 };
 #ifdef MADV_HUGEPAGE
@@ -6701,7 +6857,7 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
 /* The sentence about the argument that was refused last on this thread. NULL: none was. */
 static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
 
-static npuprof_result npuprof_os_refuse_(const char *sentence)
+NPUPROF_OWN_ static npuprof_result npuprof_os_refuse_(const char *sentence)
 {
     npuprof_os_refused_ = sentence;
     return NPUPROF_ERR_ARGUMENT;
@@ -6713,7 +6869,7 @@ static NPUPROF_THREAD_LOCAL_ npuprof_result npuprof_os_explained_result_;
 
 /* Keeps the sentence. Returns `result`, for a public function to return. */
 NPUPROF_ATTRIBUTE_((format(printf, 2, 3), unused))
-static npuprof_result npuprof_os_explain_(npuprof_result result, const char *format, ...)
+NPUPROF_OWN_ NPUPROF_OWN_ static npuprof_result npuprof_os_explain_(npuprof_result result, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -6728,7 +6884,7 @@ static npuprof_result npuprof_os_explain_(npuprof_result result, const char *for
 #define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
 
 /* Prints on stderr. Why not stdio: the program may have closed or buffered it. */
-NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)
+NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) NPUPROF_OWN_ static void npuprof_os_say_(const char *format, ...)
 {
     char text[2048];
     int fd = 2;
@@ -6760,7 +6916,7 @@ static uint64_t npuprof_clock_last_;
 
 /* Extends the user's clock to 64 bits: adds to the last time what has passed since, modulo the clock's
    period. */
-static inline uint64_t npuprof_clock_(void)
+NPUPROF_OWN_ static inline uint64_t npuprof_clock_(void)
 {
     if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
     const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_);
@@ -6779,7 +6935,7 @@ static inline uint64_t npuprof_clock_(void)
 #else /* !NPUPROF_NOW */
 static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
 #define NPUPROF_CLOCK_IS_FAST_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
-static inline uint64_t npuprof_clock_(void)
+NPUPROF_OWN_ static inline uint64_t npuprof_clock_(void)
 {
 #if NPUPROF_HAS_TSC_
     if (NPUPROF_LIKELY_(npuprof_clock_source_ == NPUPROF_CLOCK_TSC)) return (uint64_t)__builtin_ia32_rdtsc();
@@ -6800,7 +6956,7 @@ static inline uint64_t npuprof_clock_(void)
 
 #if !defined(NPUPROF_NOW)
 /* npuprof_clock_() without the look at the source, for where NPUPROF_CLOCK_IS_FAST_() holds. */
-static inline uint64_t npuprof_clock_fast_(void)
+NPUPROF_OWN_ static inline uint64_t npuprof_clock_fast_(void)
 {
 #if NPUPROF_HAS_TSC_
     return (uint64_t)__builtin_ia32_rdtsc();
@@ -6812,7 +6968,7 @@ static inline uint64_t npuprof_clock_fast_(void)
 
 /* Chooses the clock, once. rdtsc only where the CPU promises that its rate is constant in all power states
    (CPUID 80000007h, EDX bit 8). */
-static void npuprof_clock_choose_(void)
+NPUPROF_OWN_ static void npuprof_clock_choose_(void)
 {
 #if defined(NPUPROF_NOW)
     if (NPUPROF_CLOCK_BITS_ < 64)
@@ -6849,7 +7005,7 @@ static void npuprof_clock_choose_(void)
    This part does not know who uses the names. */
 
 /* Appends an entry of that size, zeroed and not finished. NULL: the table is full. */
-static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
+NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 {
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t units = (uint32_t)((bytes + h->table_unit - 1) / h->table_unit);
@@ -6871,18 +7027,18 @@ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 }
 
 /* The entry is whole: readers may look at it. */
-static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
+NPUPROF_OWN_ static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
 {
     NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24);
 }
 
-static uint32_t *npuprof_table_bucket_(uint32_t hash)
+NPUPROF_OWN_ static uint32_t *npuprof_table_bucket_(uint32_t hash)
 {
     return &npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)];
 }
 
 /* Puts a finished entry into its bucket: look-ups find it. */
-static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
+NPUPROF_OWN_ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
 {
     uint32_t *bucket = npuprof_table_bucket_(hash);
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(bucket);
@@ -6899,7 +7055,7 @@ enum {
 };
 
 /* The id of a string that is in the table, or 0. */
-static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint32_t hash)
+NPUPROF_OWN_ static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint32_t hash)
 {
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
     while (id) {
@@ -6911,14 +7067,14 @@ static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint
     return id;
 }
 
-static bool npuprof_table_has_string_(const char *text)
+NPUPROF_OWN_ static bool npuprof_table_has_string_(const char *text)
 {
     const size_t length = strlen(text);
     return npuprof_table_find_string_(text, length, npuprof_hash_text_(text, length)) != 0;
 }
 
 /* The id of a string, copied into the table at its first use. 0: the table is full. */
-static uint32_t npuprof_table_intern_string_(const char *text)
+NPUPROF_OWN_ static uint32_t npuprof_table_intern_string_(const char *text)
 {
     const size_t length = npuprof_utf8_cut_(text, strlen(text), NPUPROF_TABLE_STRING_LIMIT_);
     const uint32_t hash = npuprof_hash_text_(text, length);
@@ -6938,14 +7094,14 @@ static uint32_t npuprof_table_intern_string_(const char *text)
 /* What makes a call site: equal ones share an entry. */
 typedef struct npuprof_table_site_ { uint32_t kind, name, category, file, line; } npuprof_table_site_;
 
-static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ *s)
+NPUPROF_OWN_ static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ *s)
 {
     const uint64_t source = (uint64_t)s->file << 32 ^ s->line;
     const uint64_t all = (uint64_t)s->name << 32 ^ (uint64_t)s->category << 8 ^ s->kind;
     return (uint32_t)(npuprof_hash_mix_(source ? all ^ npuprof_hash_mix_(source) : all) >> 16);
 }
 
-static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
 {
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
     while (id) {
@@ -6960,7 +7116,7 @@ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_s
 }
 
 /* The entry of a call site, made at its first use. NULL: the table is full. */
-static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
 {
     const uint32_t hash = npuprof_table_hash_site_(s);
     const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
@@ -6984,7 +7140,7 @@ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_
 }
 
 /* The entry of a call site by its texts. file: NULL if it is not known. NULL: the table is full. */
-static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
                                                              const char *name, const char *file,
                                                              uint32_t line)
 {
@@ -6999,7 +7155,7 @@ static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, cons
 }
 
 /* Its number. 0: the table is full. */
-static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name,
+NPUPROF_OWN_ static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name,
                                                   const char *file, uint32_t line)
 {
     const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name, file, line);
@@ -7007,7 +7163,7 @@ static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *cat
 }
 
 /* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
-static uint32_t npuprof_table_site_with_results_(uint32_t number)
+NPUPROF_OWN_ static uint32_t npuprof_table_site_with_results_(uint32_t number)
 {
     const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
     const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
@@ -7019,7 +7175,7 @@ static uint32_t npuprof_table_site_with_results_(uint32_t number)
 }
 
 /* ---- Pairs: metadata, and variables that were refused. False: the table is full, which is counted. */
-static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
+NPUPROF_OWN_ static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
 {
     uint32_t id;
     const uint32_t key_id = npuprof_table_intern_string_(key ? key : "");
@@ -7046,7 +7202,7 @@ static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *
    This part does not know what is computed from the anchors. */
 
 /* The best of four readings: the one that took the fewest ticks. */
-static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
+NPUPROF_OWN_ static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
 {
     uint64_t width = UINT64_MAX;
     for (int i = 0; i < 4; i++) {
@@ -7070,7 +7226,7 @@ static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
 }
 
 /* The newest of the last ones. It may be renewed while the caller reads it. */
-static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h)
+NPUPROF_OWN_ static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h)
 {
     return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1];
 }
@@ -7078,7 +7234,7 @@ static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_head
 /* A whole copy of it: if last_used is the same before and after, the anchor was not being written
    meanwhile. Why last_used counts: after two renewals it would else be the same again. Why each word with
    acquire: so they are read between the two looks at last_used. */
-static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header_ *h)
+NPUPROF_OWN_ static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header_ *h)
 {
     npuprof_host_anchor_ a;
     uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->last_used);
@@ -7097,7 +7253,7 @@ static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header
 }
 
 /* Reads and stores a new last one. Does nothing while another thread does so. */
-static void npuprof_arena_renew_last_anchor_(void)
+NPUPROF_OWN_ static void npuprof_arena_renew_last_anchor_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t nobody = 0;
@@ -7118,7 +7274,7 @@ static void npuprof_arena_renew_last_anchor_(void)
    last anchor. Why an eighth: the rate is then computed from nearly the whole trace, and few anchors are
    read. Why for a user's clock, too, whose rate is stated: the error of that rate is in the trace's
    metadata. */
-static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
+NPUPROF_OWN_ static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     const uint64_t last = NPUPROF_LOAD_(&npuprof_arena_last_anchor_(h)->ticks), since = now - last;
@@ -7138,10 +7294,10 @@ static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 
 /* A mark of a process: the low half of seed_high. Trace ids show by it which process of a host they are
    of. */
-static uint32_t npuprof_arena_mark_of_pid_(uint32_t pid) { return (uint32_t)npuprof_hash_mix_(pid); }
+NPUPROF_OWN_ static uint32_t npuprof_arena_mark_of_pid_(uint32_t pid) { return (uint32_t)npuprof_hash_mix_(pid); }
 
 /* Begins a trace in an arena that is laid out: clocks, names, ids. */
-static void npuprof_arena_begin_trace_(npuprof_header_ *h)
+NPUPROF_OWN_ static void npuprof_arena_begin_trace_(npuprof_header_ *h)
 {
     h->pid = npuprof_os_pid_();
     npuprof_os_names_(h->host, sizeof h->host, h->program, sizeof h->program);
@@ -7155,7 +7311,7 @@ static void npuprof_arena_begin_trace_(npuprof_header_ *h)
 
 /* Bigger chunks change less often; smaller ones leave less unused, and lose less at a time with
    keep-newest. */
-static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
+NPUPROF_OWN_ static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
 {
     if ((uint64_t)bytes >= (uint64_t)1 << 32) return 65536;
     if (bytes >= 1024 * 1024) return 8192;
@@ -7163,7 +7319,7 @@ static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
 }
 
 /* A quarter of a small arena, an eighth of others, and no more than 256 MiB. */
-static size_t npuprof_arena_table_bytes_(size_t bytes)
+NPUPROF_OWN_ static size_t npuprof_arena_table_bytes_(size_t bytes)
 {
     size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
     if (table_bytes > 256 * 1024 * 1024) table_bytes = 256 * 1024 * 1024;
@@ -7171,7 +7327,7 @@ static size_t npuprof_arena_table_bytes_(size_t bytes)
 }
 
 /* Zeroes all but the chunks (not if the memory is fresh: zero already), and writes the sizes and offsets. */
-static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
+NPUPROF_OWN_ static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
 {
     const uint32_t max_chunks = NPUPROF_CHUNK_NUMBER_MASK_ - 1, unit = NPUPROF_TABLE_UNIT_;
     const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
@@ -7204,7 +7360,7 @@ static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
 }
 
 /* From now on the arena in that memory, which is laid out, is this file's. */
-static void npuprof_arena_use_(void *memory)
+NPUPROF_OWN_ static void npuprof_arena_use_(void *memory)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_header_ *const h = (npuprof_header_ *)memory;
@@ -7220,7 +7376,7 @@ static void npuprof_arena_use_(void *memory)
 /* Lays an empty arena out. Chunks need not be zero: each is zeroed when it is taken. fresh: all of the
    memory is zero, and the pages of the table are left alone. False: the memory is too small, or not aligned
    to 8. */
-static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     npuprof_header_ *h = (npuprof_header_ *)memory;
@@ -7242,6 +7398,7 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
 #endif
     npuprof_arena_use_(memory);
     s->chunk_free = 0;
+    s->modules = 0;
     npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;
@@ -7287,13 +7444,13 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
    R6  The records of a chunk stay until they are sent or counted as overwritten; it is zeroed when it is
        taken again. So a process that is killed leaves each record either there or counted. */
 
-static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, uint32_t at)
+NPUPROF_OWN_ static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, uint32_t at)
 {
     return at / h->queue_slots * (NPUPROF_CHUNK_NUMBER_MASK_ + 1);
 }
 
 /* open -> retired. R2: the chunk has no open spans. R3 */
-static void npuprof_chunk_retire_(npuprof_chunk_ *chunk)
+NPUPROF_OWN_ static void npuprof_chunk_retire_(npuprof_chunk_ *chunk)
 {
     npuprof_header_ *h = npuprof_s_.header;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
@@ -7302,14 +7459,14 @@ static void npuprof_chunk_retire_(npuprof_chunk_ *chunk)
     NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], entry);
 }
 
-static bool npuprof_chunk_are_queued_(void)
+NPUPROF_OWN_ static bool npuprof_chunk_are_queued_(void)
 {
     const npuprof_header_ *const h = npuprof_s_.header;
     return NPUPROF_LOAD_ACQUIRE_(&h->queue_head) != NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
 }
 
 /* The oldest retired chunk, now the caller's (R1). NULL: there is none. R3, R4 */
-static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
+NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
@@ -7328,7 +7485,7 @@ static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
 
 /* False: a reader looks at the retired chunks. R4. Why a look first: threads that are refused again and
    again would keep `recycling` above 0, and the reader waiting. */
-static bool npuprof_chunk_begin_recycling_(void)
+NPUPROF_OWN_ static bool npuprof_chunk_begin_recycling_(void)
 {
     if (NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return false;
     NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, 1);
@@ -7337,10 +7494,10 @@ static bool npuprof_chunk_begin_recycling_(void)
     return false;
 }
 
-static void npuprof_chunk_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
+NPUPROF_OWN_ static void npuprof_chunk_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
 
 /* The caller's chunk -> free stack. R5 */
-static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
+NPUPROF_OWN_ static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
 {
     uint64_t *const free_head = &npuprof_s_.chunk_free;
     const uint64_t once = (uint64_t)NPUPROF_CHUNK_NUMBER_MASK_ + 1, number = npuprof_chunk_index_(chunk) + 1;
@@ -7351,7 +7508,7 @@ static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
 }
 
 /* never used, or free stack -> taken. NULL: there is none. R5 */
-static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
+NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
@@ -7369,14 +7526,14 @@ static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
 /* ---- What is in a chunk */
 
 /* The start of a record, in ticks. */
-static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
+NPUPROF_OWN_ static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
 {
     const uint64_t mask = ((uint64_t)1 << NPUPROF_START_BITS_) - 1;
     return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);
 }
 
 /* Has the span at this position, which was in the chunk, moved on? */
-static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t position, uint32_t count)
+NPUPROF_OWN_ static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t position, uint32_t count)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     uint64_t n = position - chunk->first_position;
@@ -7387,7 +7544,7 @@ static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t posit
 
 /* Spans and events in a retired chunk, since the last npuprof_clear(). *left_arguments: arguments in it of
    spans that have moved on. */
-static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
+NPUPROF_OWN_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
                                             uint64_t *left_arguments)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
@@ -7424,7 +7581,7 @@ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npup
 
 /* retired -> taken: the oldest one. What is in it is counted as overwritten. NULL: there is none. R4, R6:
    the store of `next` makes everything in the chunk lost at once. */
-static npuprof_chunk_ *npuprof_chunk_take_oldest_(void)
+NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_oldest_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
     uint64_t arguments;
@@ -7441,7 +7598,7 @@ static npuprof_chunk_ *npuprof_chunk_take_oldest_(void)
 }
 
 /* Spans and events that were overwritten in the first `chunks` chunks of an arena. */
-static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header_ *h, uint32_t chunks)
+NPUPROF_OWN_ static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header_ *h, uint32_t chunks)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < chunks && h->overwritten_offset; i++) {
@@ -7461,11 +7618,11 @@ static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_slot_mine_ = &npuprof_slot_n
 static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_slot_by_hand_skipped_;   /* PROF_BEGINs while it has no slot */
 
 /* Names the calling thread in the words `drainer`, `writer` and `setting_up`; never 0. */
-static uintptr_t npuprof_slot_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }
+NPUPROF_OWN_ static uintptr_t npuprof_slot_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }
 
 /* Takes a slot that nobody owns. any: whichever. fresh: one that never recorded. Else one that did, with
    that name; name 0: an unnamed one. NULL: there is none. */
-static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
 {
     uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
     while (at) {
@@ -7483,20 +7640,20 @@ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
 }
 
 /* The slot's chunk. It must have one. */
-static inline npuprof_chunk_ *npuprof_slot_current_chunk_(const npuprof_slot_ *slot)
+NPUPROF_OWN_ static inline npuprof_chunk_ *npuprof_slot_current_chunk_(const npuprof_slot_ *slot)
 {
     return npuprof_chunk_at_(slot->head.last_chunk - 1);
 }
 
 /* Position of the next record of a slot that has a chunk. */
-static uint64_t npuprof_slot_position_(const npuprof_slot_ *slot)
+NPUPROF_OWN_ static uint64_t npuprof_slot_position_(const npuprof_slot_ *slot)
 {
     npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
     return chunk->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(chunk));
 }
 
 /* Takes its chunk from a slot that the caller owns. NULL: it has none, or spans are open in it (R2). */
-static npuprof_chunk_ *npuprof_slot_detach_chunk_(npuprof_slot_ *slot)
+NPUPROF_OWN_ static npuprof_chunk_ *npuprof_slot_detach_chunk_(npuprof_slot_ *slot)
 {
     if (!slot->cursor || slot->top != slot->open) return NULL;
     slot->position = npuprof_slot_position_(slot);
@@ -7505,7 +7662,7 @@ static npuprof_chunk_ *npuprof_slot_detach_chunk_(npuprof_slot_ *slot)
 }
 
 /* Where an open span lies; e is its place in slot->open, chunk the slot's current one. */
-static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
+NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
                                                      const npuprof_token_ *e)
 {
     if (*e & NPUPROF_TOKEN_MOVED_) return npuprof_chunk_units_(chunk) + 2 * (e - slot->open - 1);
@@ -7549,20 +7706,20 @@ static struct {
 } npuprof_arena_hooks_;
 
 /* Is there a thread to wait for? R12 */
-static bool npuprof_exchange_may_wait_(void)
+NPUPROF_OWN_ static bool npuprof_exchange_may_wait_(void)
 {
     return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen);
 }
 
 /* Does this thread drain, or read, further up its stack? R12 */
-static bool npuprof_exchange_is_waited_for_(void)
+NPUPROF_OWN_ static bool npuprof_exchange_is_waited_for_(void)
 {
     const uintptr_t me = npuprof_slot_me_();
     return NPUPROF_LOAD_(&npuprof_s_.drainer) == me || NPUPROF_LOAD_(&npuprof_s_.writer) == me;
 }
 
 /* A chunk was given back, or may be taken again. R9 */
-static void npuprof_exchange_begin_round_(void)
+NPUPROF_OWN_ static void npuprof_exchange_begin_round_(void)
 {
     uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_s_.failed);
     while (!NPUPROF_CAS_(&npuprof_s_.failed, &failed, (failed & 0xFFFF0000u) + 0x10000)) {}
@@ -7570,14 +7727,14 @@ static void npuprof_exchange_begin_round_(void)
 
 /* Call when the old chunk is in the queue or on the free stack, after npuprof_chunk_take_() gave a new one.
    R9 */
-static void npuprof_exchange_end_(void)
+NPUPROF_OWN_ static void npuprof_exchange_end_(void)
 {
     npuprof_exchange_begin_round_();
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
 }
 
 /* Retires the chunks, half full, of threads that have ended. False: there was none. */
-static bool npuprof_chunk_retire_idle_(void)
+NPUPROF_OWN_ static bool npuprof_chunk_retire_idle_(void)
 {
     bool any = false;
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
@@ -7603,7 +7760,7 @@ static bool npuprof_chunk_retire_idle_(void)
 
 /* The caller found no chunk; `failed` is what the word was before it looked, *counted the round in which
    the caller is counted. Counts it, and says whether everybody has failed. R8 */
-static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
+NPUPROF_OWN_ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     const uint32_t round = failed >> 16, max = 0xFFFF;
@@ -7623,7 +7780,7 @@ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 
 /* R10, R11. Why the signals come meanwhile: a sink that records may have to wait for them. held: as they
    were. */
-static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
+NPUPROF_OWN_ static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed);
@@ -7634,14 +7791,14 @@ static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_os_sig
     npuprof_os_release_signals_(held);
 }
 
-static void npuprof_exchange_step_back_(void)
+NPUPROF_OWN_ static void npuprof_exchange_step_back_(void)
 {
     npuprof_os_signals_ before;
     npuprof_os_hold_signals_(&before);
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
 }
 
-static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
+NPUPROF_OWN_ static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
 {
     npuprof_exchange_step_aside_(counted, held);
     const bool any = npuprof_arena_hooks_.drain();
@@ -7651,7 +7808,7 @@ static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_si
 
 /* Would npuprof_chunk_take_() find none, and not wait? Asked first: in a full arena each record comes this
    far. */
-static bool npuprof_arena_is_full_(void)
+NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
     if (NPUPROF_LOAD_(&s->header->chunk_next) < s->header->chunk_count) return false;
@@ -7661,7 +7818,7 @@ static bool npuprof_arena_is_full_(void)
 }
 
 /* Zeroes a chunk that was taken, and gives it its state. R6 */
-static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
+NPUPROF_OWN_ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 {
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
     /* Why: a release does not keep later stores behind it, and a process may be killed in between. */
@@ -7679,7 +7836,7 @@ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 /* A zeroed chunk in that state: then the caller calls npuprof_exchange_end_(), with the signals still held.
    NULL: the arena is full. nested: for a signal handler's slot, which never waits. held: the signals as
    they were (R11). */
-static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_os_signals_ *held)
+NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_os_signals_ *held)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_chunk_ *chunk = NULL;
@@ -7726,7 +7883,7 @@ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const np
    slot, too. */
 
 /* A chunk full of fresh slots. One of them is the caller's. NULL: there is no chunk. */
-static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_signals_ *held)
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_SLOTS, nested, held);
@@ -7754,7 +7911,7 @@ enum { NPUPROF_SLOT_NAMED_LIMIT_ = 1024 };   /* threads; with more, slots of oth
 
 /* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: there is no
    space. name: that of the slots that may be taken again; fresh: none may. */
-static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
                                          const npuprof_os_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
@@ -7779,7 +7936,7 @@ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, b
 
 /* Where the slot's stream goes on in a new chunk; old: its chunk, or NULL.
    Why handlers' contexts begin elsewhere: they count apart, and (thread, position) must stay unique. */
-static uint64_t npuprof_slot_next_position_(const npuprof_slot_ *slot, const npuprof_chunk_ *old)
+NPUPROF_OWN_ static uint64_t npuprof_slot_next_position_(const npuprof_slot_ *slot, const npuprof_chunk_ *old)
 {
     if (old) return npuprof_slot_position_(slot);
     if (slot->position) return slot->position;
@@ -7789,7 +7946,7 @@ static uint64_t npuprof_slot_next_position_(const npuprof_slot_ *slot, const npu
 
 /* Copies the open spans of the slot from its old chunk to the start of another one. Returns where they
    end. */
-static npuprof_unit_ *npuprof_slot_copy_open_(const npuprof_slot_ *slot, npuprof_chunk_ *old,
+NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_copy_open_(const npuprof_slot_ *slot, npuprof_chunk_ *old,
                                               npuprof_chunk_ *chunk)
 {
     npuprof_unit_ *u = npuprof_chunk_units_(chunk);
@@ -7812,7 +7969,7 @@ static npuprof_unit_ *npuprof_slot_copy_open_(const npuprof_slot_ *slot, npuprof
 }
 
 /* Marks the open spans as moved, in the old chunk and in the slot. */
-static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *old, npuprof_chunk_ *chunk)
+NPUPROF_OWN_ static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *old, npuprof_chunk_ *chunk)
 {
     const npuprof_unit_ *u = npuprof_chunk_units_(chunk);
     for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
@@ -7828,7 +7985,7 @@ static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *old, n
 /* Gives the slot a new chunk, with its open spans at the start, and retires the old one. Returns where the
    next record goes. NULL: the arena is full, and all is as it was. Why the open spans move: R2. A retired
    chunk can then be recycled, streamed and counted, however long a span is open. */
-static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
+NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
                                                  const npuprof_os_signals_ *held)
 {
     npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, slot->head.context != 0, held);
@@ -7859,7 +8016,7 @@ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t n
 
 /* Changes the chunk as above, and holds this thread's signals meanwhile where chunks are recycled (R11). With
    the signals released again, it stores a host anchor if one is due, and drains the queue to the sink. */
-static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
+NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
     npuprof_os_signals_ held;
     if (npuprof_arena_is_full_()) return NULL;
@@ -7896,7 +8053,7 @@ static struct {
 } npuprof_record_hooks_;
 
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
-static bool npuprof_record_is_ready_(void)
+NPUPROF_OWN_ static bool npuprof_record_is_ready_(void)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2) return true;
     (void)npuprof_opens_(1);
@@ -7913,7 +8070,7 @@ NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 /* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
    if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
    need not share a counter. */
-static void npuprof_record_count_full_(npuprof_slot_ *slot)
+NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
     if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
@@ -7924,7 +8081,7 @@ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 
 /* Gives the calling thread a slot. False: there is none. Why the signals are held: a handler that records
    would take another. */
-static bool npuprof_record_start_thread_(void)
+NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
 {
     npuprof_os_signals_ held;
     const int error_before = errno;
@@ -7948,7 +8105,7 @@ static bool npuprof_record_start_thread_(void)
 
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */
-static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
     if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
     npuprof_slot_ *slot = npuprof_slot_mine_;
@@ -7967,7 +8124,7 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 }
 
 /* The slot to record into, busy from now on. NULL: there is none, and nothing was counted. */
-static inline npuprof_slot_ *npuprof_record_enter_(void)
+NPUPROF_OWN_ static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
@@ -7979,7 +8136,7 @@ static inline npuprof_slot_ *npuprof_record_enter_(void)
     return slot;
 }
 
-static inline void npuprof_record_leave_(npuprof_slot_ *slot)
+NPUPROF_OWN_ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 {
     NPUPROF_SIGNAL_FENCE_();
     NPUPROF_STORE_(&slot->busy, 0);
@@ -7988,7 +8145,7 @@ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 /* ---- Call sites */
 
 /* Is this category to be recorded? Marks which words of the list occurred. */
-static bool npuprof_record_category_passes_(const char *category)
+NPUPROF_OWN_ static bool npuprof_record_category_passes_(const char *category)
 {
     npuprof_arena_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
     if (!list || list->mode == 0) return true;
@@ -8009,7 +8166,7 @@ static bool npuprof_record_category_passes_(const char *category)
 
 /* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the
    table is full, which is counted. */
-static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
     /* Why acquire: the categories that are looked at below must not be older than the generation. */
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
@@ -8030,7 +8187,7 @@ static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
     return passes;
 }
 
-static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
+NPUPROF_OWN_ static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
 {
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     const bool current = known == NPUPROF_LOAD_(&npuprof_generation_);
@@ -8039,7 +8196,7 @@ static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
 
 /* The number of a call site whose name came at run time. 0: it is not to be recorded, or the table is full,
    which is counted. */
-static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category, const char *name)
+NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category, const char *name)
 {
     /* A memory record has its pool's name where others have a category. */
     if (!npuprof_record_category_passes_(kind == NPUPROF_KIND_MEMORY ? "memory" : category)) return 0;
@@ -8062,7 +8219,7 @@ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category
    inlined copy of the macro that has another key there looks its key up each time. */
 
 /* Units that a list of arguments takes. */
-static size_t npuprof_record_count_arg_units_(npuprof_args args)
+NPUPROF_OWN_ static size_t npuprof_record_count_arg_units_(npuprof_args args)
 {
     size_t units = 0;
     for (size_t i = 0; i < args.count; i++) {
@@ -8077,7 +8234,7 @@ static size_t npuprof_record_count_arg_units_(npuprof_args args)
 }
 
 /* Forgets the keys of another arena. */
-static void npuprof_record_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
+NPUPROF_OWN_ static void npuprof_record_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation) return;
     for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
@@ -8085,7 +8242,7 @@ static void npuprof_record_forget_keys_(npuprof_keys_ *keys, uint32_t generation
 }
 
 /* Remembers the word of key number k, unless another thread has taken the place. */
-static void npuprof_record_remember_key_(npuprof_keys_ *keys, size_t k, const char *key, uint64_t word)
+NPUPROF_OWN_ static void npuprof_record_remember_key_(npuprof_keys_ *keys, size_t k, const char *key, uint64_t word)
 {
     static const char taken = 0;
     const char *nobody = NULL;
@@ -8096,7 +8253,7 @@ static void npuprof_record_remember_key_(npuprof_keys_ *keys, size_t k, const ch
 
 /* The part of an argument's first unit that its key and place in the list give. keys may be NULL. 0: the
    table is full. */
-static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_t k, const char *key, uint32_t generation)
+NPUPROF_OWN_ static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_t k, const char *key, uint32_t generation)
 {
     const bool kept = keys && k < NPUPROF_KEYS_;
     const bool current = kept && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation;
@@ -8112,7 +8269,7 @@ static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_t k, const ch
 }
 
 /* Writes the arguments from u on. False: a key did not fit into the table. */
-static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
     for (size_t i = 0; i < args.count; i++) {
@@ -8156,7 +8313,7 @@ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, np
 
 /* Space for so many units at the cursor, in a chunk that can hold a record that starts now. NULL: the arena
    is full, which is not counted. */
-static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t units, uint64_t now)
+NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t units, uint64_t now)
 {
     const bool in_reach = (slot->deadline - now) >> NPUPROF_START_BITS_ == 0;
     if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && in_reach)) return slot->cursor;
@@ -8169,7 +8326,7 @@ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t
 
 /* Writes one record: the first unit, extra units, arguments. NULL: it did not fit, which is counted.
    Arguments that do not fit are dropped, which is counted apart, and the record is kept. */
-static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1,
+NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1,
                                            const npuprof_unit_ *extra, size_t extra_count,
                                            npuprof_keys_ *keys, npuprof_args args)
 {
@@ -8200,7 +8357,7 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
 
 /* Pushes a span that was written at u. Returns its token.
    Why a token and no address: a goto past a scope leaves garbage in it, which must not end another span. */
-static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u)
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u)
 {
     npuprof_token_ *const top = slot->top;
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
@@ -8210,7 +8367,7 @@ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npup
 }
 
 /* Writes the first unit of a span at u and pushes the span. For where the clock is known to be fast. */
-static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
 {
     NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, w0);
@@ -8223,7 +8380,7 @@ static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npupr
 }
 
 /* Begins a span. 0: it did not fit, which is counted. */
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id,
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id,
                                                                         uint64_t now, npuprof_keys_ *keys,
                                                                         npuprof_args args)
 {
@@ -8231,7 +8388,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_
     return u ? npuprof_record_push_span_(slot, u) : 0;
 }
 
-static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
 {
     npuprof_unit_ *u = slot->cursor;
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
@@ -8245,19 +8402,19 @@ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uin
 }
 
 /* flags: 0 or NPUPROF_END_CUT_. */
-static inline void npuprof_record_end_span_(npuprof_unit_ *u, uint64_t now, uint64_t flags)
+NPUPROF_OWN_ static inline void npuprof_record_end_span_(npuprof_unit_ *u, uint64_t now, uint64_t flags)
 {
     NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_END_CUT_) | flags);
 }
 
 /* Counts a record for which there is no slot. */
-static npuprof_token_ npuprof_record_count_no_context_(void)
+NPUPROF_OWN_ static npuprof_token_ npuprof_record_count_no_context_(void)
 {
     npuprof_count_lost_(NPUPROF_LOST_CONTEXT, 1);
     return 0;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *site)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
@@ -8308,7 +8465,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 
 /* Writes the arguments of a record that begins at the cursor, if the fast path may. False: nothing was
    written. */
-static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys,
+NPUPROF_OWN_ static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys,
                                                    npuprof_args args, uint64_t now)
 {
     npuprof_unit_ *const u = slot->cursor;
@@ -8329,7 +8486,7 @@ static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, co
 
 /* From now on the fast path may be taken here: the call site is known, and those of its keys that are
    there. */
-static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_keys_ *keys)
+NPUPROF_OWN_ static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_keys_ *keys)
 {
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (keys && generation == NPUPROF_LOAD_(&npuprof_generation_)) {
@@ -8338,7 +8495,7 @@ static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_ke
     }
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -8373,7 +8530,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
 
 /* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
 
-static NPUPROF_NOINLINE_ npuprof_token_
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type,
                                uint64_t value)
 {
@@ -8419,7 +8576,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys
 
 /* ---- A call site that is known by its number */
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
@@ -8428,7 +8585,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32
     return token;
 }
 
-static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy)))
@@ -8447,14 +8604,14 @@ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 
 /* ---- Name and category come at run time, or may differ between inlined copies of one macro */
 
-static inline const char *npuprof_record_string_(uint32_t id)
+NPUPROF_OWN_ static inline const char *npuprof_record_string_(uint32_t id)
 {
     return (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(id) + 1);
 }
 
 /* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
    Why texts and not pointers: a buffer may hold another name by now. */
-static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
+NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
                                                                     const char *name)
 {
     const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)npuprof_table_entry_at_((uint32_t)text);
@@ -8465,7 +8622,7 @@ static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t tex
 
 /* Gives a call site the name and category of its first call. Does it have these?
    Why the pointers are compared: inlining may give one call site several constants. */
-static bool npuprof_record_name_site_(npuprof_site_ *site, const char *category, const char *name)
+NPUPROF_OWN_ static bool npuprof_record_name_site_(npuprof_site_ *site, const char *category, const char *name)
 {
     static const char taken = 0;               /* no name's address: the category comes first */
     const char *nothing = NULL;
@@ -8479,7 +8636,7 @@ static bool npuprof_record_name_site_(npuprof_site_ *site, const char *category,
 /* The number of a call site, by its own name and category if it has one (constants of the call), else by
    `keys`, where they came at run time. 0: it is not to be recorded, or the table is full, which is
    counted. */
-static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
                                          const char *category, const char *name)
 {
     if (site && npuprof_record_name_site_(site, category, name))
@@ -8567,7 +8724,7 @@ typedef struct npuprof_record_boundary_ {
 } npuprof_record_boundary_;
 
 /* Puts the flag on the span that was just begun. */
-static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
+NPUPROF_OWN_ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
 {
     for (npuprof_slot_ *at = npuprof_slot_mine_; at && token; at = at->nested)
         if ((*at->top & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) {
@@ -8578,7 +8735,7 @@ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
 }
 
 /* Begins a boundary while there is capture control; begins: that of npuprof_record_hooks_. */
-static npuprof_token_ npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site,
+NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site,
                                                   npuprof_keys_ *keys, uint32_t kind, const char *category,
                                                   const char *name, npuprof_args args)
 {
@@ -8604,7 +8761,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
 
 /* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be
    taken for one; it then counts as an inference. */
-static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
+NPUPROF_OWN_ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 {
     const npuprof_token_ in_flags = token & NPUPROF_TOKEN_FLAGS_;
     if (token != in_flags || (token & ~(npuprof_token_)1) != NPUPROF_TOKEN_BOUNDARY_) return false;
@@ -8614,7 +8771,7 @@ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 }
 
 /* What capture control is to know of a span before it ends. */
-static npuprof_record_boundary_ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token,
+NPUPROF_OWN_ static npuprof_record_boundary_ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token,
                                                   uint64_t now)
 {
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
@@ -8638,7 +8795,7 @@ static npuprof_record_boundary_ npuprof_record_look_at_end_(const npuprof_slot_ 
    it is busy; w1 of the span, with release. */
 
 /* Ends the newest open span. */
-static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
+NPUPROF_OWN_ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
     npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
     npuprof_record_end_span_(u, now, flags);
@@ -8646,7 +8803,7 @@ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, u
 }
 
 /* Ends the open spans above `entry` as cut. */
-static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
+NPUPROF_OWN_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
     while (slot->top > entry) {
         if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
@@ -8658,7 +8815,7 @@ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, u
 }
 
 /* The open span of that token, or NULL. */
-static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_token_ token)
+NPUPROF_OWN_ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_token_ token)
 {
     for (npuprof_token_ *e = slot->top; e > slot->open; e--)
         if ((*e & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) return e;
@@ -8667,7 +8824,7 @@ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_to
 
 /* Ends the span of a token that is not on top of this slot. It may lie below other spans, or in the context
    that a signal handler left by longjmp; or the token is garbage, and nothing happens. */
-static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
                                                         uint64_t now)
 {
     for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
@@ -8688,13 +8845,13 @@ static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npu
 }
 
 /* Ends a span by its token, on top or not, with a stamp that may be shared. */
-static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+NPUPROF_OWN_ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     if (NPUPROF_LIKELY_(*slot->top == token)) npuprof_record_pop_span_(slot, now, 0);
     else npuprof_record_unwind_to_(slot, token, now);
 }
 
-static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
 {
     if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -8734,7 +8891,7 @@ NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
     return false;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_ token, npuprof_site_ *site)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_ token, npuprof_site_ *site)
 {
     const bool open = NPUPROF_OPEN_(1);
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -8828,7 +8985,7 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
 
 /* ---- Events of a macro */
 
-static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys,
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                          uint64_t value, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -8865,7 +9022,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
     if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
 }
 
-static NPUPROF_NOINLINE_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_record_event_slow_(site, NULL, value, none);
@@ -8896,7 +9053,7 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 /* ---- Events of a function: the name comes at run time */
 
 /* extra: what does not fit into w1. */
-static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1,
+NPUPROF_OWN_ static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1,
                                         const npuprof_unit_ *extra, size_t extra_count, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -8959,13 +9116,13 @@ typedef struct npuprof_record_pool_ { uint64_t key, used, allocated; } npuprof_r
 
 static npuprof_record_pool_ npuprof_record_pools_[NPUPROF_RECORD_POOLS_];
 
-static const char *npuprof_record_pool_name_(const npuprof_device *device)
+NPUPROF_OWN_ static const char *npuprof_record_pool_name_(const npuprof_device *device)
 {
     return device && device->name ? device->name : "host";
 }
 
 /* The pool of that name, made at its first use. NULL: there are too many. */
-static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
+NPUPROF_OWN_ static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 {
     const uint64_t key = npuprof_hash_key_(name);
     npuprof_record_pool_ *const end = npuprof_record_pools_ + NPUPROF_RECORD_POOLS_;
@@ -8977,7 +9134,7 @@ static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 }
 
 /* change: 0, or bytes << 2 | 1 for an allocation, 2 for a release. */
-static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change,
+NPUPROF_OWN_ static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change,
                                          const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
@@ -9028,7 +9185,7 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 
 /* The slot to move to for that name: one that had the name, or one that nobody used. NULL: stay. Only the
    first name of a thread moves it, and not while spans are open. */
-static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_ || is_named) return NULL;
@@ -9077,7 +9234,7 @@ NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 }
 
 /* Position of an open span. e is its place in slot->open. */
-static uint64_t npuprof_record_position_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
+NPUPROF_OWN_ static uint64_t npuprof_record_position_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
                                          const npuprof_token_ *e)
 {
     const npuprof_unit_ *u = npuprof_slot_open_unit_(slot, chunk, e);
@@ -9086,7 +9243,7 @@ static uint64_t npuprof_record_position_(const npuprof_slot_ *slot, npuprof_chun
 }
 
 /* NPUPROF_KIND_* of the call site of a span that lies at u. */
-static uint32_t npuprof_record_kind_(const npuprof_unit_ *u)
+NPUPROF_OWN_ static uint32_t npuprof_record_kind_(const npuprof_unit_ *u)
 {
     const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
     const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
@@ -9131,7 +9288,7 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
    between leaves a RESULT that no span asks for. */
 
 /* Writes the record. NULL: there is no space, or the table is full. */
-static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t position, npuprof_keys_ *keys,
+NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t position, npuprof_keys_ *keys,
                                                  npuprof_args args)
 {
     const size_t units = npuprof_record_count_arg_units_(args);
@@ -9149,7 +9306,7 @@ static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t p
 }
 
 /* Adds arguments to the newest open span of a slot, which has one. False: they are lost. */
-static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_OWN_ static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys, npuprof_args args)
 {
     const uint64_t position =
         npuprof_record_position_(slot, npuprof_slot_current_chunk_(slot), slot->top);
@@ -9185,7 +9342,7 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
    This part does not know how a device is read. */
 
 /* The first entry of a type whose `a` is the number of a device, or NULL. */
-static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
+NPUPROF_OWN_ static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->table_used) / h->table_unit;
@@ -9200,7 +9357,7 @@ static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
 }
 
 /* A device entry by its number, or NULL. */
-static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
+NPUPROF_OWN_ static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
 {
     return (npuprof_device_entry_ *)(void *)npuprof_record_entry_of_(NPUPROF_ENTRY_DEVICE, device);
 }
@@ -9225,7 +9382,7 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     return number;
 }
 
-static void npuprof_record_store_anchor_(npuprof_anchor_ *to, const npuprof_anchor_ *from)
+NPUPROF_OWN_ static void npuprof_record_store_anchor_(npuprof_anchor_ *to, const npuprof_anchor_ *from)
 {
     NPUPROF_STORE_(&to->device_ticks, from->device_ticks);
     NPUPROF_STORE_(&to->host_before, from->host_before);
@@ -9233,7 +9390,7 @@ static void npuprof_record_store_anchor_(npuprof_anchor_ *to, const npuprof_anch
 }
 
 /* The table is full: of the anchors that did not fit, the newest is kept in the device's entry. */
-static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch,
+NPUPROF_OWN_ static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch,
                                            const npuprof_anchor_ *anchor)
 {
     const uint32_t used = NPUPROF_LOAD_(&d->overflow_used) + 1;
@@ -9247,7 +9404,7 @@ static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t ep
 
 /* Appends an entry for anchors to the device's list; last: the newest one, or NULL. NULL: the table is
    full. */
-static npuprof_anchors_entry_ *npuprof_record_add_anchors_(npuprof_device_entry_ *d,
+NPUPROF_OWN_ static npuprof_anchors_entry_ *npuprof_record_add_anchors_(npuprof_device_entry_ *d,
                                                            npuprof_anchors_entry_ *last, uint32_t epoch)
 {
     uint32_t id;
@@ -9336,7 +9493,7 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
 }
 
 /* The units of a device span behind its first one. Returns how many. */
-static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], uint32_t device, uint32_t epoch,
+NPUPROF_OWN_ static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], uint32_t device, uint32_t epoch,
                                            unsigned pe, uint64_t end_ticks, unsigned flags,
                                            const npuprof_link_ *link)
 {
@@ -9362,7 +9519,7 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
 }
 
 /* The number of the call site of a name that stays. 0: it is not to be recorded. */
-static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const char *category,
+NPUPROF_OWN_ static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const char *category,
                                           const char *name)
 {
     const size_t at = ((uintptr_t)name / 8 ^ (uintptr_t)name / 512) % NPUPROF_DEVICE_NAMES_;
@@ -9377,7 +9534,7 @@ static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const ch
 
 /* Finds the words of integer arguments, texts->word. Returns how many arguments are to be recorded: all, or
    none if the table is full, which is counted. */
-static size_t npuprof_record_keep_keys_(npuprof_device_texts_ *texts, npuprof_args args)
+NPUPROF_OWN_ static size_t npuprof_record_keep_keys_(npuprof_device_texts_ *texts, npuprof_args args)
 {
     for (size_t i = 0; i < args.count; i++) {
         const char *const key = args.items[i].key;
@@ -9393,7 +9550,7 @@ static size_t npuprof_record_keep_keys_(npuprof_device_texts_ *texts, npuprof_ar
 
 /* When a record is written. Why not the clock for each: that read costs as much as the rest. What follows at
    once in the same slot, up to 16 records, has the same stamp. */
-static uint64_t npuprof_record_shared_stamp_(npuprof_device_texts_ *texts, const npuprof_slot_ *slot)
+NPUPROF_OWN_ static uint64_t npuprof_record_shared_stamp_(npuprof_device_texts_ *texts, const npuprof_slot_ *slot)
 {
     if (!texts->stamp_left || texts->behind != slot->cursor) {
         texts->stamp = npuprof_clock_();
@@ -9404,7 +9561,7 @@ static uint64_t npuprof_record_shared_stamp_(npuprof_device_texts_ *texts, const
 }
 
 /* Writes a device record whose texts are known. */
-static void npuprof_record_put_device_(npuprof_device_texts_ *texts, npuprof_slot_ *slot, uint32_t id,
+NPUPROF_OWN_ static void npuprof_record_put_device_(npuprof_device_texts_ *texts, npuprof_slot_ *slot, uint32_t id,
                                        uint64_t start_ticks, const npuprof_unit_ extra[3], size_t count,
                                        npuprof_args args)
 {
@@ -9449,6 +9606,241 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
     }
     npuprof_record_leave_(slot);
 }
+/* ==== src/record/objects.h ========================================================= >>record/objects ==== */
+
+#include <string.h>
+
+/* Writes into the table which objects are loaded, for names that are addresses. Only for NPUPROF_AUTO.
+
+   When: before the name of a function is stored for the first time, if objects were loaded or unloaded since.
+   So an arena that is left behind by a process that was killed has all that its names need. Nothing is done
+   at dlclose(): the entry stays. If another object then lies at the same addresses, it has a later entry; a
+   function of it whose address was recorded before keeps that name.
+   Words: listing, modules and module_changes of npuprof_s_, the last two by the thread that has `listing`;
+   `modules` with release. This part does not know what a function is. */
+
+#ifdef NPUPROF_AUTO
+
+/* Is it in the table, and has nothing else been at its addresses since? */
+NPUPROF_OWN_ static bool npuprof_record_knows_object_(const npuprof_os_object_ *o, uint32_t path, uint32_t build_id)
+{
+    uint32_t id = NPUPROF_LOAD_(&npuprof_s_.modules);
+    while (id) {
+        const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)npuprof_table_entry_at_(id);
+        if (m->start < o->end && o->start < m->end)
+            return m->bias == o->bias && m->start == o->start && m->end == o->end && m->path == path &&
+                   m->build_id == build_id;
+        id = m->head.a;
+    }
+    return false;
+}
+
+NPUPROF_OWN_ static void npuprof_record_take_object_(const npuprof_os_object_ *o)
+{
+    uint32_t id;
+    const uint32_t path = npuprof_table_intern_string_(o->path);
+    const uint32_t build_id = npuprof_table_intern_string_(o->build_id);
+    npuprof_module_entry_ *m = NULL;
+    if (path && build_id && npuprof_record_knows_object_(o, path, build_id)) return;
+    if (path && build_id) m = (npuprof_module_entry_ *)(void *)npuprof_table_add_entry_(sizeof *m, &id);
+    if (!m) {
+        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        return;
+    }
+    m->head.a = NPUPROF_LOAD_(&npuprof_s_.modules);
+    m->bias = o->bias;
+    m->start = o->start;
+    m->end = o->end;
+    m->path = path;
+    m->build_id = build_id;
+    npuprof_table_finish_entry_(&m->head, NPUPROF_ENTRY_MODULE);
+    NPUPROF_STORE_RELEASE_(&npuprof_s_.modules, id);
+}
+
+/* Brings the list up to date. Keeps errno. */
+NPUPROF_OWN_ static void npuprof_record_list_objects_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const int error_before = errno;
+    uint32_t nobody = 0;
+    if (!NPUPROF_CAS_(&s->listing, &nobody, 1)) return;
+    if (!NPUPROF_LOAD_(&s->modules)) s->module_changes = 0;    /* another arena */
+    npuprof_os_list_objects_(&s->module_changes, npuprof_record_take_object_);
+    NPUPROF_STORE_RELEASE_(&s->listing, 0);
+    errno = error_before;
+}
+
+#endif /* NPUPROF_AUTO */
+/* ==== src/record/auto.h =============================================================== >>record/auto ==== */
+
+/* NPUPROF_AUTO: the two hooks that -finstrument-functions calls, at the begin and the end of each function.
+   A call becomes a plain span, by the same paths as a mark's. Only who it is differs:
+     its name    the function's address as text, in the table once. A hash table of addresses finds its number
+     its end     by a stack of open calls, each thread's own, as no clean-up holds the span's token
+   The stack also holds calls that are not recorded, so that an end finds its own begin, whatever started or
+   stopped in between. A call that was left by longjmp(), or by an exception with clang, which calls no hook
+   then, ends as cut with the function around it that ends next. The end of a call whose begin is not on the
+   stack does nothing. Deeper than the stack, calls are lost and counted.
+
+   A function that the recorder calls may be instrumented, but that of NPUPROF_NOW() would call itself. Fibers
+   that change the stack inside a function mix up their calls.
+
+   Words: address of a function by CAS from 0; known with release: generation << 32 | number of the call
+   site, with bit 31 of the generation set: not to be recorded. The stack is its thread's own. Its depth is
+   stored before an entry is used and after it was: the hooks of a signal handler in between leave it as it
+   was. */
+
+#ifdef NPUPROF_AUTO
+
+typedef struct npuprof_record_function_ { uintptr_t address; uint64_t known; } npuprof_record_function_;
+
+static npuprof_record_function_ npuprof_record_functions_[NPUPROF_AUTO_FUNCTIONS];
+
+/* How many calls the stack holds. Why fewer in a shared library: its memory is scarce when the library is
+   loaded by dlopen(). */
+enum { NPUPROF_RECORD_CALLS_ = NPUPROF_SHARED_ ? 128 : 256 };
+
+typedef struct npuprof_record_call_ {
+    uint32_t key;                  /* of function and caller */
+    npuprof_token_ token;          /* 0: not recorded */
+} npuprof_record_call_;
+
+static NPUPROF_THREAD_LOCAL_ npuprof_record_call_ npuprof_record_calls_[NPUPROF_RECORD_CALLS_];
+static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_record_depth_;   /* open calls, also those beyond the stack */
+static NPUPROF_THREAD_LOCAL_ uintptr_t npuprof_record_deep_;   /* where the first of them is on the C stack */
+
+/* Why the caller, too: after a longjmp() a recursive function would end the wrong one of its calls. */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_call_key_(const void *function, const void *caller)
+{
+    return (uint32_t)((uintptr_t)function + 8 * (uintptr_t)caller);
+}
+
+/* The place of a function in the hash table. NULL: there is no room near its place. */
+NPUPROF_OWN_ static inline npuprof_record_function_ *npuprof_record_function_at_(uintptr_t address)
+{
+    enum { TRIES = 16, MASK = NPUPROF_AUTO_FUNCTIONS - 1 };
+    uint32_t at = (uint32_t)address * 0x9E3779B1u / (UINT32_MAX / NPUPROF_AUTO_FUNCTIONS + 1);
+    for (int n = 0; n < TRIES; n++) {
+        npuprof_record_function_ *const f = &npuprof_record_functions_[at];
+        uintptr_t there = NPUPROF_LOAD_(&f->address);
+        if (NPUPROF_LIKELY_(there == address)) return f;
+        if (!there && (NPUPROF_CAS_(&f->address, &there, address) || there == address)) return f;
+        at = (at + 1) & MASK;
+    }
+    return NULL;
+}
+
+/* The number of a function's call site. 0: it is not to be recorded, or the table is full, which is
+   counted. f: its place, or NULL. */
+NPUPROF_OWN_ static uint32_t npuprof_record_function_number_(uintptr_t address, npuprof_record_function_ *f)
+{
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
+    const uint64_t known = f ? NPUPROF_LOAD_ACQUIRE_(&f->known) : 0;
+    char text[NPUPROF_ADDRESS_TEXT_];
+    uint32_t number = 0;
+    if (f && known >> 32 == generation) return (uint32_t)known;
+    if (f && known >> 32 == muted) return 0;
+    const bool passes = npuprof_record_category_passes_("auto");
+    if (passes) {
+        npuprof_record_list_objects_();
+        number = npuprof_table_intern_site_number_(NPUPROF_KIND_SPAN, "auto",
+                                                   npuprof_address_text_(text, address), NULL, 0);
+        if (!number) {
+            npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
+            return 0;
+        }
+    }
+    if (f) NPUPROF_STORE_RELEASE_(&f->known, (uint64_t)(passes ? generation : muted) << 32 | number);
+    return number;
+}
+
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_call_slow_(uintptr_t address,
+                                                                       npuprof_record_function_ *f)
+{
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
+    npuprof_token_ token = 0;
+    const uint32_t number = npuprof_record_function_number_(address, f);
+    if (number) token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    npuprof_record_leave_(slot);
+    return token;
+}
+
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_call_(uintptr_t address)
+{
+    npuprof_record_function_ *const f = npuprof_record_function_at_(address);
+    if (NPUPROF_LIKELY_(f != NULL)) {
+        const uint64_t known = NPUPROF_LOAD_ACQUIRE_(&f->known);
+        if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(known >> 32), &npuprof_fast_generation_)))
+            return npuprof_record_begin_number_((uint32_t)known);
+    }
+    return npuprof_record_begin_call_slow_(address, f);
+}
+
+/* A call for which the stack has no room. here: place of the hook on the C stack. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_skip_call_(uintptr_t address, uint32_t depth, uintptr_t here)
+{
+    if (depth == NPUPROF_RECORD_CALLS_) npuprof_record_deep_ = here;
+    if (!NPUPROF_OPEN_(1)) return;
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    if (!slot) {
+        (void)npuprof_record_count_no_context_();
+        return;
+    }
+    if (npuprof_record_function_number_(address, npuprof_record_function_at_(address)))
+        npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    npuprof_record_leave_(slot);
+}
+
+/* Where on the stack the call is that ends, if it is not the newest one; UINT32_MAX: it is not there. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_record_find_call_(uint32_t key, uintptr_t here)
+{
+    uint32_t depth = npuprof_record_depth_;
+    /* Not above the first one that had no room: then they were all left by longjmp(). */
+    if (depth > NPUPROF_RECORD_CALLS_ && here <= npuprof_record_deep_) {
+        npuprof_record_depth_ = depth - 1;
+        return UINT32_MAX;
+    }
+    if (depth > NPUPROF_RECORD_CALLS_) npuprof_record_depth_ = depth = NPUPROF_RECORD_CALLS_;
+    while (depth--)
+        if (npuprof_record_calls_[depth].key == key) return depth;
+    return UINT32_MAX;
+}
+
+/* Why visible: the functions of shared libraries call them, too. */
+NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_enter(void *, void *);
+NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_exit(void *, void *);
+
+void __cyg_profile_func_enter(void *function, void *caller)
+{
+    const uint32_t depth = npuprof_record_depth_;
+    npuprof_record_depth_ = depth + 1;
+    NPUPROF_SIGNAL_FENCE_();
+    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_)) {
+        npuprof_record_skip_call_((uintptr_t)function, depth, (uintptr_t)__builtin_frame_address(0));
+        return;
+    }
+    npuprof_record_call_ *const call = &npuprof_record_calls_[depth];
+    call->key = npuprof_record_call_key_(function, caller);
+    call->token = 0;
+    if (NPUPROF_OPEN_(1)) call->token = npuprof_record_begin_call_((uintptr_t)function);
+}
+
+void __cyg_profile_func_exit(void *function, void *caller)
+{
+    const uint32_t key = npuprof_record_call_key_(function, caller);
+    uint32_t depth = npuprof_record_depth_ - 1;
+    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_ || npuprof_record_calls_[depth].key != key)) {
+        depth = npuprof_record_find_call_(key, (uintptr_t)__builtin_frame_address(0));
+        if (depth == UINT32_MAX) return;
+    }
+    const npuprof_token_ token = npuprof_record_calls_[depth].token;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_record_depth_ = depth;
+    if (token) npuprof_close_(token);
+}
+
+#endif /* NPUPROF_AUTO */
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
 /* What decides whether something is recorded: the level, a pause, capture control (capture.h), the
@@ -9469,7 +9861,7 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
 /* ---- Gate and generation */
 
 /* Opens the fast path for call sites, or closes it. */
-static void npuprof_control_set_fast_path_(void)
+NPUPROF_OWN_ static void npuprof_control_set_fast_path_(void)
 {
     for (;;) {
         const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
@@ -9484,14 +9876,14 @@ static void npuprof_control_set_fast_path_(void)
 }
 
 /* Makes call sites look their category and their id up again. */
-static void npuprof_control_advance_generation_(void)
+NPUPROF_OWN_ static void npuprof_control_advance_generation_(void)
 {
     NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
     npuprof_control_set_fast_path_();
 }
 
 /* What the gate is to be. The program's own stop and pause count for more than capture control. */
-static int npuprof_control_gate_(void)
+NPUPROF_OWN_ static int npuprof_control_gate_(void)
 {
     const int level = NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
     if (level && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
@@ -9499,7 +9891,7 @@ static int npuprof_control_gate_(void)
 }
 
 /* Call after a change of `level`, `paused`, `held` or `armed`. Async-signal safe. */
-static void npuprof_control_set_gate_(void)
+NPUPROF_OWN_ static void npuprof_control_set_gate_(void)
 {
     for (;;) {
         const int gate = npuprof_control_gate_();
@@ -9514,7 +9906,7 @@ NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
 
 /* Calls npuprof_capture.gate if the gate has opened or closed since the last time. Not from a signal handler.
    Why a flag and no lock: what another thread changes meanwhile is told behind the call by who is at it. */
-static void npuprof_control_tell_(void)
+NPUPROF_OWN_ static void npuprof_control_tell_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     for (;;) {
@@ -9529,7 +9921,7 @@ static void npuprof_control_tell_(void)
 }
 
 /* What happens when the arena is full, for new chunks and in the image. */
-static void npuprof_control_set_policy_(int when_full)
+NPUPROF_OWN_ static void npuprof_control_set_policy_(int when_full)
 {
     npuprof_s_.when_full = when_full;
     npuprof_s_.header->when_full = (uint32_t)when_full;
@@ -9661,7 +10053,7 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
 
 /* Copies the words of "a, b" or "-a, -b" into `list` with commas between. *mode: 0 without words, 1 only
    these, -1 all but these. False: a word is empty, the list is too long, or the words are mixed. */
-static bool npuprof_control_parse_categories_(const char *spec, char *list, size_t bytes, int *mode)
+NPUPROF_OWN_ static bool npuprof_control_parse_categories_(const char *spec, char *list, size_t bytes, int *mode)
 {
     size_t n = 0;
     *mode = 0;
@@ -9738,7 +10130,7 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 
 /* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
    handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
-static bool npuprof_scratch_lock_(void)
+NPUPROF_OWN_ static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     const uintptr_t me = npuprof_slot_me_();
@@ -9762,7 +10154,7 @@ static bool npuprof_scratch_lock_(void)
 }
 
 /* Gives the lock back. Threads that found no chunk may look again: chunks may be free, or be recycled. */
-static void npuprof_scratch_unlock_(void)
+NPUPROF_OWN_ static void npuprof_scratch_unlock_(void)
 {
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
     npuprof_exchange_begin_round_();
@@ -9774,14 +10166,14 @@ static void npuprof_scratch_unlock_(void)
 }
 
 /* The result to return after npuprof_scratch_lock_() returned false. */
-static npuprof_result npuprof_scratch_result_(void)
+NPUPROF_OWN_ static npuprof_result npuprof_scratch_result_(void)
 {
     return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
 }
 
 /* Takes back a chunk that is given up. Returns how many spans and events began in it since `clear_ticks`:
    they are lost. counts: shall it look? */
-static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
+NPUPROF_OWN_ static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
 {
     uint64_t arguments;
     const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_s_.header, chunk, &arguments) : 0;
@@ -9792,7 +10184,7 @@ static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
 /* Empties the arena of what began before these ticks. Chunks that other threads fill stay theirs: readers
    leave out what is in them from before clear_ticks. 0: before now, and what begins meanwhile may be
    forgotten, too; else it is counted as lost where it does not stay. */
-static npuprof_result npuprof_scratch_forget_(uint64_t before)
+NPUPROF_OWN_ static npuprof_result npuprof_scratch_forget_(uint64_t before)
 {
     uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
@@ -9832,7 +10224,7 @@ enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPRO
 
 /* The form that the extension asks for. JSON is for paths without one, and for devices and pipes.
    An extension begins with a letter: in "trace.1" there is none. */
-static int npuprof_path_form_(const char *path)
+NPUPROF_OWN_ static int npuprof_path_form_(const char *path)
 {
     static const char *const known[] = { ".json", ".csv", ".npuprof" };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
@@ -9843,7 +10235,7 @@ static int npuprof_path_form_(const char *path)
 }
 
 /* Can the output path be the file of a stream? */
-static bool npuprof_path_is_stream_(void)
+NPUPROF_OWN_ static bool npuprof_path_is_stream_(void)
 {
     return npuprof_path_form_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_;
 }
@@ -9857,7 +10249,7 @@ typedef struct npuprof_path_ {
 
 /* Replaces the % sequences; %i becomes `number`. False: the path is too long, or there is no such
    sequence. */
-static bool npuprof_path_expand_(const npuprof_header_ *h, const char *pattern, unsigned number,
+NPUPROF_OWN_ static bool npuprof_path_expand_(const npuprof_header_ *h, const char *pattern, unsigned number,
                                  npuprof_path_ *out)
 {
     size_t used = 0;
@@ -9884,7 +10276,7 @@ static bool npuprof_path_expand_(const npuprof_header_ *h, const char *pattern, 
 }
 
 /* Inserts text before the extension of the file's name. False: the path becomes too long. */
-static bool npuprof_path_insert_(npuprof_path_ *path, const char *text)
+NPUPROF_OWN_ static bool npuprof_path_insert_(npuprof_path_ *path, const char *text)
 {
     char *const slash = strrchr(path->text, '/'), *const name = slash ? slash + 1 : path->text;
     char *dot = strrchr(name, '.');
@@ -9898,7 +10290,7 @@ static bool npuprof_path_insert_(npuprof_path_ *path, const char *text)
 
 /* Gives the file at this path the first free one of the names NAME.1.EXTENSION, NAME.2.EXTENSION and so on;
    *aside is that name. Returns 0 or an errno value. EBUSY: a running process uses the file. */
-static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *aside)
+NPUPROF_OWN_ static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *aside)
 {
     char number[16];
     int error = EEXIST;
@@ -9915,7 +10307,7 @@ static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *as
 /* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its
    new name, "" if there was none. Where a running process uses it, the new file has the pid in its name; with
    `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
-static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
+NPUPROF_OWN_ static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
                                         npuprof_path_ *path, npuprof_path_ *aside)
 {
     char suffix[16];
@@ -9935,7 +10327,7 @@ static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pa
 }
 
 /* Removes a file that was just created, and gives the one that was moved aside for it its name back. */
-static void npuprof_path_discard_(int fd, const npuprof_path_ *path, const npuprof_path_ *aside)
+NPUPROF_OWN_ static void npuprof_path_discard_(int fd, const npuprof_path_ *path, const npuprof_path_ *aside)
 {
     npuprof_os_discard_(fd, path->text);
     if (aside->text[0]) (void)npuprof_os_move_aside_(aside->text, path->text);
@@ -9943,7 +10335,7 @@ static void npuprof_path_discard_(int fd, const npuprof_path_ *path, const npupr
 
 /* Creates a file and maps it as the arena's memory. pattern NULL: that of the last call. Returns 0 or an
    errno value. */
-static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
+NPUPROF_OWN_ static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_header_ h;
@@ -10018,13 +10410,13 @@ static npuprof_capture_settings_ npuprof_capture_set_;
 /* ---- Words and numbers */
 
 /* Is the text, of that length, this word? */
-static bool npuprof_capture_is_(const char *text, size_t length, const char *word)
+NPUPROF_OWN_ static bool npuprof_capture_is_(const char *text, size_t length, const char *word)
 {
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
 /* The next item of a list with commas. False: there are no more. */
-static bool npuprof_capture_next_item_(const char **at, const char **item, size_t *length)
+NPUPROF_OWN_ static bool npuprof_capture_next_item_(const char **at, const char **item, size_t *length)
 {
     if (!**at) return false;
     *item = *at;
@@ -10033,11 +10425,11 @@ static bool npuprof_capture_next_item_(const char **at, const char **item, size_
     return true;
 }
 
-static bool npuprof_capture_is_digit_(char c) { return c >= '0' && c <= '9'; }
+NPUPROF_OWN_ static bool npuprof_capture_is_digit_(char c) { return c >= '0' && c <= '9'; }
 
 /* Reads 20, or a time as 1.5s, with ns, us, ms, s, min or h. seconds: a number without a unit is one of
    seconds. Why not strtod(): the decimal point would be that of the program's locale. */
-static bool npuprof_capture_read_amount_(const char *text, size_t length, bool seconds,
+NPUPROF_OWN_ static bool npuprof_capture_read_amount_(const char *text, size_t length, bool seconds,
                                          npuprof_capture_amount_ *out)
 {
     static const struct { const char *name; uint64_t ns; } units[] = {
@@ -10070,7 +10462,7 @@ static bool npuprof_capture_read_amount_(const char *text, size_t length, bool s
 }
 
 /* The kind of span that a word names; 0: none. */
-static uint32_t npuprof_capture_kind_(const char *text, size_t length)
+NPUPROF_OWN_ static uint32_t npuprof_capture_kind_(const char *text, size_t length)
 {
     if (npuprof_capture_is_(text, length, "inference")) return NPUPROF_KIND_INFERENCE;
     return npuprof_capture_is_(text, length, "record") ? NPUPROF_KIND_RECORD : 0;
@@ -10080,7 +10472,7 @@ static uint32_t npuprof_capture_kind_(const char *text, size_t length)
 
 /* Reads key=value with one of these keys, each once. Returns its number, and where the value begins; or
    -1. */
-static int npuprof_capture_read_key_(const char *item, size_t length, const char *const *keys, int count,
+NPUPROF_OWN_ static int npuprof_capture_read_key_(const char *item, size_t length, const char *const *keys, int count,
                                      unsigned *seen, size_t *value)
 {
     const char *const equals = (const char *)memchr(item, '=', length);
@@ -10094,7 +10486,7 @@ static int npuprof_capture_read_key_(const char *item, size_t length, const char
     return -1;
 }
 
-static const char *npuprof_capture_set_schedule_(const char *text)
+NPUPROF_OWN_ static const char *npuprof_capture_set_schedule_(const char *text)
 {
     static const char form[] = "give wait=10,warmup=5,active=20,repeat=3: numbers of inferences, or times "
         "as 10s; active must be there; by=record counts records";
@@ -10122,7 +10514,7 @@ static const char *npuprof_capture_set_schedule_(const char *text)
 }
 
 /* A delay is a schedule that waits once; a duration limits its one active phase. */
-static const char *npuprof_capture_set_time_(const char *text, int phase)
+NPUPROF_OWN_ static const char *npuprof_capture_set_time_(const char *text, int phase)
 {
     npuprof_capture_amount_ amount;
     if (npuprof_capture_set_.by_windows) return "there is a schedule; give wait= and active= in it";
@@ -10136,17 +10528,17 @@ static const char *npuprof_capture_set_time_(const char *text, int phase)
     return NULL;
 }
 
-static const char *npuprof_capture_set_delay_(const char *text)
+NPUPROF_OWN_ static const char *npuprof_capture_set_delay_(const char *text)
 {
     return npuprof_capture_set_time_(text, NPUPROF_PHASE_WAIT_);
 }
 
-static const char *npuprof_capture_set_duration_(const char *text)
+NPUPROF_OWN_ static const char *npuprof_capture_set_duration_(const char *text)
 {
     return npuprof_capture_set_time_(text, NPUPROF_PHASE_ACTIVE_);
 }
 
-static const char *npuprof_capture_set_trigger_(const char *text)
+NPUPROF_OWN_ static const char *npuprof_capture_set_trigger_(const char *text)
 {
     static const char form[] = "give inference>20ms or record>20ms; ,last=30s limits a file to what began "
         "30 s before it, ,every=10s (default) their rate, ,max=100 (default) their number";
@@ -10176,14 +10568,14 @@ static const char *npuprof_capture_set_trigger_(const char *text)
 }
 
 /* The action of that name; -1: there is none. */
-static int npuprof_capture_action_(const char *text, size_t length)
+NPUPROF_OWN_ static int npuprof_capture_action_(const char *text, size_t length)
 {
     for (int i = 0; i < NPUPROF_DO_COUNT_; i++)
         if (npuprof_capture_is_(text, length, npuprof_capture_actions_[i])) return i;
     return -1;
 }
 
-static const char *npuprof_capture_set_signal_(const char *text)
+NPUPROF_OWN_ static const char *npuprof_capture_set_signal_(const char *text)
 {
     static const char form[] = "give HUP, USR1, USR2 or RTMIN+3, then :start, :stop, :toggle or :dump "
         "(default); commas between, four at most, each signal once";
@@ -10212,7 +10604,7 @@ static const char *npuprof_capture_set_signal_(const char *text)
     return NULL;
 }
 
-static const char *npuprof_capture_set_control_(const char *text)
+NPUPROF_OWN_ static const char *npuprof_capture_set_control_(const char *text)
 {
     if (!npuprof_os_has_commands_()) return "this system has no control files";
     if (strlen(text) >= sizeof npuprof_capture_set_.control_path) return "longer than 1023 bytes";
@@ -10237,7 +10629,7 @@ static const npuprof_capture_text_ npuprof_capture_texts_[NPUPROF_CAPTURE_TEXTS_
     { "NPUPROF_SIGNAL", "signal", 8, npuprof_capture_set_signal_ } };
 
 /* Is there any condition? */
-static bool npuprof_capture_is_set_(void)
+NPUPROF_OWN_ static bool npuprof_capture_is_set_(void)
 {
     return npuprof_capture_set_.counted || npuprof_capture_set_.slow_kind || npuprof_capture_set_.signal_count
         || npuprof_capture_set_.control_path[0];
@@ -10260,7 +10652,7 @@ static bool npuprof_capture_is_set_(void)
 /* ---- Values */
 
 /* Tells about a value that cannot be used: in the metadata of the trace, and on stderr. */
-static void npuprof_env_refuse_(const char *name, const char *value, const char *why)
+NPUPROF_OWN_ static void npuprof_env_refuse_(const char *name, const char *value, const char *why)
 {
     char text[400];
     snprintf(text, sizeof text, "%.200s: %s", value, why);
@@ -10269,20 +10661,20 @@ static void npuprof_env_refuse_(const char *name, const char *value, const char 
 }
 
 /* A variable that is empty, 0, off or false counts as unset. */
-static bool npuprof_env_is_unset_(const char *v)
+NPUPROF_OWN_ static bool npuprof_env_is_unset_(const char *v)
 {
     return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0;
 }
 
 /* A variable's value. NULL: it is unset. */
-static const char *npuprof_env_get_(const char *name)
+NPUPROF_OWN_ static const char *npuprof_env_get_(const char *name)
 {
     const char *v = npuprof_os_env_(name);
     return npuprof_env_is_unset_(v) ? NULL : v;
 }
 
 /* Is it a value of the W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, neither of the two ids all zero? */
-static bool npuprof_env_is_traceparent_(const char *v)
+NPUPROF_OWN_ static bool npuprof_env_is_traceparent_(const char *v)
 {
     bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-';
     bool trace = false, parent = false;        /* the id has a digit that is not 0 */
@@ -10300,7 +10692,7 @@ static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest
 
 /* Reads a size: a number of bytes, or of KiB, MiB or GiB with K, M or G behind it. 0: no arena can have this
    size. */
-static size_t npuprof_env_read_size_(const char *v)
+NPUPROF_OWN_ static size_t npuprof_env_read_size_(const char *v)
 {
     static const char suffixes[] = "KMG";
     char *end = NULL;
@@ -10317,7 +10709,7 @@ static size_t npuprof_env_read_size_(const char *v)
 /* ---- One function for each variable. It gets a value that is set */
 
 /* With a mapped arena, recording starts at once. */
-static void npuprof_env_read_arena_path_(const char *name, const char *value)
+NPUPROF_OWN_ static void npuprof_env_read_arena_path_(const char *name, const char *value)
 {
     const int error = npuprof_s_.env_arena_error;
     if (npuprof_s_.mapped_bytes) npuprof_s_.level = 1;
@@ -10326,7 +10718,7 @@ static void npuprof_env_read_arena_path_(const char *name, const char *value)
                             ? "not a path that can be used; the arena is in no file" : strerror(error));
 }
 
-static void npuprof_env_read_arena_bytes_(const char *name, const char *value)
+NPUPROF_OWN_ static void npuprof_env_read_arena_bytes_(const char *name, const char *value)
 {
     if (npuprof_s_.env_arena_bytes) return;
     npuprof_env_refuse_(name, value, npuprof_env_read_size_(value) ? "so much memory cannot be had"
@@ -10334,7 +10726,7 @@ static void npuprof_env_read_arena_bytes_(const char *name, const char *value)
 }
 
 /* Recording starts at once, and the trace is written at exit. */
-static void npuprof_env_read_output_path_(const char *name, const char *value)
+NPUPROF_OWN_ static void npuprof_env_read_output_path_(const char *name, const char *value)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     if (strlen(value) >= sizeof s->output_path) {
@@ -10350,7 +10742,7 @@ static void npuprof_env_read_output_path_(const char *name, const char *value)
 }
 
 /* Changes the level at which another variable has started the recording. */
-static void npuprof_env_read_level_(const char *name, const char *value)
+NPUPROF_OWN_ static void npuprof_env_read_level_(const char *name, const char *value)
 {
     char *end;
     errno = 0;
@@ -10367,7 +10759,7 @@ static void npuprof_env_read_level_(const char *name, const char *value)
                              "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
 }
 
-static void npuprof_env_read_categories_(const char *name, const char *value)
+NPUPROF_OWN_ static void npuprof_env_read_categories_(const char *name, const char *value)
 {
     if (npuprof_set_categories(value) == NPUPROF_OK)
         npuprof_text_copy_(npuprof_s_.categories_from, sizeof npuprof_s_.categories_from, name);
@@ -10375,7 +10767,7 @@ static void npuprof_env_read_categories_(const char *name, const char *value)
 }
 
 /* "stream" without a file that can be one waits for the sink of npuprof_init(). */
-static void npuprof_env_read_when_full_(const char *name, const char *value)
+NPUPROF_OWN_ static void npuprof_env_read_when_full_(const char *name, const char *value)
 {
     int *const policy = &npuprof_s_.env_when_full;
     for (int i = 0; i <= NPUPROF_STREAM; i++)
@@ -10384,7 +10776,7 @@ static void npuprof_env_read_when_full_(const char *name, const char *value)
     else if (*policy != NPUPROF_STREAM || npuprof_path_is_stream_()) npuprof_control_set_policy_(*policy);
 }
 
-static void npuprof_env_read_populate_(const char *name, const char *value)
+NPUPROF_OWN_ static void npuprof_env_read_populate_(const char *name, const char *value)
 {
     const bool on = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
     npuprof_s_.env_populate = on;
@@ -10392,7 +10784,7 @@ static void npuprof_env_read_populate_(const char *name, const char *value)
 }
 
 /* Capture control: a text that conditions.h reads. */
-static void npuprof_env_read_condition_(const char *name, const char *value)
+NPUPROF_OWN_ static void npuprof_env_read_condition_(const char *name, const char *value)
 {
     for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
         const npuprof_capture_text_ *const t = &npuprof_capture_texts_[i];
@@ -10405,7 +10797,7 @@ static void npuprof_env_read_condition_(const char *name, const char *value)
 
 /* The context in which another program called this one. Why not in the table: the name is not ours, and "0"
    is no way to unset it. */
-static void npuprof_env_read_traceparent_(void)
+NPUPROF_OWN_ static void npuprof_env_read_traceparent_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
     const char *const value = npuprof_os_env_("TRACEPARENT");
@@ -10441,7 +10833,7 @@ enum { NPUPROF_ENV_COUNT_ = sizeof npuprof_env_variables_ / sizeof *npuprof_env_
 
 /* Is this a variable that npuprof reads, or none that looks like one? Names that begin with NPUPROF_TEST_ are
    left to the project's own tests. */
-static bool npuprof_env_is_known_(const char *name, size_t length)
+NPUPROF_OWN_ static bool npuprof_env_is_known_(const char *name, size_t length)
 {
     if (strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0) return true;
     for (int i = 0; i < NPUPROF_ENV_COUNT_; i++) {
@@ -10452,7 +10844,7 @@ static bool npuprof_env_is_known_(const char *name, size_t length)
 }
 
 /* Refuses what looks like a variable of npuprof and is none, such as a misspelt name. */
-static void npuprof_env_refuse_unknown_(void)
+NPUPROF_OWN_ static void npuprof_env_refuse_unknown_(void)
 {
     for (char **at = npuprof_os_environment_(); at && *at; at++) {
         const char *const equals = strchr(*at, '=');
@@ -10466,7 +10858,7 @@ static void npuprof_env_refuse_unknown_(void)
 }
 
 /* Reads all variables. Called once, behind npuprof_setup_arena_(). */
-static void npuprof_env_read_(void)
+NPUPROF_OWN_ static void npuprof_env_read_(void)
 {
     npuprof_s_.env_when_full = -1;
     for (int i = 0; i < NPUPROF_ENV_COUNT_; i++) {
@@ -10527,7 +10919,7 @@ static struct {
 /* ---- The gate */
 
 /* Begins the mark of a gap in the trace. NULL: it is not marked. */
-static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
+NPUPROF_OWN_ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return NULL;
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
@@ -10538,7 +10930,7 @@ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
 }
 
 /* Sets or clears a reason why the gate is closed. mark: as a gap in the trace. Async-signal safe. */
-static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
+NPUPROF_OWN_ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
 {
     const uint32_t bits = NPUPROF_HOLD_BITS_;
     uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.held), next, id = 0;
@@ -10557,7 +10949,7 @@ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
 }
 
 /* Async-signal safe. */
-static void npuprof_capture_do_(int action)
+NPUPROF_OWN_ static void npuprof_capture_do_(int action)
 {
     const bool held = NPUPROF_LOAD_(&npuprof_s_.held) & NPUPROF_HOLD_COMMAND_;
     if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
@@ -10566,7 +10958,7 @@ static void npuprof_capture_do_(int action)
 }
 
 /* The handler of all signals that were taken. Why it writes no file: hardly anything may be called here. */
-static void npuprof_capture_on_signal_(int number)
+NPUPROF_OWN_ static void npuprof_capture_on_signal_(int number)
 {
     for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++)
         if (npuprof_capture_set_.signals[i].number == number)
@@ -10576,7 +10968,7 @@ static void npuprof_capture_on_signal_(int number)
 /* ---- Files */
 
 /* Names what went wrong, in the metadata and on stderr, each cause once. */
-static void npuprof_capture_complain_(uint32_t cause, const char *name, const char *value, const char *why)
+NPUPROF_OWN_ static void npuprof_capture_complain_(uint32_t cause, const char *name, const char *value, const char *why)
 {
     if (npuprof_capture_now_.complaints >> cause & 1) return;
     npuprof_capture_now_.complaints |= (uint32_t)1 << cause;
@@ -10584,7 +10976,7 @@ static void npuprof_capture_complain_(uint32_t cause, const char *name, const ch
 }
 
 /* Writes a file. False: it failed, which is counted. */
-static bool npuprof_capture_write_(bool clear, uint64_t last_ns)
+NPUPROF_OWN_ static bool npuprof_capture_write_(bool clear, uint64_t last_ns)
 {
     npuprof_result r = NPUPROF_ERR_NO_SPACE;
     const bool may = npuprof_capture_now_.files < NPUPROF_CAPTURE_FILES_MAX_;
@@ -10603,7 +10995,7 @@ static bool npuprof_capture_write_(bool clear, uint64_t last_ns)
 /* ---- The control file */
 
 /* Does what a complete line says. */
-static void npuprof_capture_obey_(const char *line, size_t length)
+NPUPROF_OWN_ static void npuprof_capture_obey_(const char *line, size_t length)
 {
     char word[40];
     while (length && (line[length - 1] == ' ' || line[length - 1] == '\r')) length--;
@@ -10620,7 +11012,7 @@ static void npuprof_capture_obey_(const char *line, size_t length)
 }
 
 /* Looks at the control file, if that is due. A line counts when its end is there. */
-static void npuprof_capture_poll_(int64_t now)
+NPUPROF_OWN_ static void npuprof_capture_poll_(int64_t now)
 {
     char text[1024];
     npuprof_path_ path;
@@ -10652,7 +11044,7 @@ static void npuprof_capture_poll_(int64_t now)
 
 /* ---- The schedule */
 
-static bool npuprof_capture_is_due_(int64_t now)
+NPUPROF_OWN_ static bool npuprof_capture_is_due_(int64_t now)
 {
     const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase);
     if (!npuprof_capture_set_.counted || phase == NPUPROF_PHASE_DONE_) return false;
@@ -10663,7 +11055,7 @@ static bool npuprof_capture_is_due_(int64_t now)
 }
 
 /* Goes to the next phase. Behind the last one nothing is recorded. */
-static void npuprof_capture_advance_(int64_t now)
+NPUPROF_OWN_ static void npuprof_capture_advance_(int64_t now)
 {
     const bool windows = npuprof_capture_set_.by_windows;
     uint32_t next = npuprof_capture_now_.phase + 1;
@@ -10686,7 +11078,7 @@ static void npuprof_capture_advance_(int64_t now)
 
 /* A file for the trigger, unless the last one is too young or there were enough. took_ns: of the slow span,
    which is to be in the file, with what came before it. */
-static void npuprof_capture_write_slow_(int64_t now, uint64_t took_ns)
+NPUPROF_OWN_ static void npuprof_capture_write_slow_(int64_t now, uint64_t took_ns)
 {
     const uint64_t last_ns = npuprof_capture_set_.last_ns;
     const int64_t before = npuprof_capture_now_.slow_at_ns;
@@ -10697,7 +11089,7 @@ static void npuprof_capture_write_slow_(int64_t now, uint64_t took_ns)
     (void)npuprof_capture_write_(false, last_ns ? last_ns + took_ns : 0);
 }
 
-static void npuprof_capture_look_(void)
+NPUPROF_OWN_ static void npuprof_capture_look_(void)
 {
     const int64_t now = npuprof_os_monotonic_ns_();
     npuprof_capture_poll_(now);
@@ -10713,7 +11105,7 @@ static void npuprof_capture_look_(void)
 }
 
 /* Looks, or has the thread look that is at it. */
-static void npuprof_capture_request_(void)
+NPUPROF_OWN_ static void npuprof_capture_request_(void)
 {
     uint32_t seen, nobody = 0;
     NPUPROF_ADD_SEQ_(&npuprof_capture_now_.requests, 1);
@@ -10731,7 +11123,7 @@ static void npuprof_capture_request_(void)
 
 /* ---- Where a look is taken: npuprof_record_hooks_ */
 
-static uint32_t npuprof_capture_begins_(uint32_t kind)
+NPUPROF_OWN_ static uint32_t npuprof_capture_begins_(uint32_t kind)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_KIND_NONE;
     npuprof_capture_request_();
@@ -10743,7 +11135,7 @@ static uint32_t npuprof_capture_begins_(uint32_t kind)
 /* Is a span that took so long slower than the trigger? The next look then writes a file.
    Why the ticks first: to know the rate of a clock takes most of a microsecond. A millisecond after the start
    it is known well enough to tell what took less than half of the limit. */
-static void npuprof_capture_compare_(uint64_t ticks)
+NPUPROF_OWN_ static void npuprof_capture_compare_(uint64_t ticks)
 {
     const uint64_t limit_ns = npuprof_capture_set_.slow_ns, once = (uint64_t)1 << 32;
     if (ticks < NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks)) return;
@@ -10756,7 +11148,7 @@ static void npuprof_capture_compare_(uint64_t ticks)
     while (ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, ns)) {}
 }
 
-static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
+NPUPROF_OWN_ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
 {
     if (!npuprof_record_is_ready_()) return;
     if (kind == npuprof_capture_set_.counted || kind == NPUPROF_KIND_WARM_UP)
@@ -10767,7 +11159,7 @@ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
 }
 
 /* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there. */
-static void npuprof_capture_moved_(void)
+NPUPROF_OWN_ static void npuprof_capture_moved_(void)
 {
     if (NPUPROF_LOAD_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
     if (!npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].is_time) return;
@@ -10789,7 +11181,7 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 
 /* Begins at the first phase, with nothing counted. held: by a command. Also in the child of a fork: what a
    command said of the parent holds for it, or one file for both would toggle them apart. */
-static void npuprof_capture_start_over_(uint32_t held)
+NPUPROF_OWN_ static void npuprof_capture_start_over_(uint32_t held)
 {
     const int64_t polled = npuprof_capture_now_.polled_ns;
     const npuprof_os_seen_ seen = npuprof_capture_now_.seen;
@@ -10807,7 +11199,7 @@ static void npuprof_capture_start_over_(uint32_t held)
 }
 
 /* Takes the signals that are free; the others are no conditions. NULL, or a sentence about those. */
-static const char *npuprof_capture_take_signals_(void)
+NPUPROF_OWN_ static const char *npuprof_capture_take_signals_(void)
 {
     const char *why = NULL;
     uint32_t count = 0;
@@ -10823,7 +11215,7 @@ static const char *npuprof_capture_take_signals_(void)
 
 /* Makes the conditions count. Called at the end of the set-up, and by npuprof_init() if it brought some.
    Returns NULL, or a sentence about the signals. */
-static const char *npuprof_capture_arm_(void)
+NPUPROF_OWN_ static const char *npuprof_capture_arm_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     uint32_t (*const begins)(uint32_t) = npuprof_capture_begins_;
@@ -10848,7 +11240,7 @@ static const char *npuprof_capture_arm_(void)
 }
 
 /* At exit: names the variables of conditions that nothing has looked at. */
-static void npuprof_capture_report_unseen_(void)
+NPUPROF_OWN_ static void npuprof_capture_report_unseen_(void)
 {
     if (!NPUPROF_LOAD_(&npuprof_s_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
     for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
@@ -10861,7 +11253,7 @@ static void npuprof_capture_report_unseen_(void)
 }
 
 /* Called when the library is unloaded. */
-static void npuprof_capture_leave_signals_(void)
+NPUPROF_OWN_ static void npuprof_capture_leave_signals_(void)
 {
     for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++)
         npuprof_os_leave_signal_(npuprof_capture_set_.signals[i].number, npuprof_capture_on_signal_);
@@ -10936,7 +11328,7 @@ typedef struct npuprof_map_range_ { uint64_t min, max; } npuprof_map_range_;
 typedef struct npuprof_map_slope_ { uint64_t min_host, min_ticks, max_host, max_ticks; } npuprof_map_slope_;
 
 /* The slope between two anchors (P3). */
-static npuprof_map_slope_ npuprof_map_slope_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b)
+NPUPROF_OWN_ static npuprof_map_slope_ npuprof_map_slope_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b)
 {
     const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
     const uint64_t error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
@@ -10950,7 +11342,7 @@ static npuprof_map_slope_ npuprof_map_slope_between_(const npuprof_anchor_ *a, c
 }
 
 /* The host ticks in a distance of n device ticks at a slope (P4). */
-static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *s, uint64_t drift_ppb,
+NPUPROF_OWN_ static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *s, uint64_t drift_ppb,
                                                       uint64_t distance)
 {
     npuprof_map_range_ r;
@@ -10962,7 +11354,7 @@ static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *
 }
 
 /* The same at the slope between two anchors (P3, P4). */
-static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b,
+NPUPROF_OWN_ static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b,
                                                      uint64_t drift_ppb, uint64_t distance)
 {
     const npuprof_map_slope_ s = npuprof_map_slope_between_(a, b);
@@ -10970,7 +11362,7 @@ static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, c
 }
 
 /* Compares two fractions: host / ticks < than_host / than_ticks. */
-static bool npuprof_map_is_less_(uint64_t host, uint64_t ticks, uint64_t than_host, uint64_t than_ticks)
+NPUPROF_OWN_ static bool npuprof_map_is_less_(uint64_t host, uint64_t ticks, uint64_t than_host, uint64_t than_ticks)
 {
     const npuprof_u128_ a = npuprof_multiply_(host, than_ticks), b = npuprof_multiply_(than_host, ticks);
     return a.high != b.high ? a.high < b.high : a.low < b.low;
@@ -10979,7 +11371,7 @@ static bool npuprof_map_is_less_(uint64_t host, uint64_t ticks, uint64_t than_ho
 /* The slope in the stretch beside one anchor: to its right (step 1) or to its left (step -1), where there are
    `steps` anchors. `length`: of the stretch, in host ticks.
    Why not from the next anchor alone: two anchors close together say little about the slope. */
-static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step,
+NPUPROF_OWN_ static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step,
                                                     size_t steps, uint64_t length, uint64_t drift_ppb)
 {
     enum { max_steps = 16 };
@@ -11010,12 +11402,12 @@ static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *ancho
     return r;
 }
 
-static bool npuprof_map_ranges_apart_(npuprof_map_range_ a, npuprof_map_range_ b)
+NPUPROF_OWN_ static bool npuprof_map_ranges_apart_(npuprof_map_range_ a, npuprof_map_range_ b)
 {
     return a.min > b.max || b.min > a.max;
 }
 
-static npuprof_map_range_ npuprof_map_range_union_(npuprof_map_range_ a, npuprof_map_range_ b)
+NPUPROF_OWN_ static npuprof_map_range_ npuprof_map_range_union_(npuprof_map_range_ a, npuprof_map_range_ b)
 {
     npuprof_map_range_ r;
     r.min = npuprof_min_(a.min, b.min);
@@ -11037,7 +11429,7 @@ typedef struct npuprof_map_interval_ {
     size_t ratio_behind;           /* `behind` of ratio */
 } npuprof_map_interval_;
 
-static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npuprof_anchor_ *anchors,
+NPUPROF_OWN_ static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npuprof_anchor_ *anchors,
                                           size_t count, uint32_t max_rate_ppb, size_t behind)
 {
     const uint64_t rate_ppb = npuprof_min_(max_rate_ppb, 500000000);
@@ -11074,7 +11466,7 @@ static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npupr
 }
 
 /* The number of anchors at or before some device ticks. */
-static size_t npuprof_map_count_behind_(const npuprof_anchor_ *anchors, size_t count, uint64_t device_ticks)
+NPUPROF_OWN_ static size_t npuprof_map_count_behind_(const npuprof_anchor_ *anchors, size_t count, uint64_t device_ticks)
 {
     size_t behind = 0;
     for (size_t step = count; step > 0;) {
@@ -11090,7 +11482,7 @@ static size_t npuprof_map_count_behind_(const npuprof_anchor_ *anchors, size_t c
 }
 
 /* A stamp in the very tick of an anchor: its error (P1) and one tick (P2). */
-static uint64_t npuprof_map_error_at_anchor_(const npuprof_anchor_ *a, size_t behind, size_t count,
+NPUPROF_OWN_ static uint64_t npuprof_map_error_at_anchor_(const npuprof_anchor_ *a, size_t behind, size_t count,
                                              uint64_t drift)
 {
     uint64_t tick = 0;
@@ -11100,7 +11492,7 @@ static uint64_t npuprof_map_error_at_anchor_(const npuprof_anchor_ *a, size_t be
 }
 
 /* A stamp before the first or behind the last anchor, a: the slope of the nearest stretch goes on (P4). */
-static void npuprof_map_outside_(const npuprof_map_interval_ *in, const npuprof_anchor_ *a,
+NPUPROF_OWN_ static void npuprof_map_outside_(const npuprof_map_interval_ *in, const npuprof_anchor_ *a,
                                  uint64_t device_ticks, uint64_t *host_ticks, uint64_t *error_ticks)
 {
     const bool behind = in->behind > 0;
@@ -11122,7 +11514,7 @@ typedef struct npuprof_map_point_ {
     size_t left, right;
 } npuprof_map_point_;
 
-static uint64_t npuprof_map_error_between_(const npuprof_map_interval_ *in, const npuprof_map_point_ *p)
+NPUPROF_OWN_ static uint64_t npuprof_map_error_between_(const npuprof_map_interval_ *in, const npuprof_map_point_ *p)
 {
     const uint64_t ticks = p->x + p->y, from_b = p->host - p->from_a;
     /* P6 */
@@ -11157,7 +11549,7 @@ static uint64_t npuprof_map_error_between_(const npuprof_map_interval_ *in, cons
 }
 
 /* npuprof_map_ticks_() with a cache, which must be zero when the anchors are others than at the last call. */
-static bool npuprof_map_ticks_cached_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
+NPUPROF_OWN_ static bool npuprof_map_ticks_cached_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
                                       npuprof_map_interval_ *cached, uint64_t device_ticks,
                                       uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
 {
@@ -11278,13 +11670,13 @@ typedef struct npuprof_event_ {
     uint64_t locator;                      /* where the record is: npuprof_cursor_decode_at_() */
 } npuprof_event_;
 
-static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
+NPUPROF_OWN_ static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
 {
     return (const npuprof_chunk_ *)(const void *)(im->chunks + (size_t)index * im->h->chunk_bytes);
 }
 
 /* The chunk behind this one in its slot, index + 1; 0: there is none. */
-static uint32_t npuprof_image_next_chunk_(const npuprof_image_ *im, uint32_t index)
+NPUPROF_OWN_ static uint32_t npuprof_image_next_chunk_(const npuprof_image_ *im, uint32_t index)
 {
     const uint32_t next =
         im->next ? im->next[index] : NPUPROF_LOAD_ACQUIRE_(&npuprof_image_chunk_(im, index)->next);
@@ -11293,13 +11685,13 @@ static uint32_t npuprof_image_next_chunk_(const npuprof_image_ *im, uint32_t ind
 
 /* Bytes of the table that are in use.
    Why not im->table_used of a live arena: a record newer than that may name what lies behind it. */
-static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
+NPUPROF_OWN_ static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
 {
     return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used);
 }
 
 /* The table's entry `id`, if it is of this type and at least so many bytes long; otherwise NULL. */
-static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type,
+NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type,
                                                   size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
@@ -11310,7 +11702,7 @@ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint
 }
 
 /* A call site by its number, or NULL. */
-static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
     if (number == 0 || (uint64_t)number * 4 + npuprof_image_table_used_(im) > im->h->table_bytes) return NULL;
     const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_site_id_at_(im->table, im->h, number));
@@ -11319,7 +11711,7 @@ static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, 
 }
 
 /* A string of the table; "" for id 0 and for a damaged one. */
-static const char *npuprof_image_text_(const npuprof_image_ *im, uint32_t id, size_t *length)
+NPUPROF_OWN_ static const char *npuprof_image_text_(const npuprof_image_ *im, uint32_t id, size_t *length)
 {
     const npuprof_entry_ *e = npuprof_image_entry_(im, id, NPUPROF_ENTRY_STRING, sizeof *e);
     *length = 0;
@@ -11329,7 +11721,7 @@ static const char *npuprof_image_text_(const npuprof_image_ *im, uint32_t id, si
 }
 
 /* Are two strings of the table the same? Why not by id alone: two threads may have added one string twice. */
-static inline bool npuprof_image_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+NPUPROF_OWN_ static inline bool npuprof_image_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
 {
     size_t length, other_length;
     if (a == b) return true;
@@ -11338,7 +11730,7 @@ static inline bool npuprof_image_same_text_(const npuprof_image_ *im, uint32_t a
     return length == other_length && memcmp(text, other, length) == 0;
 }
 
-static inline bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
+NPUPROF_OWN_ static inline bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
 {
     size_t length;
     const char *s = npuprof_image_text_(im, id, &length);
@@ -11346,7 +11738,7 @@ static inline bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id,
 }
 
 /* Walks the table's entries of a type. *id: 0 before the first one. NULL: there are no more. */
-static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes,
+NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes,
                                                        uint32_t *id)
 {
     const uint32_t unit = im->h->table_unit, end = im->table_used / unit;
@@ -11363,7 +11755,7 @@ static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im,
 }
 
 /* The id that follows from the arena's seed for a record: never 0, and the same each time it is read. */
-static inline uint64_t npuprof_image_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
+NPUPROF_OWN_ static inline uint64_t npuprof_image_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
 {
     const uint64_t id =
         npuprof_hash_mix_(im->h->seed_low ^ npuprof_hash_mix_((uint64_t)tid << 44 ^ position));
@@ -11372,7 +11764,7 @@ static inline uint64_t npuprof_image_span_id_(const npuprof_image_ *im, uint32_t
 
 /* Does an arrow lead to this device span? It begins in the span that submitted the job, which a clear may
    have forgotten. */
-static inline bool npuprof_image_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static inline bool npuprof_image_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     return ev->has_link && ev->link.ticks >= im->clear_ticks;
 }
@@ -11407,7 +11799,7 @@ typedef struct npuprof_cursor_ {
 typedef struct npuprof_plain_ { uint64_t start, end, position; uint32_t site; } npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
-static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
+NPUPROF_OWN_ static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
 {
     c->chunk = index;
     c->unit = c->plain_begin = c->plain_count = 0;
@@ -11422,7 +11814,7 @@ static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
     c->plain_count = c->plain_begin < c->image->units ? c->image->units - 1 - c->plain_begin : 0;
 }
 
-static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ *im,
+NPUPROF_OWN_ static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ *im,
                                        const npuprof_slot_head_ *slot)
 {
     c->image = im;
@@ -11432,17 +11824,17 @@ static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ 
     c->first = true;
 }
 
-static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
-static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
+NPUPROF_OWN_ static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
+NPUPROF_OWN_ static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
 
 /* The id in the first word of a unit: a site's number, or NPUPROF_CONTROL_*. */
-static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u)
+NPUPROF_OWN_ static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u)
 {
     return (uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_;
 }
 
 /* Where a span that moved away from chunk `index` is now: its unit, and its chunk. NULL: not in the image. */
-static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index,
+NPUPROF_OWN_ static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index,
                                                          uint64_t position, const npuprof_chunk_ **home)
 {
     while ((index = npuprof_image_next_chunk_(im, index)) != 0) {
@@ -11458,7 +11850,7 @@ static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *i
 }
 
 /* The end of a span, from the stamp in ev->value. */
-static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_event_ *ev)
+NPUPROF_OWN_ static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_event_ *ev)
 {
     if (ev->value != NPUPROF_END_OPEN_) {
         ev->cut = ev->value >> 63 != 0;
@@ -11470,7 +11862,7 @@ static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_
 }
 
 /* The units with control ids behind a head. Returns the first one that is none of these. */
-static inline const npuprof_unit_ *
+NPUPROF_OWN_ static inline const npuprof_unit_ *
 npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end, npuprof_event_ *ev)
 {
     for (; u < end; u++) {
@@ -11505,7 +11897,7 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
 }
 
 /* The end of the units behind a head that have control ids of their own, and no arguments. */
-static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(const npuprof_unit_ *u,
+NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(const npuprof_unit_ *u,
                                                                  const npuprof_unit_ *end)
 {
     while (u < end && npuprof_unit_load_id_(u) - NPUPROF_CONTROL_FINISHED_ <=
@@ -11514,7 +11906,7 @@ static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(const npuprof_u
 }
 
 /* The end of the arguments that begin at u. */
-static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
+NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
     while (u < end && npuprof_unit_load_id_(u) == NPUPROF_CONTROL_ARG_) {
         const uint64_t length = u->w0 >> NPUPROF_ID_BITS_ >> 32;
@@ -11527,7 +11919,7 @@ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_
 
 /* The head of the record at *u: where and when it began, and its site. Moves *u behind it. Returns the unit
    that has the end or value, which is elsewhere if the span moved away; NULL: not in the image. */
-static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_image_ *im, uint32_t index,
+NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_image_ *im, uint32_t index,
                                                                bool moved, const npuprof_unit_ **u,
                                                                uint64_t w0, npuprof_event_ *ev)
 {
@@ -11554,7 +11946,7 @@ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_ima
 /* Decodes the record at unit number `unit` of a chunk; `first`: the chunk is the first of its slot. Returns
    how many units it takes; 0: there is none. *shown is false if the record is shown elsewhere, is older than
    the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
-static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first,
+NPUPROF_OWN_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first,
                                        npuprof_event_ *ev, bool *shown)
 {
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
@@ -11611,7 +12003,7 @@ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index,
    adds 1 to c->unit. Its site is not looked up: it may be damaged, and `end` is the value if it is an event.
    Why callers copy the cursor for their loop: else the compiler must assume that what the loop writes is a
    part of the cursor, and loads all of it again each time. */
-static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
+NPUPROF_OWN_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
 {
     if (c->unit - c->plain_begin >= c->plain_count) return false;
     const npuprof_unit_ *u = c->units + c->unit;
@@ -11628,7 +12020,7 @@ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_
 }
 
 /* The slot's next event. False: there are no more. */
-static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
+NPUPROF_OWN_ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
     const npuprof_image_ *im = c->image;
     while (c->chunk) {
@@ -11647,7 +12039,7 @@ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 }
 
 /* Decodes a record again, by event.locator. */
-static bool npuprof_cursor_decode_at_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
+NPUPROF_OWN_ static bool npuprof_cursor_decode_at_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
 {
     const uint64_t unit = locator >> 1;
     bool shown;
@@ -11666,7 +12058,7 @@ static bool npuprof_cursor_decode_at_(const npuprof_image_ *im, uint64_t locator
 /* of a loaded image, from unit 1 on */
 enum { NPUPROF_IMAGE_SLOT_UNITS_ = (sizeof(npuprof_slot_head_) + 15) / 16 };
 
-static const npuprof_slot_head_ *npuprof_image_slot_(const npuprof_image_ *im, uint32_t unit)
+NPUPROF_OWN_ static const npuprof_slot_head_ *npuprof_image_slot_(const npuprof_image_ *im, uint32_t unit)
 {
     const uint64_t at = (uint64_t)unit * 16;
     if (!unit || at + sizeof(npuprof_slot_head_) > im->slots_bytes) return NULL;
@@ -11674,14 +12066,14 @@ static const npuprof_slot_head_ *npuprof_image_slot_(const npuprof_image_ *im, u
 }
 
 /* Walks all slots: NULL before the first one and behind the last. */
-static const npuprof_slot_head_ *npuprof_image_next_slot_(const npuprof_image_ *im,
+NPUPROF_OWN_ static const npuprof_slot_head_ *npuprof_image_next_slot_(const npuprof_image_ *im,
                                                           const npuprof_slot_head_ *slot)
 {
     return npuprof_image_slot_(im, slot ? slot->next_slot : im->slot_first);
 }
 
 /* Of a loaded image: the first slot whose tid is at least this one. NULL: there is none. */
-static const npuprof_slot_head_ *npuprof_image_first_slot_from_(const npuprof_image_ *im, uint32_t tid)
+NPUPROF_OWN_ static const npuprof_slot_head_ *npuprof_image_first_slot_from_(const npuprof_image_ *im, uint32_t tid)
 {
     uint32_t low = 0, high = im->slot_count;
     while (low < high) {
@@ -11693,7 +12085,7 @@ static const npuprof_slot_head_ *npuprof_image_first_slot_from_(const npuprof_im
 }
 
 /* Walks the slots of one thread: NULL before the first one and behind the last. */
-static const npuprof_slot_head_ *npuprof_image_next_slot_of_(const npuprof_image_ *im, uint32_t tid,
+NPUPROF_OWN_ static const npuprof_slot_head_ *npuprof_image_next_slot_of_(const npuprof_image_ *im, uint32_t tid,
                                                              const npuprof_slot_head_ *slot)
 {
     if (!im->slot_count) {
@@ -11707,7 +12099,7 @@ static const npuprof_slot_head_ *npuprof_image_next_slot_of_(const npuprof_image
 
 /* Walks the threads by their tids: 0 before the first one and behind the last.
    Why not simply all numbers up to the last: in a damaged image that may be a million. */
-static uint32_t npuprof_image_next_tid_(const npuprof_image_ *im, uint32_t tid)
+NPUPROF_OWN_ static uint32_t npuprof_image_next_tid_(const npuprof_image_ *im, uint32_t tid)
 {
     if (!im->slot_count) return tid < im->threads ? tid + 1 : 0;
     const npuprof_slot_head_ *const slot = npuprof_image_first_slot_from_(im, tid + 1);
@@ -11715,7 +12107,7 @@ static uint32_t npuprof_image_next_tid_(const npuprof_image_ *im, uint32_t tid)
 }
 
 /* The thread's own slot. NULL: the image is damaged. */
-static inline const npuprof_slot_head_ *npuprof_image_thread_slot_(const npuprof_image_ *im, uint32_t tid)
+NPUPROF_OWN_ static inline const npuprof_slot_head_ *npuprof_image_thread_slot_(const npuprof_image_ *im, uint32_t tid)
 {
     const npuprof_slot_head_ *slot = NULL;
     do slot = npuprof_image_next_slot_of_(im, tid, slot);
@@ -11736,7 +12128,7 @@ static inline const npuprof_slot_head_ *npuprof_image_thread_slot_(const npuprof
 
 /* ---- Host time */
 
-static NPUPROF_NOINLINE_ int64_t npuprof_image_far_ns_(const npuprof_image_ *im, uint64_t ticks)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ int64_t npuprof_image_far_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const int64_t distance = (int64_t)(ticks - im->h->first.ticks);
     const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
@@ -11749,17 +12141,17 @@ static NPUPROF_NOINLINE_ int64_t npuprof_image_far_ns_(const npuprof_image_ *im,
 }
 
 /* Host ticks as ns after the first anchor. */
-static inline int64_t npuprof_image_ns_(const npuprof_image_ *im, uint64_t ticks)
+NPUPROF_OWN_ static inline int64_t npuprof_image_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const uint64_t distance = ticks - im->h->first.ticks;
     if (NPUPROF_UNLIKELY_(distance > im->fast_ticks)) return npuprof_image_far_ns_(im, ticks);
     return (int64_t)npuprof_multiply_(distance << im->left, im->multiplier).high;
 }
 
-static inline int64_t npuprof_image_earlier_(int64_t a, int64_t b) { return a < b ? a : b; }
+NPUPROF_OWN_ static inline int64_t npuprof_image_earlier_(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* The first host ticks that are not before a time: ns after the first anchor, not negative. */
-static uint64_t npuprof_image_ticks_at_(const npuprof_image_ *im, int64_t ns)
+NPUPROF_OWN_ static uint64_t npuprof_image_ticks_at_(const npuprof_image_ *im, int64_t ns)
 {
     const uint64_t distance = npuprof_scale_((uint64_t)ns, (uint64_t)1 << im->shift, im->multiplier);
     const uint64_t ticks = im->h->first.ticks + distance;
@@ -11767,13 +12159,13 @@ static uint64_t npuprof_image_ticks_at_(const npuprof_image_ *im, int64_t ns)
 }
 
 /* Host ticks as ns after the beginning of the trace. */
-static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks)
+NPUPROF_OWN_ static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     return npuprof_image_ns_(im, ticks) - im->origin_ns;
 }
 
 /* The rate num / den as a multiplier and a shift: as many bits as fit into 63. */
-static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
+NPUPROF_OWN_ static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
 {
     im->shift = 0;
     im->multiplier = npuprof_scale_(num, 1, den);
@@ -11808,7 +12200,7 @@ typedef struct npuprof_image_anchors_ {
 /* by the low bits of the device */
 typedef struct npuprof_image_anchor_caches_ { npuprof_image_anchors_ of[4]; } npuprof_image_anchor_caches_;
 
-static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
+NPUPROF_OWN_ static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
 {
     const npuprof_entry_ *e;
     uint32_t id = 0;
@@ -11820,7 +12212,7 @@ static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *
 
 /* The anchor that found the table full; false: there is none.
    Why not until it succeeds: the thread that writes it may have been killed, or never run. */
-static bool npuprof_image_overflow_anchor_(const npuprof_device_entry_ *d, uint32_t *epoch,
+NPUPROF_OWN_ static bool npuprof_image_overflow_anchor_(const npuprof_device_entry_ *d, uint32_t *epoch,
                                            npuprof_anchor_ *to)
 {
     for (int tries = 0; tries < 1000; tries++) {
@@ -11837,7 +12229,7 @@ static bool npuprof_image_overflow_anchor_(const npuprof_device_entry_ *d, uint3
 
 /* Walks a device's anchors in the order of their recording. *block: 0 before the first one. False: no more.
    */
-static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+NPUPROF_OWN_ static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
                                        uint32_t *block, uint32_t *index, uint32_t *epoch, npuprof_anchor_ *to)
 {
     if (*block == UINT32_MAX) return false;
@@ -11864,7 +12256,7 @@ static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_d
 }
 
 /* Does the cache have the anchors around some ticks, with enough of them on both sides? */
-static bool npuprof_image_anchors_cover_(const npuprof_image_anchors_ *cache, uint64_t ticks)
+NPUPROF_OWN_ static bool npuprof_image_anchors_cover_(const npuprof_image_anchors_ *cache, uint64_t ticks)
 {
     const uint32_t n = cache->count, margin = n / 4;
     return (cache->whole_start || ticks >= cache->anchor[margin].device_ticks) &&
@@ -11874,7 +12266,7 @@ static bool npuprof_image_anchors_cover_(const npuprof_image_anchors_ *cache, ui
 /* Caches the anchors around some ticks: as many before as behind, if there are.
    Why it goes on from the entry where the cached ones begin: starting from the first anchor each time would
    take time quadratic in the anchors of a device. */
-static void npuprof_image_anchors_find_(const npuprof_image_ *im, npuprof_image_anchors_ *cache,
+NPUPROF_OWN_ static void npuprof_image_anchors_find_(const npuprof_image_ *im, npuprof_image_anchors_ *cache,
                                         uint32_t device, uint32_t epoch, uint64_t ticks)
 {
     enum { capacity = NPUPROF_IMAGE_ANCHORS_MAX_ };
@@ -11914,7 +12306,7 @@ static void npuprof_image_anchors_find_(const npuprof_image_ *im, npuprof_image_
 }
 
 /* Device ticks of an event as host ticks, with the error if it is wanted. False: the device has no anchor. */
-static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
+NPUPROF_OWN_ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
                                       uint64_t *error_ticks)
 {
@@ -11960,7 +12352,7 @@ typedef struct npuprof_placed_ {
 } npuprof_placed_;
 
 /* The order on the page: by track, start, then the longer one first. The locator makes the order total. */
-static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
+NPUPROF_OWN_ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
 {
     if (a->track != b->track) return a->track < b->track;
     if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
@@ -11968,7 +12360,7 @@ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_place
     return a->locator < b->locator;
 }
 
-static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
+NPUPROF_OWN_ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 {
     const uint64_t pe = (uint64_t)ev->device << 32 | ev->pe;
     if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | pe;
@@ -11980,7 +12372,7 @@ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
    Why two: the end of a device span costs as much as its start, and most spans are refused after the first
    step. */
 
-static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
+NPUPROF_OWN_ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                  const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     p->track = npuprof_place_track_(ev);
@@ -12011,7 +12403,7 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_
     return true;
 }
 
-static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
+NPUPROF_OWN_ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     if (ev->kind == NPUPROF_KIND_DEVICE && ev->flags & NPUPROF_STAMP_INSTANT) {
@@ -12028,13 +12420,13 @@ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_ca
 
 /* ---- Heaps of placed spans, the last one in the order on top */
 
-static bool npuprof_placed_heap_before_(const void *a, const void *b)
+NPUPROF_OWN_ static bool npuprof_placed_heap_before_(const void *a, const void *b)
 {
     return npuprof_placed_before_((const npuprof_placed_ *)a, (const npuprof_placed_ *)b);
 }
 
 /* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
-static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
+NPUPROF_OWN_ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
                                      const npuprof_placed_ *p)
 {
     if (*count < capacity) {
@@ -12047,7 +12439,7 @@ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, siz
 }
 
 /* Sorts spans, whether they are a heap or not. */
-static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
+NPUPROF_OWN_ static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
 {
     npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
 }
@@ -12055,7 +12447,7 @@ static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
 /* ---- Look-up of placed spans by id: bucket i has the index + 1 of its first span, and each span that of the
    next */
 
-static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *list, size_t count, uint64_t id)
+NPUPROF_OWN_ static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *list, size_t count, uint64_t id)
 {
     return &list[(npuprof_hash_mix_(id) >> 32) * count >> 32].bucket;
 }
@@ -12105,7 +12497,7 @@ typedef struct npuprof_filter_ {
     struct { uint32_t site, kind, name; } met[256];
 } npuprof_filter_;
 
-static void npuprof_filter_set_(npuprof_filter_ *filter, uint32_t kinds)
+NPUPROF_OWN_ static void npuprof_filter_set_(npuprof_filter_ *filter, uint32_t kinds)
 {
     memset(filter, 0, sizeof *filter);
     filter->kinds = kinds;
@@ -12113,7 +12505,7 @@ static void npuprof_filter_set_(npuprof_filter_ *filter, uint32_t kinds)
 }
 
 /* Is a record wanted whose site is met[known]? */
-static inline bool npuprof_filter_passes_(const npuprof_filter_ *filter, uint32_t known, uint64_t value)
+NPUPROF_OWN_ static inline bool npuprof_filter_passes_(const npuprof_filter_ *filter, uint32_t known, uint64_t value)
 {
     const uint32_t kind = filter->met[known].kind;
     if (!(filter->kinds >> kind & 1)) return false;
@@ -12127,7 +12519,7 @@ static inline bool npuprof_filter_passes_(const npuprof_filter_ *filter, uint32_
 }
 
 /* Moves the cursor over the plain records that are not wanted. */
-static void npuprof_filter_skip_plain_(npuprof_cursor_ *cursor, const npuprof_filter_ *filter)
+NPUPROF_OWN_ static void npuprof_filter_skip_plain_(npuprof_cursor_ *cursor, const npuprof_filter_ *filter)
 {
     const npuprof_cursor_ c = *cursor;
     const uint32_t end = c.plain_begin + c.plain_count;
@@ -12145,7 +12537,7 @@ static void npuprof_filter_skip_plain_(npuprof_cursor_ *cursor, const npuprof_fi
 
 /* The next event of a piece, wanted or not. False: the end; slot and cursor are then where the next piece
    begins. */
-static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c,
+NPUPROF_OWN_ static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c,
                                       npuprof_filter_ *filter, npuprof_event_ *ev)
 {
     while (*slot) {
@@ -12182,7 +12574,7 @@ typedef struct npuprof_async_ends_ {
 } npuprof_async_ends_;
 
 /* Notes an async event in the index. */
-static void npuprof_async_note_(const npuprof_image_ *im, npuprof_piece_ *piece, const npuprof_event_ *ev)
+NPUPROF_OWN_ static void npuprof_async_note_(const npuprof_image_ *im, npuprof_piece_ *piece, const npuprof_event_ *ev)
 {
     const int64_t at = npuprof_image_ns_(im, ev->start);
     if (at < piece->async_min_ns) piece->async_min_ns = at;
@@ -12192,7 +12584,7 @@ static void npuprof_async_note_(const npuprof_image_ *im, npuprof_piece_ *piece,
 }
 
 /* How far the ends may be, from what was found until now. */
-static void npuprof_async_set_bounds_(npuprof_async_ends_ *a)
+NPUPROF_OWN_ static void npuprof_async_set_bounds_(npuprof_async_ends_ *a)
 {
     a->until = INT64_MIN;
     a->min_id = UINT64_MAX;
@@ -12211,7 +12603,7 @@ static void npuprof_async_set_bounds_(npuprof_async_ends_ *a)
 }
 
 /* A begin or an end: what it says about the spans of the batch that have its id. */
-static void npuprof_async_take_event_(npuprof_async_ends_ *a, const npuprof_event_ *ev)
+NPUPROF_OWN_ static void npuprof_async_take_event_(npuprof_async_ends_ *a, const npuprof_event_ *ev)
 {
     const int64_t at = npuprof_image_ns_(a->image, ev->start);
     for (uint32_t i = *npuprof_placed_bucket_(a->list, a->count, ev->value); i; i = a->list[i - 1].next) {
@@ -12229,14 +12621,14 @@ static void npuprof_async_take_event_(npuprof_async_ends_ *a, const npuprof_even
 }
 
 /* Can a piece say more about the batch? */
-static bool npuprof_async_needs_piece_(const npuprof_async_ends_ *a, const npuprof_piece_ *piece)
+NPUPROF_OWN_ static bool npuprof_async_needs_piece_(const npuprof_async_ends_ *a, const npuprof_piece_ *piece)
 {
     if (piece->walked || piece->async_max_ns < a->from) return false;
     return piece->async_min_ns <= a->until || (piece->min_id <= a->max_id && piece->max_id >= a->min_id);
 }
 
 /* Walks the earliest piece that can say more. Returns how many events it has; 0: there is no such piece. */
-static size_t npuprof_async_walk_piece_(npuprof_async_ends_ *a)
+NPUPROF_OWN_ static size_t npuprof_async_walk_piece_(npuprof_async_ends_ *a)
 {
     npuprof_piece_ *next = NULL, *piece = npuprof_piece_index_.piece;
     for (size_t i = 0; i < NPUPROF_PIECES_; i++, piece++)
@@ -12257,7 +12649,7 @@ static size_t npuprof_async_walk_piece_(npuprof_async_ends_ *a)
 }
 
 /* Puts the async spans of the batch into the look-up by id. */
-static void npuprof_async_index_(npuprof_async_ends_ *a)
+NPUPROF_OWN_ static void npuprof_async_index_(npuprof_async_ends_ *a)
 {
     for (size_t i = 0; i < a->count; i++) a->list[i].bucket = 0;
     for (size_t i = 0; i < a->count; i++) {
@@ -12273,7 +12665,7 @@ static void npuprof_async_index_(npuprof_async_ends_ *a)
 
 /* Finds the ends of the async spans of a batch.
    Why the bounds are not set anew after each piece: that takes as long as a piece. */
-static void npuprof_async_find_ends_(const npuprof_image_ *im, npuprof_placed_ *list, size_t count)
+NPUPROF_OWN_ static void npuprof_async_find_ends_(const npuprof_image_ *im, npuprof_placed_ *list, size_t count)
 {
     npuprof_async_ends_ a;
     memset(&a, 0, sizeof a);
@@ -12327,7 +12719,7 @@ typedef struct npuprof_batch_ {
 } npuprof_batch_;
 
 /* The names of the async spans that the batch may still want. */
-static void npuprof_batch_narrow_(npuprof_batch_ *b)
+NPUPROF_OWN_ static void npuprof_batch_narrow_(npuprof_batch_ *b)
 {
     const uint64_t async = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56;
     const uint64_t min = b->last && b->last->track > async ? b->last->track : async;
@@ -12338,7 +12730,7 @@ static void npuprof_batch_narrow_(npuprof_batch_ *b)
 }
 
 /* Places an event. False: the batch does not want it. */
-static bool npuprof_batch_place_(npuprof_batch_ *b, npuprof_piece_ *piece, const npuprof_event_ *ev,
+NPUPROF_OWN_ static bool npuprof_batch_place_(npuprof_batch_ *b, npuprof_piece_ *piece, const npuprof_event_ *ev,
                                  npuprof_placed_ *p)
 {
     const npuprof_placed_ *const last = b->last;
@@ -12355,7 +12747,7 @@ static bool npuprof_batch_place_(npuprof_batch_ *b, npuprof_piece_ *piece, const
 }
 
 /* Walks a piece. The first batch notes what lies in it. */
-static void npuprof_batch_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece,
+NPUPROF_OWN_ static void npuprof_batch_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece,
                                         const npuprof_slot_head_ **slot, npuprof_cursor_ *c)
 {
     npuprof_event_ ev;
@@ -12371,7 +12763,7 @@ static void npuprof_batch_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece
     }
 }
 
-static void npuprof_piece_begin_(npuprof_piece_ *piece, const npuprof_slot_head_ *slot,
+NPUPROF_OWN_ static void npuprof_piece_begin_(npuprof_piece_ *piece, const npuprof_slot_head_ *slot,
                                  const npuprof_cursor_ *c)
 {
     memset(piece, 0, sizeof *piece);
@@ -12383,7 +12775,7 @@ static void npuprof_piece_begin_(npuprof_piece_ *piece, const npuprof_slot_head_
 }
 
 /* The first batch: all pieces, and the index. */
-static void npuprof_batch_gather_all_(npuprof_batch_ *b)
+NPUPROF_OWN_ static void npuprof_batch_gather_all_(npuprof_batch_ *b)
 {
     npuprof_cursor_ c;
     const npuprof_slot_head_ *slot = npuprof_image_next_slot_(b->image, NULL);
@@ -12398,7 +12790,7 @@ static void npuprof_batch_gather_all_(npuprof_batch_ *b)
 /* A further batch: the pieces that can have what it wants. First those that have spans from the start of the
    last one on, then the others: those can have later tracks only, and these are not wanted once the list is
    full of this one. */
-static void npuprof_batch_gather_behind_(npuprof_batch_ *b)
+NPUPROF_OWN_ static void npuprof_batch_gather_behind_(npuprof_batch_ *b)
 {
     const npuprof_placed_ *const last = b->last;
     for (int before = 0; before < 2; before++) {
@@ -12416,7 +12808,7 @@ static void npuprof_batch_gather_behind_(npuprof_batch_ *b)
 
 /* One batch of placed spans behind *last (NULL: the first batch), as many as fit into the list. Returns how
    many; 0: there are no more. */
-static size_t npuprof_batch_next_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last,
+NPUPROF_OWN_ static size_t npuprof_batch_next_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last,
                                   npuprof_placed_ *list, size_t capacity)
 {
     static npuprof_batch_ b;               /* Why static: it is large for a thread's stack. */
@@ -12444,7 +12836,7 @@ static size_t npuprof_batch_next_(const npuprof_image_ *im, uint32_t kinds, cons
    fit, and the way ends there. */
 
 /* All but the order of the chunks. */
-static void npuprof_image_init_live_(npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_image_init_live_(npuprof_image_ *im)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     memset(im, 0, sizeof *im);
@@ -12461,7 +12853,7 @@ static void npuprof_image_init_live_(npuprof_image_ *im)
 }
 
 /* Chains the chunks of a slot. Returns the first one, index + 1; 0: it has none. */
-static uint32_t npuprof_image_chain_live_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+NPUPROF_OWN_ static uint32_t npuprof_image_chain_live_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
 {
     uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk), next = 0;
     const uint32_t owner = NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
@@ -12483,7 +12875,7 @@ static uint32_t npuprof_image_chain_live_(const npuprof_image_ *im, const npupro
     return next;
 }
 
-static void npuprof_image_open_live_(npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_image_open_live_(npuprof_image_ *im)
 {
     npuprof_image_init_live_(im);
     for (uint32_t at = im->slot_first; at; at = npuprof_slot_at_(at)->head.next_slot) {
@@ -12497,7 +12889,7 @@ static void npuprof_image_open_live_(npuprof_image_ *im)
 }
 
 /* Copies what another arena knew before anything was recorded, its metadata, into the live one. */
-static void npuprof_image_copy_metadata_(const npuprof_header_ *old)
+NPUPROF_OWN_ static void npuprof_image_copy_metadata_(const npuprof_header_ *old)
 {
     static const uint32_t types[2] = { NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT };
     npuprof_image_ im;
@@ -12535,13 +12927,13 @@ typedef struct npuprof_extent_ {
 } npuprof_extent_;
 
 /* The later one of a stamp and of those of an event. */
-static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
+NPUPROF_OWN_ static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
 {
     if (ev->kind <= NPUPROF_KIND_OPERATOR && !ev->unfinished && ev->end > last) last = ev->end;
     return ev->host_ticks > last ? ev->host_ticks : last;
 }
 
-static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
+NPUPROF_OWN_ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
 {
     const int64_t start = (int64_t)(ev->host_ticks - im->h->first.ticks);
     const bool own_stamps = ev->kind == NPUPROF_KIND_DEVICE || ev->kind == NPUPROF_KIND_FINISHED;
@@ -12556,7 +12948,7 @@ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, co
 
 /* Passes over the plain records that come next, as long as their sites are among those met last, which are
    number << 8 | kind. Returns how many. */
-static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
+NPUPROF_OWN_ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
 {
     npuprof_cursor_ c = *cursor;
     npuprof_plain_ p;
@@ -12578,7 +12970,7 @@ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t si
     return passed;
 }
 
-static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
+NPUPROF_OWN_ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
 {
     npuprof_event_ ev;
     npuprof_cursor_ c;
@@ -12605,7 +12997,7 @@ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
 
 /* Spans with stamps of their own: the trace begins with the earliest of all, and open spans end with the
    last. */
-static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
+NPUPROF_OWN_ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
@@ -12630,7 +13022,7 @@ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 }
 
 /* The trace begins before its first pause, too. */
-static void npuprof_survey_pauses_(npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_survey_pauses_(npuprof_image_ *im)
 {
     const npuprof_entry_ *e;
     uint32_t id = 0;
@@ -12647,7 +13039,7 @@ static void npuprof_survey_pauses_(npuprof_image_ *im)
 /* ---- Opening */
 
 /* Opens what is to be read, the image given or else the live arena, without a look at its events. */
-static void npuprof_image_open_unread_(npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_image_open_unread_(npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
     if (npuprof_image_given_) *im = *npuprof_image_given_;
@@ -12667,7 +13059,7 @@ static void npuprof_image_open_unread_(npuprof_image_ *im)
 /* The newest clock anchor. A live arena takes one if anything was recorded since the last one; `last`: the
    newest stamp.
    Why not always: reading twice must give the same bytes. */
-static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last)
+NPUPROF_OWN_ static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last)
 {
     im->closing = npuprof_arena_copy_last_anchor_(im->h);
     if (npuprof_image_given_ || (last <= im->closing.ticks && im->closing.ticks != im->h->first.ticks))
@@ -12677,7 +13069,7 @@ static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last
 }
 
 /* Opens what is to be read, and goes through its events. */
-static void npuprof_image_open_(npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
 {
     const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
@@ -12724,7 +13116,7 @@ typedef struct npuprof_args_walk_ {
     uint64_t position, until;              /* of the span; the ticks of its end */
 } npuprof_args_walk_;
 
-static inline npuprof_args_walk_ npuprof_args_begin_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static inline npuprof_args_walk_ npuprof_args_begin_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_args_walk_ w = { im, ev->args, ev->args_end, 0, 0, ev->position, ev->end };
     if (!ev->results) return w;
@@ -12735,7 +13127,7 @@ static inline npuprof_args_walk_ npuprof_args_begin_(const npuprof_image_ *im, c
 }
 
 /* Goes to the span's next list. False: there are no more. */
-static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
+NPUPROF_OWN_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
 {
     const npuprof_image_ *const im = w->image;
     while (w->chunk) {
@@ -12769,7 +13161,7 @@ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
 }
 
 /* The next argument. False: there are no more. */
-static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
+NPUPROF_OWN_ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
 {
     while (w->u >= w->end)
         if (!w->chunk || !npuprof_args_next_list_(w)) return false;
@@ -12784,7 +13176,7 @@ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
 }
 
 /* The argument that has this key. False: there is none, and *found is all 0. */
-static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npuprof_event_ *ev,
+NPUPROF_OWN_ static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npuprof_event_ *ev,
                                             const char *key, npuprof_value_ *found)
 {
     npuprof_args_walk_ w = npuprof_args_begin_(im, ev);
@@ -12800,7 +13192,7 @@ static inline bool npuprof_args_find_value_(const npuprof_image_ *im, const npup
 }
 
 /* The integer argument that has this key: its type, and its bits. 0: there is none. */
-static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
+NPUPROF_OWN_ static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
                                           uint64_t *bits)
 {
     npuprof_value_ v;
@@ -12810,7 +13202,7 @@ static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npupro
 }
 
 /* Is a device span a whole execution? An instruction of one has the argument instruction_index. */
-static bool npuprof_args_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static bool npuprof_args_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     uint64_t unused;
     return npuprof_args_find_(im, ev, "instruction_index", &unused) == 0;
@@ -12840,7 +13232,7 @@ typedef struct npuprof_walk_ {
     uint64_t parent_start, parent_end;     /* and host ticks */
 } npuprof_walk_;
 
-static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_image_ *im, uint32_t tid)
+NPUPROF_OWN_ static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_image_ *im, uint32_t tid)
 {
     const npuprof_slot_head_ *slot = NULL;
     w->image = im;
@@ -12858,7 +13250,7 @@ static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_image_ *im, uint
 /* Leaves the spans that are over at a moment; `span`: a span begins then, otherwise it is an event. In the
    very tick where a span ends, an event is still inside it, and a span is only if the one around it has no
    length. */
-static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
+NPUPROF_OWN_ static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
 {
     uint32_t depth = w->depth;
     for (; depth && w->open[depth - 1].end <= at; depth--)
@@ -12868,7 +13260,7 @@ static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
 }
 
 /* Enters a span, which has w->root and w->warm_up. */
-static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end, uint64_t position)
+NPUPROF_OWN_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end, uint64_t position)
 {
     if (w->depth == NPUPROF_WALK_DEPTH_) return;
     w->open[w->depth].start = start;
@@ -12880,7 +13272,7 @@ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_
 }
 
 /* The step of npuprof_walk_next_() for a plain span, which the caller has from the cursor. */
-static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
+NPUPROF_OWN_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
 {
     npuprof_walk_leave_(w, p->start, true);
     w->has_parent = w->depth > 0;
@@ -12895,7 +13287,7 @@ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p
 }
 
 /* The thread's next event. False: there are no more. */
-static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
+NPUPROF_OWN_ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {
     if (w->sources <= 1) {                 /* nothing to merge, nothing to copy */
         if (!w->sources || !npuprof_cursor_next_event_(&w->cursor[0], ev)) return false;
@@ -12961,14 +13353,14 @@ typedef struct npuprof_device_walk_ {
 } npuprof_device_walk_;
 
 /* Is it compute? Not the execution itself, and no transfer. */
-static bool npuprof_execution_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static bool npuprof_execution_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     return !npuprof_image_text_is_(im, ev->name, "Execution") &&
            !npuprof_image_text_is_(im, ev->name, "Load") && !npuprof_image_text_is_(im, ev->name, "Store");
 }
 
 /* Hands over the executions that are not on this track, or ended before this moment, the earliest first. */
-static void npuprof_execution_close_(npuprof_device_walk_ *d, uint64_t track, int64_t before_ns)
+NPUPROF_OWN_ static void npuprof_execution_close_(npuprof_device_walk_ *d, uint64_t track, int64_t before_ns)
 {
     for (;;) {
         npuprof_execution_ *oldest = NULL;
@@ -12983,7 +13375,7 @@ static void npuprof_execution_close_(npuprof_device_walk_ *d, uint64_t track, in
     }
 }
 
-static void npuprof_execution_begin_(npuprof_device_walk_ *d, const npuprof_image_ *im,
+NPUPROF_OWN_ static void npuprof_execution_begin_(npuprof_device_walk_ *d, const npuprof_image_ *im,
                                      const npuprof_event_ *ev, const npuprof_placed_ *p)
 {
     npuprof_execution_ *e = d->list;
@@ -13015,7 +13407,7 @@ static void npuprof_execution_begin_(npuprof_device_walk_ *d, const npuprof_imag
 }
 
 /* The execution that a span lies in, the latest one; NULL: in none. */
-static npuprof_execution_ *npuprof_execution_around_(npuprof_device_walk_ *d, const npuprof_image_ *im,
+NPUPROF_OWN_ static npuprof_execution_ *npuprof_execution_around_(npuprof_device_walk_ *d, const npuprof_image_ *im,
                                                      const npuprof_event_ *ev, const npuprof_placed_ *p)
 {
     uint64_t index = 0;
@@ -13030,7 +13422,7 @@ static npuprof_execution_ *npuprof_execution_around_(npuprof_device_walk_ *d, co
 }
 
 /* Adds the time of a span to its execution. */
-static void npuprof_execution_add_(npuprof_execution_ *e, const npuprof_image_ *im, const npuprof_event_ *ev,
+NPUPROF_OWN_ static void npuprof_execution_add_(npuprof_execution_ *e, const npuprof_image_ *im, const npuprof_event_ *ev,
                                    const npuprof_placed_ *p)
 {
     e->measured = true;
@@ -13042,7 +13434,7 @@ static void npuprof_execution_add_(npuprof_execution_ *e, const npuprof_image_ *
 }
 
 /* Walks all device spans of an image, with the callbacks of *d. `list`: memory for the batches. */
-static void npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im, npuprof_placed_ *list,
+NPUPROF_OWN_ static void npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im, npuprof_placed_ *list,
                                     size_t capacity)
 {
     npuprof_placed_ last;
@@ -13084,7 +13476,7 @@ typedef struct npuprof_merge_ {
     size_t count, capacity, left_out;      /* left_out: slots that found no room */
 } npuprof_merge_;
 
-static bool npuprof_merge_is_later_(const void *one, const void *other)
+NPUPROF_OWN_ static bool npuprof_merge_is_later_(const void *one, const void *other)
 {
     const npuprof_merge_source_ *const a = (const npuprof_merge_source_ *)one;
     const npuprof_merge_source_ *const b = (const npuprof_merge_source_ *)other;
@@ -13093,7 +13485,7 @@ static bool npuprof_merge_is_later_(const void *one, const void *other)
 }
 
 /* Moves a source to its next record of memory or warm-up. False: there is none. */
-static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ *s, npuprof_cursor_ *c)
+NPUPROF_OWN_ static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ *s, npuprof_cursor_ *c)
 {
     npuprof_event_ ev;
     do {
@@ -13106,7 +13498,7 @@ static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ 
     return true;
 }
 
-static void npuprof_merge_begin_(npuprof_merge_ *m, const npuprof_image_ *im, void *memory, size_t bytes)
+NPUPROF_OWN_ static void npuprof_merge_begin_(npuprof_merge_ *m, const npuprof_image_ *im, void *memory, size_t bytes)
 {
     npuprof_cursor_ c;
     const npuprof_slot_head_ *slot = NULL;
@@ -13132,7 +13524,7 @@ static void npuprof_merge_begin_(npuprof_merge_ *m, const npuprof_image_ *im, vo
 }
 
 /* The next memory record. False: there are no more. */
-static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
+NPUPROF_OWN_ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
 {
     while (m->count) {
         npuprof_merge_source_ *const s = m->heap;
@@ -13177,12 +13569,12 @@ typedef struct npuprof_pool_reports_ {
 /* The allocated bytes after a record.
    Why not always what it says: an alloc or a free takes nothing from the pool, but two threads may have
    stamped their records in another order than they changed the pool. */
-static uint64_t npuprof_pool_allocated_(const npuprof_event_ *ev, uint64_t before)
+NPUPROF_OWN_ static uint64_t npuprof_pool_allocated_(const npuprof_event_ *ev, uint64_t before)
 {
     return ev->change && ev->second < before ? before : ev->second;
 }
 
-static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
+NPUPROF_OWN_ static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
 {
     npuprof_memory_peaks *const peaks = &p->peaks;
     const uint64_t allocated = npuprof_pool_allocated_(ev, p->allocated);
@@ -13204,7 +13596,7 @@ static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
 }
 
 /* Goes through a merge that has just begun. `list`: memory for the pools. */
-static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_merge_ *merge, npuprof_pool_report_ *list,
+NPUPROF_OWN_ static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_merge_ *merge, npuprof_pool_report_ *list,
                                                    size_t capacity)
 {
     npuprof_pool_reports_ pools = { list, list, 0, 0 };
@@ -13242,7 +13634,7 @@ enum { NPUPROF_DIGITS_MAX_ = 40 };
 
 /* Stores eight bytes, the lowest bits first, on machines of any byte order: compilers make one store of it.
    */
-static inline void npuprof_digits_store_(char *p, uint64_t text)
+NPUPROF_OWN_ static inline void npuprof_digits_store_(char *p, uint64_t text)
 {
     p[0] = (char)text;
     p[1] = (char)(text >> 8);
@@ -13257,7 +13649,7 @@ static inline void npuprof_digits_store_(char *p, uint64_t text)
 /* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one. First the two halves of
    four digits are split, then all pairs of digits at once, then all digits at once; a product and a shift
    stand for each division. */
-static inline uint64_t npuprof_digits_eight_(uint64_t v)
+NPUPROF_OWN_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
 {
     const uint64_t high = v * 109951163 >> 40, halves = high | (v - high * 10000) << 32;
     const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu, pairs = top | (halves - top * 100) << 16;
@@ -13265,7 +13657,7 @@ static inline uint64_t npuprof_digits_eight_(uint64_t v)
     return tens | (pairs - tens * 10) << 8;
 }
 
-static inline char *npuprof_digits_uint_(char *p, uint64_t v)
+NPUPROF_OWN_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
 {
     if (NPUPROF_UNLIKELY_(v >= 100000000)) {
         const uint64_t high = v / 100000000;
@@ -13279,14 +13671,14 @@ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
     return p + 8 - zeros;
 }
 
-static inline char *npuprof_digits_int_(char *p, int64_t v)
+NPUPROF_OWN_ static inline char *npuprof_digits_int_(char *p, int64_t v)
 {
     *p = '-';
     return npuprof_digits_uint_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 /* Eight digits with a point behind the fifth, without the first `zeros` of them. */
-static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
+NPUPROF_OWN_ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
 {
     digits |= NPUPROF_DIGITS_ZEROS_;
     npuprof_digits_store_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
@@ -13294,7 +13686,7 @@ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned z
     return p + 9 - zeros;
 }
 
-static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
 {
     const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
     *p = '-';
@@ -13305,7 +13697,7 @@ static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
 }
 
 /* Thousandths as a decimal with three places: ns as microseconds, mHz as Hz. */
-static inline char *npuprof_digits_milli_(char *p, int64_t v)
+NPUPROF_OWN_ static inline char *npuprof_digits_milli_(char *p, int64_t v)
 {
     if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_digits_long_milli_(p, v);
     const uint64_t digits = npuprof_digits_eight_((uint64_t)v);
@@ -13320,7 +13712,7 @@ typedef struct npuprof_stamp_cache_ {
     char text[NPUPROF_DIGITS_MAX_];
 } npuprof_stamp_cache_;
 
-static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
     if (v >= 100000000) {
         cache->above = (uint64_t)v - (uint64_t)v % 100000000;
@@ -13330,7 +13722,7 @@ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *c
 }
 
 /* npuprof_digits_milli_() for stamps. */
-static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
+NPUPROF_OWN_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
     const uint64_t rest = (uint64_t)v - cache->above;
     if (NPUPROF_UNLIKELY_(rest >= 100000000 || !cache->length)) return npuprof_digits_far_stamp_(cache, p, v);
@@ -13340,7 +13732,7 @@ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, 
 
 /* 16 hexadecimal digits, eight at a time: each digit is spread to a byte of its own, and those above 9 move
    on to the letters. */
-static inline void npuprof_digits_hex_(char *p, uint64_t v)
+NPUPROF_OWN_ static inline void npuprof_digits_hex_(char *p, uint64_t v)
 {
     for (int half = 0; half < 2; half++, v <<= 32) {
         uint64_t x = v >> 48 | (v >> 32 & 0xFFFF) << 32;
@@ -13351,7 +13743,7 @@ static inline void npuprof_digits_hex_(char *p, uint64_t v)
     }
 }
 
-static inline void npuprof_digits_hex_text_(char digits[17], uint64_t v)
+NPUPROF_OWN_ static inline void npuprof_digits_hex_text_(char digits[17], uint64_t v)
 {
     npuprof_digits_hex_(digits, v);
     digits[16] = 0;
@@ -13370,14 +13762,14 @@ typedef struct npuprof_out_ {
     int error;
 } npuprof_out_;
 
-static void npuprof_out_flush_(npuprof_out_ *o)
+NPUPROF_OWN_ static void npuprof_out_flush_(npuprof_out_ *o)
 {
     if (o->used && !o->error) o->error = o->sink.write(o->sink.user, o->bytes, o->used);
     o->used = 0;
     o->flushes++;
 }
 
-static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     while (count) {
         if (o->used == o->capacity) npuprof_out_flush_(o);
@@ -13389,7 +13781,7 @@ static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char 
     }
 }
 
-static inline void npuprof_out_put_(npuprof_out_ *o, const char *bytes, size_t count)
+NPUPROF_OWN_ static inline void npuprof_out_put_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) {
         npuprof_out_put_slow_(o, bytes, count);
@@ -13399,14 +13791,14 @@ static inline void npuprof_out_put_(npuprof_out_ *o, const char *bytes, size_t c
     o->used += count;
 }
 
-static inline void npuprof_out_puts_(npuprof_out_ *o, const char *text)
+NPUPROF_OWN_ static inline void npuprof_out_puts_(npuprof_out_ *o, const char *text)
 {
     npuprof_out_put_(o, text, strlen(text));
 }
 
 /* Makes so many bytes free in the buffer, at most its capacity, and returns where they are. Who fills them
    adds to o->used. */
-static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
+NPUPROF_OWN_ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 {
     if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_flush_(o);
     return o->bytes + o->used;
@@ -13414,26 +13806,26 @@ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 
 /* ---- Numbers */
 
-static void npuprof_out_uint_(npuprof_out_ *o, uint64_t v)
+NPUPROF_OWN_ static void npuprof_out_uint_(npuprof_out_ *o, uint64_t v)
 {
     char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
     o->used += (size_t)(npuprof_digits_uint_(p, v) - p);
 }
 
-static void npuprof_out_int_(npuprof_out_ *o, int64_t v)
+NPUPROF_OWN_ static void npuprof_out_int_(npuprof_out_ *o, int64_t v)
 {
     char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
     o->used += (size_t)(npuprof_digits_int_(p, v) - p);
 }
 
-static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
+NPUPROF_OWN_ static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
 {
     char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
     o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
 }
 
 /* A double with all its digits, whatever the locale. False: it is not finite, and nothing was written. */
-static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
+NPUPROF_OWN_ static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
     union { uint64_t u; double d; } v;
     v.u = bits;
@@ -13455,7 +13847,7 @@ static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 }
 
 /* A counter's value. Why a real above int64: viewers garble such integers. */
-static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
+NPUPROF_OWN_ static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
 {
     if (v >> 63) (void)npuprof_out_real_(o, npuprof_real_bits_((double)v));
     else npuprof_out_uint_(o, v);
@@ -13465,7 +13857,7 @@ static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
 
 /* The inside of a quoted string: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its
    quotes. */
-static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
+NPUPROF_OWN_ static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + length, *from = p;
     while (p < end) {
@@ -13495,7 +13887,7 @@ static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t lengt
     npuprof_out_put_(o, (const char *)from, (size_t)(p - from));
 }
 
-static void npuprof_out_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
+NPUPROF_OWN_ static void npuprof_out_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     npuprof_out_put_(o, "\"", 1);
     npuprof_out_escaped_(o, text, length, json);
@@ -13503,20 +13895,20 @@ static void npuprof_out_string_(npuprof_out_ *o, const void *text, size_t length
 }
 
 /* A string of the image's table. */
-static void npuprof_out_text_(npuprof_out_ *o, const npuprof_image_ *im, uint32_t id, bool json)
+NPUPROF_OWN_ static void npuprof_out_text_(npuprof_out_ *o, const npuprof_image_ *im, uint32_t id, bool json)
 {
     size_t length;
     const char *text = npuprof_image_text_(im, id, &length);
     npuprof_out_string_(o, text, length, json);
 }
 
-static inline void npuprof_out_quoted_(npuprof_out_ *o, const char *text)
+NPUPROF_OWN_ static inline void npuprof_out_quoted_(npuprof_out_ *o, const char *text)
 {
     npuprof_out_string_(o, text, strlen(text), true);
 }
 
 /* A string argument; one that was cut when it was recorded ends with an ellipsis. */
-static inline void npuprof_out_string_value_(npuprof_out_ *o, const npuprof_value_ *v)
+NPUPROF_OWN_ static inline void npuprof_out_string_value_(npuprof_out_ *o, const npuprof_value_ *v)
 {
     char text[NPUPROF_ARG_STRING_LIMIT_ + 3];
     if (v->type != NPUPROF_ARG_STR_CUT_ || v->length > NPUPROF_ARG_STRING_LIMIT_) {
@@ -13529,7 +13921,7 @@ static inline void npuprof_out_string_value_(npuprof_out_ *o, const npuprof_valu
 }
 
 /* The value of an argument, as JSON. */
-static inline void npuprof_out_value_(npuprof_out_ *o, const npuprof_value_ *v)
+NPUPROF_OWN_ static inline void npuprof_out_value_(npuprof_out_ *o, const npuprof_value_ *v)
 {
     /* Why: JSON has no such numbers, and viewers garble integers above int64. As strings they stay what they
        are. */
@@ -13556,7 +13948,7 @@ static inline void npuprof_out_value_(npuprof_out_ *o, const npuprof_value_ *v)
 
 /* The id of a trace as 32 digits: TRACEPARENT's, else the arena's seed and the id of the trace's root span.
    */
-static inline void npuprof_digits_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root,
+NPUPROF_OWN_ static inline void npuprof_digits_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root,
                                            char digits[33])
 {
     const uint64_t id = npuprof_image_span_id_(im, tid, root);
@@ -13615,7 +14007,7 @@ typedef struct npuprof_work_ {
 
 static npuprof_work_ npuprof_work_area_;
 
-static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
+NPUPROF_OWN_ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
 {
     uint8_t *p = (uint8_t *)npuprof_scratch_;
     const size_t quarter = sizeof npuprof_scratch_ / 4 / 16 * 16;
@@ -13633,24 +14025,24 @@ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
 
 /* ---- The walks of read/ that need memory, in that of the work area */
 
-static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_walk_ *d)
+NPUPROF_OWN_ static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_walk_ *d)
 {
     return (npuprof_work_ *)d->user;
 }
 
 /* d->user: the work area. */
-static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
+NPUPROF_OWN_ static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
 {
     npuprof_work_ *const w = npuprof_work_of_(d);
     npuprof_execution_walk_(d, &w->image, w->placed, w->placed_room);
 }
 
-static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
+NPUPROF_OWN_ static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
 {
     npuprof_merge_begin_(m, &w->image, w->placed, w->placed_room * sizeof *w->placed);
 }
 
-static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
+NPUPROF_OWN_ static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
 {
     npuprof_merge_ merge;
     npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->nodes;
@@ -13670,7 +14062,7 @@ static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w
 enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
 static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
 
-static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
+NPUPROF_OWN_ static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
 {
     w->lanes = 0;
     w->free_node = 0;
@@ -13679,7 +14071,7 @@ static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
 }
 
 /* Takes the spans off a lane that are over at a moment. */
-static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
+NPUPROF_OWN_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
 {
     uint32_t top = w->top[lane];
     while (w->nodes[top].end <= start) {
@@ -13692,7 +14084,7 @@ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t st
 }
 
 /* Puts a span into a lane. False: it neither nests nor stands free there, or there is no node left. */
-static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
+NPUPROF_OWN_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
 {
     npuprof_lane_pop_(w, lane, start);
     npuprof_lane_node_ *const nodes = w->nodes;
@@ -13712,7 +14104,7 @@ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t s
     return true;
 }
 
-static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group)
+NPUPROF_OWN_ static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group)
 {
     w->top[w->lanes] = 0;
     w->tid[w->lanes] = 0;
@@ -13720,14 +14112,14 @@ static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group
     w->lanes++;
 }
 
-static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b)
+NPUPROF_OWN_ static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b)
 {
     return a.sort == b.sort && a.stream == b.stream;
 }
 
 /* Puts a span into the first lane of its group that can take it; if there are too many lanes, of any group.
    Returns the lane. NPUPROF_LANES_: no lane or no node is left, and the span gets a track of its own. */
-static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start,
+NPUPROF_OWN_ static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start,
                                           int64_t end)
 {
     uint32_t lane = 0;
@@ -13747,19 +14139,19 @@ static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ 
    beginning is made once and then copied. One place for each hash of the site (w->span_text); a later site
    takes the place. */
 
-static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
+NPUPROF_OWN_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
 {
     return (uint64_t)tid << 32 | site << 8 | kind;
 }
 
 /* The place of a key. It has the text only if its `key` says so. */
-static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
+NPUPROF_OWN_ static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
 {
     return &w->span_text[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_];
 }
 
 /* From here on the writer's output goes into the cache; *aside keeps the real output. */
-static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_span_text_ *cached, npuprof_out_ *aside)
+NPUPROF_OWN_ static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_span_text_ *cached, npuprof_out_ *aside)
 {
     *aside = w->out;
     cached->key = 0;
@@ -13770,7 +14162,7 @@ static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_span_text_
 }
 
 /* Until here. False: the text is too long for the cache. */
-static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_span_text_ *cached, uint64_t key,
+NPUPROF_OWN_ static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_span_text_ *cached, uint64_t key,
                                           const npuprof_out_ *aside)
 {
     const bool fits = w->out.flushes == aside->flushes;
@@ -13782,7 +14174,7 @@ static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_span_text_ *
 }
 
 /* The last so many bytes of the text just cached are what comes after the numbers. */
-static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t last)
+NPUPROF_OWN_ static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t last)
 {
     cached->last = last;
     cached->length -= last;
@@ -13790,7 +14182,7 @@ static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t
 
 /* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
    on there sets o->used. */
-static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
+NPUPROF_OWN_ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
 {
     char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
     memcpy(p, cached->text, 64);
@@ -13811,7 +14203,7 @@ typedef struct npuprof_block_writer_ {
     uint32_t left;                         /* bytes that the block just begun still needs */
 } npuprof_block_writer_;
 
-static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t block_bytes,
+NPUPROF_OWN_ static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t block_bytes,
                                         void *buffer, size_t buffer_bytes)
 {
     memset(b, 0, sizeof *b);
@@ -13822,7 +14214,7 @@ static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink s
 }
 
 /* Fills the rest of the block with zeros. */
-static void npuprof_block_end_(npuprof_block_writer_ *b)
+NPUPROF_OWN_ static void npuprof_block_end_(npuprof_block_writer_ *b)
 {
     static const char zeros[256] = { 0 };
     while (b->left) {
@@ -13832,7 +14224,7 @@ static void npuprof_block_end_(npuprof_block_writer_ *b)
     }
 }
 
-static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ head)
+NPUPROF_OWN_ static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ head)
 {
     npuprof_block_end_(b);
     head.next = NPUPROF_BLOCK_MARK_;
@@ -13841,7 +14233,7 @@ static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ hea
 }
 
 /* Puts words that other threads may be changing. count: bytes, a multiple of 8. */
-static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words, size_t count)
+NPUPROF_OWN_ static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words, size_t count)
 {
     for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
         const uint64_t v = NPUPROF_LOAD_(w);
@@ -13857,7 +14249,7 @@ typedef struct npuprof_block_region_ {
     uint64_t at, end;
 } npuprof_block_region_;
 
-static npuprof_block_region_ npuprof_block_begin_region_(npuprof_block_writer_ *b, uint16_t state,
+NPUPROF_OWN_ static npuprof_block_region_ npuprof_block_begin_region_(npuprof_block_writer_ *b, uint16_t state,
                                                          uint64_t at,
                                                          uint64_t end)
 {
@@ -13870,7 +14262,7 @@ static npuprof_block_region_ npuprof_block_begin_region_(npuprof_block_writer_ *
     return r;
 }
 
-static void npuprof_block_put_region_(npuprof_block_region_ *r, const void *words, size_t count)
+NPUPROF_OWN_ static void npuprof_block_put_region_(npuprof_block_region_ *r, const void *words, size_t count)
 {
     while (count) {
         if (!r->blocks->left) {
@@ -13892,7 +14284,7 @@ static void npuprof_block_put_region_(npuprof_block_region_ *r, const void *word
 
 /* Puts an entry that a thread is adding: its length if that is known, else that of all that is behind it.
    A reader skips it. Returns its bytes. */
-static uint32_t npuprof_block_put_unfinished_(npuprof_block_region_ *r, uint32_t units, uint32_t unit,
+NPUPROF_OWN_ static uint32_t npuprof_block_put_unfinished_(npuprof_block_region_ *r, uint32_t units, uint32_t unit,
                                               uint32_t left)
 {
     uint32_t words[4] = { units, 0, 0, 0 };
@@ -13903,7 +14295,7 @@ static uint32_t npuprof_block_put_unfinished_(npuprof_block_region_ *r, uint32_t
 
 /* Puts the table from offset `from` on, or from its first entry. Returns the offset of the first entry that
    is not finished: the next call goes on there. */
-static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t from)
+NPUPROF_OWN_ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t from)
 {
     const uint32_t unit = im->h->table_unit, end = im->table_used;
     const uint32_t first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
@@ -13927,7 +14319,7 @@ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof
 
 /* Puts the heads of all slots. Why also of those that no thread has: a thread may take one after they were
    counted, and the count must stay right. */
-static void npuprof_block_put_slots_(npuprof_block_writer_ *b, const npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_block_put_slots_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
     uint64_t bytes = 0;
@@ -13941,7 +14333,7 @@ static void npuprof_block_put_slots_(npuprof_block_writer_ *b, const npuprof_ima
 /* ---- The header */
 
 /* The header as it is now, as that of a stream. */
-static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_ *copy)
+NPUPROF_OWN_ static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_ *copy)
 {
     const uint64_t *const from = (const uint64_t *)(const void *)im->h;
     uint64_t *const to = (uint64_t *)(void *)copy;
@@ -13958,7 +14350,7 @@ static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_
 }
 
 /* The header that an image begins with. */
-static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
@@ -13968,7 +14360,7 @@ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_im
 }
 
 /* A newer header; `closing`: nothing comes behind it. */
-static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing)
+NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing)
 {
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
@@ -13981,7 +14373,7 @@ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npup
 /* ---- Chunks */
 
 /* How many units of a chunk hold whole records. */
-static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t index)
+NPUPROF_OWN_ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t index)
 {
     npuprof_event_ ev;
     bool shown;
@@ -13995,7 +14387,7 @@ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t in
 }
 
 /* A copy of a chunk; of one that a thread is filling, the whole records. */
-static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t index)
+NPUPROF_OWN_ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t index)
 {
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
     npuprof_chunk_ head;
@@ -14016,7 +14408,7 @@ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_ima
 }
 
 /* Hands `count` bytes to the sink from where they are, behind all that was put. */
-static void npuprof_block_put_direct_(npuprof_block_writer_ *b, const void *bytes, size_t count)
+NPUPROF_OWN_ static void npuprof_block_put_direct_(npuprof_block_writer_ *b, const void *bytes, size_t count)
 {
     npuprof_block_end_(b);
     npuprof_out_flush_(&b->out);
@@ -14024,7 +14416,7 @@ static void npuprof_block_put_direct_(npuprof_block_writer_ *b, const void *byte
 }
 
 /* A chunk that nobody else uses, from where it is. */
-static void npuprof_block_put_own_chunk_(npuprof_block_writer_ *b, npuprof_chunk_ *chunk)
+NPUPROF_OWN_ static void npuprof_block_put_own_chunk_(npuprof_block_writer_ *b, npuprof_chunk_ *chunk)
 {
     NPUPROF_STORE_(&chunk->next, NPUPROF_BLOCK_MARK_);
     npuprof_block_put_direct_(b, chunk, b->block_bytes);
@@ -14038,7 +14430,7 @@ static void npuprof_block_put_own_chunk_(npuprof_block_writer_ *b, npuprof_chunk
    while we hold it (only readers use it), so it can carry the mark of a block. */
 
 /* The newest stamp of the live arena. Only a slot's last chunk can hold it: open spans move to it. */
-static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im)
+NPUPROF_OWN_ static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
     npuprof_cursor_ c;
@@ -14055,7 +14447,7 @@ static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im)
 
 /* How many retired chunks lie side by side from chunk `at` (index + 1) on and follow each other in their
    slot, at most `limit`; *behind: the slot's chunk behind them. */
-static uint32_t npuprof_write_count_adjacent_(const npuprof_image_ *im, uint32_t at, uint32_t limit,
+NPUPROF_OWN_ static uint32_t npuprof_write_count_adjacent_(const npuprof_image_ *im, uint32_t at, uint32_t limit,
                                               uint32_t *behind)
 {
     uint32_t count = 0, next = at;
@@ -14073,7 +14465,7 @@ static uint32_t npuprof_write_count_adjacent_(const npuprof_image_ *im, uint32_t
 }
 
 /* Puts adjacent retired chunks from where they are: marks their heads as blocks, and links them again. */
-static void npuprof_write_put_adjacent_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at,
+NPUPROF_OWN_ static void npuprof_write_put_adjacent_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at,
                                         uint32_t count, uint32_t behind)
 {
     const bool is_live = !im->next;
@@ -14087,7 +14479,7 @@ static void npuprof_write_put_adjacent_(npuprof_block_writer_ *b, const npuprof_
 /* Puts a slot's chunks, `at` being index + 1 of the first.
    Why at least 64 KiB from where they are: below that a copy costs less than a call of the system. Why at
    most 256 KiB: the heads that were just marked are still in the cache when they are linked again. */
-static void npuprof_write_put_chunks_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at)
+NPUPROF_OWN_ static void npuprof_write_put_chunks_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at)
 {
     enum { DIRECT_MIN = 65536, DIRECT_MAX = 262144 };
     while (at) {
@@ -14104,7 +14496,7 @@ static void npuprof_write_put_chunks_(npuprof_block_writer_ *b, const npuprof_im
 }
 
 /* Writes the image of what the reader is to read. Returns 0 or an errno value. */
-static int npuprof_write_image_locked_(npuprof_sink sink)
+NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
 {
     const npuprof_slot_head_ *slot = NULL;
     npuprof_block_writer_ b;
@@ -14146,7 +14538,7 @@ static struct {
 
 /* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will
    create its own. A sink of the program stays with the parent: the child keeps its oldest records. */
-static void npuprof_stream_forget_(void)
+NPUPROF_OWN_ static void npuprof_stream_forget_(void)
 {
     if (npuprof_stream_.fd >= 0) {
         (void)npuprof_os_close_(npuprof_stream_.fd);
@@ -14159,7 +14551,7 @@ static void npuprof_stream_forget_(void)
 }
 
 /* Creates the file that output_path names and makes it the sink. Returns 0 or an errno value. */
-static int npuprof_stream_open_file_(void)
+NPUPROF_OWN_ static int npuprof_stream_open_file_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_path_ path, aside;
@@ -14180,7 +14572,7 @@ static int npuprof_stream_open_file_(void)
 
 /* Notes a failure. From our own file, what was written of a block is taken back, so the next block may
    succeed. */
-static void npuprof_stream_fail_(int error, size_t block_bytes)
+NPUPROF_OWN_ static void npuprof_stream_fail_(int error, size_t block_bytes)
 {
     const size_t header_bytes = npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0;
     if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
@@ -14190,7 +14582,7 @@ static void npuprof_stream_fail_(int error, size_t block_bytes)
 
 /* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1
    (0: none). With `all` it also sends all slots, the whole table and the header. False: the sink failed. */
-static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
 {
     npuprof_block_writer_ b;
     char buffer[1024];
@@ -14221,7 +14613,7 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, 
 
 /* Hands the chunks that are queued by now to the sink, oldest first, and frees them. False: there were
    none. */
-static bool npuprof_stream_drain_locked_(void)
+NPUPROF_OWN_ static bool npuprof_stream_drain_locked_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
     npuprof_chunk_ *chunk;
@@ -14246,7 +14638,7 @@ static bool npuprof_stream_drain_locked_(void)
 
 /* Makes this thread the drainer and drains. False: nothing was freed; another thread drains, or a reader has
    the chunks. */
-static bool npuprof_stream_drain_(void)
+NPUPROF_OWN_ static bool npuprof_stream_drain_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     uintptr_t nobody = 0;
@@ -14271,7 +14663,7 @@ static bool npuprof_stream_drain_(void)
 
 /* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in
    the arena. */
-static npuprof_result npuprof_stream_flush_(uint64_t *left)
+NPUPROF_OWN_ static npuprof_result npuprof_stream_flush_(uint64_t *left)
 {
     npuprof_image_ im;
     uint64_t arguments;
@@ -14314,7 +14706,7 @@ typedef struct npuprof_walk_place_ { uint64_t locator; uint32_t tid; bool ended;
 #define NPUPROF_WALK_END_LATER_ UINT64_MAX
 
 /* Enters the spans that were open when a chunk was taken. */
-static void npuprof_walk_enter_open_(npuprof_walk_ *w, uint32_t index)
+NPUPROF_OWN_ static void npuprof_walk_enter_open_(npuprof_walk_ *w, uint32_t index)
 {
     const npuprof_image_ *const im = w->image;
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
@@ -14338,7 +14730,7 @@ static void npuprof_walk_enter_open_(npuprof_walk_ *w, uint32_t index)
 }
 
 /* Begins a walk at a place: `count` slots of one thread. */
-static void npuprof_walk_resume_(npuprof_walk_ *w, const npuprof_image_ *im, const npuprof_walk_place_ *at,
+NPUPROF_OWN_ static void npuprof_walk_resume_(npuprof_walk_ *w, const npuprof_image_ *im, const npuprof_walk_place_ *at,
                                  uint32_t count)
 {
     w->image = im;
@@ -14361,7 +14753,7 @@ static void npuprof_walk_resume_(npuprof_walk_ *w, const npuprof_image_ *im, con
 
 /* The place before the event just given. False: no walk can begin there, because a span around the event is
    not among those that the chunk begins with. */
-static bool npuprof_walk_save_(const npuprof_walk_ *w, const npuprof_event_ *ev, npuprof_walk_place_ *at)
+NPUPROF_OWN_ static bool npuprof_walk_save_(const npuprof_walk_ *w, const npuprof_event_ *ev, npuprof_walk_place_ *at)
 {
     const npuprof_image_ *const im = w->image;
     for (uint32_t i = 0; i < w->sources; i++) {
@@ -14382,7 +14774,7 @@ static bool npuprof_walk_save_(const npuprof_walk_ *w, const npuprof_event_ *ev,
 }
 
 /* The end of the span around the event just given, in host ticks. */
-static uint64_t npuprof_walk_parent_end_(npuprof_walk_ *w)
+NPUPROF_OWN_ static uint64_t npuprof_walk_parent_end_(npuprof_walk_ *w)
 {
     const npuprof_image_ *const im = w->image;
     if (!w->depth || w->open[w->depth - 1].end != NPUPROF_WALK_END_LATER_) return w->parent_end;
@@ -14408,7 +14800,7 @@ static uint64_t npuprof_walk_parent_end_(npuprof_walk_ *w)
    all). */
 
 /* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
-static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+NPUPROF_OWN_ static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
 {
     size_t a_left, b_left;
     if (a == b) return true;
@@ -14428,7 +14820,7 @@ static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_
 }
 
 /* Begins an event: everything up to the stamps. name: NULL for name_id. category: 0 for none. */
-static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name,
+NPUPROF_OWN_ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name,
                                uint32_t category, uint32_t tid)
 {
     npuprof_out_ *o = &w->out;
@@ -14448,14 +14840,14 @@ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t nam
     npuprof_out_uint_(o, tid);
 }
 
-static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
+NPUPROF_OWN_ static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
 {
     npuprof_out_puts_(&w->out, key);
     npuprof_out_milli_(&w->out, ns);
 }
 
 /* `key` is the member's text up to its value: comma, quotes and colon included. */
-static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t value)
+NPUPROF_OWN_ static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t value)
 {
     npuprof_out_puts_(o, key);
     npuprof_out_uint_(o, value);
@@ -14464,7 +14856,7 @@ static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t valu
 /* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
 
 /* A span up to its arguments, and a closing brace that is not counted: who writes no arguments counts it. */
-static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
+NPUPROF_OWN_ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
                                              int64_t start, int64_t end)
 {
     char *p = npuprof_span_text_put_(&w->out, cached);
@@ -14475,7 +14867,7 @@ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_spa
     w->out.used = (size_t)(p - w->out.bytes);
 }
 
-static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start,
+NPUPROF_OWN_ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start,
                                int64_t end)
 {
     const uint64_t key = npuprof_span_text_key_(tid, ev->site, ev->kind);
@@ -14500,7 +14892,7 @@ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint3
 /* ---- Arguments */
 
 /* Does an argument with this key come again behind the last one? */
-static bool npuprof_json_key_comes_again_(const npuprof_args_walk_ *args, uint32_t key)
+NPUPROF_OWN_ static bool npuprof_json_key_comes_again_(const npuprof_args_walk_ *args, uint32_t key)
 {
     npuprof_args_walk_ rest = *args;
     npuprof_value_ later;
@@ -14511,7 +14903,7 @@ static bool npuprof_json_key_comes_again_(const npuprof_args_walk_ *args, uint32
 
 /* A key and its colon. A key that is in `first`, the text that the writer itself has put, becomes
    "user.<key>". */
-static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
+NPUPROF_OWN_ static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
 {
     npuprof_out_ *o = &w->out;
     char quoted[40];                       /* longer than any key of the writer */
@@ -14534,7 +14926,7 @@ static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
 
 /* ,"args":{...}: `first` is what the writer itself puts before them, without a comma at its end, or "".
    Why of a key that comes twice only the last: strict readers refuse a key twice. */
-static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const char *first)
+NPUPROF_OWN_ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const char *first)
 {
     npuprof_out_ *o = &w->out;
     npuprof_value_ v;
@@ -14556,14 +14948,14 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
 /* ---- Text that is put together before it is written */
 
 /* Appends text; returns the new length. */
-static size_t npuprof_json_append_(char *text, size_t at, size_t capacity, const char *more)
+NPUPROF_OWN_ static size_t npuprof_json_append_(char *text, size_t at, size_t capacity, const char *more)
 {
     npuprof_text_copy_(text + at, capacity - at, more);
     return at + strlen(text + at);
 }
 
 /* A decimal number as text. */
-static const char *npuprof_json_decimal_(char text[24], uint64_t v)
+NPUPROF_OWN_ static const char *npuprof_json_decimal_(char text[24], uint64_t v)
 {
     char digits[NPUPROF_DIGITS_MAX_];
     *npuprof_digits_uint_(digits, v) = 0;
@@ -14573,7 +14965,7 @@ static const char *npuprof_json_decimal_(char text[24], uint64_t v)
 
 /* Appends "trace_id" and "span_id" of a record, as the CSV has them, to what the writer puts before the
    arguments. */
-static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t capacity, uint32_t root_tid,
+NPUPROF_OWN_ static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t capacity, uint32_t root_tid,
                               uint64_t root, uint32_t tid, uint64_t position)
 {
     char trace[33], span[17];
@@ -14590,7 +14982,7 @@ static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t capac
 
 /* A metadata event with {"name":...}: a name of the table between two texts, and further members in `more`.
    */
-static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id,
+NPUPROF_OWN_ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id,
                                const char *prefix, const char *suffix, const char *more)
 {
     size_t length;
@@ -14619,7 +15011,7 @@ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid,
 }
 
 /* Where a viewer puts the track. */
-static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t index)
+NPUPROF_OWN_ static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t index)
 {
     npuprof_json_open_(w, "M", 0, what, 0, tid);
     npuprof_json_member_(&w->out, ",\"args\":{\"sort_index\":", index);
@@ -14634,7 +15026,7 @@ static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid,
 
 /* Must the spans around each span be known? Why not always: only these kinds have ids, or are left out in
    warm-up. */
-static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
+NPUPROF_OWN_ static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
 {
     const uint32_t kinds = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |
                            1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR |
@@ -14643,7 +15035,7 @@ static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
 }
 
 /* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
-static void npuprof_json_plain_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_json_plain_(npuprof_work_ *w)
 {
     const bool walk = npuprof_json_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;
@@ -14665,7 +15057,7 @@ static void npuprof_json_plain_(npuprof_work_ *w)
 }
 
 /* What the writer puts before the arguments of a span: its kind and ids, and whether it has an end. */
-static void npuprof_json_span_words_(npuprof_work_ *w, const npuprof_event_ *ev, char *text, size_t capacity)
+NPUPROF_OWN_ static void npuprof_json_span_words_(npuprof_work_ *w, const npuprof_event_ *ev, char *text, size_t capacity)
 {
     static const char *const kinds[] = { "", "\"kind\":\"record\"", "\"kind\":\"warm_up\"",
                                          "\"kind\":\"inference\"", "\"kind\":\"operator\"" };
@@ -14683,7 +15075,7 @@ static void npuprof_json_span_words_(npuprof_work_ *w, const npuprof_event_ *ev,
 
 /* A span of a thread, on the thread's track or, if it does not nest there, on one beside it. name: of the
    thread, or 0. */
-static void npuprof_json_thread_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t name)
+NPUPROF_OWN_ static void npuprof_json_thread_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t name)
 {
     char text[160];
     const uint32_t tid = w->walk.tid;
@@ -14702,7 +15094,7 @@ static void npuprof_json_thread_span_(npuprof_work_ *w, const npuprof_event_ *ev
     npuprof_out_puts_(&w->out, "}");
 }
 
-static void npuprof_json_counter_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
+NPUPROF_OWN_ static void npuprof_json_counter_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
 {
     const uint32_t kind = ev->kind;
     if (kind == NPUPROF_KIND_COUNTER_REAL && (ev->value >> 52 & 0x7FF) == 0x7FF) {
@@ -14718,7 +15110,7 @@ static void npuprof_json_counter_(npuprof_work_ *w, const npuprof_event_ *ev, in
     npuprof_out_puts_(&w->out, "}}");
 }
 
-static void npuprof_json_change_(npuprof_out_ *o, const npuprof_event_ *ev)
+NPUPROF_OWN_ static void npuprof_json_change_(npuprof_out_ *o, const npuprof_event_ *ev)
 {
     if (!ev->change) return;
     npuprof_out_puts_(o, ",\"change\":");
@@ -14728,7 +15120,7 @@ static void npuprof_json_change_(npuprof_out_ *o, const npuprof_event_ *ev)
 /* The state of a memory pool as a counter; and what changed it as the arguments of an instant beside it,
    because a counter takes nothing but values. Why the category: without it, Chrome's viewer takes a counter
    and a pool of the same name for one. */
-static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
+NPUPROF_OWN_ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
 {
     npuprof_out_ *const o = &w->out;
     size_t length;
@@ -14755,7 +15147,7 @@ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, int
     npuprof_out_puts_(o, "}}");
 }
 
-static void npuprof_json_instant_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
+NPUPROF_OWN_ static void npuprof_json_instant_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
 {
     npuprof_json_open_(w, "i", ev->name, NULL, ev->category, w->walk.tid);
     npuprof_json_stamp_(w, ",\"s\":\"t\",\"ts\":", ts);
@@ -14766,7 +15158,7 @@ static void npuprof_json_instant_(npuprof_work_ *w, const npuprof_event_ *ev, in
 /* Members of a thread's name: its number in the system, by which the trace can be joined with those of perf,
    ftrace and strace. If several threads had the track one after the other, it is the last one's, and their
    number is there, too. */
-static void npuprof_json_native_thread_(const npuprof_slot_head_ *slot, char *text, size_t capacity)
+NPUPROF_OWN_ static void npuprof_json_native_thread_(const npuprof_slot_head_ *slot, char *text, size_t capacity)
 {
     const uint32_t id = NPUPROF_LOAD_(&slot->os_tid), owners = NPUPROF_LOAD_(&slot->owners);
     char number[24];
@@ -14779,7 +15171,7 @@ static void npuprof_json_native_thread_(const npuprof_slot_head_ *slot, char *te
 }
 
 /* Names the thread's track. Returns the name's id; 0: it has none of its own. */
-static uint32_t npuprof_json_thread_name_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
+NPUPROF_OWN_ static uint32_t npuprof_json_thread_name_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
 {
     char native[80], number[24];
     size_t length;
@@ -14794,7 +15186,7 @@ static uint32_t npuprof_json_thread_name_(npuprof_work_ *w, const npuprof_slot_h
     return length ? name : 0;
 }
 
-static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
+NPUPROF_OWN_ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
 {
     npuprof_event_ ev;
     npuprof_walk_begin_(&w->walk, &w->image, NPUPROF_LOAD_(&slot->tid));
@@ -14825,7 +15217,7 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
    Also the pauses, and arrows, which json_flow.h uses, too. */
 
 /* One arrow, in trace time. Viewers match its two halves by id, category and name. */
-static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
+NPUPROF_OWN_ static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
                                 uint32_t to_tid, int64_t to_ns)
 {
     for (int end = 0; end < 2; end++) {
@@ -14841,13 +15233,13 @@ static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t fro
 
 /* Is an arrow drawn to a device span that starts there? Viewers draw none back in time, so there is none to a
    span that the error of the clock puts before the span that submitted it. */
-static bool npuprof_json_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
+NPUPROF_OWN_ static bool npuprof_json_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
 {
     return npuprof_image_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
 }
 
 /* Did a device span start before its submission, or end behind its record, by more than the error says? */
-static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error,
+NPUPROF_OWN_ static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error,
                                            uint64_t end, uint64_t end_error)
 {
     if (!ev->has_link) return false;
@@ -14857,7 +15249,7 @@ static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t st
 
 /* ---- Tracks */
 
-static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_lane_group_ group = npuprof_lane_no_group_;
     if (ev->kind != NPUPROF_KIND_DEVICE) return group;
@@ -14870,7 +15262,7 @@ static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, cons
 }
 
 /* The name of a PE's track, a string's id; 0: it has none. */
-static uint32_t npuprof_json_lane_name_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static uint32_t npuprof_json_lane_name_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     const npuprof_entry_ *e;
     uint32_t id = 0;
@@ -14883,7 +15275,7 @@ static uint32_t npuprof_json_lane_name_(const npuprof_image_ *im, const npuprof_
 }
 
 /* Appends what a lane of a device's track has behind the device's name. */
-static size_t npuprof_json_device_suffix_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+NPUPROF_OWN_ static size_t npuprof_json_device_suffix_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
                                           const npuprof_event_ *ev, npuprof_lane_group_ group, char *text,
                                           size_t capacity)
 {
@@ -14913,7 +15305,7 @@ static size_t npuprof_json_device_suffix_(const npuprof_image_ *im, const npupro
 }
 
 /* Names a lane of a track by the first span in it. */
-static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev, uint64_t track,
+NPUPROF_OWN_ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev, uint64_t track,
                                      uint32_t lane, uint32_t tid)
 {
     char text[64] = "", number[24];
@@ -14941,7 +15333,7 @@ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev,
 typedef struct npuprof_json_track_ { uint64_t track; uint32_t first_tid; } npuprof_json_track_;
 
 /* The tid of the lane that a span goes into; begins its track and its lane if it is the first there. */
-static uint32_t npuprof_json_lane_tid_(npuprof_work_ *w, npuprof_json_track_ *at, const npuprof_event_ *ev,
+NPUPROF_OWN_ static uint32_t npuprof_json_lane_tid_(npuprof_work_ *w, npuprof_json_track_ *at, const npuprof_event_ *ev,
                                        const npuprof_placed_ *p)
 {
     const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
@@ -14972,7 +15364,7 @@ typedef struct npuprof_json_facts_ {
     uint32_t root_tid;
 } npuprof_json_facts_;
 
-static npuprof_json_facts_ npuprof_json_facts_of_(const npuprof_image_ *im,
+NPUPROF_OWN_ static npuprof_json_facts_ npuprof_json_facts_of_(const npuprof_image_ *im,
                                                   npuprof_image_anchor_caches_ *caches,
                                                   const npuprof_event_ *ev)
 {
@@ -14994,7 +15386,7 @@ static npuprof_json_facts_ npuprof_json_facts_of_(const npuprof_image_ *im,
     return f;
 }
 
-static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+NPUPROF_OWN_ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev)
 {
     const npuprof_image_ *im = &w->image;
@@ -15019,7 +15411,7 @@ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_cac
 }
 
 /* An event of a device: an instant in the lane of its PE, or a counter. */
-static void npuprof_json_placed_event_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+NPUPROF_OWN_ static void npuprof_json_placed_event_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
                                        const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
 {
     const int64_t ts = p->start_ns - w->image.origin_ns;
@@ -15037,7 +15429,7 @@ static void npuprof_json_placed_event_(npuprof_work_ *w, npuprof_image_anchor_ca
     npuprof_out_puts_(&w->out, "}");
 }
 
-static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+NPUPROF_OWN_ static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
 {
     const npuprof_image_ *im = &w->image;
@@ -15058,7 +15450,7 @@ static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_image_anchor_cac
                             p->start_ns - im->origin_ns);
 }
 
-static void npuprof_json_placed_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_json_placed_(npuprof_work_ *w)
 {
     const npuprof_image_ *im = &w->image;
     const uint32_t kinds =
@@ -15083,7 +15475,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
 }
 
 /* Two instants of the whole process for each pause. */
-static void npuprof_json_pauses_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_json_pauses_(npuprof_work_ *w)
 {
     const npuprof_entry_ *e;
     uint32_t id = 0;
@@ -15142,7 +15534,7 @@ typedef struct npuprof_flow_state_ {
 /* ---- The table of OUTs */
 
 /* Where an id is in one of the two tables, or would be (tid 0). */
-static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flow_state_ *f, unsigned table, uint64_t id)
+NPUPROF_OWN_ static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flow_state_ *f, unsigned table, uint64_t id)
 {
     npuprof_flow_sent_ *const list = f->sent[table];
     size_t i = npuprof_hash_mix_(id) % f->sent_capacity;
@@ -15151,7 +15543,7 @@ static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flow_state_ *f,
 }
 
 /* Adds an OUT. A full table becomes the older one, and the older one is emptied. */
-static void npuprof_flow_add_sent_(npuprof_flow_state_ *f, const npuprof_placed_ *out)
+NPUPROF_OWN_ static void npuprof_flow_add_sent_(npuprof_flow_state_ *f, const npuprof_placed_ *out)
 {
     npuprof_flow_sent_ *e = npuprof_flow_find_sent_(f, 0, out->id);
     if (!e->tid && f->sent_count >= f->sent_capacity / 4 * 3) {
@@ -15175,7 +15567,7 @@ static void npuprof_flow_add_sent_(npuprof_flow_state_ *f, const npuprof_placed_
 /* Is the flow that was just walked to inside a span? *ns: where its arrow ends.
    Why before the end of the span: viewers bind an arrow to the slice around its stamp, and the end is
    outside. */
-static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
+NPUPROF_OWN_ static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
 {
     const npuprof_image_ *const im = &w->image;
     if (!w->walk.has_parent) return false;
@@ -15187,7 +15579,7 @@ static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, i
 
 /* The flow that was just walked to is the first of its thread behind this batch: the next batch begins here.
    */
-static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order,
+NPUPROF_OWN_ static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order,
                                      npuprof_flow_place_ *place)
 {
     npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
@@ -15200,7 +15592,7 @@ static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_ev
 
 /* Adds to the batch what the thread that is walked has behind `last` (NULL: all). place: where the walk
    began, or NULL. */
-static void npuprof_flow_gather_thread_(npuprof_flow_state_ *f, npuprof_flow_place_ *place,
+NPUPROF_OWN_ static void npuprof_flow_gather_thread_(npuprof_flow_state_ *f, npuprof_flow_place_ *place,
                                         const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
@@ -15235,7 +15627,7 @@ static void npuprof_flow_gather_thread_(npuprof_flow_state_ *f, npuprof_flow_pla
 }
 
 /* The batch behind `last`, as a heap. */
-static void npuprof_flow_next_batch_(npuprof_flow_state_ *f, const npuprof_placed_ *last)
+NPUPROF_OWN_ static void npuprof_flow_next_batch_(npuprof_flow_state_ *f, const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
@@ -15261,7 +15653,7 @@ static void npuprof_flow_next_batch_(npuprof_flow_state_ *f, const npuprof_place
 /* ---- Arrows: placed spans again. track: the user's id. end_ns, tid: where the arrow begins; tid 0: nowhere.
    start_ns, id: time and tid where it ends */
 
-static npuprof_placed_ npuprof_flow_arrow_(const npuprof_placed_ *in, const npuprof_flow_sent_ *from)
+NPUPROF_OWN_ static npuprof_placed_ npuprof_flow_arrow_(const npuprof_placed_ *in, const npuprof_flow_sent_ *from)
 {
     npuprof_placed_ a = *in;
     a.track = in->id;
@@ -15273,7 +15665,7 @@ static npuprof_placed_ npuprof_flow_arrow_(const npuprof_placed_ *in, const npup
     return a;
 }
 
-static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
+NPUPROF_OWN_ static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
 {
     const int64_t origin = w->image.origin_ns;
     npuprof_placed_sort_(list, count);
@@ -15283,7 +15675,7 @@ static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, si
 }
 
 /* The first of sorted arrows with at least this id of the user's that does not end before ns. */
-static size_t npuprof_flow_first_arrow_(const npuprof_placed_ *list, size_t count, uint64_t id, int64_t ns)
+NPUPROF_OWN_ static size_t npuprof_flow_first_arrow_(const npuprof_placed_ *list, size_t count, uint64_t id, int64_t ns)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -15297,7 +15689,7 @@ static size_t npuprof_flow_first_arrow_(const npuprof_placed_ *list, size_t coun
 
 /* ---- The second look, for INs whose OUTs the table has forgotten */
 
-static npuprof_piece_mark_ *npuprof_flow_add_mark_(npuprof_flow_state_ *f, uint32_t tid, uint32_t chunk)
+NPUPROF_OWN_ static npuprof_piece_mark_ *npuprof_flow_add_mark_(npuprof_flow_state_ *f, uint32_t tid, uint32_t chunk)
 {
     npuprof_piece_mark_ *const m = &npuprof_piece_index_.mark[f->mark_count++];
     m->min_id = UINT64_MAX;
@@ -15308,7 +15700,7 @@ static npuprof_piece_mark_ *npuprof_flow_add_mark_(npuprof_flow_state_ *f, uint3
 }
 
 /* Cuts the arena into parts of about as many chunks each, and notes which ids the OUTs in each part have. */
-static void npuprof_flow_mark_parts_(npuprof_flow_state_ *f)
+NPUPROF_OWN_ static void npuprof_flow_mark_parts_(npuprof_flow_state_ *f)
 {
     const npuprof_image_ *const im = &f->work->image;
     npuprof_walk_ *const walk = &f->work->walk;
@@ -15337,7 +15729,7 @@ static void npuprof_flow_mark_parts_(npuprof_flow_state_ *f)
 }
 
 /* An OUT: is it the newest one so far for some of those that wait? */
-static void npuprof_flow_offer_out_(npuprof_flow_state_ *f, const npuprof_event_ *ev, int64_t ns)
+NPUPROF_OWN_ static void npuprof_flow_offer_out_(npuprof_flow_state_ *f, const npuprof_event_ *ev, int64_t ns)
 {
     const size_t count = f->waiting_count;
     size_t i = npuprof_flow_first_arrow_(f->waiting, count, ev->value, ns);
@@ -15349,7 +15741,7 @@ static void npuprof_flow_offer_out_(npuprof_flow_state_ *f, const npuprof_event_
 }
 
 /* Walks the part from a mark to the next one (NULL: to the end). */
-static void npuprof_flow_offer_part_(npuprof_flow_state_ *f, const npuprof_piece_mark_ *m,
+NPUPROF_OWN_ static void npuprof_flow_offer_part_(npuprof_flow_state_ *f, const npuprof_piece_mark_ *m,
                                      const npuprof_piece_mark_ *behind)
 {
     npuprof_work_ *const w = f->work;
@@ -15380,7 +15772,7 @@ static void npuprof_flow_offer_part_(npuprof_flow_state_ *f, const npuprof_piece
 }
 
 /* Finds the OUTs of those that wait, and writes their arrows. */
-static void npuprof_flow_put_waiting_(npuprof_flow_state_ *f)
+NPUPROF_OWN_ static void npuprof_flow_put_waiting_(npuprof_flow_state_ *f)
 {
     npuprof_placed_ *const list = f->waiting;
     const size_t count = f->waiting_count;
@@ -15400,7 +15792,7 @@ static void npuprof_flow_put_waiting_(npuprof_flow_state_ *f)
 /* ---- All of it */
 
 /* Writes the arrows of a sorted batch. */
-static void npuprof_flow_put_batch_(npuprof_flow_state_ *f)
+NPUPROF_OWN_ static void npuprof_flow_put_batch_(npuprof_flow_state_ *f)
 {
     static const npuprof_flow_sent_ nowhere = { 0, 0, 0, 0 };
     size_t count = 0;
@@ -15423,7 +15815,7 @@ static void npuprof_flow_put_batch_(npuprof_flow_state_ *f)
 }
 
 /* Shares the scratch memory out in eighths: the batch, those that wait, the two tables, the places. */
-static void npuprof_flow_share_scratch_(npuprof_flow_state_ *f, npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_flow_share_scratch_(npuprof_flow_state_ *f, npuprof_work_ *w)
 {
     uint8_t *p = (uint8_t *)w->nodes;
     const size_t share = (size_t)((uint8_t *)(w->placed + w->placed_room) - p) / 8 / 16 * 16;
@@ -15442,7 +15834,7 @@ static void npuprof_flow_share_scratch_(npuprof_flow_state_ *f, npuprof_work_ *w
 }
 
 /* Sets the places of a thread to its beginning. */
-static void npuprof_flow_add_places_(npuprof_flow_state_ *f, uint32_t tid)
+NPUPROF_OWN_ static void npuprof_flow_add_places_(npuprof_flow_state_ *f, uint32_t tid)
 {
     const npuprof_image_ *const im = &f->work->image;
     const size_t before = f->places;
@@ -15464,7 +15856,7 @@ static void npuprof_flow_add_places_(npuprof_flow_state_ *f, uint32_t tid)
     }
 }
 
-static void npuprof_json_flows_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_json_flows_(npuprof_work_ *w)
 {
     const npuprof_image_ *const im = &w->image;
     const npuprof_placed_ *after = NULL;
@@ -15498,7 +15890,7 @@ typedef struct npuprof_json_sync_ {
 } npuprof_json_sync_;
 
 /* A member in thousandths; null if it is not known. */
-static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths,
+NPUPROF_OWN_ static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths,
                                 bool is_negative)
 {
     npuprof_out_puts_(o, key);
@@ -15506,7 +15898,7 @@ static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known,
     else npuprof_out_puts_(o, "null");
 }
 
-static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+NPUPROF_OWN_ static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
                                           npuprof_json_sync_ *s)
 {
     npuprof_anchor_ a, begin = s->first;
@@ -15520,7 +15912,7 @@ static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npupro
     }
 }
 
-static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+NPUPROF_OWN_ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
                                        npuprof_json_sync_ *s)
 {
     npuprof_image_anchor_caches_ caches;
@@ -15558,7 +15950,7 @@ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_d
 /* The rate between the first and the last anchor; null if there is none. Its uncertainty is the errors of the
    two over their distance: half the distance of their host stamps, a device tick of either, and the host
    clock's own anchors. */
-static void npuprof_json_rate_(npuprof_out_ *o, const npuprof_image_ *im, const npuprof_device_entry_ *d,
+NPUPROF_OWN_ static void npuprof_json_rate_(npuprof_out_ *o, const npuprof_image_ *im, const npuprof_device_entry_ *d,
                                const npuprof_json_sync_ *s)
 {
     const uint64_t ticks = s->last.device_ticks - s->first.device_ticks, trillion = 1000000000000u;
@@ -15588,7 +15980,7 @@ static void npuprof_json_rate_(npuprof_out_ *o, const npuprof_image_ *im, const 
 }
 
 /* [ns after the first clock anchor, half width in ns, device ticks] of each anchor, at most a thousand. */
-static void npuprof_json_anchor_list_(npuprof_out_ *o, const npuprof_image_ *im,
+NPUPROF_OWN_ static void npuprof_json_anchor_list_(npuprof_out_ *o, const npuprof_image_ *im,
                                       const npuprof_device_entry_ *d)
 {
     npuprof_anchor_ a;
@@ -15606,7 +15998,7 @@ static void npuprof_json_anchor_list_(npuprof_out_ *o, const npuprof_image_ *im,
 }
 
 /* How many records are lost or odd, by why: those that are not 0. */
-static void npuprof_json_records_(npuprof_out_ *o, const npuprof_image_ *im, const npuprof_device_entry_ *d)
+NPUPROF_OWN_ static void npuprof_json_records_(npuprof_out_ *o, const npuprof_image_ *im, const npuprof_device_entry_ *d)
 {
     static const char *const keys[NPUPROF_RECORDS_COUNT] = {
         "lost_overwritten", "lost_stamps", "lost_epoch", "lost_no_anchor", "lost_by_driver",
@@ -15631,7 +16023,7 @@ static void npuprof_json_records_(npuprof_out_ *o, const npuprof_image_ *im, con
     if (any) npuprof_out_puts_(o, "}");
 }
 
-static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
+NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
 {
     static const struct { const char *key; uint32_t note; } notes[] = {
         { ",\"wraps\":", NPUPROF_NOTE_WRAPS },
@@ -15679,7 +16071,7 @@ typedef struct npuprof_json_last_pairs_ {
 } npuprof_json_last_pairs_;
 
 /* The same for keys that are the same to npuprof_json_same_key_(): bad bytes count as U+FFFD. */
-static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
+NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
 {
     size_t left;
     uint64_t h = 0;
@@ -15694,7 +16086,7 @@ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
 }
 
 /* Where a key is in the table, or would be; NULL: the table is full of others. */
-static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im,
+NPUPROF_OWN_ static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im,
                                                         const npuprof_json_last_pairs_ *t, uint32_t key)
 {
     size_t i = npuprof_json_key_hash_(im, key) % t->capacity;
@@ -15704,7 +16096,7 @@ static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im
 }
 
 /* Does the key of an entry come again in an entry behind it? For keys that the table has no room for. */
-static bool npuprof_json_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
+NPUPROF_OWN_ static bool npuprof_json_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
 {
     const npuprof_entry_ *later;
     while ((later = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
@@ -15715,7 +16107,7 @@ static bool npuprof_json_comes_again_(const npuprof_image_ *im, uint32_t type, u
 }
 
 /* Enters an entry into the table. */
-static void npuprof_json_note_pair_(const npuprof_image_ *im, npuprof_json_last_pairs_ *t, uint32_t key,
+NPUPROF_OWN_ static void npuprof_json_note_pair_(const npuprof_image_ *im, npuprof_json_last_pairs_ *t, uint32_t key,
                                     uint32_t entry)
 {
     npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, t, key);
@@ -15726,7 +16118,7 @@ static void npuprof_json_note_pair_(const npuprof_image_ *im, npuprof_json_last_
 }
 
 /* The pairs of a type as an object: one walk notes the last entries, the other one writes them. */
-static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
+NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
 {
     const npuprof_image_ *im = &w->image;
     npuprof_json_last_pairs_ t;
@@ -15761,7 +16153,7 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
 
 /* ,"drift_ns":N: how far a user's clock, at the rate that the user states, is from the system's at the end of
    the trace. Nothing if the rate is measured, or if no second anchor was taken. */
-static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
     const int64_t os_ns = closing->monotonic_ns - first->monotonic_ns;
@@ -15775,7 +16167,7 @@ static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
 }
 
 /* Where and when the trace was recorded. */
-static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     const npuprof_header_ *h = im->h;
     npuprof_out_puts_(o, "\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
@@ -15795,7 +16187,7 @@ static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_image_ *im)
     }
 }
 
-static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
+NPUPROF_OWN_ static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
     const npuprof_header_ *h = im->h;
@@ -15822,7 +16214,7 @@ static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
 }
 
 /* What was recorded and what was lost. */
-static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_work_ *w)
 {
 #define NPUPROF_TEXT_(name, text, whole) text,
     static const char *const causes[] = { NPUPROF_LOSSES(NPUPROF_TEXT_) };
@@ -15845,7 +16237,7 @@ static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_work_ *w)
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
 }
 
-static void npuprof_json_devices_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_json_devices_(npuprof_work_ *w)
 {
     npuprof_out_ *o = &w->out;
     const uint32_t devices = NPUPROF_LOAD_(&w->image.h->devices);
@@ -15865,7 +16257,7 @@ static void npuprof_json_devices_(npuprof_work_ *w)
 
 /* ,"sites":[...]: where the call sites are in the code. Why here and not in each event: it is the same for
    all of a call site, and a third of a plain span's bytes. Nothing if none is known. */
-static void npuprof_json_sites_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_json_sites_(npuprof_work_ *w)
 {
     npuprof_out_ *const o = &w->out;
     const npuprof_entry_ *e;
@@ -15888,7 +16280,7 @@ static void npuprof_json_sites_(npuprof_work_ *w)
 }
 
 /* ,"modules":[...]: the objects that were loaded, for names that are addresses. Nothing if none is known. */
-static void npuprof_json_modules_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_json_modules_(npuprof_work_ *w)
 {
     static const char *const keys[] = { ",\"bias\":\"", "\",\"start\":\"", "\",\"end\":\"" };
     npuprof_out_ *const o = &w->out;
@@ -15913,7 +16305,7 @@ static void npuprof_json_modules_(npuprof_work_ *w)
 }
 
 /* sites: with the table of call sites, which may be long. */
-static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
+NPUPROF_OWN_ static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
 {
     npuprof_out_ *o = &w->out;
     npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{");
@@ -15931,7 +16323,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
 }
 
 /* Writes the JSON. The caller holds the lock of the readers. 0, or what the sink returned. */
-static int npuprof_write_json_locked_(npuprof_sink sink)
+NPUPROF_OWN_ static int npuprof_write_json_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
     npuprof_work_share_scratch_(w, sink);
@@ -15974,7 +16366,7 @@ typedef struct npuprof_csv_columns_ {
 } npuprof_csv_columns_;
 
 /* The columns trace_id to end. */
-static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_columns_ *row)
+NPUPROF_OWN_ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_columns_ *row)
 {
     const npuprof_image_ *const im = &w->image;
     npuprof_out_ *const o = &w->out;
@@ -16002,7 +16394,7 @@ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_colu
 
 /* The columns cat to operator_index, with a comma on either side. A device span's pe is that of its
    record. */
-static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
+NPUPROF_OWN_ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
 {
     enum { PE_INDEX = 1, KEYS = 5 };
     static const char *const keys[KEYS] = { "dram_base", "pe_index", "execution_index", "instruction_index",
@@ -16028,7 +16420,7 @@ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, ui
 }
 
 /* The column source, with the comma before it and the end of the line: file and line of the call site. */
-static void npuprof_csv_put_source_(npuprof_work_ *w, const npuprof_event_ *ev)
+NPUPROF_OWN_ static void npuprof_csv_put_source_(npuprof_work_ *w, const npuprof_event_ *ev)
 {
     const npuprof_site_entry_ *const site = npuprof_image_site_(&w->image, ev->site);
     npuprof_out_ *const o = &w->out;
@@ -16046,7 +16438,7 @@ static void npuprof_csv_put_source_(npuprof_work_ *w, const npuprof_event_ *ev)
 }
 
 /* A row whose text is cached. */
-static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *cached,
+NPUPROF_OWN_ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *cached,
                                            const npuprof_csv_columns_ *row)
 {
     npuprof_csv_put_ids_(w, row);
@@ -16058,7 +16450,7 @@ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_
 }
 
 /* The cached text of a span without arguments, made if it is new. NULL: it is too long for the cache. */
-static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const npuprof_event_ *ev,
+NPUPROF_OWN_ static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const npuprof_event_ *ev,
                                                          uint32_t thread)
 {
     const uint64_t key = npuprof_span_text_key_(thread, ev->site, ev->kind);
@@ -16075,7 +16467,7 @@ static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const
     return cached;
 }
 
-static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
+NPUPROF_OWN_ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
 {
     const bool is_plain = row->thread && ev->args == ev->args_end && !ev->results;
     const npuprof_span_text_ *const cached = is_plain ? npuprof_csv_cache_text_(w, ev, row->thread) : NULL;
@@ -16090,7 +16482,7 @@ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const n
 }
 
 /* Fills in the row of the thread's span that the walk has just given. */
-static inline void npuprof_csv_thread_columns_(const npuprof_work_ *w, npuprof_csv_columns_ *row,
+NPUPROF_OWN_ static inline void npuprof_csv_thread_columns_(const npuprof_work_ *w, npuprof_csv_columns_ *row,
                                                uint64_t start, uint64_t end, uint64_t position)
 {
     row->tid = row->parent_tid = row->root_tid = row->thread = w->walk.tid;
@@ -16104,7 +16496,7 @@ static inline void npuprof_csv_thread_columns_(const npuprof_work_ *w, npuprof_c
 }
 
 /* The fast path: writes the plain spans that come next, as long as their text is cached. */
-static void npuprof_csv_plain_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_csv_plain_(npuprof_work_ *w)
 {
     npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
@@ -16123,7 +16515,7 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
 
 /* The row of a span that has a place of its own: a device span, `within` an execution or NULL, or one with
    stamps of the caller's. Its parent is the execution, else the span that submitted it. */
-static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
+NPUPROF_OWN_ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
                                 const npuprof_execution_ *within)
 {
     npuprof_csv_columns_ row;
@@ -16154,7 +16546,7 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
 
 /* A row that is no span: it has no ids, and its name is put by the caller, up to
    npuprof_csv_end_memory_(). */
-static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
+NPUPROF_OWN_ static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
 {
     npuprof_out_puts_(&w->out, ",,,");
     npuprof_out_int_(&w->out, ns);
@@ -16163,19 +16555,19 @@ static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
     npuprof_out_puts_(&w->out, ",\"memory\",\"");
 }
 
-static void npuprof_csv_end_memory_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_csv_end_memory_(npuprof_work_ *w)
 {
     npuprof_out_puts_(&w->out, "\",,,,,,,0,\n");
 }
 
-static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
+NPUPROF_OWN_ static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
 {
     size_t length;
     const char *const text = npuprof_image_text_(&w->image, id, &length);
     npuprof_out_escaped_(&w->out, text, length, false);
 }
 
-static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
+NPUPROF_OWN_ static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
 {
     if (!count) return;
     npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns);
@@ -16186,7 +16578,7 @@ static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const ch
 }
 
 /* A row for the peak of each memory pool. */
-static void npuprof_csv_memory_(npuprof_work_ *w)
+NPUPROF_OWN_ static void npuprof_csv_memory_(npuprof_work_ *w)
 {
     npuprof_out_ *const o = &w->out;
     if (!(w->image.kinds >> NPUPROF_KIND_MEMORY & 1)) return;
@@ -16207,7 +16599,7 @@ static void npuprof_csv_memory_(npuprof_work_ *w)
 }
 
 /* The rows of a thread's spans. */
-static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
+NPUPROF_OWN_ static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
 {
     npuprof_event_ ev;
     npuprof_csv_columns_ row;
@@ -16222,7 +16614,7 @@ static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
 }
 
 /* The rows of finished and async spans, in the order of time. */
-static void npuprof_csv_placed_(npuprof_device_walk_ *d)
+NPUPROF_OWN_ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
 {
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_work_ *const w = npuprof_work_of_(d);
@@ -16239,7 +16631,7 @@ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
 }
 
 /* Writes the CSV. Returns 0 or an errno value. */
-static int npuprof_csv_write_locked_(npuprof_sink sink)
+NPUPROF_OWN_ static int npuprof_csv_write_locked_(npuprof_sink sink)
 {
     npuprof_work_ *const w = &npuprof_work_area_;
     npuprof_device_walk_ d;
@@ -16300,13 +16692,13 @@ typedef struct npuprof_sheet_ {
 
 /* ---- What a span says of its operator */
 
-static bool npuprof_sheet_is_text_(const npuprof_value_ *v)
+NPUPROF_OWN_ static bool npuprof_sheet_is_text_(const npuprof_value_ *v)
 {
     return v->type == NPUPROF_ARG_STR || v->type == NPUPROF_ARG_STR_CUT_;
 }
 
 /* The text of column i; "" if the span does not have it. */
-static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev,
+NPUPROF_OWN_ static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev,
                                                         unsigned i)
 {
     npuprof_sheet_text_ p = { "", 0, false };
@@ -16321,12 +16713,12 @@ static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im
     return p;
 }
 
-static bool npuprof_sheet_same_text_(npuprof_sheet_text_ a, npuprof_sheet_text_ b)
+NPUPROF_OWN_ static bool npuprof_sheet_same_text_(npuprof_sheet_text_ a, npuprof_sheet_text_ b)
 {
     return a.length == b.length && a.cut == b.cut && memcmp(a.text, b.text, a.length) == 0;
 }
 
-static bool npuprof_sheet_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a,
+NPUPROF_OWN_ static bool npuprof_sheet_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a,
                                          const npuprof_event_ *b)
 {
     for (unsigned i = 0; i < NPUPROF_SHEET_TEXTS_; i++)
@@ -16336,7 +16728,7 @@ static bool npuprof_sheet_same_operator_(const npuprof_image_ *im, const npuprof
 }
 
 /* The share of zeros in the weight; below 0: it is not known. */
-static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_value_ v;
     union { uint64_t u; double d; } bits;
@@ -16347,7 +16739,7 @@ static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npupro
 }
 
 /* Is it this word, in any case of letters? */
-static bool npuprof_sheet_is_word_(npuprof_sheet_text_ p, const char *word)
+NPUPROF_OWN_ static bool npuprof_sheet_is_word_(npuprof_sheet_text_ p, const char *word)
 {
     if (p.length != strlen(word) || p.cut) return false;
     for (size_t i = 0; i < p.length; i++)
@@ -16356,7 +16748,7 @@ static bool npuprof_sheet_is_word_(npuprof_sheet_text_ p, const char *word)
 }
 
 /* Is it a shape NxM, where N is a multiple of 4? A sparse kernel takes 4 rows at a time. */
-static bool npuprof_sheet_is_by_four_(npuprof_sheet_text_ p)
+NPUPROF_OWN_ static bool npuprof_sheet_is_by_four_(npuprof_sheet_text_ p)
 {
     size_t digits = 0, rest;
     while (digits < p.length && p.text[digits] >= '0' && p.text[digits] <= '9') digits++;
@@ -16368,7 +16760,7 @@ static bool npuprof_sheet_is_by_four_(npuprof_sheet_text_ p)
 
 /* Could a sparse kernel do it? The argument ne.sparse_support says so; without it, matrix products with a
    weight by four that is less than half zeros. */
-static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_value_ v;
     const npuprof_sheet_text_ type = npuprof_sheet_operator_text_(im, ev, 0);
@@ -16383,7 +16775,7 @@ static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof
 /* ---- Collecting operators */
 
 /* Hash of all texts of an operator. */
-static uint64_t npuprof_sheet_hash_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static uint64_t npuprof_sheet_hash_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     uint64_t h = 0;
     for (unsigned i = 0; i < NPUPROF_SHEET_TEXTS_; i++) {
@@ -16394,7 +16786,7 @@ static uint64_t npuprof_sheet_hash_(const npuprof_image_ *im, const npuprof_even
 }
 
 /* Adds a span of this duration to its operator, a new one if it has none. Other spans: nothing. */
-static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
+NPUPROF_OWN_ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
 {
     const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_value_ v;
@@ -16426,7 +16818,7 @@ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint
 }
 
 /* A span that has a place of its own: of a device, or with stamps of the caller's. */
-static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
+NPUPROF_OWN_ static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
                                   const npuprof_execution_ *within)
 {
     if (within ? within->warm_up : ev->has_link && ev->link.warm_up) return;
@@ -16434,7 +16826,7 @@ static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ 
 }
 
 /* The spans of a thread. */
-static void npuprof_sheet_collect_thread_(npuprof_sheet_ *t, uint32_t tid)
+NPUPROF_OWN_ static void npuprof_sheet_collect_thread_(npuprof_sheet_ *t, uint32_t tid)
 {
     npuprof_walk_ *const walk = &npuprof_work_of_(&t->walk)->walk;
     const npuprof_image_ *const im = &npuprof_work_of_(&t->walk)->image;
@@ -16448,7 +16840,7 @@ static void npuprof_sheet_collect_thread_(npuprof_sheet_ *t, uint32_t tid)
 }
 
 /* All spans: those of threads, of devices, and those with stamps of the caller's. */
-static void npuprof_sheet_collect_(npuprof_sheet_ *t)
+NPUPROF_OWN_ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 {
     npuprof_work_ *const w = npuprof_work_of_(&t->walk);
     const npuprof_image_ *const im = &w->image;
@@ -16471,7 +16863,7 @@ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 /* ---- Writing the sheet */
 
 /* A cell. guarded: its first character does not make it a formula. A cut text ends in an ellipsis. */
-static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool guarded)
+NPUPROF_OWN_ static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool guarded)
 {
     bool quoted = false;
     for (size_t i = 0; i < p.length; i++) quoted |= memchr(",\"\r\n", p.text[i], 4) != NULL;
@@ -16483,7 +16875,7 @@ static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool
 }
 
 /* An operator's row, number r of the sheet. The formulas look up the ratio in the settings of its shape. */
-static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *op, size_t r)
+NPUPROF_OWN_ static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *op, size_t r)
 {
     npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
     const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
@@ -16512,7 +16904,7 @@ static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *
 }
 
 /* How many spans each operator is the mean of, and what was left out. */
-static void npuprof_sheet_put_notes_(npuprof_sheet_ *t)
+NPUPROF_OWN_ static void npuprof_sheet_put_notes_(npuprof_sheet_ *t)
 {
     npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
     uint64_t min = UINT64_MAX, max = 0;
@@ -16533,7 +16925,7 @@ static void npuprof_sheet_put_notes_(npuprof_sheet_ *t)
 }
 
 /* The totals of the rows from number `first` on, as formulas. */
-static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long first)
+NPUPROF_OWN_ static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long first)
 {
     npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
     const unsigned long long last = first + t->count - 1, at = last + 1;
@@ -16555,7 +16947,7 @@ static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long firs
 }
 
 /* A row of settings for each shape of a weight that can be sparse; numbers the shapes. */
-static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
+NPUPROF_OWN_ static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 {
     const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
@@ -16579,7 +16971,7 @@ static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 }
 
 /* Writes the sheet. Returns 0 or an errno value; ENOENT: there are no operators. */
-static int npuprof_sheet_write_locked_(npuprof_sink sink)
+NPUPROF_OWN_ static int npuprof_sheet_write_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
     npuprof_sheet_ t;
@@ -16613,7 +17005,7 @@ static int npuprof_sheet_write_locked_(npuprof_sink sink)
    Data: npuprof_work_area_, of the thread that holds the scratch. */
 
 /* A sink for work areas that write nothing. */
-static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
+NPUPROF_OWN_ static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
 {
     (void)user;
     (void)bytes;
@@ -16622,7 +17014,7 @@ static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
 }
 
 /* Opens what the reader is to read. NULL: `out` is NULL, or the scratch cannot be had. */
-static npuprof_work_ *npuprof_report_begin_(FILE *out)
+NPUPROF_OWN_ static npuprof_work_ *npuprof_report_begin_(FILE *out)
 {
     static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
     if (!out || !npuprof_scratch_lock_()) return NULL;
@@ -16632,12 +17024,12 @@ static npuprof_work_ *npuprof_report_begin_(FILE *out)
 }
 
 /* Why npuprof_report_begin_() gave none. */
-static npuprof_result npuprof_report_refused_(FILE *out)
+NPUPROF_OWN_ static npuprof_result npuprof_report_refused_(FILE *out)
 {
     return out ? npuprof_scratch_result_() : NPUPROF_REFUSE_("npuprof_print_...: out is NULL");
 }
 
-static npuprof_result npuprof_report_end_(FILE *out)
+NPUPROF_OWN_ static npuprof_result npuprof_report_end_(FILE *out)
 {
     npuprof_scratch_unlock_();
     return ferror(out) ? NPUPROF_ERR_IO : NPUPROF_OK;
@@ -16649,7 +17041,7 @@ typedef struct npuprof_report_spans_ {
     uint32_t tid, kind;                    /* tid 0: not begun */
 } npuprof_report_spans_;
 
-static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t kind)
+NPUPROF_OWN_ static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t kind)
 {
     npuprof_report_spans_ it;
     it.work = w;
@@ -16659,7 +17051,7 @@ static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t
 }
 
 /* The next span and its duration. False: there are no more. */
-static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
+NPUPROF_OWN_ static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
 {
     const npuprof_image_ *const im = &it->work->image;
     npuprof_walk_ *const walk = &it->work->walk;
@@ -16679,7 +17071,7 @@ static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ 
 
 /* Length of a UTF-8 character that a terminal would obey or that turns the text around it: controls, C1
    controls, bidirectional marks, line separators. 0: it is none of these. */
-static size_t npuprof_report_control_length_(const unsigned char *c, size_t left)
+NPUPROF_OWN_ static size_t npuprof_report_control_length_(const unsigned char *c, size_t left)
 {
     if (c[0] < 0x20 || c[0] == 0x7F) return 1;
     if (left < 2) return 0;
@@ -16690,7 +17082,7 @@ static size_t npuprof_report_control_length_(const unsigned char *c, size_t left
 }
 
 /* A string of the table as a cell, in `cell`: '?' for what a terminal would obey, cut to bytes - 1. */
-static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *cell, size_t bytes)
+NPUPROF_OWN_ static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *cell, size_t bytes)
 {
     size_t length, used = 0;
     const char *const text = npuprof_image_text_(im, id, &length);
@@ -16705,7 +17097,7 @@ static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, c
 }
 
 /* Hundredths of a percent that `part` is of `whole`, rounded half up. */
-static uint64_t npuprof_report_share_(uint64_t part, uint64_t whole)
+NPUPROF_OWN_ static uint64_t npuprof_report_share_(uint64_t part, uint64_t whole)
 {
     return whole ? (npuprof_scale_(part, 20000, whole) + 1) / 2 : 0;
 }
@@ -16720,7 +17112,7 @@ enum { NPUPROF_REPORT_HISTOGRAM_ = 256 };      /* numbers in one: by the value o
 
 /* Finds the durations of `ranks` ranks (0 is the shortest), which lie in `histograms` meanwhile, one each.
    rank[] is used up. */
-static void npuprof_report_find_ranks_(npuprof_work_ *w, uint32_t kind, uint64_t *histograms, uint64_t rank[],
+NPUPROF_OWN_ static void npuprof_report_find_ranks_(npuprof_work_ *w, uint32_t kind, uint64_t *histograms, uint64_t rank[],
                                        size_t ranks, uint64_t value[])
 {
     npuprof_event_ ev;
@@ -16745,7 +17137,7 @@ static void npuprof_report_find_ranks_(npuprof_work_ *w, uint32_t kind, uint64_t
 }
 
 /* The same for any number of ranks: as many at a time as the scratch has space for, at least one. */
-static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], size_t ranks,
+NPUPROF_OWN_ static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], size_t ranks,
                                              uint64_t value[])
 {
     uint64_t single[NPUPROF_REPORT_HISTOGRAM_];
@@ -16762,7 +17154,7 @@ static const unsigned npuprof_report_per_mille_[NPUPROF_REPORT_QUANTILES_] = { 5
 
 /* The quantiles of `count` durations: linear interpolation between order statistics (type 7), rounded half
    up. */
-static void npuprof_report_quantiles_(npuprof_work_ *w, uint32_t kind, uint64_t count, uint64_t quantile[])
+NPUPROF_OWN_ static void npuprof_report_quantiles_(npuprof_work_ *w, uint32_t kind, uint64_t count, uint64_t quantile[])
 {
     enum { RANKS = 2 * NPUPROF_REPORT_QUANTILES_ };
     uint64_t rank[RANKS], value[RANKS];
@@ -16778,7 +17170,7 @@ static void npuprof_report_quantiles_(npuprof_work_ *w, uint32_t kind, uint64_t 
     }
 }
 
-static void npuprof_report_print_line_(FILE *out, const char *what, uint64_t value)
+NPUPROF_OWN_ static void npuprof_report_print_line_(FILE *out, const char *what, uint64_t value)
 {
     fprintf(out, "%-32s: %llu\n", what, (unsigned long long)value);
 }
@@ -16822,7 +17214,7 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
    do. */
 
 /* Host spans of a kind, one a row. */
-static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
+NPUPROF_OWN_ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
 {
     npuprof_work_ *const w = npuprof_report_begin_(out);
     if (!w) return npuprof_report_refused_(out);
@@ -16861,7 +17253,7 @@ NPUPROF_API_ npuprof_result npuprof_print_external_operators(FILE *out)
 
 /* ---- Executions of the NPU */
 
-static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npuprof_execution_ *e)
+NPUPROF_OWN_ static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npuprof_execution_ *e)
 {
     const npuprof_image_ *const im = &npuprof_work_of_(d)->image;
     const int64_t total = e->end_ns - e->start_ns;
@@ -16910,7 +17302,7 @@ typedef struct npuprof_report_totals_ {
     uint64_t left_out;                     /* spans of names that had no space */
 } npuprof_report_totals_;
 
-static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev,
+NPUPROF_OWN_ static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev,
                                          const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
     npuprof_report_totals_ *const t = (npuprof_report_totals_ *)(void *)d;
@@ -16943,7 +17335,7 @@ static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_
 
 /* By mean, longest first; equal ones as they came. Why multiplied: a / b > c / d is a * d > c * b, which is
    exact. */
-static bool npuprof_report_total_before_(const void *one, const void *other)
+NPUPROF_OWN_ static bool npuprof_report_total_before_(const void *one, const void *other)
 {
     const npuprof_report_total_ *const a = (const npuprof_report_total_ *)one;
     const npuprof_report_total_ *const b = (const npuprof_report_total_ *)other;
@@ -16953,7 +17345,7 @@ static bool npuprof_report_total_before_(const void *one, const void *other)
 }
 
 /* Packs the totals to the front of the list and sorts them; returns how many there are. */
-static size_t npuprof_report_sort_totals_(npuprof_report_totals_ *t)
+NPUPROF_OWN_ static size_t npuprof_report_sort_totals_(npuprof_report_totals_ *t)
 {
     size_t used = 0;
     for (size_t i = 0; i < t->capacity; i++)
@@ -16962,7 +17354,7 @@ static size_t npuprof_report_sort_totals_(npuprof_report_totals_ *t)
     return used;
 }
 
-static void npuprof_report_print_total_(FILE *out, const npuprof_report_totals_ *t,
+NPUPROF_OWN_ static void npuprof_report_print_total_(FILE *out, const npuprof_report_totals_ *t,
                                         const npuprof_report_total_ *b)
 {
     char name[49];
@@ -17004,7 +17396,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
    its peaks come about, is in read/memory.h. */
 
 /* Bytes as MB of 2^20, in `text`, rounded half up to six decimals, which tell single bytes apart. */
-static const char *npuprof_report_mb_(uint64_t bytes, char text[32])
+NPUPROF_OWN_ static const char *npuprof_report_mb_(uint64_t bytes, char text[32])
 {
     const uint64_t part = ((bytes & 0xFFFFF) * 1000000 + 0x80000) >> 20;
     snprintf(text, 32, "%llu.%06u", (unsigned long long)(bytes >> 20) + part / 1000000,
@@ -17012,7 +17404,7 @@ static const char *npuprof_report_mb_(uint64_t bytes, char text[32])
     return text;
 }
 
-static void npuprof_report_print_peak_(FILE *out, const npuprof_image_ *im, const char *what, uint64_t bytes,
+NPUPROF_OWN_ static void npuprof_report_print_peak_(FILE *out, const npuprof_image_ *im, const char *what, uint64_t bytes,
                                        uint64_t at, uint32_t tag_id)
 {
     char tag[81], mb[32];
@@ -17021,7 +17413,7 @@ static void npuprof_report_print_peak_(FILE *out, const npuprof_image_ *im, cons
 }
 
 /* The lines above a pool's records. */
-static void npuprof_report_print_pool_(FILE *out, const npuprof_image_ *im, const npuprof_pool_report_ *p)
+NPUPROF_OWN_ static void npuprof_report_print_pool_(FILE *out, const npuprof_image_ *im, const npuprof_pool_report_ *p)
 {
     const npuprof_memory_peaks *const peaks = &p->peaks;
     const uint64_t held = peaks->held_bytes, used = peaks->used_bytes, unused = held > used ? held - used : 0;
@@ -17039,7 +17431,7 @@ static void npuprof_report_print_pool_(FILE *out, const npuprof_image_ *im, cons
 }
 
 /* A pool's records, one a row, in the order of time over all threads. */
-static void npuprof_report_print_pool_records_(FILE *out, npuprof_work_ *w, const npuprof_pool_report_ *p)
+NPUPROF_OWN_ static void npuprof_report_print_pool_records_(FILE *out, npuprof_work_ *w, const npuprof_pool_report_ *p)
 {
     const npuprof_image_ *const im = &w->image;
     npuprof_merge_ merge;
@@ -17114,14 +17506,14 @@ static npuprof_bench_entry_ npuprof_bench_cache_[NPUPROF_BENCH_CACHE_];
 static size_t npuprof_bench_stored_;       /* results since the last reset; a new one replaces the oldest */
 
 /* Result number i of the cache, the oldest first. */
-static const npuprof_bench_entry_ *npuprof_bench_entry_at_(size_t i)
+NPUPROF_OWN_ static const npuprof_bench_entry_ *npuprof_bench_entry_at_(size_t i)
 {
     const size_t stored = npuprof_bench_stored_, oldest = stored > NPUPROF_BENCH_CACHE_ ? stored : 0;
     return &npuprof_bench_cache_[(oldest + i) % NPUPROF_BENCH_CACHE_];
 }
 
 /* Runs all operators, `count` times. */
-static npuprof_result npuprof_bench_runs_(const npuprof_bench_desc *d, size_t ops, int count)
+NPUPROF_OWN_ static npuprof_result npuprof_bench_runs_(const npuprof_bench_desc *d, size_t ops, int count)
 {
     while (count-- > 0)
         for (size_t i = 0; i < ops; i++)
@@ -17130,7 +17522,7 @@ static npuprof_result npuprof_bench_runs_(const npuprof_bench_desc *d, size_t op
 }
 
 /* Waits for the device, and reads the clock to measure with. */
-static npuprof_result npuprof_bench_stamp_(const npuprof_bench_desc *d, uint64_t *ticks)
+NPUPROF_OWN_ static npuprof_result npuprof_bench_stamp_(const npuprof_bench_desc *d, uint64_t *ticks)
 {
     if (d->device && d->device->wait) (void)d->device->wait(d->device->user);
     if (d->clock.read) return d->clock.read(d->clock.user, ticks);
@@ -17139,7 +17531,7 @@ static npuprof_result npuprof_bench_stamp_(const npuprof_bench_desc *d, uint64_t
 }
 
 /* One repeat: `number` runs between two stamps. *us: the mean of one run. */
-static npuprof_result npuprof_bench_repeat_(const npuprof_bench_desc *d, size_t ops, int number, double *us)
+NPUPROF_OWN_ static npuprof_result npuprof_bench_repeat_(const npuprof_bench_desc *d, size_t ops, int number, double *us)
 {
     uint64_t from = 0, to = 0;
     npuprof_result result = npuprof_bench_stamp_(d, &from);
@@ -17151,7 +17543,7 @@ static npuprof_result npuprof_bench_repeat_(const npuprof_bench_desc *d, size_t 
     return result;
 }
 
-static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t ops, int warmup, int number,
+NPUPROF_OWN_ static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t ops, int warmup, int number,
                                              npuprof_bench_result *r)
 {
     npuprof_result result = NPUPROF_OK;
@@ -17177,7 +17569,7 @@ static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t
     return NPUPROF_OK;
 }
 
-static npuprof_result npuprof_bench_check_(const npuprof_bench_desc *d, size_t ops)
+NPUPROF_OWN_ static npuprof_result npuprof_bench_check_(const npuprof_bench_desc *d, size_t ops)
 {
     if (!d || !d->ops) return NPUPROF_REFUSE_("npuprof_bench: desc or desc.ops is NULL");
     if (d->warmup < -1 || d->number < 0)
@@ -17192,7 +17584,7 @@ static npuprof_result npuprof_bench_check_(const npuprof_bench_desc *d, size_t o
 }
 
 /* Hash of the settings that make two results comparable. */
-static uint64_t npuprof_bench_hash_(const npuprof_bench_desc *d, size_t ops, int warmup, int number)
+NPUPROF_OWN_ static uint64_t npuprof_bench_hash_(const npuprof_bench_desc *d, size_t ops, int warmup, int number)
 {
     uint64_t h = npuprof_hash_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number);
     h ^= npuprof_hash_mix_((uintptr_t)d->device);
@@ -17202,7 +17594,7 @@ static uint64_t npuprof_bench_hash_(const npuprof_bench_desc *d, size_t ops, int
 }
 
 /* Takes a result from the cache. False: it is not there. */
-static bool npuprof_bench_find_(const char *key, uint64_t settings, npuprof_bench_result *out)
+NPUPROF_OWN_ static bool npuprof_bench_find_(const char *key, uint64_t settings, npuprof_bench_result *out)
 {
     if (!npuprof_scratch_lock_()) return false;
     for (size_t i = 0; i < npuprof_bench_size() && !out->cached; i++) {
@@ -17215,7 +17607,7 @@ static bool npuprof_bench_find_(const char *key, uint64_t settings, npuprof_benc
     return out->cached;
 }
 
-static void npuprof_bench_store_(const char *key, uint64_t settings, const npuprof_bench_result *result)
+NPUPROF_OWN_ static void npuprof_bench_store_(const char *key, uint64_t settings, const npuprof_bench_result *result)
 {
     if (!npuprof_scratch_lock_()) return;
     npuprof_bench_entry_ *const e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
@@ -17258,7 +17650,7 @@ NPUPROF_API_ size_t npuprof_bench_size(void)
 }
 
 /* A number with three decimals, in `text`. */
-static const char *npuprof_bench_three_digits_(double v, char text[32])
+NPUPROF_OWN_ static const char *npuprof_bench_three_digits_(double v, char text[32])
 {
     const uint64_t thousandths = (uint64_t)(v * 1000 + 0.5);
     snprintf(text, 32, "%llu.%03u", (unsigned long long)(thousandths / 1000), (unsigned)(thousandths % 1000));
@@ -17312,7 +17704,7 @@ static int (*const npuprof_file_writers_[])(npuprof_sink) = {
 typedef int (*npuprof_file_writer_)(npuprof_sink sink);
 
 /* Runs a writer while no other thread writes or reports. Returns 0 or an errno value. */
-static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
+NPUPROF_OWN_ static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
 {
     npuprof_sink sink;
     sink.write = npuprof_os_write_;
@@ -17324,7 +17716,7 @@ static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
 }
 
 /* Writes a device or a pipe, which cannot be replaced. Returns 0 or an errno value. */
-static int npuprof_file_write_in_place_(const char *path, npuprof_file_writer_ writer)
+NPUPROF_OWN_ static int npuprof_file_write_in_place_(const char *path, npuprof_file_writer_ writer)
 {
     int fd = -1, error = npuprof_os_open_(path, &fd);
     if (error) return error;
@@ -17334,7 +17726,7 @@ static int npuprof_file_write_in_place_(const char *path, npuprof_file_writer_ w
 }
 
 /* Writes a new file and puts it in the place of the one at `path`. Returns 0 or an errno value. */
-static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
+NPUPROF_OWN_ static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
 {
     char temporary[1100];
     int fd = -1, error = EEXIST;
@@ -17352,7 +17744,7 @@ static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
     return error;
 }
 
-static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer)
 {
     const size_t length = strlen(path);
     if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
@@ -17367,7 +17759,7 @@ static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writ
 }
 
 /* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
-static npuprof_result npuprof_file_write_(const char *path, int form)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_(const char *path, int form)
 {
     return npuprof_file_write_by_(path, form < 0 ? NULL : npuprof_file_writers_[form]);
 }
@@ -17375,7 +17767,7 @@ static npuprof_result npuprof_file_write_(const char *path, int form)
 /* Did another arena of this process write the trace at `path`? Such a file is younger than the process and
    has our pid: in the first event of a JSON, in the header of an image, in the first trace id of a CSV.
    Why ask the file: the arenas of NPUPROF_STATIC files and of plugins have no variable in common. */
-static bool npuprof_file_is_of_this_process_(const char *path)
+NPUPROF_OWN_ static bool npuprof_file_is_of_this_process_(const char *path)
 {
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
@@ -17397,7 +17789,7 @@ static bool npuprof_file_is_of_this_process_(const char *path)
 }
 
 /* Writes to the first number of a pattern with %i whose file can be created. */
-static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form, npuprof_path_ *path)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form, npuprof_path_ *path)
 {
     for (unsigned n = 0; n < 100000; n++) {
         int fd;
@@ -17415,7 +17807,7 @@ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form
 
 /* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
    was there first, and with `apart`, in the child of a fork, always. */
-static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
                                                   npuprof_path_ *path)
 {
     const unsigned pid = (unsigned)npuprof_s_.header->pid;
@@ -17433,7 +17825,7 @@ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form,
 }
 
 /* Writes into the folders of NPUPROF_OUTPUT_PATH=d/: JSON, CSV and, if there are operators, their sheet. */
-static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
 {
     static const struct { const char *folder, *extension; int form; } outputs[] = {
         { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ },
@@ -17461,7 +17853,7 @@ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
 
 /* Writes what output_path asks for. *path: the file, or where it failed.
    Why the form of the pattern, not of the path: a host's name, %h, may have dots. */
-static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const size_t n = strlen(s->output_path);
@@ -17472,7 +17864,7 @@ static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
 /* Writes the trace as it is now to a file that does not exist yet: the output path with a number before its
    extension, and in the child of a fork with the pid. *path: the file, or where it failed. A device or a pipe
    is written again. */
-static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const int form = npuprof_path_form_(s->output_path);
@@ -17489,7 +17881,7 @@ static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
 }
 
 /* At exit, what the windows of a schedule are to have: the last one, if anything was recorded in it. */
-static npuprof_result npuprof_file_write_last_window_(npuprof_path_ *path)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_last_window_(npuprof_path_ *path)
 {
     npuprof_stats stats;
     const npuprof_result r = npuprof_get_stats(&stats);
@@ -17498,7 +17890,7 @@ static npuprof_result npuprof_file_write_last_window_(npuprof_path_ *path)
 }
 
 /* Names the words of the category list that never occurred: they may be misspelt. */
-static void npuprof_file_report_unseen_categories_(void)
+NPUPROF_OWN_ static void npuprof_file_report_unseen_categories_(void)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const npuprof_arena_categories_ *const list = s->categories;
@@ -17517,7 +17909,7 @@ static void npuprof_file_report_unseen_categories_(void)
 }
 
 /* Ends the stream, and says on stderr what was lost if that failed. */
-static void npuprof_file_end_stream_(void)
+NPUPROF_OWN_ static void npuprof_file_end_stream_(void)
 {
     uint64_t left = 0;
     const npuprof_result r = npuprof_stream_flush_(&left);
@@ -17529,7 +17921,7 @@ static void npuprof_file_end_stream_(void)
 }
 
 /* At normal exit: ends the stream, and writes what output_path asks for. */
-static void npuprof_file_write_at_exit_(void)
+NPUPROF_OWN_ static void npuprof_file_write_at_exit_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     void (*const nothing)(void *, bool) = NULL;
@@ -17601,7 +17993,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 }
 
 /* Bytes that the records of a slot take. */
-static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+NPUPROF_OWN_ static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
 {
     uint64_t units = 0;
     for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1))
@@ -17651,7 +18043,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
    Owns no data. This part may not know the conditions. */
 
 /* Waits until no thread is in the middle of a record, but for a second at most. The gate is closed. */
-static void npuprof_file_wait_for_records_(void)
+NPUPROF_OWN_ static void npuprof_file_wait_for_records_(void)
 {
     bool busy = true;
     const int64_t begin = npuprof_os_monotonic_ns_();
@@ -17667,7 +18059,7 @@ static void npuprof_file_wait_for_records_(void)
 }
 
 /* Writes a window and forgets it. */
-static npuprof_result npuprof_file_write_window_(npuprof_path_ *path)
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_window_(npuprof_path_ *path)
 {
     npuprof_stats before, now;
     const uint64_t until = npuprof_clock_();
@@ -17687,7 +18079,7 @@ static npuprof_result npuprof_file_write_window_(npuprof_path_ *path)
 
 /* clear: forgets what was written. last_ns: leaves out what began longer ago; 0: nothing. With NPUPROF_STREAM
    the sink gets what was recorded so far. */
-static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
+NPUPROF_OWN_ static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
 {
     npuprof_path_ path;
     uint64_t error_ticks;
@@ -17720,7 +18112,7 @@ static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
    This part may not know formats. */
 
 /* Runs at the end of the thread that has this slot. */
-static void npuprof_process_thread_ends_(void *user)
+NPUPROF_OWN_ static void npuprof_process_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
     if (slot != npuprof_slot_mine_) return;
@@ -17733,7 +18125,7 @@ static void npuprof_process_thread_ends_(void *user)
 }
 
 /* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
-static void npuprof_fork_empty_table_(npuprof_header_ *h)
+NPUPROF_OWN_ static void npuprof_fork_empty_table_(npuprof_header_ *h)
 {
     const uint32_t end = h->table_used / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
@@ -17757,7 +18149,7 @@ static void npuprof_fork_empty_table_(npuprof_header_ *h)
 }
 
 /* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
-static void npuprof_fork_start_over_(void)
+NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_fork_empty_table_(h);
@@ -17772,14 +18164,14 @@ static void npuprof_fork_start_over_(void)
 }
 
 /* Runs in the child of a fork. */
-static void npuprof_fork_in_child_(void)
+NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = s->listing = 0;
     s->paused = 0;
     if (s->armed) npuprof_capture_start_over_(s->held & NPUPROF_HOLD_COMMAND_);
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
@@ -17800,7 +18192,7 @@ static void npuprof_fork_in_child_(void)
 }
 
 /* Makes npuprof_s_ point to the arena that was copied to this memory. */
-static void npuprof_fork_move_to_(void *memory)
+NPUPROF_OWN_ static void npuprof_fork_move_to_(void *memory)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     s->base = (uint8_t *)memory;
@@ -17820,7 +18212,7 @@ static void npuprof_fork_move_to_(void *memory)
 /* Leaves the parent's mapped file, at the child's first record. The child moves to a file of its own; if it
    cannot be made, to memory of the same size; if there is none, to the static arena. Header and table are
    copied, if they fit. */
-static void npuprof_fork_leave_parent_(void)
+NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     uint8_t *const old = s->base;
@@ -17858,7 +18250,7 @@ static void npuprof_fork_leave_parent_(void)
 
 /* Waits for the thread that sets up, for some seconds at most. before: the state that was found.
    Why not if it is the calling thread: this is a signal handler then, and the set-up goes on behind it. */
-static npuprof_result npuprof_setup_wait_(uint32_t before)
+NPUPROF_OWN_ static npuprof_result npuprof_setup_wait_(uint32_t before)
 {
     const uintptr_t me = npuprof_slot_me_();
     for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
@@ -17870,7 +18262,7 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
 
 /* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
    one. False: the static arena is too small. */
-static bool npuprof_setup_arena_(void)
+NPUPROF_OWN_ static bool npuprof_setup_arena_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     void *memory = npuprof_static_arena_;
@@ -17890,7 +18282,7 @@ static bool npuprof_setup_arena_(void)
 }
 
 /* Sets up, unless it is done. State 3: only leaves the parent's file. */
-static npuprof_result npuprof_setup_once_(void)
+NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
@@ -17934,7 +18326,7 @@ NPUPROF_API_ bool npuprof_opens_(int level)
 }
 
 /* Looks for what is wrong with the settings alone, whatever the state of the library. */
-static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
+NPUPROF_OWN_ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
 {
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
         return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and "
@@ -17953,7 +18345,7 @@ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
 }
 
 /* Moves to the arena that the settings ask for, unless the environment chose one. */
-static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
+NPUPROF_OWN_ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;
@@ -17983,7 +18375,7 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 }
 
 /* Sets what happens when the arena is full, unless the environment said it. */
-static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
+NPUPROF_OWN_ static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
@@ -18000,7 +18392,7 @@ static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
 }
 
 /* Capture control, as the settings ask for it. The signals last: they are taken only if all else is right. */
-static npuprof_result npuprof_setup_capture_(const npuprof_capture *c)
+NPUPROF_OWN_ static npuprof_result npuprof_setup_capture_(const npuprof_capture *c)
 {
     const char *const texts[NPUPROF_CAPTURE_TEXTS_] = { c->schedule, c->delay, c->duration, c->trigger,
                                                         c->control_path, c->signal };
@@ -18048,7 +18440,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 
 #ifdef NPUPROF_DESTRUCTOR_
 /* Why: threads may live longer than a plugin that is unloaded. They must not call into it when they end. */
-NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void)
+NPUPROF_DESTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_unhook_(void)
 {
     npuprof_capture_leave_signals_();
     npuprof_os_unhook_();
@@ -18057,7 +18449,7 @@ NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void)
 #endif
 #ifdef NPUPROF_CONSTRUCTOR_
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
-NPUPROF_CONSTRUCTOR_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
+NPUPROF_CONSTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
 #endif
 
 #endif /* NPUPROF_FREESTANDING */

@@ -1104,8 +1104,8 @@ NPUPROF_MAYBE_POP_
 
 #ifdef __cplusplus
 struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
-    npuprof_npu_auto_block_() { token = 0; }
-    ~npuprof_npu_auto_block_() { npuprof_npu_leave_(this); }
+    NPUPROF_OWN_ npuprof_npu_auto_block_() { token = 0; }
+    NPUPROF_OWN_ ~npuprof_npu_auto_block_() { npuprof_npu_leave_(this); }
     npuprof_npu_auto_block_(const npuprof_npu_auto_block_ &) = delete;
     npuprof_npu_auto_block_ &operator=(const npuprof_npu_auto_block_ &) = delete;
 };
@@ -1220,13 +1220,13 @@ typedef struct npuprof_npu_target_ {
     uint64_t bytes;                      /* its length; UINT64_MAX: unknown */
 } npuprof_npu_target_;
 
-static npuprof_result npuprof_npu_map_error_(int error)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_map_error_(int error)
 {
     if (error == EBUSY) return NPUPROF_ERR_NPU_OWNED;
     return error == EACCES || error == EPERM ? NPUPROF_ERR_ACCESS : NPUPROF_ERR_NPU_MAP;
 }
 
-static npuprof_result npuprof_npu_open_error_(int error)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_open_error_(int error)
 {
     const bool not_found = error == ENOENT || error == ENODEV || error == ENXIO || error == ENOTDIR;
     return not_found ? NPUPROF_ERR_NOT_FOUND : npuprof_npu_map_error_(error);
@@ -1234,7 +1234,7 @@ static npuprof_result npuprof_npu_open_error_(int error)
 
 /* What the configuration space says of a PCI device: NPUPROF_OK (also if there is none), _NPU_REMOVED,
    _NPU_DECODE_OFF. A virtual function's decode is its physical function's. Leaves errno as it was. */
-static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
 {
     unsigned char b[6];                  /* vendor, device, command */
     if (npu->config_fd_ <= 0) return NPUPROF_OK;
@@ -1249,7 +1249,7 @@ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
 
 #else /* _WIN32 */
 
-static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
 {
     (void)npu;
     return NPUPROF_OK;
@@ -1266,7 +1266,7 @@ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
 #include <sys/sysmacros.h>
 
 /* The numbers in one line of a small file of sysfs, such as "0x10 0xfff". Returns how many there are. */
-static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *number, int capacity)
+NPUPROF_OWN_ static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *number, int capacity)
 {
     char text[2048], *p = text;
     int count = 0;
@@ -1287,7 +1287,7 @@ static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *
 }
 
 /* A PCI device by its folder in sysfs: the first `length` bytes of the path. bar < 0: none of its BARs. */
-static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const char *path,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const char *path,
                                               size_t length, long bar)
 {
     enum { io_ports = 0x100 };
@@ -1309,7 +1309,7 @@ static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_targ
 }
 
 /* The number of a sysfs file resourceN or resourceN_wc; -1: another file. */
-static long npuprof_npu_bar_number_(const char *name)
+NPUPROF_OWN_ static long npuprof_npu_bar_number_(const char *name)
 {
     char *end;
     if (strncmp(name, "resource", 8) != 0 || name[8] < '0' || name[8] > '9') return -1;
@@ -1319,7 +1319,7 @@ static long npuprof_npu_bar_number_(const char *name)
 
 /* A map of /dev/uioN. Where the kernel does not list that map, *path becomes a resource file of its PCI
    device. */
-static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_target_ *target, dev_t device,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_target_ *target, dev_t device,
                                               char path[PATH_MAX])
 {
     char folder[256], name[320];
@@ -1349,7 +1349,7 @@ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_targ
     return target->fd < 0 ? npuprof_npu_open_error_(errno) : NPUPROF_OK;
 }
 
-static npuprof_result npuprof_npu_sysfs_target_(npuprof_npu *npu, npuprof_npu_target_ *target,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_sysfs_target_(npuprof_npu *npu, npuprof_npu_target_ *target,
                                                 const struct stat *info)
 {
     char path[PATH_MAX];
@@ -1366,7 +1366,7 @@ static npuprof_result npuprof_npu_sysfs_target_(npuprof_npu *npu, npuprof_npu_ta
 
 #elif !defined(_WIN32)
 
-static npuprof_result npuprof_npu_sysfs_target_(npuprof_npu *npu, npuprof_npu_target_ *target,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_sysfs_target_(npuprof_npu *npu, npuprof_npu_target_ *target,
                                                 const struct stat *info)
 {
     (void)npu, (void)target, (void)info;
@@ -1377,7 +1377,7 @@ static npuprof_result npuprof_npu_sysfs_target_(npuprof_npu *npu, npuprof_npu_ta
 
 #ifndef _WIN32
 /* What desc.resource is. The target's file stays open unless that fails with fd < 0. */
-static npuprof_result npuprof_npu_file_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_file_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
 {
     struct stat info;
     target->fd = npuprof_os_open_above_2_(npu->desc_.resource, O_RDONLY);
@@ -1406,7 +1406,7 @@ typedef struct npuprof_npu_vfio_region_ {
     uint64_t size, offset;
 } npuprof_npu_vfio_region_;
 
-static npuprof_result npuprof_npu_ask_vfio_(int fd, unsigned index, npuprof_npu_vfio_region_ *region)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_ask_vfio_(int fd, unsigned index, npuprof_npu_vfio_region_ *region)
 {
     memset(region, 0, sizeof *region);
     region->argsz = sizeof *region;
@@ -1416,7 +1416,7 @@ static npuprof_result npuprof_npu_ask_vfio_(int fd, unsigned index, npuprof_npu_
     return errno == EINVAL ? NPUPROF_ERR_NOT_FOUND : NPUPROF_ERR_NPU_MAP;
 }
 
-static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
 {
     enum { is_pci = 2, can_mmap = 4, config = 7, bars = 6 };
     npuprof_npu_vfio_device_ device;
@@ -1442,7 +1442,7 @@ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_tar
 
 #elif !defined(_WIN32)
 
-static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
 {
     (void)npu, (void)target;
     return NPUPROF_ERR_UNSUPPORTED;
@@ -1492,7 +1492,7 @@ NPUPROF_API_ bool npuprof_npu_fault(const void *address)
     return false;
 }
 
-static void npuprof_npu_on_sigbus_(int number, siginfo_t *info, void *context)
+NPUPROF_OWN_ static void npuprof_npu_on_sigbus_(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *old = &npuprof_npu_old_action_;
     if (info->si_code > 0 && npuprof_npu_fault(info->si_addr)) return;
@@ -1506,13 +1506,13 @@ static void npuprof_npu_on_sigbus_(int number, siginfo_t *info, void *context)
     }
 }
 
-static void npuprof_npu_lock_guards_(void)
+NPUPROF_OWN_ static void npuprof_npu_lock_guards_(void)
 {
     uint32_t expected;
     do expected = 0; while (!NPUPROF_CAS_(&npuprof_npu_guards_lock_, &expected, 1u));
 }
 
-static void npuprof_npu_guard_map_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_guard_map_(npuprof_npu *npu)
 {
     npuprof_npu_lock_guards_();
     for (uint32_t i = 0; i < NPUPROF_NPU_GUARDS_ && !npu->guard_; i++) {
@@ -1534,7 +1534,7 @@ static void npuprof_npu_guard_map_(npuprof_npu *npu)
     NPUPROF_STORE_RELEASE_(&npuprof_npu_guards_lock_, 0u);
 }
 
-static void npuprof_npu_unguard_map_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_unguard_map_(npuprof_npu *npu)
 {
     struct sigaction now;
     if (!npu->guard_) return;
@@ -1565,7 +1565,7 @@ NPUPROF_API_ bool npuprof_npu_fault(const void *address)
 
 #ifndef _WIN32
 /* Maps `needed` bytes of a target, desc.resource_offset into it. */
-static npuprof_result npuprof_npu_map_target_(npuprof_npu *npu, const npuprof_npu_target_ *target,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_map_target_(npuprof_npu *npu, const npuprof_npu_target_ *target,
                                               size_t needed)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -1586,7 +1586,7 @@ static npuprof_result npuprof_npu_map_target_(npuprof_npu *npu, const npuprof_np
 }
 
 /* Maps desc.resource or the VFIO region. needed: the bytes that the registers and the ring reach to. */
-static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
 {
     const npuprof_npu_desc *desc = &npu->desc_;
     npuprof_npu_target_ target = { -1, false, false, 0, 0, UINT64_MAX };
@@ -1602,7 +1602,7 @@ static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
     return result;
 }
 
-static void npuprof_npu_unmap_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_unmap_(npuprof_npu *npu)
 {
     npuprof_npu_unguard_map_(npu);
     if (npu->map_) munmap(npu->map_, npu->map_bytes_);
@@ -1613,13 +1613,13 @@ static void npuprof_npu_unmap_(npuprof_npu *npu)
 
 #else /* _WIN32 */
 
-static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
 {
     (void)npu, (void)needed;
     return NPUPROF_ERR_UNSUPPORTED;
 }
 
-static void npuprof_npu_unmap_(npuprof_npu *npu) { (void)npu; }
+NPUPROF_OWN_ static void npuprof_npu_unmap_(npuprof_npu *npu) { (void)npu; }
 
 #endif /* !_WIN32 */
 
@@ -1632,12 +1632,12 @@ NPUPROF_BEGIN_C_
    lock_: 0 = free, else the thread that holds it. It is taken by compare-and-swap and given back with release
    order, so what it guards (npuprof_npu in types.h) needs no atomics. queue_lock_ is the same for records. */
 
-static inline uint64_t npuprof_npu_ticks_(void) { return npuprof_ticks_(); }
+NPUPROF_OWN_ static inline uint64_t npuprof_npu_ticks_(void) { return npuprof_ticks_(); }
 
 /* Whether device time comes from npuprof_npu_anchor() and causality: the counter is never read. */
-static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu) { return npu->desc_.anchors_only; }
+NPUPROF_OWN_ static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu) { return npu->desc_.anchors_only; }
 
-static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
+NPUPROF_OWN_ static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
     return npuprof_mul_div_(a, b, c, up);
 }
@@ -1646,7 +1646,7 @@ static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, 
    Why it yields: a holder that was preempted may need this very CPU.
    Why it gives up: the holder may be a thread that a fork() left behind, or may itself wait, in a signal
    handler, for something that this thread holds. */
-static bool npuprof_npu_lock_word_(const npuprof_npu *npu, uintptr_t *word)
+NPUPROF_OWN_ static bool npuprof_npu_lock_word_(const npuprof_npu *npu, uintptr_t *word)
 {
     enum { spins = 1000, yields = 1000, seconds = 5 };
     const uintptr_t me = npuprof_slot_me_();
@@ -1663,53 +1663,53 @@ static bool npuprof_npu_lock_word_(const npuprof_npu *npu, uintptr_t *word)
     }
 }
 
-static bool npuprof_npu_lock_(npuprof_npu *npu) { return npuprof_npu_lock_word_(npu, &npu->lock_); }
+NPUPROF_OWN_ static bool npuprof_npu_lock_(npuprof_npu *npu) { return npuprof_npu_lock_word_(npu, &npu->lock_); }
 
-static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
+NPUPROF_OWN_ static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
 
 /* The same for records. Who needs both locks takes this one first. */
-static bool npuprof_npu_lock_queue_(npuprof_npu *npu)
+NPUPROF_OWN_ static bool npuprof_npu_lock_queue_(npuprof_npu *npu)
 {
     return npuprof_npu_lock_word_(npu, &npu->queue_lock_);
 }
 
-static void npuprof_npu_unlock_queue_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_unlock_queue_(npuprof_npu *npu)
 {
     NPUPROF_STORE_RELEASE_(&npu->queue_lock_, (uintptr_t)0);
 }
 
 /* Stores `to` in a word that is `was`. False: it is not. */
-static inline bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
+NPUPROF_OWN_ static inline bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
 {
     return NPUPROF_CAS_(word, &was, to);
 }
 
-static inline void npuprof_npu_count_load_(npuprof_npu *npu) { NPUPROF_ADD_(&npu->mmio_reads, 1u); }
+NPUPROF_OWN_ static inline void npuprof_npu_count_load_(npuprof_npu *npu) { NPUPROF_ADD_(&npu->mmio_reads, 1u); }
 
 /* Whether a fault took the mapping away. */
-static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu) { return NPUPROF_LOAD_(&npu->gone_) != 0; }
+NPUPROF_OWN_ static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu) { return NPUPROF_LOAD_(&npu->gone_) != 0; }
 
 /* Adds to one of the device's tallies, NPUPROF_NOTE_*. */
-static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
+NPUPROF_OWN_ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
 {
     if (npu->number_) npuprof_device_note_(npu->number_, note, add);
 }
 
 /* Stores an anchor of this epoch in the arena. */
-static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {
     return npuprof_device_anchor_(npu->number_, npu->epoch_, anchor);
 }
 
 /* A result for the user: why a device is dead, where its PCI configuration space tells. */
-static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
 {
     const npuprof_result state = result == NPUPROF_ERR_NPU_DEAD ? npuprof_npu_pci_state_(npu) : NPUPROF_OK;
     return state == NPUPROF_OK ? result : state;
 }
 
 /* A counter that stands because of a requirement that does not hold: the result, and its sentence. */
-static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
 {
     unsigned lsb = 0;
     while (lsb < 63 && !(unmet->mask >> lsb & 1)) lsb++;
@@ -1721,7 +1721,7 @@ static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *un
 
 /* The anchor from which the rate is measured, up to the last one: the oldest of those that do not contradict
    the last interval, nor does any anchor between them. There are two anchors at least. */
-static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
+NPUPROF_OWN_ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
 {
     const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
     const uint64_t ticks = to->device_ticks - from->device_ticks;
@@ -1735,7 +1735,7 @@ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
 }
 
 /* Copies a string into a buffer, cut at a UTF-8 boundary. */
-static void npuprof_npu_copy_text_(char *to, size_t capacity, const char *from)
+NPUPROF_OWN_ static void npuprof_npu_copy_text_(char *to, size_t capacity, const char *from)
 {
     size_t n = 0;
     while (from && n < capacity - 1 && from[n]) n++;
@@ -1747,7 +1747,7 @@ static void npuprof_npu_copy_text_(char *to, size_t capacity, const char *from)
 /* Whether a read lies outside of what the anchors predict: the rate has changed. The next anchors then come
    as quickly as after open. Why not within a millisecond of the last anchor: the device's clock may be worse
    than max_rate_ppm says. */
-static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
+NPUPROF_OWN_ static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
 {
     if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
     const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
@@ -1773,22 +1773,22 @@ NPUPROF_BEGIN_C_
    lock_: 0 = free, 1 = held. Nobody waits for it: what cannot have it does without. Interrupts are masked
    while it is taken, where the core has no compare-and-swap. */
 
-static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
+NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
 
 /* npuprof_npu_open() refuses such a device. */
-static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)
+NPUPROF_OWN_ static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)
 {
     NPUPROF_UNUSED_(npu);
     return false;
 }
 
-static uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
+NPUPROF_OWN_ static uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
     return npuprof_mul_div_by_bits_(a, b, c, up);
 }
 
 /* False: a task, core or interrupt that this one met holds it. */
-static bool npuprof_npu_lock_(npuprof_npu *npu)
+NPUPROF_OWN_ static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
 #if NPUPROF_MASKS_
     const npuprof_os_mask_ before = npuprof_os_mask_interrupts_();
@@ -1802,7 +1802,7 @@ static bool npuprof_npu_lock_(npuprof_npu *npu)
 #endif
 }
 
-static void npuprof_npu_unlock_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_unlock_(npuprof_npu *npu)
 {
     NPUPROF_SIGNAL_FENCE_();
 #if NPUPROF_MASKS_
@@ -1813,7 +1813,7 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
 }
 
 /* Stores `to` in a word that is `was`. False: it is not. */
-static bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
+NPUPROF_OWN_ static bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
 {
 #if NPUPROF_MASKS_
     const npuprof_os_mask_ before = npuprof_os_mask_interrupts_();
@@ -1827,10 +1827,10 @@ static bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
 }
 
 /* Why not atomic: who reads the device holds the lock. */
-static inline void npuprof_npu_count_load_(npuprof_npu *npu) { npu->mmio_reads++; }
+NPUPROF_OWN_ static inline void npuprof_npu_count_load_(npuprof_npu *npu) { npu->mmio_reads++; }
 
 /* Firmware maps nothing, so nothing can be taken away. */
-static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu)
+NPUPROF_OWN_ static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu)
 {
     NPUPROF_UNUSED_(npu);
     return false;
@@ -1838,7 +1838,7 @@ static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu)
 
 /* A record of the device. With the target's own JSON it bears the device's name, so a reader of that sees
    whose it is. */
-static npuprof_token_ npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values,
+NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values,
                                               npuprof_args args)
 {
     const char *const texts[3] = { name, NULL, NULL };
@@ -1852,7 +1852,7 @@ static npuprof_token_ npuprof_npu_put_record_(const char *name, uint32_t kind, c
 
 /* Adds to one of the device's tallies, NPUPROF_NOTE_*. Wraps are not noted: the host sees them in the ticks.
    */
-static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
+NPUPROF_OWN_ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
 {
     const uint64_t values[3] = { add, note, npu->number_ };
     const npuprof_args none = { NULL, 0 };
@@ -1863,7 +1863,7 @@ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t ad
 /* Stores an anchor of this epoch in the arena. One whose width has more than 32 bits is left out: the stamps
    themselves tell the host more. A ring keeps the newest ones of a device, and lets the others age. Why four:
    two each of an epoch and of the one before it. */
-static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (width > UINT32_MAX) return NPUPROF_OK;
@@ -1884,14 +1884,14 @@ static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, const npuprof_
 }
 
 /* A result for the user. Firmware knows nothing more of it. */
-static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
 {
     NPUPROF_UNUSED_(npu);
     return result;
 }
 
 /* A counter that stands because of a requirement that does not hold. */
-static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
 {
     NPUPROF_UNUSED_(unmet);
     NPUPROF_UNUSED_(word);
@@ -1899,7 +1899,7 @@ static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *un
 }
 
 /* The anchor from which the rate is measured, up to the last one. Firmware has two. */
-static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
+NPUPROF_OWN_ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
 {
     return &npu->anchors_[npu->anchor_count_ - 2];
 }
@@ -1914,12 +1914,12 @@ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
 /* The only loads from a device: one register, and a counter with the host clock around it. Writes nothing to
    a device and owns no data. May not know what a counter's value means: clock.h decides that. */
 
-static uint64_t npuprof_npu_mask_(unsigned bits)
+NPUPROF_OWN_ static uint64_t npuprof_npu_mask_(unsigned bits)
 {
     return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-static uint64_t npuprof_npu_swap_bytes_(uint64_t value, unsigned bytes)
+NPUPROF_OWN_ static uint64_t npuprof_npu_swap_bytes_(uint64_t value, unsigned bytes)
 {
     uint64_t swapped = 0;
     for (unsigned i = 0; i < bytes; i++) swapped |= (value >> 8 * i & 0xFF) << 8 * (bytes - 1 - i);
@@ -1927,7 +1927,7 @@ static uint64_t npuprof_npu_swap_bytes_(uint64_t value, unsigned bytes)
 }
 
 /* One load of exactly that width, from an address aligned to it. Later loads are not made earlier. */
-static uint64_t npuprof_npu_load_word_(const volatile void *address, unsigned bytes, bool big_endian)
+NPUPROF_OWN_ static uint64_t npuprof_npu_load_word_(const volatile void *address, unsigned bytes, bool big_endian)
 {
     uint64_t value;
     switch (bytes) {
@@ -1955,7 +1955,7 @@ static uint64_t npuprof_npu_load_word_(const volatile void *address, unsigned by
 }
 
 /* A register of the BAR. All ones where a fault took the mapping away. */
-static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
+NPUPROF_OWN_ static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
 {
     npuprof_npu_count_load_(npu);
     const uint64_t value = npuprof_npu_load_word_(npu->bar_ + offset, bytes, big_endian);
@@ -1964,20 +1964,20 @@ static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsi
 
 /* Whether the device has power: asked before each group of loads. The caller touches nothing else of it if
    not. */
-static bool npuprof_npu_is_on_(const npuprof_npu *npu)
+NPUPROF_OWN_ static bool npuprof_npu_is_on_(const npuprof_npu *npu)
 {
     return !npu->desc_.is_on || npu->desc_.is_on(npu->desc_.user);
 }
 
 /* The host clock before a counter load, and after it. */
-static uint64_t npuprof_npu_ticks_before_(void)
+NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_before_(void)
 {
     const uint64_t now = npuprof_npu_ticks_();
     NPUPROF_NPU_FENCE_();
     return now;
 }
 
-static uint64_t npuprof_npu_ticks_after_(void)
+NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_after_(void)
 {
     NPUPROF_NPU_FENCE_();
     return npuprof_npu_ticks_();
@@ -2003,13 +2003,13 @@ typedef struct npuprof_npu_raw_ {
     bool ones, zeros;                    /* every bit loaded was 1, or 0 */
 } npuprof_npu_raw_;
 
-static bool npuprof_npu_is_split_(const npuprof_npu_counter *c)
+NPUPROF_OWN_ static bool npuprof_npu_is_split_(const npuprof_npu_counter *c)
 {
     return c->order != NPUPROF_NPU_SINGLE && c->bits > c->access;
 }
 
 /* Loads the low word, and the host clock around it. */
-static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npuprof_npu_counter *c, npuprof_npu_raw_ *raw)
+NPUPROF_OWN_ static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npuprof_npu_counter *c, npuprof_npu_raw_ *raw)
 {
     raw->before = npuprof_npu_ticks_before_();
     const uint64_t low = npuprof_npu_load_register_(npu, c->lo_offset, c->access / 8, c->big_endian);
@@ -2017,14 +2017,14 @@ static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npuprof_npu_counte
     return low;
 }
 
-static uint64_t npuprof_npu_load_high_(npuprof_npu *npu, const npuprof_npu_counter *c)
+NPUPROF_OWN_ static uint64_t npuprof_npu_load_high_(npuprof_npu *npu, const npuprof_npu_counter *c)
 {
     return npuprof_npu_load_register_(npu, c->hi_offset, c->access / 8, c->big_endian);
 }
 
 /* low_only: the low word alone. NPUPROF_OK; _NPU_TORN: the high word changed at each of 8 tries; _NPU_DEAD: a
    fault took the mapping away. */
-static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_npu_counter *c, bool low_only,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_npu_counter *c, bool low_only,
                                                 npuprof_npu_raw_ *raw)
 {
     enum { tries = 8 };
@@ -2078,7 +2078,7 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
         begins. */
 
 /* Min and max device ticks in host_min to host_max host ticks. False: nothing is known of the rate. */
-static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_min, uint64_t host_max, uint64_t *min,
+NPUPROF_OWN_ static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_min, uint64_t host_max, uint64_t *min,
                                  uint64_t *max)
 {
     if (npu->has_rate_) {
@@ -2107,14 +2107,14 @@ static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_min, uint
 }
 
 /* Whether the counter may stand, or begin again, while the host's clock goes on. */
-static bool npuprof_npu_may_stand_(const npuprof_npu *npu)
+NPUPROF_OWN_ static bool npuprof_npu_may_stand_(const npuprof_npu *npu)
 {
     return npu->desc_.is_on || npu->desc_.requirement_count;
 }
 
 /* Without a measured rate: whether the counter went on for at most 2 ms, or by what counter.hz says, to an
    eighth of it. Why the lag: a rate is known only after some times that. */
-static bool npuprof_npu_went_on_(const npuprof_npu *npu, uint64_t delta, uint64_t host_min, uint64_t host_max)
+NPUPROF_OWN_ static bool npuprof_npu_went_on_(const npuprof_npu *npu, uint64_t delta, uint64_t host_min, uint64_t host_max)
 {
     const uint64_t hz = npu->desc_.counter.hz;
     if (host_max <= npuprof_saturating_add_(npu->second_ / 500, 8 * npu->lag_)) return true;
@@ -2128,7 +2128,7 @@ static bool npuprof_npu_went_on_(const npuprof_npu *npu, uint64_t delta, uint64_
 /* A value that is not as predicted, `delta` ticks ahead of the last one. A clock that was slowed, stopped for
    a while or sped up still goes forward; a reset goes back to something near 0. The two can be told apart
    only where no wrap is possible. True: it went forward. */
-static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits,
+NPUPROF_OWN_ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits,
                                       uint64_t delta, uint64_t min, uint64_t max)
 {
     const uint64_t mask = npuprof_npu_mask_(bits);
@@ -2151,7 +2151,7 @@ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_
 /* The extended value of a raw one of that many bits. NPUPROF_OK: as predicted, or forward by something that a
    late or changed clock explains. NPUPROF_ERR_NPU_AMBIGUOUS, _RESET: *ticks begins a new epoch. strict:
    NPUPROF_OK for nothing but what is predicted, else NPUPROF_ERR_NPU_AMBIGUOUS. */
-static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw,
                                                unsigned bits, bool strict, uint64_t *ticks)
 {
     const npuprof_anchor_ *last = &npu->last_;
@@ -2193,7 +2193,7 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
     return NPUPROF_ERR_NPU_RESET;
 }
 
-static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
+NPUPROF_OWN_ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
@@ -2206,14 +2206,14 @@ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 }
 
 /* Whether a result leaves a device time that goes on, maybe in a new epoch. */
-static bool npuprof_npu_time_goes_on_(npuprof_result result)
+NPUPROF_OWN_ static bool npuprof_npu_time_goes_on_(npuprof_result result)
 {
     return result == NPUPROF_OK || result == NPUPROF_ERR_NPU_RESET || result == NPUPROF_ERR_NPU_AMBIGUOUS;
 }
 
 /* All bits were 1, or all were 0: the time, or a device that does not answer. Loads again until that is
    certain. absurd: it cannot be the time unless the counter moves on. True: the device does not answer. */
-static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool absurd)
+NPUPROF_OWN_ static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool absurd)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     /* Bits above the counter's own were 1, too. */
@@ -2234,7 +2234,7 @@ static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool a
 /* Where divisions are slow: finds out, from the rate between the last two anchors, by which power of two host
    ticks are to be multiplied to give about the device ticks, and up to how many host ticks that is enough to
    count no wrap. */
-static void npuprof_npu_set_fast_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_set_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const uint64_t max = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? c->access : c->bits) / 8;
@@ -2249,14 +2249,14 @@ static void npuprof_npu_set_fast_(npuprof_npu *npu)
     else npu->fast_host_ticks_ = max > UINT64_MAX >> -shift ? UINT64_MAX : max << -shift;
 }
 
-static uint64_t npuprof_npu_shift_(uint64_t host, int shift)
+NPUPROF_OWN_ static uint64_t npuprof_npu_shift_(uint64_t host, int shift)
 {
     return shift >= 0 ? host << shift : host >> -shift;
 }
 
 /* The fast path of a read, without a division. False: it does not do; the last read is too long ago, or the
    counter went on at less than a quarter of the rate, or more than four times it. */
-static bool npuprof_npu_read_fast_(npuprof_npu *npu)
+NPUPROF_OWN_ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const npuprof_anchor_ *last = &npu->last_;
@@ -2279,7 +2279,7 @@ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
 }
 
 /* Loads the low word of a split counter where that alone tells the time. False: it does not. */
-static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
+NPUPROF_OWN_ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const npuprof_anchor_ *last = &npu->last_;
@@ -2294,7 +2294,7 @@ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint6
 }
 
 /* Loads the whole counter and extends it. Results as npuprof_npu_place_value_(), and _NPU_DEAD, _NPU_TORN. */
-static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const bool has_last = npu->has_last_, may_be_zero = npu->idle_ || npuprof_npu_may_stand_(npu);
@@ -2326,7 +2326,7 @@ static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_
 
 /* The counter shows the value of the last read. NPUPROF_ERR_NPU_STOPPED if it should have moved for 100 ms.
    */
-static npuprof_result npuprof_npu_stands_still_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_stands_still_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw)
 {
     const uint64_t still = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     uint64_t min = 0, max;
@@ -2335,7 +2335,7 @@ static npuprof_result npuprof_npu_stands_still_(const npuprof_npu *npu, const np
 }
 
 /* Device time now where it cannot be read. NPUPROF_ERR_NPU_NO_ANCHOR: nobody can tell. */
-static npuprof_result npuprof_npu_predict_now_(const npuprof_npu *npu, npuprof_anchor_ *sample)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_predict_now_(const npuprof_npu *npu, npuprof_anchor_ *sample)
 {
     const uint64_t now = npuprof_npu_ticks_();
     uint64_t min, max;
@@ -2350,7 +2350,7 @@ static npuprof_result npuprof_npu_predict_now_(const npuprof_npu *npu, npuprof_a
 
 /* Reads the counter and moves last_. *sample: ticks and bracket. Results as npuprof_npu_read(), but for
    _BUSY. Where anchors are pushed there is nothing to read: the value is what they predict. */
-static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_ *sample)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_ *sample)
 {
     const unsigned bits = npu->desc_.counter.bits;
     npuprof_npu_raw_ raw;
@@ -2392,7 +2392,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
    open checks of them, and of any range of registers. Owns no data. */
 
 /* Whether [offset, offset + bytes) is aligned to `align`; *end grows to the end of it. */
-static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
+NPUPROF_OWN_ static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
 {
     if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
     if (offset + bytes > *end) *end = offset + bytes;
@@ -2400,7 +2400,7 @@ static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, 
 }
 
 /* Checks desc.requirements. *needed grows to the bytes of BAR that they reach. */
-static npuprof_result npuprof_npu_check_requirements_(const npuprof_npu_desc *d, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_requirements_(const npuprof_npu_desc *d, size_t *needed)
 {
     for (unsigned i = 0; i < d->requirement_count; i++) {
         const npuprof_npu_requirement *r = d->requirements ? &d->requirements[i] : NULL;
@@ -2418,7 +2418,7 @@ static npuprof_result npuprof_npu_check_requirements_(const npuprof_npu_desc *d,
 }
 
 /* The first requirement that does not hold; NULL: all hold, or nobody can tell. *word: what was read. */
-static const npuprof_npu_requirement *npuprof_npu_find_unmet_(npuprof_npu *npu, uint64_t *word)
+NPUPROF_OWN_ static const npuprof_npu_requirement *npuprof_npu_find_unmet_(npuprof_npu *npu, uint64_t *word)
 {
     const npuprof_npu_desc *d = &npu->desc_;
     if (!d->requirement_count || !npuprof_npu_is_on_(npu)) return NULL;
@@ -2434,7 +2434,7 @@ static const npuprof_npu_requirement *npuprof_npu_find_unmet_(npuprof_npu *npu, 
 
 /* A result for the user: instead of a counter that stands the enable bit that is missing, instead of a dead
    device why it is dead, where that can be found out. */
-static npuprof_result npuprof_npu_explain_(npuprof_npu *npu, npuprof_result result)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_explain_(npuprof_npu *npu, npuprof_result result)
 {
     uint64_t word = 0;
     if (result != NPUPROF_ERR_NPU_STOPPED) return npuprof_npu_explain_result_(npu, result);
@@ -2460,7 +2460,7 @@ static npuprof_result npuprof_npu_explain_(npuprof_npu *npu, npuprof_result resu
 
 /* Host ticks from the last anchor to the next: as old as the trace is, at least 1 ms, at most 250 ms or a
    thousandth of the age. The second one follows after 0.1 ms. */
-static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
+NPUPROF_OWN_ static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
 {
     const uint64_t last = npu->anchors_[npu->anchor_count_ - 1].host_after;
     const uint64_t age = npuprof_saturating_sub_(last, npu->first_anchor_);
@@ -2470,7 +2470,7 @@ static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
 }
 
 /* Takes the rate from the anchors, unless they are too close together to tell it. */
-static void npuprof_npu_measure_rate_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_measure_rate_(npuprof_npu *npu)
 {
     if (npu->anchor_count_ < 2) return;
     const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = npuprof_npu_rate_begin_(npu);
@@ -2485,7 +2485,7 @@ static void npuprof_npu_measure_rate_(npuprof_npu *npu)
 }
 
 /* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. */
-static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
@@ -2505,7 +2505,7 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
 }
 
 /* Whether it is time for the next anchor. */
-static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
+NPUPROF_OWN_ static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
 {
     const uint32_t n = npu->anchor_count_;
     if (n == 0 || (n == 1 && npuprof_npu_may_stand_(npu))) return true;
@@ -2515,7 +2515,7 @@ static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
 
 /* The best of desc.brackets brackets. *fresh: its value had just changed. Results as
    npuprof_npu_read_locked_(). */
-static npuprof_result npuprof_npu_best_bracket_(npuprof_npu *npu, npuprof_anchor_ *best, bool *fresh)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_best_bracket_(npuprof_npu *npu, npuprof_anchor_ *best, bool *fresh)
 {
     npuprof_anchor_ sample, previous = npu->last_;
     npuprof_result result = NPUPROF_OK;
@@ -2545,7 +2545,7 @@ static npuprof_result npuprof_npu_best_bracket_(npuprof_npu *npu, npuprof_anchor
 
 /* Takes the brackets of one anchor and adds it. *stale: the counter stood still where it should have moved,
    and nothing was added. Under the lock. */
-static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
 {
     npuprof_anchor_ best;
     bool fresh;
@@ -2564,7 +2564,7 @@ static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
 
 /* Takes one anchor; waits for a counter that stands still, for a few of its ticks. *alone: it is the epoch's
    only one. */
-static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
 {
     const uint64_t begin = npuprof_npu_ticks_(), hz = npu->desc_.counter.hz;
     const uint64_t patience =
@@ -2588,7 +2588,7 @@ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
 /* The second anchor of an epoch comes soon after the first.
    Why: without a rate nobody can count the wraps of a long gap, and the read after it would begin an epoch of
    one anchor again. */
-static void npuprof_npu_take_second_anchor_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_take_second_anchor_(npuprof_npu *npu)
 {
     const uint64_t begin = npuprof_npu_ticks_(), hz = npu->desc_.counter.hz;
     const uint64_t ticks = hz ? npuprof_npu_mul_div_(npu->second_, 16, hz, true) : 0;
@@ -2600,7 +2600,7 @@ static void npuprof_npu_take_second_anchor_(npuprof_npu *npu)
 }
 
 /* The two anchors of a device that is being opened: no other thread has it yet. */
-static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
 {
     bool stale = false;
     npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
@@ -2612,7 +2612,7 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
 /* Where the counter is never read: what is known of it now becomes an anchor. closing: if that is the only
    one, a second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing
    could be mapped. Why so far ahead: two anchors may not overlap. */
-static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bool closing)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bool closing)
 {
     npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
     const uint64_t hz = npu->desc_.counter.hz;
@@ -2644,7 +2644,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
 /* Takes an anchor because one is due. On a counter that stands still that takes 2 ms, so the next one then
    waits for 64 times as long. Why: there may be a kernel every few microseconds, and each would ask for an
    anchor. */
-static npuprof_result npuprof_npu_renew_anchor_(npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_renew_anchor_(npuprof_npu *npu)
 {
     const uint64_t begin = npuprof_npu_ticks_();
     if (begin < NPUPROF_LOAD_(&npu->renew_from_)) return NPUPROF_OK;
@@ -2670,7 +2670,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
 }
 
 /* raw, counting up, of that many bits, as the value nearest to now. */
-static uint64_t npuprof_npu_extend_nearest_(uint64_t raw, unsigned bits, uint64_t now)
+NPUPROF_OWN_ static uint64_t npuprof_npu_extend_nearest_(uint64_t raw, unsigned bits, uint64_t now)
 {
     const uint64_t mask = npuprof_npu_mask_(bits), ahead = (raw - now) & mask, back = (now - raw) & mask;
     if (bits >= 64) return raw;
@@ -2703,7 +2703,7 @@ NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
    what is in a ring. */
 
 /* Fills in a counter's defaults and checks it. *needed grows to the bytes of BAR that it reaches. */
-static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
 {
     if (!c->bits) c->bits = 64;
     if (!c->access) c->access = 32;
@@ -2720,7 +2720,7 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
 
 /* Fills in the defaults of desc_ and of `device`, and checks all but ring and event counters. *needed grows
    to the bytes of BAR that the counter reaches. */
-static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
 {
     npuprof_npu_desc *d = &npu->desc_;
     npu->device.name = d->name ? d->name : "npu";
@@ -2747,10 +2747,10 @@ static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
 }
 
 /* Whether there is a BAR, which holds registers. */
-static bool npuprof_npu_has_bar_(const npuprof_npu_desc *d) { return d->bar || d->resource || d->vfio; }
+NPUPROF_OWN_ static bool npuprof_npu_has_bar_(const npuprof_npu_desc *d) { return d->bar || d->resource || d->vfio; }
 
 /* What the widest register of counter and requirements needs. */
-static size_t npuprof_npu_register_align_(const npuprof_npu_desc *d)
+NPUPROF_OWN_ static size_t npuprof_npu_register_align_(const npuprof_npu_desc *d)
 {
     size_t align = d->read_ticks || d->anchors_only ? 1 : d->counter.access / 8;
     for (unsigned i = 0; i < d->requirement_count; i++) {
@@ -2761,7 +2761,7 @@ static size_t npuprof_npu_register_align_(const npuprof_npu_desc *d)
 }
 
 /* Takes the caller's mapping for the BAR, of which something needs that alignment. */
-static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed, size_t align)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed, size_t align)
 {
     const npuprof_npu_desc *d = &npu->desc_;
     if (d->bar_bytes < needed || (uintptr_t)d->bar % align) return NPUPROF_ERR_NPU_RANGE;
@@ -2780,7 +2780,7 @@ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed, size
                              (npuprof_npu_may_stand_), and for a block whose begin found a counter that stood
                              or had begun again: no anchor of its epoch is known there. */
 
-static void npuprof_npu_sample_begin_(npuprof_npu_block_ *block)
+NPUPROF_OWN_ static void npuprof_npu_sample_begin_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
     npuprof_anchor_ sample;
@@ -2799,7 +2799,7 @@ static void npuprof_npu_sample_begin_(npuprof_npu_block_ *block)
 }
 
 /* The end of a block was read: result, end. NPUPROF_OK: there is a device span; *ticks is its length. */
-static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_block_ *block, npuprof_result result,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_block_ *block, npuprof_result result,
                                               const npuprof_anchor_ *end, uint64_t *ticks)
 {
     const npuprof_npu *npu = block->npu;
@@ -2822,7 +2822,7 @@ static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_block_ *block, n
 }
 
 /* The middles of the two brackets. Returns how far they may be off. */
-static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
+NPUPROF_OWN_ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
                                           uint64_t *start_host, uint64_t *end_host)
 {
     npuprof_anchor_ begin;
@@ -2851,7 +2851,7 @@ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const
 enum { NPUPROF_NPU_CALL_HELD_ = 1 };
 
 /* A free entry, held, and the handle that it is to have. NULL: there is none. */
-static npuprof_npu_call_ *npuprof_npu_take_call_(npuprof_npu *npu, uint32_t *handle)
+NPUPROF_OWN_ static npuprof_npu_call_ *npuprof_npu_take_call_(npuprof_npu *npu, uint32_t *handle)
 {
     const uint32_t first = NPUPROF_LOAD_(&npu->next_call_);
     for (uint32_t i = 0; i < NPUPROF_NPU_CALLS_; i++) {
@@ -2866,7 +2866,7 @@ static npuprof_npu_call_ *npuprof_npu_take_call_(npuprof_npu *npu, uint32_t *han
 }
 
 /* The entry of an open handle, held. NULL: it is not open, or not of this device. */
-static npuprof_npu_call_ *npuprof_npu_hold_call_(npuprof_npu *npu, uint32_t handle)
+NPUPROF_OWN_ static npuprof_npu_call_ *npuprof_npu_hold_call_(npuprof_npu *npu, uint32_t handle)
 {
     npuprof_npu_call_ *call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     if (handle >> 24 == 0 || handle >> 24 != npu->number_) return NULL;
@@ -2874,7 +2874,7 @@ static npuprof_npu_call_ *npuprof_npu_hold_call_(npuprof_npu *npu, uint32_t hand
 }
 
 /* Opens a held entry under that handle, or frees it with handle 0. */
-static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint32_t handle)
+NPUPROF_OWN_ static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint32_t handle)
 {
     (void)npuprof_npu_replace_word_(&call->handle, NPUPROF_NPU_CALL_HELD_, handle);
 }
@@ -2906,7 +2906,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
    anchor are mapped no better than it says, and a narrower one may follow. */
 
 /* The host ticks that pass in n device ticks. Unknown: anything. */
-static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
+NPUPROF_OWN_ static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
 {
     const uint64_t hz = npu->desc_.counter.hz;
     npuprof_map_range_ r = { 0, UINT64_MAX };
@@ -2923,7 +2923,7 @@ static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64
 }
 
 /* The bracket, so many device ticks later. */
-static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_anchor_ *from, uint64_t ticks)
+NPUPROF_OWN_ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_anchor_ *from, uint64_t ticks)
 {
     const npuprof_map_range_ r = npuprof_npu_host_range_(npu, ticks);
     npuprof_anchor_ a;
@@ -2935,7 +2935,7 @@ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_
 
 /* Takes a bracket whose ticks are extended. NPUPROF_ERR_NPU_RESET: it contradicts what is known. Under the
    lock. */
-static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_ *told)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_ *told)
 {
     npuprof_anchor_ *const last = &npu->last_, a = *told, b = *last;
     npuprof_result result = NPUPROF_OK;
@@ -2969,7 +2969,7 @@ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
    host time, and was over at the other. False: it cannot have lasted that long; nothing was learned. */
-static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
+NPUPROF_OWN_ static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
                                    uint64_t seen)
 {
     npuprof_anchor_ a;
@@ -2989,7 +2989,7 @@ static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t en
 
 /* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
    _AMBIGUOUS: it begins an epoch. */
-static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
+NPUPROF_OWN_ static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
 {
     const unsigned bits = npu->desc_.counter.bits;
     uint64_t ticks = raw->value, min, max;
@@ -3008,7 +3008,7 @@ static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_
 }
 
 /* The driver's anchor, under the lock. */
-static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
 {
     npuprof_anchor_ told;
     npuprof_result result;
@@ -3064,7 +3064,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_anchor(npuprof_npu *npu, uint64_t raw, i
    and rings. */
 
 /* Fills in the defaults of one and checks it. *needed grows to the bytes of BAR that it reaches. */
-static npuprof_result npuprof_npu_check_event_(npuprof_npu_pmu *p, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_event_(npuprof_npu_pmu *p, size_t *needed)
 {
     size_t none = 0;
     if (!p->name) return NPUPROF_REFUSE_("npuprof_npu_open: name of an event counter is NULL");
@@ -3082,7 +3082,7 @@ static npuprof_result npuprof_npu_check_event_(npuprof_npu_pmu *p, size_t *neede
 }
 
 /* Names the track of one: "npu0 macs", "npu0 read (bytes)". */
-static void npuprof_npu_name_track_(const npuprof_npu *npu, npuprof_npu_pmu_state_ *p)
+NPUPROF_OWN_ static void npuprof_npu_name_track_(const npuprof_npu *npu, npuprof_npu_pmu_state_ *p)
 {
     const char *const parts[] = { npu->device.name, " ", p->is.name, p->is.unit ? " (" : "",
                                   p->is.unit ? p->is.unit : "", p->is.unit ? ")" : "" };
@@ -3097,7 +3097,7 @@ static void npuprof_npu_name_track_(const npuprof_npu *npu, npuprof_npu_pmu_stat
 
 /* Fills in the counters' defaults, checks them and names their tracks. *needed grows to the bytes of BAR they
    reach. */
-static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
 {
     const npuprof_npu_desc *d = &npu->desc_;
     unsigned busy = 0;
@@ -3118,7 +3118,7 @@ static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
 }
 
 /* Loads all. Bit n of the result: value[n] is good. Under the lock. */
-static uint32_t npuprof_npu_load_pmu_(npuprof_npu *npu, uint64_t *value)
+NPUPROF_OWN_ static uint32_t npuprof_npu_load_pmu_(npuprof_npu *npu, uint64_t *value)
 {
     npuprof_npu_raw_ raw;
     uint32_t good = 0;
@@ -3147,7 +3147,7 @@ enum {
 
 /* Adds what was loaded to the sums, and puts those in its place. Without SAME_RUN_ a step must lie in one
    epoch, and a device that may stand makes none: it was maybe off. Under the lock. */
-static void npuprof_npu_add_pmu_(npuprof_npu *npu, uint32_t good, uint64_t *value, unsigned since)
+NPUPROF_OWN_ static void npuprof_npu_add_pmu_(npuprof_npu *npu, uint32_t good, uint64_t *value, unsigned since)
 {
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
         npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
@@ -3165,7 +3165,7 @@ static void npuprof_npu_add_pmu_(npuprof_npu *npu, uint32_t good, uint64_t *valu
 
 /* The argument of a sampled span that lasted so many ticks, in which the sum of event counter i went from one
    value to another. */
-static npuprof_arg npuprof_npu_pmu_arg_(const npuprof_npu *npu, unsigned i, uint64_t from, uint64_t to,
+NPUPROF_OWN_ static npuprof_arg npuprof_npu_pmu_arg_(const npuprof_npu *npu, unsigned i, uint64_t from, uint64_t to,
                                         uint64_t ticks)
 {
     const npuprof_npu_pmu *p = &npu->pmu_[i].is;
@@ -3174,7 +3174,7 @@ static npuprof_arg npuprof_npu_pmu_arg_(const npuprof_npu *npu, unsigned i, uint
 }
 
 /* Records the sums on their tracks. */
-static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_t *total)
+NPUPROF_OWN_ static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_t *total)
 {
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (good >> i & 1) npuprof_event_now_(&npu->pmu_[i].site, total[i]);
@@ -3205,7 +3205,7 @@ enum {
 
 /* Holds an entry if it is in that state. Returns `state` if the caller holds it now, else the state it is in;
    HELD: its holder was interrupted. */
-static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
+NPUPROF_OWN_ static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
 {
     for (int i = 0; i < 1000; i++) {
         uint32_t seen = NPUPROF_LOAD_(&job->state);
@@ -3215,18 +3215,18 @@ static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
     return NPUPROF_NPU_HELD_;
 }
 
-static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t state)
+NPUPROF_OWN_ static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t state)
 {
     return npuprof_npu_claim_job_(job, state) == state;
 }
 
-static void npuprof_npu_release_job_(npuprof_npu_job_ *job, uint32_t state)
+NPUPROF_OWN_ static void npuprof_npu_release_job_(npuprof_npu_job_ *job, uint32_t state)
 {
     NPUPROF_STORE_RELEASE_(&job->state, state);
 }
 
 /* The entry of a new submission, held. NULL: the next four are held by others right now. */
-static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream,
+NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream,
                                               const npuprof_link_ *link)
 {
     npuprof_npu_job_ *job = NULL;
@@ -3256,7 +3256,7 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
 
 /* The newest submission that this thread began and nobody ended, held: of the block that it is in, or of a
    npuprof_npu_begin(). NULL: there is none that is recorded, or the entry is held. */
-static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
+NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
     const uint32_t mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
@@ -3271,13 +3271,13 @@ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npupro
     return NULL;
 }
 
-static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, uint64_t id, uint64_t mask)
+NPUPROF_OWN_ static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, uint64_t id, uint64_t mask)
 {
     return NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ && ((NPUPROF_LOAD_(&job->id) ^ id) & mask) == 0;
 }
 
 /* Takes a number back from the submissions that had it before: their records were missed. */
-static void npuprof_npu_forget_id_(npuprof_npu *npu, uint64_t id, uint64_t mask)
+NPUPROF_OWN_ static void npuprof_npu_forget_id_(npuprof_npu *npu, uint64_t id, uint64_t mask)
 {
     for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *old = &npu->jobs_[i];
@@ -3290,7 +3290,7 @@ static void npuprof_npu_forget_id_(npuprof_npu *npu, uint64_t id, uint64_t mask)
 
 /* Gives a number to a command of this submission, which is held, or NULL: it is outside a recorded one, and
    `here` is where. Releases it. */
-static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
+NPUPROF_OWN_ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
                                  uint64_t id)
 {
     if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* the second is one more command of it */
@@ -3314,7 +3314,7 @@ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const 
 }
 
 /* Gives a number to the command being submitted. again: the number may have been given before. */
-static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
+NPUPROF_OWN_ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
 {
     if (!npu->number_ || !npu->has_submissions_) return;
     const npuprof_link_ here = npuprof_link_here_();
@@ -3324,7 +3324,7 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
 }
 
 /* The same for the submission of that ticket. False: it is over, or its entry is held. */
-static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t ticket, uint64_t id)
+NPUPROF_OWN_ static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t ticket, uint64_t id)
 {
     npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
     NPUPROF_STORE_(&npu->uses_ids_, 1u);
@@ -3362,7 +3362,7 @@ NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
 
 /* Whether the submission of that ticket is over. Looks at the ticket first, then at the state.
    Why: who has taken a ticket may not have got to its entry yet, which is free until then. */
-static bool npuprof_npu_is_job_over_(const npuprof_npu_job_ *job, uint32_t ticket)
+NPUPROF_OWN_ static bool npuprof_npu_is_job_over_(const npuprof_npu_job_ *job, uint32_t ticket)
 {
     return NPUPROF_LOAD_(&job->skipped) == ticket ||
            (NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_);
@@ -3377,7 +3377,7 @@ typedef struct npuprof_npu_sought_ {
 
 /* The submission that a record belongs to, held; NULL: there is none. *busy: one that it may be is held by a
    thread that does not run. Under the queue lock. */
-static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
+NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
                                                bool *busy)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
@@ -3410,7 +3410,7 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_n
 /* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
    NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. Under the queue
    lock. */
-static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
                                                    bool whole, bool can_wait, npuprof_npu_submission_ *of)
 {
     bool busy;
@@ -3444,7 +3444,7 @@ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npupr
 
 /* The block that a submission was made in ends. The submission is over, too, if its record came already, or
    if the driver numbers its commands and submitted none here. */
-static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t ticket)
+NPUPROF_OWN_ static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t ticket)
 {
     npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
     if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return;
@@ -3482,19 +3482,19 @@ typedef struct npuprof_npu_drawing_ {
 
 /* Whether a record of that submission is to be drawn now. Records of jobs submitted while recording was on
    are drawn even if it is off now; others only while it is on. */
-static bool npuprof_npu_draws_(const npuprof_npu_submission_ *of)
+NPUPROF_OWN_ static bool npuprof_npu_draws_(const npuprof_npu_submission_ *of)
 {
     return !of->muted && (of->known || NPUPROF_OPEN_(1));
 }
 
 /* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
-static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
+NPUPROF_OWN_ static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
 {
     npu->counts_[why] += count;
 }
 
 /* Draws it. of: whose it is, as npuprof_npu_take_submission_() found it; it is to be drawn. */
-static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
+NPUPROF_OWN_ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
                               const npuprof_npu_submission_ *of)
 {
     size_t first = NPUPROF_NPU_OWN_ARGS_;
@@ -3519,7 +3519,7 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
 }
 
 /* Adds counts[NPUPROF_RECORDS_COUNT] to those in the arena. Any thread, in a signal handler, too. */
-static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *counts)
+NPUPROF_OWN_ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *counts)
 {
     uint64_t lost = 0, any = 0;
     for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
@@ -3536,7 +3536,7 @@ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *co
 
 /* Ends a pass over records: hands the counts to the arena. Why not each at once: there, the device's entry
    has to be found. */
-static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_flush_counts_(npuprof_npu *npu)
 {
     npu->texts_.stamp_left = 0;          /* the next pass is at another time */
     npuprof_npu_store_counts_(npu, npu->counts_);
@@ -3552,7 +3552,7 @@ static void npuprof_npu_flush_counts_(npuprof_npu *npu)
 typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_npu_record_;
 
 /* NPUPROF_ERR_NPU_RANGE, and its sentence: "desc.rings[2].start: ...". */
-static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring, const char *key,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring, const char *key,
                                           const char *why)
 {
     char which[16] = "ring";
@@ -3572,7 +3572,7 @@ static const char *const npuprof_npu_value_keys_[NPUPROF_NPU_VALUES_] = {
 };
 
 /* The field of a value. */
-static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsigned at)
+NPUPROF_OWN_ static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsigned at)
 {
     if (at >= NPUPROF_NPU_AT_ARGS_) return r->args[at - NPUPROF_NPU_AT_ARGS_].field;
     switch (at) {
@@ -3600,7 +3600,7 @@ static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsign
 }
 
 /* A word of the entry, added to those that are loaded. NULL, or what is wrong with the part of a field. */
-static const char *npuprof_npu_add_word_(npuprof_npu_queue_ *q, unsigned offset, unsigned bytes, unsigned lsb,
+NPUPROF_OWN_ static const char *npuprof_npu_add_word_(npuprof_npu_queue_ *q, unsigned offset, unsigned bytes, unsigned lsb,
                                          uint8_t *bits, uint8_t *word)
 {
     if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return "is not 1, 2, 4 or 8 bytes wide";
@@ -3619,7 +3619,7 @@ static const char *npuprof_npu_add_word_(npuprof_npu_queue_ *q, unsigned offset,
 }
 
 /* Finds the words and bits of one value. NULL, or what is wrong with it. */
-static const char *npuprof_npu_add_value_(npuprof_npu_queue_ *q, unsigned at)
+NPUPROF_OWN_ static const char *npuprof_npu_add_value_(npuprof_npu_queue_ *q, unsigned at)
 {
     const npuprof_npu_field f = npuprof_npu_field_at_(&q->is, at);
     npuprof_npu_value_ *v = &q->values[at];
@@ -3642,7 +3642,7 @@ static const char *npuprof_npu_add_value_(npuprof_npu_queue_ *q, unsigned at)
 }
 
 /* Finds the words and bits of all values. */
-static npuprof_result npuprof_npu_add_values_(const npuprof_npu *npu, npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_add_values_(const npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     for (unsigned at = 0; at < NPUPROF_NPU_VALUES_; at++) {
         const char *const wrong = npuprof_npu_add_value_(q, at);
@@ -3652,7 +3652,7 @@ static npuprof_result npuprof_npu_add_values_(const npuprof_npu *npu, npuprof_np
 }
 
 /* What the widest word needs. */
-static size_t npuprof_npu_entry_align_(const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static size_t npuprof_npu_entry_align_(const npuprof_npu_queue_ *q)
 {
     size_t align = 1;
     for (unsigned i = 0; i < q->word_count; i++)
@@ -3660,9 +3660,9 @@ static size_t npuprof_npu_entry_align_(const npuprof_npu_queue_ *q)
     return align;
 }
 
-static bool npuprof_npu_has_(const npuprof_npu_queue_ *q, unsigned at) { return q->values[at].bits != 0; }
+NPUPROF_OWN_ static bool npuprof_npu_has_(const npuprof_npu_queue_ *q, unsigned at) { return q->values[at].bits != 0; }
 
-static unsigned npuprof_npu_bits_at_(const npuprof_npu_queue_ *q, unsigned at)
+NPUPROF_OWN_ static unsigned npuprof_npu_bits_at_(const npuprof_npu_queue_ *q, unsigned at)
 {
     return (unsigned)q->values[at].bits + q->values[at].hi_bits;
 }
@@ -3670,7 +3670,7 @@ static unsigned npuprof_npu_bits_at_(const npuprof_npu_queue_ *q, unsigned at)
 /* ---- Entries */
 
 /* Whether this machine's most significant byte comes first. */
-static inline bool npuprof_npu_is_big_endian_(void)
+NPUPROF_OWN_ static inline bool npuprof_npu_is_big_endian_(void)
 {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     return true;
@@ -3685,7 +3685,7 @@ static inline bool npuprof_npu_is_big_endian_(void)
    in the host's memory only; a register of a device is loaded with the width that it has. */
 
 /* Whether entries may be copied in words of 8 bytes. */
-static bool npuprof_npu_can_copy_wide_(const npuprof_npu_ring *r)
+NPUPROF_OWN_ static bool npuprof_npu_can_copy_wide_(const npuprof_npu_ring *r)
 {
     if (UINTPTR_MAX <= UINT32_MAX || r->big_endian || npuprof_npu_is_big_endian_()) return false;
     if (r->entry_bytes % 8) return false;
@@ -3694,7 +3694,7 @@ static bool npuprof_npu_can_copy_wide_(const npuprof_npu_ring *r)
 
 /* The word of 8 bytes, among those that are copied, that word number `word` lies in. *lsb: a bit of that
    word, and becomes the same one there. */
-static uint8_t npuprof_npu_widen_word_(npuprof_npu_queue_ *q, unsigned word, uint8_t *lsb)
+NPUPROF_OWN_ static uint8_t npuprof_npu_widen_word_(npuprof_npu_queue_ *q, unsigned word, uint8_t *lsb)
 {
     const unsigned offset = q->words[word].offset, wide = offset / 8 * 8;
     unsigned i = 0;
@@ -3707,7 +3707,7 @@ static uint8_t npuprof_npu_widen_word_(npuprof_npu_queue_ *q, unsigned word, uin
 }
 
 /* Plans how an entry is copied, when its values are known. */
-static void npuprof_npu_plan_copy_(npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static void npuprof_npu_plan_copy_(npuprof_npu_queue_ *q)
 {
     q->copies_wide = npuprof_npu_can_copy_wide_(&q->is);
     q->copied_count = q->copies_wide ? 0 : q->word_count;
@@ -3726,12 +3726,12 @@ static void npuprof_npu_plan_copy_(npuprof_npu_queue_ *q)
     }
 }
 
-static const volatile unsigned char *npuprof_npu_entry_at_(const npuprof_npu_queue_ *q, uint64_t number)
+NPUPROF_OWN_ static const volatile unsigned char *npuprof_npu_entry_at_(const npuprof_npu_queue_ *q, uint64_t number)
 {
     return q->base + (size_t)(number % q->is.count) * q->is.entry_bytes;
 }
 
-static uint64_t npuprof_npu_load_entry_word_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static uint64_t npuprof_npu_load_entry_word_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                              const volatile unsigned char *entry, unsigned word)
 {
     if (!q->is.memory) npuprof_npu_count_load_(npu);
@@ -3739,7 +3739,7 @@ static uint64_t npuprof_npu_load_entry_word_(npuprof_npu *npu, const npuprof_npu
 }
 
 /* One value of an entry that a device may be writing. */
-static uint64_t npuprof_npu_load_value_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static uint64_t npuprof_npu_load_value_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                         const volatile unsigned char *entry, unsigned at)
 {
     const npuprof_npu_value_ *v = &q->values[at];
@@ -3752,7 +3752,7 @@ static uint64_t npuprof_npu_load_value_(npuprof_npu *npu, const npuprof_npu_queu
 
 /* Takes the values out of the words of npuprof_npu_queue_.copied. r: 0 where the queue has no value; it stays
    so. */
-static inline void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words,
+NPUPROF_OWN_ static inline void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words,
                                        npuprof_npu_record_ *r)
 {
     const npuprof_npu_step_ *const end = q->steps + q->present_count;
@@ -3764,7 +3764,7 @@ static inline void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64
 }
 
 /* Copies an entry of a ring. */
-static void npuprof_npu_copy_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static void npuprof_npu_copy_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                     const volatile unsigned char *entry, npuprof_npu_record_ *r)
 {
     uint64_t words[2 * NPUPROF_NPU_VALUES_];
@@ -3780,7 +3780,7 @@ static void npuprof_npu_copy_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *
 }
 
 /* One word of a buffer of the driver's, at any address. */
-static inline uint64_t npuprof_npu_take_word_(const unsigned char *at, unsigned bytes)
+NPUPROF_OWN_ static inline uint64_t npuprof_npu_take_word_(const unsigned char *at, unsigned bytes)
 {
     uint64_t u64;
     uint32_t u32;
@@ -3794,7 +3794,7 @@ static inline uint64_t npuprof_npu_take_word_(const unsigned char *at, unsigned 
 }
 
 /* Takes an entry out of a buffer of the driver's. */
-static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, const unsigned char *entry,
+NPUPROF_OWN_ static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, const unsigned char *entry,
                                     npuprof_npu_record_ *r)
 {
     uint64_t words[2 * NPUPROF_NPU_VALUES_];
@@ -3823,7 +3823,7 @@ static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, const unsigned 
 
 /* Finds where an index lies, and checks it. entries: where those begin; entries_end: bytes from `memory` to
    their end. *needed grows to the bytes of BAR that it reaches. NULL, or what is wrong with it. */
-static const char *npuprof_npu_check_index_(npuprof_npu_index *x, npuprof_npu_index_state_ *state,
+NPUPROF_OWN_ static const char *npuprof_npu_check_index_(npuprof_npu_index *x, npuprof_npu_index_state_ *state,
                                             const volatile void *memory, size_t memory_bytes,
                                             size_t *needed)
 {
@@ -3855,7 +3855,7 @@ static const char *npuprof_npu_check_index_(npuprof_npu_index *x, npuprof_npu_in
 }
 
 /* One load of the word at an offset; at: the same word in memory. */
-static uint64_t npuprof_npu_load_index_word_(npuprof_npu *npu, const npuprof_npu_index *x,
+NPUPROF_OWN_ static uint64_t npuprof_npu_load_index_word_(npuprof_npu *npu, const npuprof_npu_index *x,
                                              const volatile unsigned char *at, size_t offset, bool big)
 {
     if (at) return npuprof_npu_load_word_(at, x->width_bytes, big);
@@ -3866,7 +3866,7 @@ static uint64_t npuprof_npu_load_index_word_(npuprof_npu *npu, const npuprof_npu
 typedef struct npuprof_npu_index_raw_ { uint64_t word, value, laps; } npuprof_npu_index_raw_;
 
 /* Loads the index, and its laps before and after it until both agree. */
-static npuprof_npu_index_raw_ npuprof_npu_load_index_(npuprof_npu *npu, const npuprof_npu_index *x,
+NPUPROF_OWN_ static npuprof_npu_index_raw_ npuprof_npu_load_index_(npuprof_npu *npu, const npuprof_npu_index *x,
                                                       const npuprof_npu_index_state_ *s, bool big)
 {
     npuprof_npu_index_raw_ raw = { 0, 0, 0 };
@@ -3885,7 +3885,7 @@ static npuprof_npu_index_raw_ npuprof_npu_load_index_(npuprof_npu *npu, const np
 
 /* Entries since reset, by a slot and the count of laps. The laps advance when slot 0 is written, so a lap
    that they name is complete when the slot is 0 again: unless nothing was ever written. */
-static uint64_t npuprof_npu_entries_by_laps_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
+NPUPROF_OWN_ static uint64_t npuprof_npu_entries_by_laps_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
                                              uint64_t slot, uint64_t laps, uint64_t count)
 {
     const uint64_t bits = 8u * x->width_bytes;
@@ -3897,7 +3897,7 @@ static uint64_t npuprof_npu_entries_by_laps_(const npuprof_npu_index *x, const n
 
 /* What the index shows, as entries since reset. Does not change what is known of it. *fits: it is not before
    what was read last, nor more than a lap behind it. False: it cannot be. */
-static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
+NPUPROF_OWN_ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
                                     npuprof_npu_index_raw_ raw, uint64_t count, uint64_t entry_bytes,
                                     uint64_t *entries, bool *fits)
 {
@@ -3928,7 +3928,7 @@ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_np
 }
 
 /* The slots of a lap of a progress index; of a running one, more than it can wait for. */
-static uint64_t npuprof_npu_progress_count_(const npuprof_npu_progress *p)
+NPUPROF_OWN_ static uint64_t npuprof_npu_progress_count_(const npuprof_npu_progress *p)
 {
     const bool is_slot =
         p->index.unit == NPUPROF_NPU_INDEX_SLOT || p->index.unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
@@ -3936,10 +3936,10 @@ static uint64_t npuprof_npu_progress_count_(const npuprof_npu_progress *p)
 }
 
 /* Whether a device may write that index in two steps. */
-static bool npuprof_npu_is_torn_(const npuprof_npu_index *x) { return x->has_laps || x->width_bytes == 8; }
+NPUPROF_OWN_ static bool npuprof_npu_is_torn_(const npuprof_npu_index *x) { return x->has_laps || x->width_bytes == 8; }
 
 /* All bits of an index are 1: of a device that does not answer, unless the counter says that it does. */
-static npuprof_result npuprof_npu_index_dead_(npuprof_npu *npu, const npuprof_npu_index_state_ *s,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_index_dead_(npuprof_npu *npu, const npuprof_npu_index_state_ *s,
                                               bool may_be)
 {
     npuprof_anchor_ sample;
@@ -3953,7 +3953,7 @@ static npuprof_result npuprof_npu_index_dead_(npuprof_npu *npu, const npuprof_np
 
 /* Loads the index until it fits what was read before: for 20 us where a device may write it in two steps. The
    rest as npuprof_npu_entries_of_(). */
-static bool npuprof_npu_settle_index_(npuprof_npu *npu, const npuprof_npu_index *x,
+NPUPROF_OWN_ static bool npuprof_npu_settle_index_(npuprof_npu *npu, const npuprof_npu_index *x,
                                       const npuprof_npu_index_state_ *s, uint64_t count, uint64_t entry_bytes,
                                       bool big, npuprof_npu_index_raw_ *raw, uint64_t *entries)
 {
@@ -3970,7 +3970,7 @@ static bool npuprof_npu_settle_index_(npuprof_npu *npu, const npuprof_npu_index 
 /* Reads the index. *entries: how many the device has written since reset. NPUPROF_ERR_NPU_RING, once: it
    cannot be (*entries is as before), or it went back, and *entries is what it shows now; _NPU_DEAD;
    _NPU_BUSY. An index in two steps that went back is believed the second time. */
-static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, const npuprof_npu_index *x,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, const npuprof_npu_index *x,
                                               npuprof_npu_index_state_ *s, uint64_t count,
                                               uint64_t entry_bytes, bool big, uint64_t *entries)
 {
@@ -4025,7 +4025,7 @@ typedef struct npuprof_npu_reading_ {
     uint64_t gap[NPUPROF_NPU_BATCH_];    /* LAPPED: entries that are missing; GOOD: missing before it */
 } npuprof_npu_reading_;
 
-static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+NPUPROF_OWN_ static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
 {
     uint64_t hash = 1;
     for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_(hash ^ r->v[q->present[i]]);
@@ -4033,7 +4033,7 @@ static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npup
 }
 
 /* Is there nothing but zeros in an entry? */
-static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                   const volatile unsigned char *entry)
 {
     for (unsigned i = 0; i < q->word_count; i++)
@@ -4042,13 +4042,13 @@ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
 }
 
 /* Whether the producer index tells a slot, and no laps. */
-static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
+NPUPROF_OWN_ static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
 {
     return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
 }
 
 /* The bits in which the sequence field and the number of an entry must agree. */
-static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
 {
     unsigned bits = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_);
     const npuprof_npu_index *x = &q->is.producer;
@@ -4058,21 +4058,21 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
 }
 
 /* Counts entries that are lost in front of the next one. */
-static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
+NPUPROF_OWN_ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
 {
     if (count) q->gap = true;
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
 }
 
 /* The phase of the entry of that number. */
-static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
+NPUPROF_OWN_ static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
 {
     return (q->is.phase_first ^ number / q->is.count) & 1;
 }
 
 /* Whether an entry is there, by READY_VALID, _PHASE or _SEQUENCE: GOOD, LATER or LAPPED. *word: what said
    so. */
-static int npuprof_npu_is_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
+NPUPROF_OWN_ static int npuprof_npu_is_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
                                  const volatile unsigned char *entry, uint64_t *word, uint64_t *gap)
 {
     const npuprof_npu_ring *r = &q->is;
@@ -4101,7 +4101,7 @@ static int npuprof_npu_is_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, 
 }
 
 /* Copies an entry if it is there. */
-static int npuprof_npu_copy_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
+NPUPROF_OWN_ static int npuprof_npu_copy_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
                                    npuprof_npu_record_ *record, uint64_t *gap)
 {
     const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, number);
@@ -4121,7 +4121,7 @@ static int npuprof_npu_copy_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q
 
 /* Entries that the numbers of a device's entries say are missing before this one. False: it has an old
    number, so it was read before. A device that numbers nothing shows 0 always. */
-static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, uint64_t *missing)
+NPUPROF_OWN_ static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, uint64_t *missing)
 {
     const uint64_t now = r->v[NPUPROF_NPU_AT_SEQUENCE_], mask = npuprof_npu_sequence_mask_(q);
     const uint64_t ahead = (now - q->last_sequence - 1) & mask;
@@ -4136,7 +4136,7 @@ static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record
 }
 
 /* Whether no entry of the ring is cleared. */
-static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     for (uint64_t i = 0; i < q->is.count; i++) {
         uint64_t word, gap;
@@ -4148,7 +4148,7 @@ static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npuprof_npu_queue
 
 /* An entry that is valid: is it a new one? If nobody clears them, all stay valid, and only what they hold
    tells. */
-static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t number,
+NPUPROF_OWN_ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t number,
                                     const npuprof_npu_record_ *r, npuprof_npu_reading_ *reading,
                                     uint64_t *gap)
 {
@@ -4168,7 +4168,7 @@ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uin
 }
 
 /* Finds out where the device writes: the first valid entry behind one that is not. False: none is valid. */
-static bool npuprof_npu_find_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, bool behind)
+NPUPROF_OWN_ static bool npuprof_npu_find_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, bool behind)
 {
     const uint64_t count = q->is.count;
     uint64_t word, gap;
@@ -4186,7 +4186,7 @@ static bool npuprof_npu_find_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, boo
     return false;
 }
 
-static bool npuprof_npu_is_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
+NPUPROF_OWN_ static bool npuprof_npu_is_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
 {
     uint64_t word, gap;
     return npuprof_npu_is_ready_(npu, q, number, npuprof_npu_entry_at_(q, number), &word, &gap) ==
@@ -4196,7 +4196,7 @@ static bool npuprof_npu_is_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
 /* If the next entry was cleared before it was read, valid ones lie further on, and none right before it: goes
    on there, and what it passes is lost. Entries are cleared in order. At most 100 times a second, since it
    looks at the whole ring. */
-static void npuprof_npu_pass_cleared_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static void npuprof_npu_pass_cleared_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     const uint64_t count = q->is.count, now = npuprof_npu_ticks_();
     uint64_t ahead = 1;
@@ -4213,7 +4213,7 @@ static void npuprof_npu_pass_cleared_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 /* ---- READY_PHASE */
 
 /* The number behind the newest entry: the least one, not before `from`, that the phases agree with. */
-static uint64_t npuprof_npu_find_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t from)
+NPUPROF_OWN_ static uint64_t npuprof_npu_find_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t from)
 {
     const uint64_t count = q->is.count;
     uint64_t edge = 1;
@@ -4229,7 +4229,7 @@ static uint64_t npuprof_npu_find_phase_(npuprof_npu *npu, const npuprof_npu_queu
 }
 
 /* What the newest entry's number says of the next one, if it has one and that agrees with the phases. */
-static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
+NPUPROF_OWN_ static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
 {
     if (!next || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return next;
     const uint64_t shown = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, next - 1),
@@ -4242,7 +4242,7 @@ static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_qu
 
 /* The entry is not there. If the one before it has changed since it was read, the device has come round, and
    nothing of what lies between can be told apart: all of it is lost. */
-static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     if (!q->next) return;
     const uint64_t last = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, q->next - 1),
@@ -4256,7 +4256,7 @@ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 /* ---- READY_SEQUENCE */
 
 /* The number behind the newest entry, by the sequence numbers in the ring. */
-static uint64_t npuprof_npu_find_sequence_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static uint64_t npuprof_npu_find_sequence_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     const uint64_t count = q->is.count, mask = npuprof_npu_sequence_mask_(q);
     for (uint64_t i = 0; i < count; i++) {
@@ -4276,7 +4276,7 @@ static uint64_t npuprof_npu_find_sequence_(npuprof_npu *npu, const npuprof_npu_q
 
 /* The first reading of an index that may have come round before: the newest entry tells the number of the
    next, if it has one and that agrees with the index. */
-static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
+NPUPROF_OWN_ static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
 {
     const npuprof_npu_index *x = &q->is.producer;
     const uint64_t count = q->is.count, unit = q->is.entry_bytes;
@@ -4296,7 +4296,7 @@ static void npuprof_npu_number_index_(npuprof_npu *npu, npuprof_npu_queue_ *q, u
 
 /* Reads the producer index. The first time, the newest entry tells the number of a slot, if it has one.
    Results as npuprof_npu_read_index_(). */
-static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
 {
     const uint64_t count = q->is.count;
     const bool first = !q->numbered;
@@ -4321,13 +4321,13 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_q
 }
 
 /* Whether it cannot be read without touching the BAR. */
-static bool npuprof_npu_is_in_bar_(const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static bool npuprof_npu_is_in_bar_(const npuprof_npu_queue_ *q)
 {
     return !q->is.memory || (!q->is.ready && q->index.in_bar);
 }
 
 /* Finds out where a ring that was just opened is: what lies in it is older. */
-static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     uint64_t producer;
     npuprof_npu_record_ last;
@@ -4351,7 +4351,7 @@ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue
 }
 
 /* Begins to read a ring. False: nothing can be read. */
-static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
+NPUPROF_OWN_ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
 {
     reading->result = NPUPROF_OK;
     reading->count = 0;
@@ -4372,7 +4372,7 @@ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
 
 /* The entry of that number, copied before the index was `newest`. LATER: it is not written yet, although the
    index announces it. LAPPED: the device went round by *gap entries more than the index shows. */
-static int npuprof_npu_judge_announced_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+NPUPROF_OWN_ static int npuprof_npu_judge_announced_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
                                         uint64_t sequence_before, uint64_t number, uint64_t newest,
                                         uint64_t *gap)
 {
@@ -4393,7 +4393,7 @@ static int npuprof_npu_judge_announced_(const npuprof_npu_queue_ *q, const npupr
 }
 
 /* Copies a batch of announced entries. False: the index is bad. */
-static bool npuprof_npu_copy_announced_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static bool npuprof_npu_copy_announced_(npuprof_npu *npu, npuprof_npu_queue_ *q,
                                         npuprof_npu_reading_ *reading)
 {
     uint64_t before[NPUPROF_NPU_BATCH_], newest = 0;
@@ -4425,7 +4425,7 @@ static bool npuprof_npu_copy_announced_(npuprof_npu *npu, npuprof_npu_queue_ *q,
 }
 
 /* Copies the next batch. False: there is none. */
-static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
+NPUPROF_OWN_ static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
 {
     reading->count = 0;
     if (q->next == reading->producer) return false;
@@ -4490,11 +4490,11 @@ typedef struct npuprof_npu_times_ {
 
 enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lost */
 
-static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r) { return r->scale_num != 1 ||
+NPUPROF_OWN_ static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r) { return r->scale_num != 1 ||
                                                                r->scale_den != 1; }
 
 /* Valid bits of the stamps at that place. */
-static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
+NPUPROF_OWN_ static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
 {
     const unsigned bits = npuprof_npu_bits_at_(q, at), counter = npu->desc_.counter.bits;
     const bool same = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !npuprof_npu_is_scaled_(&q->is) &&
@@ -4503,14 +4503,14 @@ static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_np
 }
 
 /* Where the queue's widest stamps are. */
-static unsigned npuprof_npu_main_stamp_(const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static unsigned npuprof_npu_main_stamp_(const npuprof_npu_queue_ *q)
 {
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) return NPUPROF_NPU_AT_END_;
     return npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) ? NPUPROF_NPU_AT_START_ : NPUPROF_NPU_AT_STAMP_;
 }
 
 /* Reads the host's clock, and the device's if the queue's stamps need it. Not OK: nothing can be placed. */
-static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, npuprof_npu_now_ *now)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, npuprof_npu_now_ *now)
 {
     npuprof_anchor_ sample;
     npuprof_result result = NPUPROF_OK;
@@ -4542,7 +4542,7 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
 }
 
 /* Ticks of the counter in the unit of a queue's stamps; 0 before the first of those. */
-static uint64_t npuprof_npu_in_stamps_(const npuprof_npu_ring *r, uint64_t ticks)
+NPUPROF_OWN_ static uint64_t npuprof_npu_in_stamps_(const npuprof_npu_ring *r, uint64_t ticks)
 {
     const int64_t offset = r->stamp_offset;
     const uint64_t size = offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset;
@@ -4551,7 +4551,7 @@ static uint64_t npuprof_npu_in_stamps_(const npuprof_npu_ring *r, uint64_t ticks
 }
 
 /* Now in the unit of a queue's stamps, and whether its narrow stamps are still certain. */
-static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_npu_queue_ *q,
                                                 const npuprof_npu_now_ *now)
 {
     npuprof_npu_units_ u = { 0, 0, now->known, false };
@@ -4581,7 +4581,7 @@ static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_
 }
 
 /* The value of that many bits in the last period before now, or a little after now. */
-static uint64_t npuprof_npu_extend_past_(uint64_t raw, unsigned bits, const npuprof_npu_units_ *u)
+NPUPROF_OWN_ static uint64_t npuprof_npu_extend_past_(uint64_t raw, unsigned bits, const npuprof_npu_units_ *u)
 {
     const uint64_t mask = npuprof_npu_mask_(bits);
     if (bits >= 64) return raw;
@@ -4591,7 +4591,7 @@ static uint64_t npuprof_npu_extend_past_(uint64_t raw, unsigned bits, const npup
 
 /* The value of that many bits behind the last one of a lane, or a little before it: work of two units may be
    written in another order than it was stamped. */
-static uint64_t npuprof_npu_extend_after_(uint64_t raw, unsigned bits, uint64_t last)
+NPUPROF_OWN_ static uint64_t npuprof_npu_extend_after_(uint64_t raw, unsigned bits, uint64_t last)
 {
     enum { nearly = 1 << 20 };
     const uint64_t mask = npuprof_npu_mask_(bits), back = (last - raw) & mask;
@@ -4601,7 +4601,7 @@ static uint64_t npuprof_npu_extend_after_(uint64_t raw, unsigned bits, uint64_t 
 
 /* Extends the stamp at that place of a record, in its own unit. Returns NPUPROF_NPU_TIMES_GOOD_, or why the
    record is lost. */
-static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                         const npuprof_npu_units_ *u, npuprof_npu_lane_state_ *lane,
                                         const npuprof_npu_record_ *r, unsigned at, uint64_t *stamp)
 {
@@ -4623,7 +4623,7 @@ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_np
 }
 
 /* A stamp as host ticks. False: it lies before the device was opened. */
-static bool npuprof_npu_host_stamp_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static bool npuprof_npu_host_stamp_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                     const npuprof_npu_now_ *now, uint64_t stamp, uint64_t *ticks)
 {
     const int64_t ns = (int64_t)(stamp * q->is.stamp_unit_ns);
@@ -4636,7 +4636,7 @@ static bool npuprof_npu_host_stamp_(const npuprof_npu *npu, const npuprof_npu_qu
 }
 
 /* A stamp as ticks of the device's counter. False: it would be negative. */
-static bool npuprof_npu_counter_stamp_(const npuprof_npu_queue_ *q, uint64_t stamp, uint64_t *ticks)
+NPUPROF_OWN_ static bool npuprof_npu_counter_stamp_(const npuprof_npu_queue_ *q, uint64_t stamp, uint64_t *ticks)
 {
     const int64_t offset = q->is.stamp_offset;
     const uint64_t size = offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset;
@@ -4647,7 +4647,7 @@ static bool npuprof_npu_counter_stamp_(const npuprof_npu_queue_ *q, uint64_t sta
 }
 
 /* Two extended stamps as times. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
-static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                               const npuprof_npu_now_ *now,
                               uint64_t start, uint64_t end, npuprof_npu_times_ *t)
 {
@@ -4692,7 +4692,7 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
 enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
 
 /* The place of a value in lanes_: where it is, or the free one where it belongs. */
-static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
+NPUPROF_OWN_ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
 {
     unsigned at = (unsigned)(npuprof_hash_mix_(value ^ (uint64_t)q->number << 56) >> 32) % NPUPROF_NPU_LANES_;
     while (npu->lanes_[at].ring && (npu->lanes_[at].ring != q->number + 1 || npu->lanes_[at].value != value))
@@ -4701,7 +4701,7 @@ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_np
 }
 
 /* Whether a name of the queue, or a value that it met, has that PE. */
-static bool npuprof_npu_pe_is_taken_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t pe)
+NPUPROF_OWN_ static bool npuprof_npu_pe_is_taken_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t pe)
 {
     if (pe < (uint64_t)q->is.pe_base + q->is.lane_count) return true;
     for (unsigned i = 0; i < NPUPROF_NPU_LANES_; i++)
@@ -4712,7 +4712,7 @@ static bool npuprof_npu_pe_is_taken_(const npuprof_npu *npu, const npuprof_npu_q
 /* The PE of a value without a name, of a queue that has names. A PE's number keeps its PE, unless that is
    taken: then the last free one, so that it moves no other number. Another value takes the first free one.
    UINT64_MAX: there is none. */
-static uint64_t npuprof_npu_unnamed_pe_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value)
+NPUPROF_OWN_ static uint64_t npuprof_npu_unnamed_pe_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value)
 {
     const uint64_t base = q->is.pe_base, last = npu->desc_.pe_count - 1;
     const bool is_number = value <= last && base + value <= last;
@@ -4727,7 +4727,7 @@ static uint64_t npuprof_npu_unnamed_pe_(const npuprof_npu *npu, npuprof_npu_queu
 }
 
 /* The PE of a value that has no place in lanes_. room: it will have one. */
-static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool room,
+NPUPROF_OWN_ static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool room,
                                       bool *fits)
 {
     uint64_t pe = UINT64_MAX;
@@ -4741,7 +4741,7 @@ static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, u
 }
 
 /* The lane of a value. Past the last one that there is room for, all share the state of place LANES_. */
-static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value)
+NPUPROF_OWN_ static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value)
 {
     npuprof_npu_lane_state_ *lane = q->last_lane ? &npu->lanes_[q->last_lane - 1] : NULL;
     bool fits;
@@ -4768,7 +4768,7 @@ static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_n
 }
 
 /* Names the lanes of a queue in the trace. */
-static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     for (unsigned i = 0; i < q->is.lane_count; i++)
         if (q->is.lanes[i].name)
@@ -4777,14 +4777,14 @@ static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 }
 
 /* Forgets a queue's last stamps: its clock was set anew. */
-static void npuprof_npu_forget_stamps_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static void npuprof_npu_forget_stamps_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     for (unsigned i = 0; i < NPUPROF_NPU_LANES_; i++)
         if (npu->lanes_[i].ring == q->number + 1) npu->lanes_[i].has_last = false;
 }
 
 /* Forgets the stamps of another epoch. */
-static void npuprof_npu_lane_epoch_(npuprof_npu_lane_state_ *lane, uint32_t epoch)
+NPUPROF_OWN_ static void npuprof_npu_lane_epoch_(npuprof_npu_lane_state_ *lane, uint32_t epoch)
 {
     if (lane->epoch == epoch) return;
     lane->epoch = epoch;
@@ -4797,14 +4797,14 @@ static void npuprof_npu_lane_epoch_(npuprof_npu_lane_state_ *lane, uint32_t epoc
    ring, lane and key. Owns pairs_ and what belongs to it (npuprof_npu in types.h). May not know how a span is
    drawn. */
 
-static unsigned npuprof_npu_pair_bucket_(unsigned ring, unsigned lane, const uint64_t *key)
+NPUPROF_OWN_ static unsigned npuprof_npu_pair_bucket_(unsigned ring, unsigned lane, const uint64_t *key)
 {
     const uint64_t hash = npuprof_hash_mix_(key[0] ^ (uint64_t)ring << 56 ^ (uint64_t)lane << 40);
     return (unsigned)(npuprof_hash_mix_(hash ^ key[1]) >> 32) % NPUPROF_NPU_PAIR_BUCKETS_;
 }
 
 /* All are free. */
-static void npuprof_npu_clear_pairs_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_clear_pairs_(npuprof_npu *npu)
 {
     for (unsigned i = 0; i < NPUPROF_NPU_PAIRS_; i++) npu->pairs_[i].below = (uint16_t)(i + 2);
     npu->pairs_[NPUPROF_NPU_PAIRS_ - 1].below = 0;
@@ -4814,7 +4814,7 @@ static void npuprof_npu_clear_pairs_(npuprof_npu *npu)
 }
 
 /* Takes a begin out of both lists; it stays as it is until the next npuprof_npu_open_pair_(). */
-static void npuprof_npu_close_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
+NPUPROF_OWN_ static void npuprof_npu_close_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 {
     const uint16_t me = (uint16_t)(pair - npu->pairs_ + 1);
     uint16_t *link = &npu->pair_buckets_[pair->bucket];
@@ -4829,13 +4829,13 @@ static void npuprof_npu_close_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 }
 
 /* The begin that is open longest; NULL: none is open. */
-static npuprof_npu_pair_ *npuprof_npu_oldest_pair_(npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_oldest_pair_(npuprof_npu *npu)
 {
     return npu->oldest_pair_ ? &npu->pairs_[npu->oldest_pair_ - 1] : NULL;
 }
 
 /* A new begin. NULL: all are taken. */
-static npuprof_npu_pair_ *npuprof_npu_open_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
+NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_open_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
                                                  const uint64_t *key)
 {
     const uint16_t me = npu->free_pair_;
@@ -4858,7 +4858,7 @@ static npuprof_npu_pair_ *npuprof_npu_open_pair_(npuprof_npu *npu, unsigned ring
 }
 
 /* The newest open begin of that ring, lane and key, taken out of the lists; NULL: there is none. */
-static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
+NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
                                                   const uint64_t *key)
 {
     uint16_t at = npu->pair_buckets_[npuprof_npu_pair_bucket_(ring, lane, key)];
@@ -4886,7 +4886,7 @@ typedef struct npuprof_npu_pass_ {
 /* ---- Names and arguments */
 
 /* The name of an op code in the queue's table; NULL: it has none. */
-static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
+NPUPROF_OWN_ static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
 {
     unsigned first = 0, end = ring->op_count;
     while (first < end) {
@@ -4900,7 +4900,7 @@ static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t o
 
 /* The name of an op code: of the table, of the function, or "op 17", "op 0x51ab". text: where that is
    made. *stays: it is the table's. */
-static const char *npuprof_npu_name_op_(const npuprof_npu *npu, const npuprof_npu_ring *ring, uint64_t op,
+NPUPROF_OWN_ static const char *npuprof_npu_name_op_(const npuprof_npu *npu, const npuprof_npu_ring *ring, uint64_t op,
                                         char *text, bool *stays)
 {
     const uint64_t base = op < 1024 ? 10 : 16;
@@ -4917,7 +4917,7 @@ static const char *npuprof_npu_name_op_(const npuprof_npu *npu, const npuprof_np
     return text;
 }
 
-static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
+NPUPROF_OWN_ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
 {
     npuprof_npu_facts_ f;
     f.job = r->v[NPUPROF_NPU_AT_JOB_];
@@ -4929,7 +4929,7 @@ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
 }
 
 /* What an end adds to its begin: a value that is not 0 is newer. */
-static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record_ *end)
+NPUPROF_OWN_ static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record_ *end)
 {
     const uint64_t *const args = end->v + NPUPROF_NPU_AT_ARGS_;
     if (end->v[NPUPROF_NPU_AT_EXECUTION_]) f->execution = end->v[NPUPROF_NPU_AT_EXECUTION_];
@@ -4939,13 +4939,13 @@ static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record
 }
 
 /* Whether it stands for its whole job. */
-static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uint64_t op)
+NPUPROF_OWN_ static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uint64_t op)
 {
     return !ring->execution_op || op + 1 == ring->execution_op;
 }
 
 /* Whose record it is. */
-static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                                   const npuprof_npu_record_ *r, unsigned lane)
 {
     npuprof_npu_sought_ s;
@@ -4959,7 +4959,7 @@ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const 
 
 /* Finds the submission of a record. A part of a job whose whole has begun, and not ended, is of the same: the
    begin took it. Results as npuprof_npu_take_submission_(). */
-static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                               const npuprof_npu_record_ *r, unsigned lane, bool can_wait,
                                               npuprof_npu_submission_ *of)
 {
@@ -4976,7 +4976,7 @@ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_np
 }
 
 /* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
-static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submission_ *of,
+NPUPROF_OWN_ static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submission_ *of,
                                       const npuprof_npu_times_ *t, const npuprof_npu_pass_ *pass)
 {
     if (of->known && of->link.ticks && !(t->flags & NPUPROF_STAMP_HOST))
@@ -4984,7 +4984,7 @@ static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submis
 }
 
 /* Draws what a record, or two, said. times: as they are drawn. */
-static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                     const npuprof_npu_facts_ *f,
                                     const npuprof_npu_submission_ *of, const npuprof_npu_times_ *times,
                                     unsigned lane, uint64_t status, bool unfinished)
@@ -5022,14 +5022,14 @@ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *
 /* ---- Times */
 
 /* Whether the lanes of a queue remember their stamps. */
-static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
 {
     return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
            npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
 }
 
 /* The lane's latest device time, and its last stamp, from which the next is extended. */
-static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lane_state_ *lane,
+NPUPROF_OWN_ static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lane_state_ *lane,
                                     const npuprof_npu_times_ *t, uint64_t stamp)
 {
     if (!lane || (!(t->flags & NPUPROF_STAMP_HOST) && t->epoch != lane->epoch)) return;
@@ -5040,7 +5040,7 @@ static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lan
 }
 
 /* The one stamp of a begin, an end or an event. */
-static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
                                const npuprof_npu_record_ *r, npuprof_npu_times_ *t)
 {
@@ -5058,7 +5058,7 @@ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ 
 }
 
 /* The two stamps of a whole span, or one and a duration. */
-static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                    const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
                                    const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
                                    npuprof_npu_times_ *t)
@@ -5096,7 +5096,7 @@ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_que
 /* ---- Kinds */
 
 /* Draws a begin whose end will not come: up to the last stamp of its lane. */
-static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
+NPUPROF_OWN_ static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 {
     const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
     npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags };
@@ -5109,7 +5109,7 @@ static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 }
 
 /* Entries of a queue are lost: an end may be among them, so the next one is not that of a begin before. */
-static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     for (uint16_t at = q->gap ? npu->oldest_pair_ : 0, next; at; at = next) {
         npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
@@ -5119,7 +5119,7 @@ static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q)
     q->gap = false;
 }
 
-static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queue_ *q,
                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                               npuprof_npu_lane_state_ *lane, bool can_wait)
 {
@@ -5151,7 +5151,7 @@ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queu
     return NPUPROF_OK;
 }
 
-static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
                                   const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane)
 {
     npuprof_npu_times_ t;
@@ -5197,7 +5197,7 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const
                             false);
 }
 
-static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue_ *q,
                                              const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                              npuprof_npu_lane_state_ *lane, unsigned pe, bool can_wait)
 {
@@ -5214,7 +5214,7 @@ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue
 }
 
 /* An instant, or the value of a counter. */
-static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
                                     const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane, unsigned pe,
                                     bool is_value)
 {
@@ -5257,7 +5257,7 @@ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, con
 /* ---- Any record */
 
 /* Do all conditions hold? False if there are none. */
-static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, unsigned at,
+NPUPROF_OWN_ static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, unsigned at,
                                const npuprof_npu_condition *conditions)
 {
     bool any = false;
@@ -5270,7 +5270,7 @@ static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_re
 }
 
 /* A record that tells the high part of its lane's stamps. */
-static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                     const npuprof_npu_record_ *r,
                                     const npuprof_npu_pass_ *pass,
                                     npuprof_npu_lane_state_ *lane)
@@ -5288,7 +5288,7 @@ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_qu
 }
 
 /* What the queue's table says of a kind; -1: nothing. */
-static int npuprof_npu_kind_of_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+NPUPROF_OWN_ static int npuprof_npu_kind_of_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
 {
     if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_)) return q->is.all_are;
     for (unsigned i = 0; i < q->is.kind_count; i++)
@@ -5298,7 +5298,7 @@ static int npuprof_npu_kind_of_(const npuprof_npu_queue_ *q, const npuprof_npu_r
 
 /* Takes a record: draws it, keeps it, or counts it. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell
    now whose it is, and nothing was done. */
-static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_queue_ *q,
                                                const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                                bool can_wait)
 {
@@ -5342,7 +5342,7 @@ enum { NPUPROF_NPU_SCALE_LIMIT_BITS_ = 32 };
     do { if (wrong) return npuprof_npu_refuse_(npu, q->number, key, why); } while (0)
 
 /* What a rule needs, and what it may not have. */
-static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     const npuprof_npu_ring *r = &q->is;
     const npuprof_npu_index *x = &r->producer;
@@ -5366,7 +5366,7 @@ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, const npup
 }
 
 /* Fields of a rule that were found in the entry. */
-static npuprof_result npuprof_npu_check_rule_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     const uint64_t numbers = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
     NPUPROF_NPU_REFUSE_IF_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_VALID_) > 32, "valid",
@@ -5380,7 +5380,7 @@ static npuprof_result npuprof_npu_check_rule_bits_(const npuprof_npu *npu, const
 }
 
 /* The stamps that its kinds need. */
-static npuprof_result npuprof_npu_check_stamps_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_stamps_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     const npuprof_npu_ring *r = &q->is;
     static const uint8_t stamps[] = { NPUPROF_NPU_AT_START_, NPUPROF_NPU_AT_END_, NPUPROF_NPU_AT_STAMP_ };
@@ -5419,7 +5419,7 @@ static npuprof_result npuprof_npu_check_stamps_(const npuprof_npu *npu, const np
 }
 
 /* The kinds: which there are, and what they need. */
-static npuprof_result npuprof_npu_check_kinds_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_kinds_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     const npuprof_npu_ring *r = &q->is;
     unsigned count[NPUPROF_NPU_KIND_COUNT_] = { 0 };
@@ -5456,7 +5456,7 @@ static npuprof_result npuprof_npu_check_kinds_(const npuprof_npu *npu, const npu
 }
 
 /* The tables of names, and the arguments. */
-static npuprof_result npuprof_npu_check_names_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_names_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
     const npuprof_npu_ring *r = &q->is;
     const unsigned pes = npu->desc_.pe_count;
@@ -5479,13 +5479,13 @@ static npuprof_result npuprof_npu_check_names_(const npuprof_npu *npu, const npu
 }
 
 /* Whether an index lies among a ring's entries. */
-static bool npuprof_npu_is_inside_(const npuprof_npu_ring *r, size_t offset, size_t begin, size_t bytes)
+NPUPROF_OWN_ static bool npuprof_npu_is_inside_(const npuprof_npu_ring *r, size_t offset, size_t begin, size_t bytes)
 {
     return offset + r->producer.width_bytes > begin && offset < begin + bytes;
 }
 
 /* Where the entries lie, and the index. *needed grows to the bytes of BAR that they reach. */
-static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_queue_ *q, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_queue_ *q, size_t *needed)
 {
     npuprof_npu_ring *r = &q->is;
     const size_t align = npuprof_npu_entry_align_(q), first = r->memory ? r->first : r->offset + r->first;
@@ -5521,7 +5521,7 @@ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_que
     return NPUPROF_OK;
 }
 
-static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, size_t *needed)
 {
     npuprof_npu_ring *r = &q->is;
     if (!r->scale_num) r->scale_num = 1;
@@ -5539,7 +5539,7 @@ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_que
 }
 
 /* Do two rings share bytes? */
-static bool npuprof_npu_rings_overlap_(const npuprof_npu_ring *a, const npuprof_npu_ring *b)
+NPUPROF_OWN_ static bool npuprof_npu_rings_overlap_(const npuprof_npu_ring *a, const npuprof_npu_ring *b)
 {
     const uintptr_t from[2] = { a->memory ? (uintptr_t)a->memory : a->offset,
                                 b->memory ? (uintptr_t)b->memory : b->offset };
@@ -5551,7 +5551,7 @@ static bool npuprof_npu_rings_overlap_(const npuprof_npu_ring *a, const npuprof_
 
 /* Fills in the defaults of rings and progress index, and checks them. *needed grows to the bytes of BAR that
    they reach. */
-static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed)
 {
     npuprof_npu_desc *d = &npu->desc_;
     const bool by_hand = d->ring.feed && !d->ring.entry_bytes;
@@ -5590,7 +5590,7 @@ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed
 }
 
 /* The same of the progress index. */
-static npuprof_result npuprof_npu_check_progress_(npuprof_npu *npu, size_t *needed)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_progress_(npuprof_npu *npu, size_t *needed)
 {
     npuprof_npu_progress *p = &npu->desc_.progress;
     if (!p->is_there) return NPUPROF_OK;
@@ -5610,7 +5610,7 @@ static npuprof_result npuprof_npu_check_progress_(npuprof_npu *npu, size_t *need
 }
 
 /* Where the entries of a device that is open lie, and where it is in them. The first bad result. */
-static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
 {
     npuprof_result first = NPUPROF_OK;
     npuprof_npu_now_ now;
@@ -5648,7 +5648,7 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
    before it. */
 
 /* Whether a drain may leave a record, which is `records` behind the newest, to the next one. */
-static bool npuprof_npu_can_wait_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t records)
+NPUPROF_OWN_ static bool npuprof_npu_can_wait_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t records)
 {
     const uint64_t now = npuprof_npu_ticks_();
     if (!q->busy_since) q->busy_since = npuprof_max_(now, 1);
@@ -5656,7 +5656,7 @@ static bool npuprof_npu_can_wait_(const npuprof_npu *npu, npuprof_npu_queue_ *q,
 }
 
 /* Takes one batch that was copied. True: go on with the next. */
-static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
+NPUPROF_OWN_ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
                                     const npuprof_npu_pass_ *pass)
 {
     /* Why not with a valid bit: whoever clears it does not wait. */
@@ -5697,7 +5697,7 @@ typedef struct npuprof_npu_visit_ {
 } npuprof_npu_visit_;
 
 /* Reads the clocks. False: no record can be placed. */
-static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool by_counter)
+NPUPROF_OWN_ static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool by_counter)
 {
     const npuprof_result result = npuprof_npu_read_now_(npu, by_counter, &d->pass.now);
     if (d->result == NPUPROF_OK) d->result = result;
@@ -5705,7 +5705,7 @@ static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool
 }
 
 /* The same for a batch of a ring that was copied. again: not its first one. */
-static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d,
+NPUPROF_OWN_ static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d,
                                          bool again)
 {
     const bool unknown = again && d->pass.units.lap_is_unknown;
@@ -5716,7 +5716,7 @@ static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q
 }
 
 /* Takes what a ring has. */
-static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
+NPUPROF_OWN_ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
 {
     npuprof_npu_reading_ *const reading = &d->reading;
     if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) {
@@ -5737,7 +5737,7 @@ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
 }
 
 /* Ends the submissions that the progress index says are over. */
-static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
+NPUPROF_OWN_ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
 {
     const npuprof_npu_progress *p = &npu->desc_.progress;
     uint64_t done;
@@ -5781,7 +5781,7 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
 }
 
 /* Samples the event counters for a drain that found records. */
-static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
 {
     uint64_t pmu[NPUPROF_NPU_PMU_];
     if (!npu->desc_.pmu_count || !NPUPROF_OPEN_(1) || !npuprof_npu_lock_(npu)) return;
@@ -5792,7 +5792,7 @@ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
 }
 
 /* Whether an anchor is due. */
-static bool npuprof_npu_wants_anchor_(npuprof_npu *npu)
+NPUPROF_OWN_ static bool npuprof_npu_wants_anchor_(npuprof_npu *npu)
 {
     if (!npuprof_npu_lock_(npu)) return false;
     const bool due = npuprof_npu_anchor_is_due_(npu, npuprof_npu_ticks_()) ||
@@ -5802,7 +5802,7 @@ static bool npuprof_npu_wants_anchor_(npuprof_npu *npu)
 }
 
 /* last: there is no next drain to leave anything to. */
-static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 {
     npuprof_npu_visit_ d;
     uintptr_t nobody = 0;
@@ -5835,7 +5835,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
 }
 
 /* The last records of a device that is being closed: what lies in its rings, and begins without ends. */
-static void npuprof_npu_finish_records_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_finish_records_(npuprof_npu *npu)
 {
     npuprof_npu_pair_ *pair;
     (void)npuprof_npu_drain_(npu, true);
@@ -5858,14 +5858,14 @@ static void npuprof_npu_finish_records_(npuprof_npu *npu)
    the queue lock, for which a second thread waits. */
 
 /* Entries that the numbers in a fed queue say are missing. One that goes back begins to count anew. */
-static void npuprof_npu_count_missing_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+NPUPROF_OWN_ static void npuprof_npu_count_missing_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
 {
     uint64_t missing;
     if (!npuprof_npu_follows_(q, r, &missing)) q->last_sequence = r->v[NPUPROF_NPU_AT_SEQUENCE_];
     npuprof_npu_count_gap_(npu, q, missing);
 }
 
-static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const unsigned char *data,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const unsigned char *data,
                                         size_t bytes)
 {
     npuprof_npu_visit_ d;
@@ -5931,7 +5931,7 @@ NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
    nothing. May not know what a record of such a device looks like. */
 
 /* The latest device time that a stamp may show now; UINT64_MAX: nobody can tell. Under the lock. */
-static uint64_t npuprof_npu_latest_(const npuprof_npu *npu)
+NPUPROF_OWN_ static uint64_t npuprof_npu_latest_(const npuprof_npu *npu)
 {
     const uint64_t now = npuprof_npu_ticks_();
     uint64_t min, max;
@@ -5963,7 +5963,7 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
 }
 
 /* Whether device ticks can be those of a record that is there now. */
-static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end)
+NPUPROF_OWN_ static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end)
 {
     if (start > end || !npuprof_npu_lock_(npu)) return false;
     const uint64_t latest = npuprof_npu_latest_(npu);
@@ -5981,7 +5981,7 @@ typedef struct npuprof_npu_by_hand_ {
 } npuprof_npu_by_hand_;
 
 /* Finds the submission and fills in the drawing, but for its times. Under the queue lock. */
-static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
+NPUPROF_OWN_ static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
                                       npuprof_npu_drawing_ *d, npuprof_npu_submission_ *of)
 {
     const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe };
@@ -6089,7 +6089,7 @@ NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t
 /* Before a job goes to a device whose own records will show it: if the counter may stand, it is read, and an
    epoch begins where it stood or began anew. Why: a stamp from before the first read of an epoch may be of
    any epoch. */
-static void npuprof_npu_look_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_look_(npuprof_npu *npu)
 {
     npuprof_anchor_ sample;
     uint64_t min, max;
@@ -6111,7 +6111,7 @@ static void npuprof_npu_look_(npuprof_npu *npu)
 }
 
 /* The device's end of a submission begins; its host span is open. literals: name and category stay. */
-static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, const char *category,
+NPUPROF_OWN_ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, const char *category,
                                       const char *name)
 {
     npuprof_npu *npu = block->npu;
@@ -6144,7 +6144,7 @@ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, 
 }
 
 /* Nothing is known of the device yet. */
-static void npuprof_npu_clear_block_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
+NPUPROF_OWN_ static void npuprof_npu_clear_block_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
 {
     block->npu = npu;
     block->stream = stream;
@@ -6176,7 +6176,7 @@ typedef struct npuprof_npu_end_state_ {
 
 /* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be
    taken after the host span. */
-static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
+NPUPROF_OWN_ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
 {
     npuprof_npu *npu = block->npu;
     end->result = NPUPROF_ERR_NPU_BUSY;
@@ -6204,7 +6204,7 @@ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_e
     return renew;
 }
 
-static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end,
+NPUPROF_OWN_ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end,
                                       npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
@@ -6229,7 +6229,7 @@ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npu
 
 /* There is no device span: an event says why, and it is counted if it is lost. Returns what the event
    says. */
-static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, npuprof_result result)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, npuprof_result result)
 {
     const npuprof_result reason = npuprof_npu_explain_(npu, result);
     const char *text = npuprof_result_string(reason);
@@ -6243,7 +6243,7 @@ static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, npuprof_result
 
 /* Ends a submission: the device's end, then the host span if that is still open. args: of the device span.
    Results as npuprof_npu_end(). */
-static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npuprof_args args)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
@@ -6332,7 +6332,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_set_job_of(npuprof_npu *npu, uint32_t ha
 }
 
 /* The device is being closed: what is open has no end any more. */
-static void npuprof_npu_drop_calls_(npuprof_npu *npu)
+NPUPROF_OWN_ static void npuprof_npu_drop_calls_(npuprof_npu *npu)
 {
     for (uint32_t i = 0; i < NPUPROF_NPU_CALLS_; i++) {
         npuprof_npu_call_ *const call = &npu->calls_[i];
@@ -6347,7 +6347,7 @@ static void npuprof_npu_drop_calls_(npuprof_npu *npu)
    npuprof_bench(). One thread opens and closes; nothing else uses the npuprof_npu meanwhile. */
 
 /* Numbers the device in the arena, and reads the ring's producer index for the first time. */
-static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
 {
     const npuprof_npu_desc *d = &npu->desc_;
     npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, d->counter.hz, d->max_rate_ppm * 1000u);
@@ -6359,7 +6359,7 @@ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
 }
 
 /* What of a description needs a BAR, for a sentence. */
-static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
+NPUPROF_OWN_ static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
 {
     if (d->requirement_count) return d->requirements[0].text;
     for (unsigned i = 0; i < d->pmu_count; i++)
@@ -6368,7 +6368,7 @@ static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
 }
 
 /* What the widest load from the BAR needs. */
-static size_t npuprof_npu_bar_align_(const npuprof_npu *npu)
+NPUPROF_OWN_ static size_t npuprof_npu_bar_align_(const npuprof_npu *npu)
 {
     uint64_t align = npuprof_npu_register_align_(&npu->desc_);
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
@@ -6388,7 +6388,7 @@ static size_t npuprof_npu_bar_align_(const npuprof_npu *npu)
 
 /* Reads the counter for the first time. A device that is off or whose counter stands is open all the same.
    NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
-static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
 {
     npuprof_anchor_ sample;
     const bool pushed = npuprof_npu_is_pushed_(npu);
@@ -6479,13 +6479,13 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     return NPUPROF_OK;
 }
 
-static npuprof_result npuprof_npu_bench_read_(void *user, uint64_t *ticks)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_bench_read_(void *user, uint64_t *ticks)
 {
     return npuprof_npu_read((npuprof_npu *)user, ticks);
 }
 
 /* Why both after the second stamp: an anchor taken between two calls would show as time. */
-static npuprof_result npuprof_npu_bench_ns_(void *user, uint64_t from, uint64_t to, double *ns)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_bench_ns_(void *user, uint64_t from, uint64_t to, double *ns)
 {
     int64_t start_ns, end_ns;
     npuprof_result r = npuprof_npu_host_ns((npuprof_npu *)user, from, &start_ns, NULL);
@@ -6514,7 +6514,7 @@ NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
    compiler would call memcpy and memset, which firmware may not have. */
 
 /* Says what device it is, in the arena. */
-static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
 {
     static uint8_t devices;
     const npuprof_npu_desc *d = &npu->desc_;
@@ -6599,7 +6599,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
 }
 
 /* An event after the host span, which says why there is no device span. */
-static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result result)
+NPUPROF_OWN_ static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result result)
 {
     const char *const texts[3] = { "no device span", "NPU", NULL };
     npuprof_arg why[2] = { npuprof_str_("device", npu->device.name), npuprof_uint_("why", (uint64_t)result) };
@@ -6611,7 +6611,7 @@ static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result resu
 /* Records a device span, with the name of its host span, by that one's token. end: the read there; ticks:
    between the two. A span that is placed by the host has host ticks for stamps, and their error for its
    epoch. */
-static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
+NPUPROF_OWN_ static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
                                      uint64_t ticks, uint32_t epoch, npuprof_args args)
 {
     const npuprof_npu *npu = block->npu;
@@ -6642,7 +6642,7 @@ static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npup
 
 /* Ends a submission: reads the counter, ends the host span if it is still open, records the device span.
    Results as npuprof_npu_end(). */
-static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_args args)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
     npuprof_anchor_ sample;

@@ -43,6 +43,8 @@
      NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
+     NPUPROF_AUTO             the implementing file: records functions without marks; compile the files with
+                              -finstrument-functions. NPUPROF_AUTO_FUNCTIONS: how many are looked up fast
      NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
      NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
                               (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
@@ -206,6 +208,7 @@ NPUPROF_SHADOW_PUSH_
 #include "os/posix_files.h"
 #include "os/posix_control.h"
 #include "os/windows.h"
+#include "os/objects.h"
 #include "os/common.h"
 #include "clock/host.h"
 #include "arena/table.h"
@@ -226,6 +229,8 @@ NPUPROF_SHADOW_PUSH_
 #include "record/thread.h"
 #include "record/result.h"
 #include "record/device.h"
+#include "record/objects.h"
+#include "record/auto.h"
 #include "control/start.h"
 #include "control/lock.h"
 #include "control/path.h"

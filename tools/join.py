@@ -7,8 +7,9 @@ usage: join.py [--check]
 The root names the parts in order: its line `#include "part.h"` becomes the text of that part, under a
 banner. A part begins with `#pragma once` and includes the parts it uses. These lines are left out: what a
 part uses must have been joined before it, else that is an error. npuprof_npu.h also uses what was joined to
-npuprof.h. Without --check the headers are written; with it nothing is written, and exit code 1 says that
-one is stale.
+npuprof.h. Each `static` function gets the mark NPUPROF_OWN_ (src/public/compiler.h): a compiler that puts
+calls into all functions of a program leaves it alone. Without --check the headers are written; with it
+nothing is written, and exit code 1 says that one is stale.
 """
 import pathlib
 import re
@@ -16,6 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'#include "(.+)"$')
+FUNCTION = re.compile(r"^((?:template <[^>]*> |NPUPROF_\w+(?:\(\(.*?\)\))?\s+)*)"
+                      r"(?=static [^(=;{\[]*\([\w)])", re.MULTILINE)
 
 
 def lines_of(path):
@@ -47,7 +50,7 @@ def join(root, joined):
             sys.exit(f"{root}:{number}: {include[1]} a second time")
         out += part(path, joined)
         joined.add(path)
-    return "\n".join(out) + "\n"
+    return FUNCTION.sub(r"\1NPUPROF_OWN_ ", "\n".join(out) + "\n")
 
 
 def main():

@@ -124,6 +124,7 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
 #endif
     npuprof_arena_use_(memory);
     s->chunk_free = 0;
+    s->modules = 0;
     npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;

@@ -84,6 +84,11 @@ typedef struct npuprof_arena_state_ {
     /* Host anchors. Owner: time.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
 
+    /* Loaded objects, of NPUPROF_AUTO. Owner: record/objects.h, atomic. */
+    uint32_t listing;              /* 1: a thread lists them. CAS from 0 */
+    uint32_t modules;              /* id of the newest module entry, 0: none */
+    uint64_t module_changes;       /* how many loads and unloads there were when they were listed */
+
     /* Gate. Owner: control/start.h, atomic. */
     int level;                     /* 0: stopped */
     uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */

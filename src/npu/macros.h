@@ -15,8 +15,8 @@ NPUPROF_MAYBE_POP_
 
 #ifdef __cplusplus
 struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
-    npuprof_npu_auto_block_() { token = 0; }
-    ~npuprof_npu_auto_block_() { npuprof_npu_leave_(this); }
+    NPUPROF_OWN_ npuprof_npu_auto_block_() { token = 0; }
+    NPUPROF_OWN_ ~npuprof_npu_auto_block_() { npuprof_npu_leave_(this); }
     npuprof_npu_auto_block_(const npuprof_npu_auto_block_ &) = delete;
     npuprof_npu_auto_block_ &operator=(const npuprof_npu_auto_block_ &) = delete;
 };

@@ -90,7 +90,7 @@ static void npuprof_fork_in_child_(void)
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = s->listing = 0;
     s->paused = 0;
     if (s->armed) npuprof_capture_start_over_(s->held & NPUPROF_HOLD_COMMAND_);
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their

@@ -46,6 +46,17 @@
 #define NPUPROF_EXTENSION_
 #endif
 
+/* Keeps -finstrument-functions out of a function of the library: its hooks are ours (>>record/auto) and would
+   call themselves. `make headers` puts it before each `static` function, so that none is forgotten. */
+#if defined(__GNUC__) || defined(__clang__)
+#define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__))
+#else
+#define NPUPROF_OWN_
+#if defined(NPUPROF_AUTO) && !defined(NPUPROF_OFF)
+#error "npuprof.h: NPUPROF_AUTO needs gcc or clang: other compilers have no -finstrument-functions"
+#endif
+#endif
+
 /* Why npuprof_this_block_: the block's own name contains a number that only one macro knows, so a second
    variable holds its address. */
 #if defined(_MSC_VER) && !NPUPROF_HAS_CLEANUP_ && !defined(__cplusplus) && !defined(NPUPROF_OFF)
@@ -291,7 +302,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 
 /* NPUPROF_API_: the linkage of all public functions. With NPUPROF_STATIC they are private to the file. */
 #if defined(NPUPROF_STATIC) && !defined(NPUPROF_OFF)
-#define NPUPROF_API_ NPUPROF_ATTRIBUTE_((unused)) static
+#define NPUPROF_API_ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((unused)) static
 #ifndef NPUPROF_IMPLEMENTATION
 #define NPUPROF_IMPLEMENTATION
 #endif
@@ -300,21 +311,21 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 /* A shared library. If the program has another copy of npuprof, the linker may bind these names to that copy
    (see npuprof_arena_has_leader_). Why noinline: a function inlined here would still be this copy's. */
 #define NPUPROF_SHARED_ 1
-#define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
+#define NPUPROF_API_ NPUPROF_C_ NPUPROF_OWN_ NPUPROF_NOINLINE_
 #else
-#define NPUPROF_API_ NPUPROF_C_
+#define NPUPROF_API_ NPUPROF_C_ NPUPROF_OWN_
 #endif
 #ifndef NPUPROF_SHARED_
 #define NPUPROF_SHARED_ 0
 #endif
 /* Why always_inline with OFF: then the stubs leave no symbol even at -O0. */
 #if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
-#define NPUPROF_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#define NPUPROF_INLINE_ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
 #else
-#define NPUPROF_INLINE_ static inline
+#define NPUPROF_INLINE_ NPUPROF_OWN_ static inline
 #endif
 #if defined(__GNUC__) || defined(__clang__)
-#define NPUPROF_ALWAYS_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#define NPUPROF_ALWAYS_INLINE_ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
 #else
 #define NPUPROF_ALWAYS_INLINE_ static inline
 #endif

@@ -121,6 +121,23 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_LINE_ __LINE__
 #endif
 
+/* NPUPROF_AUTO: implementing file. Records the functions of the files that are compiled with
+   -finstrument-functions (gcc, clang), without a mark in them. Each call is a span of the category "auto",
+   whose name is the function's address; the tools turn it into the function's name. Not with
+   NPUPROF_FREESTANDING. >>record/auto says what is exact.
+   NPUPROF_AUTO_FUNCTIONS: implementing file. How many functions are looked up fast: a power of two, 16 to
+   1048576, default 16384. Each takes 16 bytes. Beyond it all are recorded, but more slowly. */
+#ifndef NPUPROF_AUTO_FUNCTIONS
+#define NPUPROF_AUTO_FUNCTIONS 16384
+#endif
+#if NPUPROF_AUTO_FUNCTIONS < 16 || NPUPROF_AUTO_FUNCTIONS > 1048576 || \
+    (NPUPROF_AUTO_FUNCTIONS & (NPUPROF_AUTO_FUNCTIONS - 1)) != 0
+#error "npuprof.h: NPUPROF_AUTO_FUNCTIONS must be a power of two, 16 to 1048576"
+#endif
+#if defined(NPUPROF_AUTO) && defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_OFF)
+#error "npuprof.h: NPUPROF_AUTO is for systems with an OS, not for NPUPROF_FREESTANDING; use PROF_SCOPE there"
+#endif
+
 /* The rest is for NPUPROF_FREESTANDING.
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.

@@ -213,20 +213,20 @@ NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
 NPUPROF_MAYBE_POP_
 #ifdef __cplusplus
 struct npuprof_auto_once_ : npuprof_once_ {
-    explicit npuprof_auto_once_(npuprof_token_ t) { token = t; left = 1; }
-    ~npuprof_auto_once_() { npuprof_leave_once_(this); }
+    NPUPROF_OWN_ explicit npuprof_auto_once_(npuprof_token_ t) { token = t; left = 1; }
+    NPUPROF_OWN_ ~npuprof_auto_once_() { npuprof_leave_once_(this); }
     npuprof_auto_once_(const npuprof_auto_once_ &) = delete;
     npuprof_auto_once_ &operator=(const npuprof_auto_once_ &) = delete;
 };
 struct npuprof_auto_scope_ : npuprof_scope_ {
-    explicit npuprof_auto_scope_(npuprof_token_ t) { token = t; }
-    ~npuprof_auto_scope_() { npuprof_leave_scope_(this); }
+    NPUPROF_OWN_ explicit npuprof_auto_scope_(npuprof_token_ t) { token = t; }
+    NPUPROF_OWN_ ~npuprof_auto_scope_() { npuprof_leave_scope_(this); }
     npuprof_auto_scope_(const npuprof_auto_scope_ &) = delete;
     npuprof_auto_scope_ &operator=(const npuprof_auto_scope_ &) = delete;
 };
 struct npuprof_auto_block_ : npuprof_block_ {
-    npuprof_auto_block_(npuprof_token_ t, const npuprof_device *d) { token = t; device = d; }
-    ~npuprof_auto_block_() { npuprof_leave_block_(this); }
+    NPUPROF_OWN_ npuprof_auto_block_(npuprof_token_ t, const npuprof_device *d) { token = t; device = d; }
+    NPUPROF_OWN_ ~npuprof_auto_block_() { npuprof_leave_block_(this); }
     npuprof_auto_block_(const npuprof_auto_block_ &) = delete;
     npuprof_auto_block_ &operator=(const npuprof_auto_block_ &) = delete;
 };

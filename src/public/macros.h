@@ -186,6 +186,9 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 /* PROF_SCOPE with the name of the function; in C++ with its class and parameters, as the compiler has
    them. */
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
+/* Before a function: NPUPROF_AUTO does not record it. For what is called too often, and for functions that
+   the recorder itself calls: those behind NPUPROF_NOW() and a sink. */
+#define PROF_NO_AUTO NPUPROF_OWN_
 /* The next four are spans to the end of the enclosing block. name may be any string; it is copied. */
 
 /* A labelled section, such as one run of a model. It starts a new trace id; the spans inside become its

@@ -1,0 +1,182 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "../numbers/text.h"
+#include "../format/arena.h"
+#include "../arena/state.h"
+#include "../arena/table.h"
+#include "../arena/thread.h"
+#include "../clock/host.h"
+#include "enter.h"
+#include "span.h"
+#include "begin.h"
+#include "end.h"
+#include "objects.h"
+
+/* NPUPROF_AUTO: the two hooks that -finstrument-functions calls, at the begin and the end of each function.
+   A call becomes a plain span, by the same paths as a mark's. Only who it is differs:
+     its name    the function's address as text, in the table once. A hash table of addresses finds its number
+     its end     by a stack of open calls, each thread's own, as no clean-up holds the span's token
+   The stack also holds calls that are not recorded, so that an end finds its own begin, whatever started or
+   stopped in between. A call that was left by longjmp(), or by an exception with clang, which calls no hook
+   then, ends as cut with the function around it that ends next. The end of a call whose begin is not on the
+   stack does nothing. Deeper than the stack, calls are lost and counted.
+
+   A function that the recorder calls may be instrumented, but that of NPUPROF_NOW() would call itself. Fibers
+   that change the stack inside a function mix up their calls.
+
+   Words: address of a function by CAS from 0; known with release: generation << 32 | number of the call
+   site, with bit 31 of the generation set: not to be recorded. The stack is its thread's own. Its depth is
+   stored before an entry is used and after it was: the hooks of a signal handler in between leave it as it
+   was. */
+
+#ifdef NPUPROF_AUTO
+
+typedef struct npuprof_record_function_ { uintptr_t address; uint64_t known; } npuprof_record_function_;
+
+static npuprof_record_function_ npuprof_record_functions_[NPUPROF_AUTO_FUNCTIONS];
+
+/* How many calls the stack holds. Why fewer in a shared library: its memory is scarce when the library is
+   loaded by dlopen(). */
+enum { NPUPROF_RECORD_CALLS_ = NPUPROF_SHARED_ ? 128 : 256 };
+
+typedef struct npuprof_record_call_ {
+    uint32_t key;                  /* of function and caller */
+    npuprof_token_ token;          /* 0: not recorded */
+} npuprof_record_call_;
+
+static NPUPROF_THREAD_LOCAL_ npuprof_record_call_ npuprof_record_calls_[NPUPROF_RECORD_CALLS_];
+static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_record_depth_;   /* open calls, also those beyond the stack */
+static NPUPROF_THREAD_LOCAL_ uintptr_t npuprof_record_deep_;   /* where the first of them is on the C stack */
+
+/* Why the caller, too: after a longjmp() a recursive function would end the wrong one of its calls. */
+static inline uint32_t npuprof_record_call_key_(const void *function, const void *caller)
+{
+    return (uint32_t)((uintptr_t)function + 8 * (uintptr_t)caller);
+}
+
+/* The place of a function in the hash table. NULL: there is no room near its place. */
+static inline npuprof_record_function_ *npuprof_record_function_at_(uintptr_t address)
+{
+    enum { TRIES = 16, MASK = NPUPROF_AUTO_FUNCTIONS - 1 };
+    uint32_t at = (uint32_t)address * 0x9E3779B1u / (UINT32_MAX / NPUPROF_AUTO_FUNCTIONS + 1);
+    for (int n = 0; n < TRIES; n++) {
+        npuprof_record_function_ *const f = &npuprof_record_functions_[at];
+        uintptr_t there = NPUPROF_LOAD_(&f->address);
+        if (NPUPROF_LIKELY_(there == address)) return f;
+        if (!there && (NPUPROF_CAS_(&f->address, &there, address) || there == address)) return f;
+        at = (at + 1) & MASK;
+    }
+    return NULL;
+}
+
+/* The number of a function's call site. 0: it is not to be recorded, or the table is full, which is
+   counted. f: its place, or NULL. */
+static uint32_t npuprof_record_function_number_(uintptr_t address, npuprof_record_function_ *f)
+{
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
+    const uint64_t known = f ? NPUPROF_LOAD_ACQUIRE_(&f->known) : 0;
+    char text[NPUPROF_ADDRESS_TEXT_];
+    uint32_t number = 0;
+    if (f && known >> 32 == generation) return (uint32_t)known;
+    if (f && known >> 32 == muted) return 0;
+    const bool passes = npuprof_record_category_passes_("auto");
+    if (passes) {
+        npuprof_record_list_objects_();
+        number = npuprof_table_intern_site_number_(NPUPROF_KIND_SPAN, "auto",
+                                                   npuprof_address_text_(text, address), NULL, 0);
+        if (!number) {
+            npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
+            return 0;
+        }
+    }
+    if (f) NPUPROF_STORE_RELEASE_(&f->known, (uint64_t)(passes ? generation : muted) << 32 | number);
+    return number;
+}
+
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_call_slow_(uintptr_t address,
+                                                                       npuprof_record_function_ *f)
+{
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
+    npuprof_token_ token = 0;
+    const uint32_t number = npuprof_record_function_number_(address, f);
+    if (number) token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    npuprof_record_leave_(slot);
+    return token;
+}
+
+static inline npuprof_token_ npuprof_record_begin_call_(uintptr_t address)
+{
+    npuprof_record_function_ *const f = npuprof_record_function_at_(address);
+    if (NPUPROF_LIKELY_(f != NULL)) {
+        const uint64_t known = NPUPROF_LOAD_ACQUIRE_(&f->known);
+        if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(known >> 32), &npuprof_fast_generation_)))
+            return npuprof_record_begin_number_((uint32_t)known);
+    }
+    return npuprof_record_begin_call_slow_(address, f);
+}
+
+/* A call for which the stack has no room. here: place of the hook on the C stack. */
+static NPUPROF_NOINLINE_ void npuprof_record_skip_call_(uintptr_t address, uint32_t depth, uintptr_t here)
+{
+    if (depth == NPUPROF_RECORD_CALLS_) npuprof_record_deep_ = here;
+    if (!NPUPROF_OPEN_(1)) return;
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    if (!slot) {
+        (void)npuprof_record_count_no_context_();
+        return;
+    }
+    if (npuprof_record_function_number_(address, npuprof_record_function_at_(address)))
+        npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    npuprof_record_leave_(slot);
+}
+
+/* Where on the stack the call is that ends, if it is not the newest one; UINT32_MAX: it is not there. */
+static NPUPROF_NOINLINE_ uint32_t npuprof_record_find_call_(uint32_t key, uintptr_t here)
+{
+    uint32_t depth = npuprof_record_depth_;
+    /* Not above the first one that had no room: then they were all left by longjmp(). */
+    if (depth > NPUPROF_RECORD_CALLS_ && here <= npuprof_record_deep_) {
+        npuprof_record_depth_ = depth - 1;
+        return UINT32_MAX;
+    }
+    if (depth > NPUPROF_RECORD_CALLS_) npuprof_record_depth_ = depth = NPUPROF_RECORD_CALLS_;
+    while (depth--)
+        if (npuprof_record_calls_[depth].key == key) return depth;
+    return UINT32_MAX;
+}
+
+/* Why visible: the functions of shared libraries call them, too. */
+NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_enter(void *, void *);
+NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_exit(void *, void *);
+
+void __cyg_profile_func_enter(void *function, void *caller)
+{
+    const uint32_t depth = npuprof_record_depth_;
+    npuprof_record_depth_ = depth + 1;
+    NPUPROF_SIGNAL_FENCE_();
+    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_)) {
+        npuprof_record_skip_call_((uintptr_t)function, depth, (uintptr_t)__builtin_frame_address(0));
+        return;
+    }
+    npuprof_record_call_ *const call = &npuprof_record_calls_[depth];
+    call->key = npuprof_record_call_key_(function, caller);
+    call->token = 0;
+    if (NPUPROF_OPEN_(1)) call->token = npuprof_record_begin_call_((uintptr_t)function);
+}
+
+void __cyg_profile_func_exit(void *function, void *caller)
+{
+    const uint32_t key = npuprof_record_call_key_(function, caller);
+    uint32_t depth = npuprof_record_depth_ - 1;
+    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_ || npuprof_record_calls_[depth].key != key)) {
+        depth = npuprof_record_find_call_(key, (uintptr_t)__builtin_frame_address(0));
+        if (depth == UINT32_MAX) return;
+    }
+    const npuprof_token_ token = npuprof_record_calls_[depth].token;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_record_depth_ = depth;
+    if (token) npuprof_close_(token);
+}
+
+#endif /* NPUPROF_AUTO */
