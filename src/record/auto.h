@@ -24,14 +24,16 @@
    A function that the recorder calls may be instrumented, but that of NPUPROF_NOW() would call itself. Fibers
    that change the stack inside a function mix up their calls.
 
-   Words: address of a function by CAS from 0; known with release: generation << 32 | number of the call
-   site, with bit 31 of the generation set: not to be recorded. The stack is its thread's own. Its depth is
-   stored before an entry is used and after it was: the hooks of a signal handler in between leave it as it
-   was. */
+   Words: address of a function by CAS from 0; number and generation as id and generation of a call site
+   (enter.h). The stack is its thread's own. Its depth is stored before an entry is used and after it was: the
+   hooks of a signal handler in between leave it as it was. */
 
 #ifdef NPUPROF_AUTO
 
-typedef struct npuprof_record_function_ { uintptr_t address; uint64_t known; } npuprof_record_function_;
+typedef struct npuprof_record_function_ {
+    uintptr_t address;
+    uint32_t number, generation;
+} npuprof_record_function_;
 
 static npuprof_record_function_ npuprof_record_functions_[NPUPROF_AUTO_FUNCTIONS];
 
@@ -54,31 +56,40 @@ static inline uint32_t npuprof_record_call_key_(const void *function, const void
     return (uint32_t)((uintptr_t)function + 8 * (uintptr_t)caller);
 }
 
-/* The place of a function in the hash table. NULL: there is no room near its place. */
-static inline npuprof_record_function_ *npuprof_record_function_at_(uintptr_t address)
+/* ---- Functions by address */
+
+/* Where a function is in the hash table, if nothing else is there. */
+static inline npuprof_record_function_ *npuprof_record_function_home_(uintptr_t address)
 {
-    enum { TRIES = 16, MASK = NPUPROF_AUTO_FUNCTIONS - 1 };
-    uint32_t at = (uint32_t)address * 0x9E3779B1u / (UINT32_MAX / NPUPROF_AUTO_FUNCTIONS + 1);
+    const uint32_t hash = (uint32_t)address * 0x9E3779B1u;
+    return &npuprof_record_functions_[hash / (UINT32_MAX / NPUPROF_AUTO_FUNCTIONS + 1)];
+}
+
+/* The place of a function in the hash table. NULL: there is no room near its home. */
+static npuprof_record_function_ *npuprof_record_function_at_(uintptr_t address)
+{
+    enum { TRIES = 16 };
+    npuprof_record_function_ *f = npuprof_record_function_home_(address);
     for (int n = 0; n < TRIES; n++) {
-        npuprof_record_function_ *const f = &npuprof_record_functions_[at];
         uintptr_t there = NPUPROF_LOAD_(&f->address);
-        if (NPUPROF_LIKELY_(there == address)) return f;
-        if (!there && (NPUPROF_CAS_(&f->address, &there, address) || there == address)) return f;
-        at = (at + 1) & MASK;
+        if (!there && NPUPROF_CAS_(&f->address, &there, address)) return f;
+        if (there == address) return f;
+        if (++f == npuprof_record_functions_ + NPUPROF_AUTO_FUNCTIONS) f = npuprof_record_functions_;
     }
     return NULL;
 }
 
-/* The number of a function's call site. 0: it is not to be recorded, or the table is full, which is
-   counted. f: its place, or NULL. */
-static uint32_t npuprof_record_function_number_(uintptr_t address, npuprof_record_function_ *f)
+/* The number of a function's call site. 0: it is not to be recorded, or the table of names is full, which is
+   counted. */
+static uint32_t npuprof_record_function_number_(uintptr_t address)
 {
+    npuprof_record_function_ *const f = npuprof_record_function_at_(address);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
-    const uint64_t known = f ? NPUPROF_LOAD_ACQUIRE_(&f->known) : 0;
+    const uint32_t known = f ? NPUPROF_LOAD_ACQUIRE_(&f->generation) : 0;
     char text[NPUPROF_ADDRESS_TEXT_];
     uint32_t number = 0;
-    if (f && known >> 32 == generation) return (uint32_t)known;
-    if (f && known >> 32 == muted) return 0;
+    if (f && known == generation) return NPUPROF_LOAD_(&f->number);
+    if (f && known == muted) return 0;
     const bool passes = npuprof_record_category_passes_("auto");
     if (passes) {
         npuprof_record_list_objects_();
@@ -89,89 +100,105 @@ static uint32_t npuprof_record_function_number_(uintptr_t address, npuprof_recor
             return 0;
         }
     }
-    if (f) NPUPROF_STORE_RELEASE_(&f->known, (uint64_t)(passes ? generation : muted) << 32 | number);
+    if (f) {
+        NPUPROF_STORE_(&f->number, number);
+        NPUPROF_STORE_RELEASE_(&f->generation, passes ? generation : muted);
+    }
     return number;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_call_slow_(uintptr_t address,
-                                                                       npuprof_record_function_ *f)
+/* ---- Begin and end of a call */
+
+/* fits: the stack has room for it. Else it is counted as lost. */
+static npuprof_token_ npuprof_record_begin_function_(uintptr_t address, bool fits)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    const uint32_t number = npuprof_record_function_number_(address, f);
-    if (number) token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    const uint32_t number = npuprof_record_function_number_(address);
+    if (number && fits) token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    else if (number) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     npuprof_record_leave_(slot);
     return token;
 }
 
-static inline npuprof_token_ npuprof_record_begin_call_(uintptr_t address)
+/* Begins a call, recorded or not. The stack has its key already, if it has room. */
+static NPUPROF_NOINLINE_ void npuprof_record_begin_call_slow_(uintptr_t address, uint32_t depth)
 {
-    npuprof_record_function_ *const f = npuprof_record_function_at_(address);
-    if (NPUPROF_LIKELY_(f != NULL)) {
-        const uint64_t known = NPUPROF_LOAD_ACQUIRE_(&f->known);
-        if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(known >> 32), &npuprof_fast_generation_)))
-            return npuprof_record_begin_number_((uint32_t)known);
-    }
-    return npuprof_record_begin_call_slow_(address, f);
+    const bool fits = depth < NPUPROF_RECORD_CALLS_;
+    if (depth == NPUPROF_RECORD_CALLS_) npuprof_record_deep_ = (uintptr_t)__builtin_frame_address(0);
+    const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_record_begin_function_(address, fits) : 0;
+    if (fits) npuprof_record_calls_[depth].token = token;
 }
 
-/* A call for which the stack has no room. here: place of the hook on the C stack. */
-static NPUPROF_NOINLINE_ void npuprof_record_skip_call_(uintptr_t address, uint32_t depth, uintptr_t here)
+/* Where on the stack the call is that ends, if it is not the newest one. UINT32_MAX: it is not there. */
+static NPUPROF_NOINLINE_ uint32_t npuprof_record_find_call_(uint32_t key)
 {
-    if (depth == NPUPROF_RECORD_CALLS_) npuprof_record_deep_ = here;
-    if (!NPUPROF_OPEN_(1)) return;
-    npuprof_slot_ *const slot = npuprof_record_enter_();
-    if (!slot) {
-        (void)npuprof_record_count_no_context_();
-        return;
-    }
-    if (npuprof_record_function_number_(address, npuprof_record_function_at_(address)))
-        npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
-    npuprof_record_leave_(slot);
-}
-
-/* Where on the stack the call is that ends, if it is not the newest one; UINT32_MAX: it is not there. */
-static NPUPROF_NOINLINE_ uint32_t npuprof_record_find_call_(uint32_t key, uintptr_t here)
-{
+    /* What the frames of the hooks may differ in. */
+    enum { NEAR_ENOUGH = 256 };
     uint32_t depth = npuprof_record_depth_;
-    /* Not above the first one that had no room: then they were all left by longjmp(). */
-    if (depth > NPUPROF_RECORD_CALLS_ && here <= npuprof_record_deep_) {
-        npuprof_record_depth_ = depth - 1;
-        return UINT32_MAX;
+    if (depth > NPUPROF_RECORD_CALLS_) {
+        const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+        if (here <= npuprof_record_deep_ + NEAR_ENOUGH) {
+            npuprof_record_depth_ = depth - 1;
+            return UINT32_MAX;
+        }
+        /* All that had no room was left by longjmp(). */
+        npuprof_record_depth_ = depth = NPUPROF_RECORD_CALLS_;
     }
-    if (depth > NPUPROF_RECORD_CALLS_) npuprof_record_depth_ = depth = NPUPROF_RECORD_CALLS_;
     while (depth--)
         if (npuprof_record_calls_[depth].key == key) return depth;
     return UINT32_MAX;
 }
 
-/* Why visible: the functions of shared libraries call them, too. */
+static NPUPROF_NOINLINE_ void npuprof_record_end_call_slow_(uint32_t key)
+{
+    const uint32_t depth = npuprof_record_find_call_(key);
+    if (depth == UINT32_MAX) return;
+    const npuprof_token_ token = npuprof_record_calls_[depth].token;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_record_depth_ = depth;
+    if (token) npuprof_close_(token);
+}
+
+/* ---- The hooks. Why visible: the functions of shared libraries call them, too */
+
 NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_enter(void *, void *);
 NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_exit(void *, void *);
 
 void __cyg_profile_func_enter(void *function, void *caller)
 {
+    const uintptr_t address = (uintptr_t)function;
     const uint32_t depth = npuprof_record_depth_;
     npuprof_record_depth_ = depth + 1;
     NPUPROF_SIGNAL_FENCE_();
     if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_)) {
-        npuprof_record_skip_call_((uintptr_t)function, depth, (uintptr_t)__builtin_frame_address(0));
+        npuprof_record_begin_call_slow_(address, depth);
         return;
     }
     npuprof_record_call_ *const call = &npuprof_record_calls_[depth];
     call->key = npuprof_record_call_key_(function, caller);
-    call->token = 0;
-    if (NPUPROF_OPEN_(1)) call->token = npuprof_record_begin_call_((uintptr_t)function);
+    if (!NPUPROF_OPEN_(1)) {
+        call->token = 0;
+        return;
+    }
+    const npuprof_record_function_ *const f = npuprof_record_function_home_(address);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&f->generation);
+    npuprof_token_ token = 0;
+    if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
+                        !npuprof_differ_(generation, &npuprof_fast_generation_)))
+        token = npuprof_record_begin_number_fast_(NPUPROF_LOAD_PLAIN_(&f->number));
+    if (NPUPROF_LIKELY_(token != 0)) call->token = token;
+    else npuprof_record_begin_call_slow_(address, depth);
 }
 
 void __cyg_profile_func_exit(void *function, void *caller)
 {
     const uint32_t key = npuprof_record_call_key_(function, caller);
-    uint32_t depth = npuprof_record_depth_ - 1;
+    const uint32_t depth = npuprof_record_depth_ - 1;
     if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_ || npuprof_record_calls_[depth].key != key)) {
-        depth = npuprof_record_find_call_(key, (uintptr_t)__builtin_frame_address(0));
-        if (depth == UINT32_MAX) return;
+        npuprof_record_end_call_slow_(key);
+        return;
     }
     const npuprof_token_ token = npuprof_record_calls_[depth].token;
     NPUPROF_SIGNAL_FENCE_();

@@ -169,21 +169,27 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32
     return token;
 }
 
-static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
+/* Begins it if the fast path may. 0: nothing was recorded or counted. */
+static inline npuprof_token_ npuprof_record_begin_number_fast_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy)))
-        return npuprof_record_begin_number_slow_(number);
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return 0;
     npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
-        return npuprof_record_begin_number_slow_(number);
+        return 0;
     }
     const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
     slot->cursor = u + 1;
     npuprof_record_leave_(slot);
     return token;
+}
+
+static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
+{
+    const npuprof_token_ token = npuprof_record_begin_number_fast_(number);
+    return NPUPROF_LIKELY_(token != 0) ? token : npuprof_record_begin_number_slow_(number);
 }
 
 /* ---- Name and category come at run time, or may differ between inlined copies of one macro */
