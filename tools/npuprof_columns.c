@@ -129,7 +129,7 @@ int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
 
 /* NULL: no memory, or built from another version of this file. form: FORM below and in npuprof_columns.py, a
    new number for every change of what a function takes or gives. */
-enum { FORM = 1005 };
+enum { FORM = 1006 };
 reader *columns_open(size_t form) { return form == FORM ? calloc(1, sizeof(reader)) : NULL; }
 
 /* Each of these returns the place behind what it reads, or NULL. */
@@ -482,6 +482,8 @@ void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_
                           const int32_t *members, int64_t arrows,
                           const int32_t *callers, const int32_t *called, int32_t *parents);
 void columns_ends(int64_t n, const int64_t *start, const int64_t *dur, int64_t *out, int64_t *scratch);
+void columns_latest(int64_t n, const int32_t *first, const int64_t *one, const int32_t *second,
+                    const int64_t *two, int64_t *out);
 
 void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, uint32_t *out)
 {
@@ -911,4 +913,18 @@ void columns_ends(int64_t n, const int64_t *start, const int64_t *dur, int64_t *
 {
     for (int64_t i = 0; i < n; i++) out[i] = start[i] + dur[i];
     sort(out, n, scratch);
+}
+
+static int64_t plus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+
+/* Replay: the time of each node is the latest of up to two nodes before it, each plus its lag. A first of -1
+   is time 0; a second of -1 is none. */
+void columns_latest(int64_t n, const int32_t *first, const int64_t *one, const int32_t *second,
+                    const int64_t *two, int64_t *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t a = first[i] >= 0 ? plus(out[first[i]], one[i]) : one[i];
+        const int64_t b = second[i] >= 0 ? plus(out[second[i]], two[i]) : a;
+        out[i] = a > b ? a : b;
+    }
 }

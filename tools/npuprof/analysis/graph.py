@@ -17,7 +17,9 @@ from array import array
 from bisect import bisect_right
 from collections import namedtuple
 from dataclasses import dataclass, field
+from operator import itemgetter
 
+from .. import loops
 from ..base.contract import NULL, UNFINISHED
 
 MOST = 50_000              # jobs in one graph; longer traces are replayed up to there
@@ -26,6 +28,7 @@ Point = namedtuple("Point", "kind time ref")
 NOTICED, ARRIVAL, BEGIN, LEAVES, SUBMIT, RETURN, WAIT, END = range(8)
 OF_JOB = NOTICED, SUBMIT, RETURN, WAIT
 NEVER = -2**62
+TIME = itemgetter(1)
 
 
 @dataclass
@@ -72,7 +75,7 @@ class Points:
         self.point, self.threads, self.thread = [], [], []
         self.inference_number = {row: n for n, row in enumerate(self.inferences)}
         for thread in sorted(found):
-            found[thread].sort(key=self._order(found[thread]))
+            self._order(found[thread])
             self.threads.append(list(range(len(self.point), len(self.point) + len(found[thread]))))
             self.point += found[thread]
             self.thread += [thread] * len(found[thread])
@@ -80,7 +83,7 @@ class Points:
         self._places()
 
     def _order(self, points):
-        """A key for the points of a thread: as they happen, and within one ns as the inferences come."""
+        """Sorts the points of a thread: as they happen, and within one ns as the inferences come."""
         begins = sorted((point.time, point.ref) for point in points if point.kind == BEGIN)
         moments, jobs = [time for time, _ in begins], self.jobs
         number = self.inference_number
@@ -98,8 +101,14 @@ class Points:
             # A wait that takes no time ends after its begin, any other before all else.
             if kind == NOTICED and time == jobs.w[ref]:
                 kind = WAIT + 0.5
-            return time, inference, kind, ref
-        return key
+            return inference, kind, ref
+        points.sort(key=TIME)
+        times, first = list(map(TIME, points)), 0
+        for n, time in enumerate([*times[1:], None], 1):
+            if time != times[first]:
+                if n - first > 1:
+                    points[first:n] = sorted(points[first:n], key=key)
+                first = n
 
     def _of_jobs(self, found):
         jobs = self.jobs
@@ -251,10 +260,11 @@ class Graph:
         self.stuck = sum(n < 0 for n in self.at) + sum(n < 0 for n in self.done)
 
     def _add(self, what, first, second):
+        number = len(self.what)
         self.what.append(what)
         self.first.append(first)
         self.second.append(second)
-        return len(self.what) - 1
+        return number
 
     def _place(self):
         """Walks all threads as far as what they need is there."""
@@ -271,29 +281,29 @@ class Graph:
             ready += self._walk(number) if kind == "thread" else self._run(number)
 
     def _walk(self, t):
-        points, thread, woken = self.points, self.threads[t], []
-        while self.next[t] < len(thread):
-            p = thread[self.next[t]]
-            before = self.at[thread[self.next[t] - 1]] if self.next[t] else -1
-            kind, _, ref = points.point[p]
-            other = -1
+        point, at, thread, woken, n = self.points.point, self.at, self.threads[t], [], self.next[t]
+        before = at[thread[n - 1]] if n else -1
+        while n < len(thread):
+            p, other = thread[n], -1
+            kind, _, ref = point[p]
             if kind == NOTICED:
                 other = self.done[ref]
                 if other < 0:
                     self.waiting.setdefault(("job", ref), []).append(("thread", t))
                     break
             elif kind == ARRIVAL:
-                other = self.at[self.leaves[ref]]
+                other = at[self.leaves[ref]]
                 if other < 0:
                     self.waiting.setdefault(("point", self.leaves[ref]), []).append(("thread", t))
                     break
-            self.at[p] = self._add(p, before, other)
-            self.next[t] += 1
+            before = at[p] = self._add(p, before, other)
+            n += 1
             if kind == SUBMIT:
-                self.submitted[ref] = self.at[p]
+                self.submitted[ref] = before
                 woken.append(("job", ref))
             elif kind == LEAVES:
                 woken += self.waiting.pop(("point", p), ())
+        self.next[t] = n
         return woken
 
     def _run(self, k):
@@ -347,8 +357,12 @@ class Graph:
     def times(self, lags):
         """The time of every node."""
         out = []
-        add = out.append
         one, two = self.lags(lags)
+        if loops.native.library():
+            out = array("q", bytes(8 * len(one)))
+            loops.native.call("latest", len(one), self.first, one, self.second, two, out)
+            return out
+        add = out.append
         for a, x, b, y in zip(self.first, one, self.second, two):
             t = out[a] + x if a >= 0 else x
             if b >= 0:

@@ -252,7 +252,7 @@ def wait_names(trace, more, threads):
     known = re.compile(WAIT, re.I)
     given = set(more or ())
     names = bytearray(bool(text in given or known.search(text)) for text in trace.names)
-    if trace.mentions("kind"):
+    if trace.mentions("kind", "wait"):
         # One span of each name tells for all of them.
         asked = bytearray(names)
         for i, n in enumerate(trace.name):

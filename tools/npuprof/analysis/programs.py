@@ -202,39 +202,41 @@ class Programs:
         self.step = trace.index.get("instruction_index")
         transfer = [text in NOT_COMPUTE for text in trace.names]
         self.transfer = transfer
-        alike = {}                                 # signature -> [(number, least, most durations, their sum)]
+        alike = {}                                 # key of _ordered() -> [(number, least, most, their sum)]
         samples = []                               # by number: the jobs that it stands for, a few
-        self.orders = {}                           # names and steps of rows -> their order in the program
+        self.orders = {}                           # names and steps of rows -> (order, key)
         self.rows = []                             # by job: its rows in the order of the program
         for k in range(count):
             g = jobs.group[k]
-            rows = self._ordered(members[ends[g - 1] if g else 0:ends[g]])
+            rows, signature = self._ordered(members[ends[g - 1] if g else 0:ends[g]])
             self.rows.append(rows)
-            self.of.append(self._known(k, rows, alike, samples) if rows else -1)
+            self.of.append(self._known(k, rows, alike.setdefault(signature, []), samples) if rows else -1)
         for jobs_of in samples:
             views = [self._view(jobs.row[k], self.rows[k]) for k in jobs_of]
             self.all.append(Program(views[0], trace.dur[jobs.row[jobs_of[0]]], self.tolerance, views[1:]))
 
     def _ordered(self, rows):
+        """(rows in the order of the program, a key that executions with the same names and steps share)"""
         step, transfer, name, start = self.step, self.transfer, self.trace.name, self.trace.start
         if step is None:
-            return sorted(rows, key=start.__getitem__)
+            rows = sorted(rows, key=start.__getitem__)
+            return rows, tuple(map(name.__getitem__, rows))
         names, steps = tuple(map(name.__getitem__, rows)), tuple(map(step.__getitem__, rows))
-        order = self.orders.get((names, steps))
-        if order is None:
+        known = self.orders.get((names, steps))
+        if known is None:
             keys = [(s, not transfer[n], n) for n, s in zip(names, steps)]
-            # Why empty: two rows that only their starts tell apart may come in either order.
-            order = sorted(range(len(keys)), key=keys.__getitem__) if len(set(keys)) == len(keys) else ()
-            self.orders[names, steps] = order
-        if order:
-            return list(map(rows.__getitem__, order))
-        return sorted(rows, key=lambda i: (step[i], not transfer[name[i]], name[i], start[i]))
+            # Why None: of two rows that only their starts tell apart either may be the first.
+            order = sorted(range(len(keys)), key=keys.__getitem__) if len(set(keys)) == len(keys) else None
+            known = self.orders[names, steps] = order, tuple((n, s) for s, _, n in sorted(keys))
+        order, signature = known
+        if order is None:
+            order = sorted(range(len(rows)), key=lambda b: (steps[b], not transfer[names[b]], names[b],
+                                                            start[rows[b]]))
+        return list(map(rows.__getitem__, order)), signature
 
-    def _known(self, k, rows, alike, samples):
-        name, dur, step = self.trace.name, self.trace.dur, self.step
-        signature = (*map(name.__getitem__, rows), *(map(step.__getitem__, rows) if step else ()))
-        lengths = list(map(dur.__getitem__, rows))
-        known = alike.setdefault(signature, [])
+    def _known(self, k, rows, known, samples):
+        """The number of the program of job k. known: the programs with its names and steps."""
+        lengths = list(map(self.trace.dur.__getitem__, rows))
         for number, least, most, _ in known:
             if all(map(le, least, lengths)) and all(map(le, lengths, most)):
                 break

@@ -7,7 +7,7 @@ from array import array
 
 from ..base.files import BUILD
 
-FORM = 1005                 # version of the interface; columns_open() of the C library wants the same
+FORM = 1006                 # version of the interface; columns_open() of the C library wants the same
 
 
 class Block(ctypes.Structure):
@@ -19,7 +19,8 @@ class Block(ctypes.Structure):
 
 
 FUNCTIONS = """close json csv gather add kinds tracks steps nest nest_by_id roots warm_up executions runs
-    grouped self busy by_base merge minus by_track innermost beginning nest_devices ends""".split()
+    grouped self busy by_base merge minus by_track innermost beginning nest_devices ends
+    latest""".split()
 
 
 @functools.cache

@@ -162,11 +162,12 @@ class Trace:
             raise Refused(f"{self.path}: byte {byte}: "
                           f"arguments of span {i}: not strict JSON: {error}") from None
 
-    def mentions(self, key):
-        """False: no span has an argument of this name. Much faster than asking each span."""
-        if any(key in args for args in self._args.values()):
+    def mentions(self, key, text=None):
+        """False: no span has an argument of this name (text: with this value, of plain letters). Much faster
+        than asking each span."""
+        if any(key in args and text in (None, args[key]) for args in self._args.values()):
             return True
-        quoted = f'"{key}":'.encode()
+        quoted = (f'"{key}":' if text is None else f'"{key}":"{text}"').encode()
         for _, offset, length in self._blocks:
             self._file.seek(offset)
             if quoted in self._file.read(length):
