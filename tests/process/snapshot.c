@@ -138,7 +138,7 @@ static void snapshots(int policy, size_t arena_bytes)
    the writers. */
 static size_t large(void)
 {
-    return (size_t)1 << (getenv("NPUPROF_TEST_SLOW") ? 17 : CHECK_SANITIZED ? 18 : 20);
+    return (size_t)1 << (getenv("NPUPROF_TEST_SLOW") || CHECK_SANITIZED ? 17 : 20);
 }
 
 static void keep_oldest(void) { snapshots(NPUPROF_KEEP_OLDEST, large()); }
