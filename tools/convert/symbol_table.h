@@ -124,8 +124,9 @@ static bool npuprof_symbols_collect_(npuprof_symbols_table_ *t, bool all)
 static const npuprof_symbols_function_ *npuprof_symbols_find_(const npuprof_symbols_table_ *t,
                                                               uint64_t address)
 {
-    const uint64_t wanted = npuprof_symbols_code_address_(&t->elf, address);
     size_t from = 0, to = t->count;
+    if (!to) return NULL;
+    const uint64_t wanted = npuprof_symbols_code_address_(&t->elf, address);
     while (from < to) {
         const size_t middle = from + (to - from) / 2;
         if (t->list[middle].start <= wanted) from = middle + 1;
