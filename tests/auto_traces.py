@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs without marks, for tests: built with -finstrument-functions, their calls counted by gcov, their debug
-information moved to a file of its own, and the names of functions in what the tools write."""
+"""Programs without marks, for tests: built with -finstrument-functions, their calls counted by gcov, their
+debug information moved to a file of its own, and the names of functions in what the tools write."""
 
 import collections
 import json
@@ -33,7 +33,7 @@ def recorder(folder):
 
 
 def record(program, folder, *arguments, **variables):
-    """Runs a program; its counts of calls are added to none from before."""
+    """Runs a program. gcov counts this run alone."""
     for old in folder.rglob("*.gcda"):
         old.unlink()
     must([program, *arguments], cwd=folder, env=helpers.environment(**variables))
@@ -57,7 +57,7 @@ def counted(folder):
 
 
 def names(path, *options):
-    """Calls of each function in a trace, as npuprof.py convert writes it to CSV."""
+    """Calls of each function in a trace, as npuprof.py convert names them, and what it says."""
     target = pathlib.Path(path).with_suffix(".names.json")
     done = helpers.run([sys.executable, TOOL, "convert", path, "-o", target, *options])
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
-// Calls of many kinds, without a mark: recursion, templates, lambdas, operators, function pointers, exceptions,
-// threads, a shared library, and a plugin that is opened twice. For NPUPROF_AUTO. Usage: auto_calls PLUGIN COUNT
+// Calls of many kinds, without a mark: recursion, templates, lambdas, operators, function pointers,
+// exceptions, threads, a shared library, and a plugin that is opened twice. For NPUPROF_AUTO.
+// Usage: auto_calls PLUGIN COUNT
 // Nothing that the compiler makes without being told (destructors, wrappers): gcov does not count it.
 // SPDX-License-Identifier: MIT
 #include <cstdio>

@@ -3,10 +3,16 @@
 int shared_entry(int count);
 int plugin_entry(int count);
 
-static int inside(int n) { return n / 2; }
+static int inside(int n)
+{
+    return n / 2;
+}
 
 #ifdef PLUGIN
-static int plugin_step(int n) { return inside(n) + 1; }
+static int plugin_step(int n)
+{
+    return inside(n) + 1;
+}
 
 int plugin_entry(int count)
 {
@@ -14,8 +20,12 @@ int plugin_entry(int count)
     for (int i = 0; i < count; i++) sum += plugin_step(i);
     return sum;
 }
+
 #else
-static int shared_step(int n) { return n ? inside(n) + shared_step(n / 3) : 0; }
+static int shared_step(int n)
+{
+    return n ? inside(n) + shared_step(n / 3) : 0;
+}
 
 int shared_entry(int count)
 {
@@ -23,4 +33,4 @@ int shared_entry(int count)
     for (int i = 0; i < count; i++) sum += shared_step(i);
     return sum;
 }
-#endif
+#endif /* !PLUGIN */

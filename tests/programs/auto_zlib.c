@@ -1,5 +1,5 @@
-/* Packs and unpacks the same bytes each time, with every level and strategy of zlib, and reads and writes a .gz
-   file. For NPUPROF_AUTO. Usage: auto_zlib FILE.gz
+/* Packs and unpacks the same bytes each time, with every level and strategy of zlib, and reads and writes a
+   .gz file. For NPUPROF_AUTO. Usage: auto_zlib FILE.gz
    SPDX-License-Identifier: MIT */
 #include <string.h>
 #include <zlib.h>
@@ -25,7 +25,8 @@ static int there_and_back(int level, int strategy)
     s.next_out = packed;
     s.avail_out = sizeof packed;
     if (deflate(&s, Z_FINISH) != Z_STREAM_END || deflateEnd(&s) != Z_OK) return 1;
-    return uncompress(out, &bytes, packed, s.total_out) != Z_OK || bytes != sizeof in || memcmp(in, out, bytes);
+    if (uncompress(out, &bytes, packed, s.total_out) != Z_OK) return 1;
+    return bytes != sizeof in || memcmp(in, out, bytes) != 0;
 }
 
 static int lines(const char *path)

@@ -1,4 +1,4 @@
-# functions without marks: every call against gcov's counts, and their names after strip; also of Debian's zlib
+# functions without marks: every call against gcov's counts, and names after strip; also of Debian's zlib
 # SPDX-License-Identifier: MIT
 import functools
 import pathlib
