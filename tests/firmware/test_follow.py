@@ -19,6 +19,7 @@ import helpers
 from firmware import line
 from helpers import run, scratch
 
+SLEPT = 71
 SITES = [0x10000 + 8 * i for i in range(7)]
 
 
@@ -174,6 +175,28 @@ class Follow(unittest.TestCase):
                 gaps, cells = re.search(r"(\d+) gaps, (\d+) cells", self.about(trace)).groups()
                 self.assertIn(f", {gaps} gaps of {cells} cells ({before} before the first that came), ", said)
 
+    def test_late_to_open(self):
+        """Open spans that are sent again in each lap: --follow counts as many as the file has, from wherever
+        the host comes, and whatever is lost."""
+        target = line.Target(cells=64)
+        for n in range(64 * 5):
+            target.clock = 5000 + n
+            if n % 64 in (3, 40):
+                target.cell(SITES[n % 2], 4000 + n % 64, 0, 0, line.OPEN)
+            else:
+                target.span(SITES[2], 1)
+        while target.pending:
+            target.part()
+            if target.parts % 3 == 0:
+                target.header()
+        items = [bytes(target.bytes[at:at + size]) for at, size in target.places]
+        for skip in range(5):
+            said, (trace,) = self.piped(b"".join(items[skip:8] + items[8 + skip:]), "-")
+            shown = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] != "gap"]
+            with self.subTest(skip=skip):
+                self.assertEqual(len([e for e in shown if e["name"] != f"@{SITES[2]:08x}"]), 2)
+                self.assertIn(f" s: {len(shown)} spans, 0 events, ", said)
+
     def test_one_cell(self):
         """A gap of one cell, at the beginning, within and at the end, is one gap."""
         for lost in (0, 10, 39):
@@ -225,14 +248,68 @@ class Follow(unittest.TestCase):
 
     def test_began_anew_unseen(self):
         """The header of the new start is lost, and the next one comes after more cells than the old one had:
-        the parts before it are of the new trace alone."""
-        first, second = stream(200), stream(1500, start=5000, seed=2)
-        data = bytes(first.bytes + second.bytes[80:])
-        code, traces, said = self.convert(data)
-        self.assertEqual((code, len(traces)), (0, 2), said)
-        for target, trace in zip((first, second), traces):
-            self.assertEqual(self.spans(trace), sorted(target.spans.values()))
-            self.assertEqual(self.gaps(trace), [])
+        the parts before it are of the new trace alone. Its clock began later, earlier, or at the same tick;
+        the first parts are lost, too; a part of the old one came twice, which is no part of the new one."""
+        for start, skip, again in ((5000, 0, 0), (77, 0, 0), (1000, 0, 0), (77, 3, 0), (77, 12, 4)):
+            first, second = stream(200), stream(1500, start=start, seed=2)
+            old = bytes(first.bytes)
+            if again:
+                old += old[first.places[-again][0]:]
+            new = bytes(second.bytes[second.places[1 + skip][0]:])
+            with self.subTest(start=start, skip=skip):
+                self.check_both(first, old, second, new, skip)
+
+    def test_began_anew_in_a_gap(self):
+        """The header and more cells than the old trace had are lost: the clock of the next header tells."""
+        first, second = stream(400, start=1 << 20), stream(1500, start=77, seed=2)
+        lost = second.places[50][0]
+        self.check_both(first, bytes(first.bytes), second, bytes(second.bytes[lost:]), lost)
+
+    def check_both(self, first, old, second, new, late):
+        code, traces, said = self.convert(old + new)
+        self.assertEqual((code, len(traces)), (1 if late else 0, 2), said)
+        sums = [0, 0]
+        for target, data, trace in ((first, old, traces[0]), (second, new, traces[1])):
+            spans, *wanted = truth(target, data)
+            self.assertEqual(self.spans(trace), spans)
+            self.assertEqual([len(self.gaps(trace)), sum(self.gaps(trace))], wanted)
+            sums = [a + b for a, b in zip(sums, wanted)]
+        code, same, said = self.convert(old + new, "--follow", self.folder / "line.bin", "--seconds", "0")
+        self.assertEqual(same, traces)
+        spans = sum(len(self.spans(trace)) for trace in traces)
+        self.assertIn(f" s: {spans} spans, 0 events, {sums[0]} gaps of {sums[1]} cells", said)
+
+    def test_start_moved(self):
+        """Between two headers the start goes back, and the clock on, while cells are lost: it may be a sleep
+        or a new start, and the trace says so. A sleep that came explains it."""
+        for comes in (True, False):
+            target = line.Target()
+            target.span(SITES[0], 5)
+            target.part()
+            target.cell(SLEPT << 8 | 2, target.clock, 400, 0, 0)
+            begins = len(target.bytes)
+            target.part()
+            if not comes:
+                del target.bytes[begins:]
+            target.start -= 400
+            target.header()
+            target.span(SITES[0], 5)
+            target.part()
+            with self.subTest(comes=comes):
+                _, traces, said = self.convert(bytes(target.bytes))
+                self.assertEqual(len(traces), 1, said)
+                moved = "the start moved back by 400 ticks in a gap: the target slept there, or began anew"
+                self.assertEqual(moved in self.about(traces[0]), not comes, self.about(traces[0]))
+
+    def test_no_header(self):
+        """Parts of a new start, of which no header comes, are counted and in no trace."""
+        first, second = stream(200), stream(100, start=77, seed=2)
+        code, traces, said = self.convert(bytes(first.bytes + second.bytes[line.HEADER:]))
+        self.assertEqual((code, len(traces)), (1, 1), said)
+        self.assertEqual(self.spans(traces[0]), sorted(first.spans.values()))
+        self.assertIn("parts of a trace whose headers are all missing", said)
+        self.assertIn(f"; {len(second.places) - 1} parts are of a start without a header",
+                      self.about(traces[0]))
 
     def test_overlap(self):
         """Of a part the cells in the middle came before, as of another trace: each cell once."""

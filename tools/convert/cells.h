@@ -159,6 +159,8 @@ static void npuprof_expand_check_end_(npuprof_expand_cells_ *g, const npuprof_ex
                                       size_t count, uint64_t behind)
 {
     const npuprof_line_ *const l = &s->line;
+    if (l->strange)
+        npuprof_load_note_damage_(l->strange_at, "parts of a trace whose headers are all missing");
     g->missing_behind = g->line.end - l->end;
     if (g->missing_behind || (!l->parts && !l->is_image && l->c.used))
         npuprof_load_note_damage_(behind, behind == count ? "the file is cut off" : "a damaged part");

@@ -17,15 +17,22 @@ typedef struct npuprof_follow_options_ {
     unsigned long split_mib, files;        /* files: keep so many; 0: all */
 } npuprof_follow_options_;
 
+/* How things stand in the current trace, and what was counted in all of them. */
+typedef struct npuprof_follow_state_ {
+    npuprof_line_ line;
+    size_t kept_bytes;
+    uint64_t spans, events;
+    uint16_t sent[1 << 16];                /* of each index in the target's ring: 1 + the lap of the newest
+                                              open record from there, which comes again in each lap */
+} npuprof_follow_state_;
+
 static struct {
     npuprof_follow_options_ o;
-    npuprof_line_ line;
     uint8_t *kept;                         /* headers and parts of the current file, as they were sent */
-    size_t kept_bytes, capacity;
+    size_t capacity;
     uint8_t pending[1 << 16];              /* bytes in which no header or part was found yet */
     size_t pending_bytes;
     uint64_t bytes, other;                 /* all that came; what was no header and no part */
-    uint64_t spans, events;
     uint64_t gaps, missing, before, twice; /* of the traces before this one; before: of `missing`, those that
                                               were sent before the first cell that came */
     uint64_t unplaced;                     /* parts of traces whose headers are all missing */
@@ -33,6 +40,8 @@ static struct {
     bool is_new;                           /* there is something that was not written yet */
     bool damaged, is_end;
     bool is_continued;                     /* the current file is not the first one of its trace */
+    npuprof_follow_state_ now, mark;       /* mark: behind the newest header; what comes after it may be of
+                                              another trace */
     npuprof_elf_ elf;
     npuprof_expander_ sites;               /* of it only what finds a call site */
 } npuprof_follow_;
@@ -59,13 +68,13 @@ static bool npuprof_follow_write_(void)
     char path[1100];
     npuprof_damage damage;
     const npuprof_follow_options_ *const o = &npuprof_follow_.o;
-    const bool has_any = npuprof_follow_.line.has_header && npuprof_follow_.line.cells;
+    const bool has_any = npuprof_follow_.now.line.has_header && npuprof_follow_.now.line.cells;
     if (!has_any || !npuprof_follow_.is_new) return true;
     if (!o->output && (isatty(1) || !npuprof_follow_.is_end)) return true;
     npuprof_follow_.is_new = false;
     npuprof_expand_is_continued_ = npuprof_follow_.is_continued;
-    npuprof_result r = npuprof_load_any_(NULL, npuprof_follow_.kept, npuprof_follow_.kept_bytes, o->elf, 0,
-                                         &damage);
+    npuprof_result r = npuprof_load_any_(NULL, npuprof_follow_.kept, npuprof_follow_.now.kept_bytes, o->elf,
+                                         0, &damage);
     if (r == NPUPROF_ERR_FORMAT) npuprof_follow_say_(o->source, damage.what);
     else if (r != NPUPROF_OK) npuprof_follow_say_(o->source, npuprof_result_string(r));
     if (r != NPUPROF_OK) return false;
@@ -100,17 +109,17 @@ static uint32_t npuprof_follow_record_cells_(const npuprof_parts_item_ *item, co
     while (more && i + n < count) {
         const uint32_t word = npuprof_expand_word_at_(cells + (i + n) * 16u + 4, item->swap);
         const uint32_t all = word >> 20 & 0x7FF;
-        if (npuprof_expand_is_ring_(&npuprof_follow_.line.c)) return all ? all : 1;
+        if (npuprof_expand_is_ring_(&npuprof_follow_.now.line.c)) return all ? all : 1;
         n += 1 + ((word >> 8 & 0x7FFFFF) + 7) / 16;
         more = word & NPUPROF_FIELD_MORE_;
     }
     return n;
 }
 
-/* Counts the spans and events that begin in a part, to be shown. */
+/* Counts the spans and events that begin in a part, to be shown. A header came before. */
 static void npuprof_follow_count_(const npuprof_parts_item_ *item, const uint8_t *cells)
 {
-    const npuprof_line_ *const l = &npuprof_follow_.line;
+    const npuprof_line_ *const l = &npuprof_follow_.now.line;
     const uint32_t count = item->part.count;
     for (uint32_t i = item->part.lead; i < count; i += npuprof_follow_record_cells_(item, cells, i)) {
         const uint8_t *const cell = cells + i * 16u;
@@ -118,15 +127,31 @@ static void npuprof_follow_count_(const npuprof_parts_item_ *item, const uint8_t
         uint16_t high;
         memcpy(&high, cell + 14, 2);
         if (item->swap) high = npuprof_load_swap16_(high);
-        const uint32_t lap = l->c.cells ? (item->part.first + i) / l->c.cells : 0;
         npuprof_expand_site_ site = { 0, 0, 0, 0, NPUPROF_KIND_SPAN };
-        const bool is_ring = npuprof_expand_is_ring_(&l->c), is_open = high & NPUPROF_CELL_OPEN_;
-        if (is_ring && is_open && ((high ^ lap) & NPUPROF_EXPAND_LAPS_)) continue;       /* sent again */
+        if (npuprof_expand_is_ring_(&l->c) && (high & NPUPROF_CELL_OPEN_)) {
+            const uint16_t lap = (uint16_t)((high & NPUPROF_EXPAND_LAPS_) + 1);
+            uint16_t *const sent = &npuprof_follow_.now.sent[(item->part.first + i) % l->c.cells & 0xFFFF];
+            if (*sent == lap) continue;
+            *sent = lap;
+        }
         if (!(ref & 2)) (void)npuprof_expand_site_of_(&npuprof_follow_.sites, ref, &site);
         const uint32_t kind = ref & 2 ? ref >> 8 & 0xFF : site.kind;
         if (!ref || (ref & ~1u) == NPUPROF_CELL_CLEARED_ || !kind || kind >= NPUPROF_KIND_COUNT) continue;
-        if (kind <= NPUPROF_KIND_OPERATOR) npuprof_follow_.spans++;
-        else npuprof_follow_.events++;
+        if (kind <= NPUPROF_KIND_OPERATOR) npuprof_follow_.now.spans++;
+        else npuprof_follow_.now.events++;
+    }
+}
+
+/* Counts what came before the first header. Why not at once: only the header says how cells are read. */
+static void npuprof_follow_count_first_(size_t to)
+{
+    npuprof_parts_item_ item;
+    npuprof_line_ line;
+    const uint8_t *const kept = npuprof_follow_.kept;
+    memset(&line, 0, sizeof line);
+    for (size_t at = 0; npuprof_parts_next_(kept, to, true, &at, &item); at += item.bytes) {
+        if (!npuprof_line_take_part_(&line, &item, at)) continue;
+        npuprof_follow_count_(&item, kept + at + sizeof item.part);
     }
 }
 
@@ -134,28 +159,30 @@ static void npuprof_follow_count_(const npuprof_parts_item_ *item, const uint8_t
    began at *begins. */
 static bool npuprof_follow_keep_(const npuprof_parts_item_ *item, const uint8_t *bytes, uint64_t *begins)
 {
-    npuprof_line_ *const l = &npuprof_follow_.line;
-    const size_t at = npuprof_follow_.kept_bytes;
+    npuprof_line_ *const l = &npuprof_follow_.now.line;
+    const size_t at = npuprof_follow_.now.kept_bytes;
     if (item->is_header && !npuprof_line_take_header_(l, item, at, begins)) return false;
     if (item->is_header) {
+        if (l->headers == 1) npuprof_follow_count_first_(at);
         npuprof_follow_.sites.pointer_bytes = item->c.pointer_bytes;
         npuprof_follow_.sites.near_address = (uint64_t)item->c.address_high << 32 | item->c.address_low;
-    } else if (npuprof_line_take_part_(l, item, at)) {
+    } else if (npuprof_line_take_part_(l, item, at) && l->has_header) {
         npuprof_follow_count_(item, bytes + sizeof item->part);
     }
     memmove(npuprof_follow_.kept + at, bytes, item->bytes);
-    npuprof_follow_.kept_bytes += item->bytes;
+    npuprof_follow_.now.kept_bytes += item->bytes;
     npuprof_follow_.is_new = true;
+    if (item->is_header) npuprof_follow_.mark = npuprof_follow_.now;
     return true;
 }
 
 /* The trace is at its end: `bytes` of what is kept belong to it. */
 static bool npuprof_follow_end_trace_(size_t bytes)
 {
-    npuprof_line_ *const l = &npuprof_follow_.line;
-    npuprof_follow_.kept_bytes = bytes;
+    npuprof_line_ *const l = &npuprof_follow_.now.line;
+    npuprof_follow_.now.kept_bytes = bytes;
     const bool written = npuprof_follow_write_();
-    if (!l->has_header) npuprof_follow_.unplaced += l->parts;
+    npuprof_follow_.unplaced += l->has_header ? l->strange : l->parts;
     npuprof_line_finish_(l);
     const uint32_t before = npuprof_line_before_(l);
     npuprof_follow_.gaps += l->gaps + (before != 0);
@@ -164,24 +191,34 @@ static bool npuprof_follow_end_trace_(size_t bytes)
     npuprof_follow_.is_continued = false;
     npuprof_follow_.twice += l->twice;
     memset(l, 0, sizeof *l);
+    npuprof_follow_.now.kept_bytes = 0;
+    memset(npuprof_follow_.now.sent, 0, sizeof npuprof_follow_.now.sent);
+    npuprof_follow_.mark = npuprof_follow_.now;
     return written;
+}
+
+/* Takes what is kept once more, from `from` to `to`. */
+static void npuprof_follow_again_(size_t from, size_t to)
+{
+    npuprof_parts_item_ item;
+    uint64_t unused;
+    uint8_t *const kept = npuprof_follow_.kept;
+    for (size_t at = from; npuprof_parts_next_(kept, to, true, &at, &item); at += item.bytes)
+        (void)npuprof_follow_keep_(&item, kept + at, &unused);
 }
 
 /* The target began anew: what is kept from `begins` on is the beginning of the new trace. */
 static bool npuprof_follow_restart_(size_t begins)
 {
-    npuprof_parts_item_ item;
-    uint64_t unused;
-    const bool has_file = npuprof_follow_.line.has_header && npuprof_follow_.line.cells;
-    const size_t end = npuprof_follow_.kept_bytes;
+    const size_t end = npuprof_follow_.now.kept_bytes, from = npuprof_follow_.mark.kept_bytes;
+    npuprof_follow_.now = npuprof_follow_.mark;
+    npuprof_follow_again_(from, begins);
+    const bool has_file = npuprof_follow_.now.line.has_header && npuprof_follow_.now.line.cells;
     const bool written = npuprof_follow_end_trace_(begins);
     npuprof_follow_say_(npuprof_follow_.o.source, "the target began anew: see the next file");
     if (has_file) npuprof_follow_next_file_();
     memmove(npuprof_follow_.kept, npuprof_follow_.kept + begins, end - begins);
-    npuprof_follow_.kept_bytes = 0;
-    uint8_t *const kept = npuprof_follow_.kept;
-    for (size_t at = 0; npuprof_parts_next_(kept, end - begins, true, &at, &item); at += item.bytes)
-        (void)npuprof_follow_keep_(&item, kept + at, &unused);
+    npuprof_follow_again_(0, end - begins);
     return written;
 }
 
@@ -189,20 +226,21 @@ static bool npuprof_follow_restart_(size_t begins)
 static bool npuprof_follow_split_(void)
 {
     npuprof_parts_item_ item;
-    npuprof_line_ *const l = &npuprof_follow_.line;
-    size_t from = npuprof_follow_.kept_bytes;
+    npuprof_line_ *const l = &npuprof_follow_.now.line;
+    size_t from = npuprof_follow_.now.kept_bytes;
     const bool written = npuprof_follow_write_();
     uint8_t *const kept = npuprof_follow_.kept;
-    const size_t all = npuprof_follow_.kept_bytes;
+    const size_t all = npuprof_follow_.now.kept_bytes;
     for (size_t at = 0; npuprof_parts_next_(kept, all, true, &at, &item); at += item.bytes) {
         if (!item.is_header) continue;
         const bool is_lap = npuprof_line_after_(item.c.used + l->c.cells, l->end) <= 0;
         if (is_lap || at < all / 2 || from == all) from = at;
     }
     if (from < all / 4) from = all;
-    npuprof_follow_.kept_bytes -= from;
-    memmove(kept, kept + from, npuprof_follow_.kept_bytes);
-    l->back = 0;
+    npuprof_follow_.now.kept_bytes -= from;
+    memmove(kept, kept + from, npuprof_follow_.now.kept_bytes);
+    l->back = l->strange = l->wide = 0;
+    npuprof_follow_.mark = npuprof_follow_.now;
     npuprof_follow_.is_continued = true;
     npuprof_follow_next_file_();
     return written;
@@ -218,13 +256,12 @@ static bool npuprof_follow_feed_(bool is_end)
     uint8_t *const p = npuprof_follow_.pending;
     while (good && npuprof_parts_next_(p, npuprof_follow_.pending_bytes, is_end, &at, &item)) {
         npuprof_follow_.other += at - from;
-        const size_t kept = npuprof_follow_.kept_bytes + item.bytes;
+        const size_t kept = npuprof_follow_.now.kept_bytes + item.bytes;
         if (kept > npuprof_follow_.capacity) good = npuprof_follow_split_();
         if (!npuprof_follow_keep_(&item, p + at, &begins)) {
             good = npuprof_follow_restart_((size_t)begins);
             if (!npuprof_follow_keep_(&item, p + at, &begins)) {
-                good = npuprof_follow_end_trace_(npuprof_follow_.kept_bytes) && good;
-                npuprof_follow_.kept_bytes = 0;
+                good = npuprof_follow_end_trace_(npuprof_follow_.now.kept_bytes) && good;
                 (void)npuprof_follow_keep_(&item, p + at, &begins);
             }
         }
@@ -239,14 +276,14 @@ static bool npuprof_follow_feed_(bool is_end)
 /* One line of the state. */
 static void npuprof_follow_show_(double seconds, const char *begin, const char *end)
 {
-    const npuprof_line_ *const l = &npuprof_follow_.line;
+    const npuprof_line_ *const l = &npuprof_follow_.now.line;
     const uint32_t before = npuprof_line_before_(l);
     const unsigned long long all_before = npuprof_follow_.before + before;
     char began[64] = "";
     if (all_before) snprintf(began, sizeof began, " (%llu before the first that came)", all_before);
     fprintf(stderr, "%s%.0f s: %llu spans, %llu events, %llu gaps of %llu cells%s, %llu parts twice, "
             "%u lost by the target, %llu bytes, %llu of them no part%s", begin, seconds,
-            (unsigned long long)npuprof_follow_.spans, (unsigned long long)npuprof_follow_.events,
+            (unsigned long long)npuprof_follow_.now.spans, (unsigned long long)npuprof_follow_.now.events,
             (unsigned long long)npuprof_follow_.gaps + l->gaps + (before != 0),
             (unsigned long long)npuprof_follow_.missing + npuprof_line_missing_(l) + before, began,
             (unsigned long long)npuprof_follow_.twice + l->twice + l->refused, (unsigned)l->c.lost,

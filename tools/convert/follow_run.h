@@ -127,9 +127,9 @@ static int npuprof_follow_run_(const npuprof_follow_options_ *options)
     if (fault) return 2;
     const char *const end = npuprof_follow_loop_();
     if (*end) npuprof_follow_say_(o->source, end);
-    const bool has_any = npuprof_follow_.line.has_header && npuprof_follow_.line.cells;
+    const bool has_any = npuprof_follow_.now.line.has_header && npuprof_follow_.now.line.cells;
     npuprof_follow_.is_end = true;
-    const bool is_written = *end && npuprof_follow_end_trace_(npuprof_follow_.kept_bytes);
+    const bool is_written = *end && npuprof_follow_end_trace_(npuprof_follow_.now.kept_bytes);
     if (*end && !has_any && !npuprof_follow_.written)
         npuprof_follow_say_(o->source, "nothing of npuprof came: is it the right device and baud rate, and "
                                        "does the target call npuprof_poll()?");

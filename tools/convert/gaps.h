@@ -62,22 +62,35 @@ static void npuprof_expand_count_overwritten_(npuprof_expander_ *x)
     *lost -= npuprof_min_(*lost, here);
 }
 
+/* How far a stream's start was moved back beyond what the records of sleep say. */
+static uint64_t npuprof_expand_unexplained_(const npuprof_expander_ *x)
+{
+    const npuprof_line_ *const l = &x->g->line;
+    const uint64_t moved = l->start - npuprof_line_start_(&l->c);
+    return l->is_stream && moved > x->slept ? moved - x->slept : 0;
+}
+
 /* Says in the trace, as npuprof_expand_warn_of_clock_() does, what the line did. */
 static void npuprof_expand_say_gaps_(npuprof_expander_ *x)
 {
-    char text[320], began[64] = "";
+    const uint64_t unexplained = npuprof_expand_unexplained_(x);
+    char text[512], began[64] = "", strange[64] = "", moved[128] = "";
     uint32_t open = 0;
     const npuprof_line_ *const l = &x->g->line;
     const uint32_t before = x->g->missing_before, gaps = l->gaps + (before != 0);
     for (const npuprof_expand_item_ *r = x->list; gaps && r < x->list + x->record_count; r++)
         open += r->open && r->kind && r->kind <= NPUPROF_KIND_OPERATOR;
-    if (!gaps && !l->twice && !x->no_begin) return;
+    if (!gaps && !l->twice && !l->strange && !x->no_begin && !unexplained) return;
+    if (l->strange) snprintf(strange, sizeof strange, "; %u parts are of a start without a header",
+                             (unsigned)l->strange);
+    if (unexplained) snprintf(moved, sizeof moved, "; the start moved back by %llu ticks in a gap: the "
+                              "target slept there, or began anew", (unsigned long long)unexplained);
     if (before) snprintf(began, sizeof began, ", %u of them before the first that came", (unsigned)before);
     const int length = snprintf(text, sizeof text, "%u gaps, %u cells are missing%s; %u parts came twice; "
                                 "%u spans ended whose beginning is not there; %u are open, maybe because "
-                                "their ends are missing",
+                                "their ends are missing%s%s",
                                 (unsigned)gaps, (unsigned)(npuprof_line_missing_(l) + before), began,
-                                (unsigned)l->twice, (unsigned)x->no_begin, (unsigned)open);
+                                (unsigned)l->twice, (unsigned)x->no_begin, (unsigned)open, strange, moved);
     const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_LINE", 12),
                               npuprof_expand_text_(x, text, (size_t)length) };
     (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);

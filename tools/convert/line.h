@@ -3,14 +3,17 @@
 
 /* The traces on a line. Headers and parts come in the order in which they were sent, but for some that a line
    repeats, swaps or loses; this part says which of them are of one trace, and counts. A new trace begins
-   where the target did: at a header that differs in what stays the same, or whose numbers go back.
+   where the target did: at a header that differs in what stays the same, or whose numbers go back. If that
+   header was lost, the next one tells: parts before it had numbers that were there with other contents, or
+   its clock went back.
    Numbers of cells are modulo 2^32; two of one trace are less than 2^31 apart.
    The reader of files and --follow decide by the same functions. Constant memory. */
 
 enum {
     NPUPROF_LINE_SWAPPED_ = 2 * NPUPROF_PART_CELLS_,   /* a header may be swapped with so many cells */
     NPUPROF_LINE_LATE_ = 64 * NPUPROF_PART_CELLS_,     /* a part may come so many cells late */
-    NPUPROF_LINE_GAPS_ = 64        /* gaps that may still be filled */
+    NPUPROF_LINE_GAPS_ = 64,       /* gaps that may still be filled */
+    NPUPROF_LINE_SEEN_ = 128       /* parts that are known again */
 };
 
 typedef struct npuprof_line_ {
@@ -22,9 +25,14 @@ typedef struct npuprof_line_ {
     uint32_t begin, end;           /* the first cell that should be there, of a stream the first that came;
                                       the one behind the newest */
     uint32_t gaps, twice;          /* runs of cells that are missing; parts that came again */
-    uint32_t refused;              /* parts since the newest header that came again or are of another trace */
+    uint32_t refused;              /* parts since the newest header that came again */
     uint32_t back;                 /* the deepest step back since the newest header, and where */
     uint64_t back_at;
+    uint32_t strange;              /* parts since then that cannot be of this trace, and where the first is */
+    uint64_t strange_at;
+    uint32_t wide;                 /* the widest gap since then, and the part behind it */
+    uint64_t wide_at;
+    struct { uint32_t first, crc; } seen[NPUPROF_LINE_SEEN_];   /* the newest parts, by `parts` */
     struct { uint32_t from, to; } gap[NPUPROF_LINE_GAPS_];   /* the newest ones */
     uint32_t known_gaps;
 } npuprof_line_;
@@ -68,6 +76,22 @@ static uint32_t npuprof_line_known_end_(const npuprof_line_ *l)
     return l->is_stream ? l->c.used : npuprof_expand_cell_count_(&l->c);
 }
 
+/* Is the clock of a header before that of the one before? In a silence of 2^47 ticks it looks so, too. */
+static bool npuprof_line_is_clock_back_(const npuprof_line_ *l, const npuprof_compact_header_ *c)
+{
+    return npuprof_line_after_(c->clock, l->c.clock) < 0;
+}
+
+/* Where the trace began whose header lies at `offset` and is another one's than the parts before. */
+static uint64_t npuprof_line_begins_(const npuprof_line_ *l, uint64_t offset)
+{
+    const bool is_back = l->back > NPUPROF_LINE_SWAPPED_;
+    uint64_t at = is_back ? l->back_at : offset;
+    if (l->is_image) return offset;
+    if (l->strange && l->strange_at < at) at = l->strange_at;
+    return !is_back && !l->strange && l->wide ? l->wide_at : at;
+}
+
 /* Does this header begin another trace? */
 static bool npuprof_line_is_other_(const npuprof_line_ *l, const npuprof_compact_header_ *c, bool swap)
 {
@@ -79,7 +103,9 @@ static bool npuprof_line_is_other_(const npuprof_line_ *l, const npuprof_compact
     if (l->is_image) return l->headers > 1 || c->used != l->c.used;
     /* A clock that stood still moves the start back, also below 0, and nothing moves it on. */
     if ((int64_t)(npuprof_line_start_(c) - npuprof_line_start_(&l->c)) > 0) return true;
-    if (npuprof_line_after_(c->lost, l->c.lost) < 0) return true;
+    if (npuprof_line_after_(c->lost, l->c.lost) < 0 || l->strange) return true;
+    const bool is_moved = npuprof_line_start_(c) != npuprof_line_start_(&l->c);
+    if (is_moved && npuprof_line_is_clock_back_(l, c)) return true;
     return npuprof_line_after_(c->used, l->c.used) < 0 || goes_back;
 }
 
@@ -122,7 +148,7 @@ static bool npuprof_line_take_header_(npuprof_line_ *l, const npuprof_parts_item
                                       uint64_t *begins)
 {
     if (npuprof_line_is_other_(l, &item->c, item->swap)) {
-        *begins = !l->is_image && l->back > NPUPROF_LINE_SWAPPED_ ? l->back_at : offset;
+        *begins = npuprof_line_begins_(l, offset);
         return false;
     }
     if (!l->has_header) npuprof_line_begin_(l, &item->c);
@@ -131,7 +157,7 @@ static bool npuprof_line_take_header_(npuprof_line_ *l, const npuprof_parts_item
     l->has_header = true;
     l->headers++;
     l->twice += l->refused;
-    l->refused = l->back = 0;
+    l->refused = l->back = l->wide = 0;
     return true;
 }
 
@@ -171,6 +197,20 @@ static void npuprof_line_see_kind_(npuprof_line_ *l, const npuprof_part_head_ *p
     if (l->is_image && !l->parts) l->begin = l->end = 0;
 }
 
+/* Did this part come before? A target makes no two parts of the same cells. */
+static bool npuprof_line_was_seen_(const npuprof_line_ *l, const npuprof_part_head_ *part)
+{
+    for (uint32_t i = 0; i < NPUPROF_LINE_SEEN_ && i < l->parts; i++)
+        if (l->seen[i].first == part->first && l->seen[i].crc == part->crc) return true;
+    return false;
+}
+
+/* Notes a part that has cells of others, with other contents. */
+static void npuprof_line_note_strange_(npuprof_line_ *l, uint64_t offset)
+{
+    if (!l->strange++) l->strange_at = offset;
+}
+
 /* A part that begins before the newest cell: takes it if its cells, or the last ones, are missing. Cells in
    front of all others are, if the line swapped them. */
 static bool npuprof_line_take_late_(npuprof_line_ *l, uint32_t first, uint32_t end, uint64_t offset)
@@ -179,6 +219,7 @@ static bool npuprof_line_take_late_(npuprof_line_ *l, uint32_t first, uint32_t e
     const int32_t before = npuprof_line_after_(l->begin, first), more = npuprof_line_after_(end, l->end);
     bool taken = more > 0 && before <= 0;
     if (taken) {
+        npuprof_line_note_strange_(l, offset);
         l->cells += (uint32_t)more;
         l->end = end;
         return true;
@@ -195,6 +236,7 @@ static bool npuprof_line_take_late_(npuprof_line_ *l, uint32_t first, uint32_t e
         taken = back <= NPUPROF_LINE_LATE_ && npuprof_line_fill_gap_(l, first, end);
     }
     l->cells += taken ? cells : 0;
+    if (!taken) npuprof_line_note_strange_(l, offset);
     return taken;
 }
 
@@ -209,14 +251,18 @@ static bool npuprof_line_take_part_(npuprof_line_ *l, const npuprof_parts_item_ 
     if (!l->cells && l->begin && l->is_stream && npuprof_line_after_(first, l->begin) > 0)
         l->begin = l->end = first;
     const int32_t ahead = npuprof_line_after_(first, l->end);
-    if (ahead < 0 && !npuprof_line_take_late_(l, first, end, offset)) {
-        l->refused++;
-        return false;
-    }
+    const bool is_again = ahead < 0 && npuprof_line_was_seen_(l, &item->part);
+    l->refused += is_again;
+    if (is_again || (ahead < 0 && !npuprof_line_take_late_(l, first, end, offset))) return false;
     if (ahead > 0) npuprof_line_open_gap_(l, l->end, first);
+    if (ahead > 0 && (uint32_t)ahead > l->wide) {
+        l->wide = (uint32_t)ahead;
+        l->wide_at = offset;
+    }
     if (ahead >= 0) l->cells += item->part.count;
     if (ahead >= 0) l->end = end;
-    l->parts++;
+    l->seen[l->parts % NPUPROF_LINE_SEEN_].first = first;
+    l->seen[l->parts++ % NPUPROF_LINE_SEEN_].crc = item->part.crc;
     return true;
 }
 

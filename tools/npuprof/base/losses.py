@@ -80,7 +80,7 @@ def doubts(about):
     if isinstance(clock, dict) and isinstance(clock.get("NPUPROF_NOW"), str):
         found.append(f"clock: {clock['NPUPROF_NOW'][:120]}")
     if isinstance(clock, dict) and isinstance(clock.get("NPUPROF_LINE"), str):
-        found.append(f"line: {clock['NPUPROF_LINE'][:320]}")
+        found.append(f"line: {clock['NPUPROF_LINE'][:480]}")
     for name, sync in syncs_of(about):
         counts = counted(sync)
         for key in ("causality_violations", *LOST_SPANS):
