@@ -250,8 +250,10 @@ class Follow(unittest.TestCase):
         """The header of the new start is lost, and the next one comes after more cells than the old one had:
         the parts before it are of the new trace alone. Its clock began later, earlier, or at the same tick;
         the first parts are lost, too; a part of the old one came twice, which is no part of the new one."""
-        for start, skip, again in ((5000, 0, 0), (77, 0, 0), (1000, 0, 0), (77, 3, 0), (77, 12, 4)):
-            first, second = stream(200), stream(1500, start=start, seed=2)
+        for start, skip, again in ((5000, 0, 0), (77, 0, 0), (1000, 0, 0), (77, 3, 0), (77, 12, 4),
+                                   (78, 0, 0)):
+            first = stream(15 if start == 78 else 200)
+            second = stream(1500, start=start, seed=2)
             old = bytes(first.bytes)
             if again:
                 old += old[first.places[-again][0]:]
