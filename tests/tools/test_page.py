@@ -74,6 +74,48 @@ class Figures(unittest.TestCase):
         path.write_text('[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]')
         self.assertIsNone(figures(npuprof.load(path))["verdict"])
 
+    def test_idle_strips(self):
+        """A strip and the executions of its engine fill the window; its classes are the model's."""
+        for name in ("P2", "P6", "P25"):
+            trace, case = npuprof.load(trace_of(name)), planted.case(name)
+            data, zero = figures(trace), min(trace.start)
+            window, sums = (data["verdict"]["from"], data["verdict"]["to"]), {}
+            (strip,) = (group["idle"] for group in data["timeline"]["groups"] if group["idle"])
+            times = [(max(trace.start[i] - zero, window[0]),
+                      min(trace.start[i] + trace.dur[i] - zero, window[1])) for i in trace.executions[0]]
+            at = 0
+            for step, ns, kind, _, count in zip(*[iter(strip)] * 5):
+                at += step
+                times.append((at, at + ns))
+                self.assertEqual(count, 1)
+                label = data["idle"]["classes"][kind]
+                sums[label] = sums.get(label, 0) + ns
+            times.sort()
+            self.assertEqual((times[0][0], times[-1][1]), window, name)
+            for (_, end), (start, _) in zip(times, times[1:]):
+                self.assertEqual(end, start, name)
+            for label, ns in case.idle().items():
+                if label in ("host_busy", "late_notice"):
+                    delta = abs(case.shift) * len(trace.executions[0])
+                    self.assertAlmostEqual(sums[label], ns, delta=delta, msg=(name, label))
+
+    def test_strip_of_many_gaps(self):
+        """Short pieces come together: none is left out, and no more are shown than a screen has columns."""
+        path = scratch() / "gaps.json"
+        path.write_text(fleet_traces.trace(1, 1500)[0])
+        facts = Facts(npuprof.load(path))
+        alone = list(facts.idle.all_pieces([0]))
+        (strip,) = (group["idle"] for group in figures(facts.trace, facts=facts)["timeline"]["groups"]
+                    if group["idle"])
+        self.assertEqual(sum(strip[4::5]), len(alone))
+        self.assertLess(len(strip) // 5, len(alone) // 2)
+        self.assertLess(len(strip) // 5, 2 * 1600)
+        ends = [sum(strip[0:5 * n + 1:5]) + strip[5 * n + 1] for n in range(len(strip) // 5)]
+        starts = [sum(strip[0:5 * n + 1:5]) for n in range(len(strip) // 5)]
+        self.assertEqual((starts[0], ends[-1]), (alone[0][0] - min(facts.trace.start),
+                                                 alone[-1][1] - min(facts.trace.start)))
+        self.assertTrue(all(a <= b for a, b in zip(ends, starts[1:])))
+
     def test_curves(self):
         """The steps of each curve against the events of the file."""
         trace = npuprof.load(trace_of("sample"))
@@ -154,6 +196,14 @@ class Browser(unittest.TestCase):
             self.assertTrue(finding["detail"].startswith(words + " "), finding)
             self.assertIn(finding["text"].split("\n")[0].partition(" ")[2], finding["said"])
             self.assertEqual(finding["focus"], "lanes")
+
+    def test_idle_by_keyboard(self):
+        """I and U go over the strip and say why; the widest class is in the legend."""
+        first, second, back = self.found["idle"]
+        self.assertRegex(first, r"^npu0 PE 0: idle for .+, from .+: .+\.$")
+        self.assertNotEqual(first, second)
+        self.assertEqual(first, back)
+        self.assertIn("host busy", self.found["idle_legend"])
 
     def test_keyboard_alone(self):
         """Tab goes from the verdict over the search to the lanes and the names."""

@@ -91,6 +91,19 @@ for (let n = 0; n < (await page.locator(".finding").count()); n++) {
     found.findings.push(entry);
 }
 
+// Why the engine is idle, by keyboard.
+found.idle = [];
+if (await page.locator(".keys.idle").count()) {
+    await page.locator("#lanes").focus();
+    for (const key of ["i", "i", "u"]) {
+        await page.keyboard.press(key);
+        await settle();
+        found.idle.push(await text(".detail"));
+    }
+    found.idle_legend = await text(".keys.idle");
+    await page.keyboard.press("Escape");
+}
+
 // Every width, light and dark: nothing sticks out, and what is told is in view.
 for (const [width, scheme] of [[390, "light"], [390, "dark"], [768, "dark"], [1280, "light"], [2560, "dark"],
                                [2560, "light"]]) {

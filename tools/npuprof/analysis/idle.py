@@ -116,9 +116,9 @@ class Idle:
         if until < self.facts.window.end_ns:
             yield until, self.facts.window.end_ns, last, -1
 
-    def all_pieces(self, device):
-        """Yields the pieces() of all gaps of a device."""
-        for start, end, i, j in self._gaps(self.jobs.queues_of[device]):
+    def all_pieces(self, queues):
+        """Yields the pieces() of all gaps between the jobs of these queues."""
+        for start, end, i, j in self._gaps(queues):
             for a, b in self.looked_at(start, end):
                 yield from self.pieces(a, b, i, j)
 

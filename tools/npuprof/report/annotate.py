@@ -117,4 +117,4 @@ def of_idle(facts, device):
     """Why the device was idle, piece by piece."""
     idle, trace = facts.idle, facts.trace
     return [(start, end, f"{label} {trace.text(row)}" if row >= 0 else label, {"certain_ns": certain})
-            for start, end, label, row, certain, _ in idle.all_pieces(device)]
+            for start, end, label, row, certain, _ in idle.all_pieces(facts.jobs.queues_of[device])]

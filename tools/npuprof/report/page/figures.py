@@ -17,6 +17,7 @@ from ...tables.submissions import path_table
 from ...tables.tracks import device_window, track_intervals
 from .curves import counters, lanes, latency, memory
 from .findings import rows_of, shown_verdict, verdict
+from .idle import strips
 from .timeline import Labels, pauses, timeline
 
 TABLE = 100           # rows of a table
@@ -50,6 +51,9 @@ def figures(trace, at=lambda part: None, facts=None):
     findings = verdict(facts or Facts(trace))
     drawn, place = timeline(trace, tracks, labels, zero, end, paused,
                             rows_of(findings) if findings else ())
+    idle, causes, classes = strips(findings.facts, zero) if findings else ({}, [], [])
+    for group in drawn["groups"]:
+        group["idle"] = idle.get(group.pop("base"), [])
     curves = counters(trace, zero)
     at(2)
     return {
@@ -71,7 +75,8 @@ def figures(trace, at=lambda part: None, facts=None):
         "verdict": shown_verdict(findings, place, zero), "lanes": lanes(trace, zero),
         "memory": memory(trace, zero), "counters": curves[:COUNTERS],
         "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device),
-        "devices": devices(about), "names": labels.rows, "counts": counts(trace),
+        "idle": {"texts": causes, "classes": classes}, "devices": devices(about), "names": labels.rows,
+        "counts": counts(trace),
     }
 
 

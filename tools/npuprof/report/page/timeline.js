@@ -5,7 +5,8 @@ const T = D.timeline,
     ROW = 17,
     PAD = 7,
     AXIS = 26,
-    MAP = 40;
+    MAP = 40,
+    STRIP = 9; // of idle times, below the rows of an engine
 let height = 0,
     threads = 0;
 const groups = T.groups.map(g => {
@@ -36,7 +37,7 @@ const groups = T.groups.map(g => {
         group.text[i] = s[5];
         group.lists[s[0]].push(i);
     }
-    group.height = Math.max(group.rows * ROW + PAD, 42);
+    group.height = Math.max(group.rows * ROW + PAD + (g.idle.length ? STRIP : 0), 42);
     height += group.height;
     return group;
 });
@@ -153,7 +154,7 @@ legend.append(
 );
 
 // A text in which the names of keys look like keys.
-const KEYS = /(Ctrl|Enter|[←→−0↑↓NPFB/]|\+(?= −))/;
+const KEYS = /(Ctrl|Enter|[←→−0↑↓NPFBIU/]|\+(?= −))/;
 const keyed = text => text.split(KEYS).map((part, n) => (n % 2 ? el("kbd", {}, part) : part));
 
 function timeline() {
@@ -196,13 +197,14 @@ function timeline() {
         el("div", { class: "scroll" }, el("div", { class: "lanes" }, labels, canvas)),
         detail,
         legend,
+        idleLegend(),
         el(
             "p",
             { class: "hint", id: "keys" },
             "Drag over a range to zoom in, double-click for all; ",
             ...keyed("Ctrl + wheel zooms. Keys: ← → move, + − zoom, 0 whole, ↑ ↓ track, "),
             ...keyed("N P next and previous span, F B of the same name or of what was found, "),
-            ...keyed("Enter zoom to it, / search."),
+            ...keyed("I U next and previous idle time of an engine, Enter zoom to a span, / search."),
         ),
     );
     tell(null);

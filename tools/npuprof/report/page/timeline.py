@@ -105,7 +105,8 @@ def timeline(trace, tracks, labels, zero, end, paused, wanted=()):
     for base in sorted(chosen, key=place):
         track = trace.tracks[base]
         group = {"name": ("thread " if track.name == str(track.tid) else "") + label_of(trace, track),
-                 "kind": track.kind, "busy": tracks[base][2].length(), "count": tracks[base][0], "rows": 0,
+                 "base": base, "kind": track.kind,
+                 "busy": tracks[base][2].length(), "count": tracks[base][0], "rows": 0,
                  "spans": [], "density": {}}
         spans = drawing.group([rows[lane] for lane in sorted(bases[base])], group)
         before = 0

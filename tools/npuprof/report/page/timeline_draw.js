@@ -162,6 +162,7 @@ function drawLanes() {
     for (const g of groups)
         for (let row = 0; row < g.rows; row++)
             drawSpans(c, g, width, g.y + 4 + row * ROW, row, ROW, u0, u1, false);
+    drawStrips(c, width);
     drawCurves(c, width);
     for (const t of T.marks) {
         c.fillStyle = palette["--bad"];

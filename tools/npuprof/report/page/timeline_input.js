@@ -85,6 +85,7 @@ function at(x, y) {
 
 function choose(s) {
     chosen = s;
+    idleChosen = null;
     if (s) here = s.g;
     tell(s);
     later();
@@ -157,7 +158,9 @@ canvas.addEventListener("pointermove", event => {
         later();
     }
     if (!found) {
-        const over = curveAt(x, y);
+        const idle = idleAt(x, y),
+            over = idle ? { head: aboutIdle(idle.g, idle.k)[0], said: aboutIdle(idle.g, idle.k)[1] }
+                        : curveAt(x, y);
         if (over) showTip(event.clientX, event.clientY, over.head, over.said);
         else hideTip();
         return;
@@ -171,6 +174,7 @@ canvas.addEventListener("pointerup", event => {
         scale = (u1 - u0) / canvas.clientWidth;
     drag = null;
     if (b - a > 4) view(u0 + a * scale, u0 + b * scale);
+    else if (!at(...place(event)) && idleAt(...place(event))) chooseIdle(idleAt(...place(event)));
     else choose(at(...place(event)));
 });
 canvas.addEventListener("pointercancel", () => {
@@ -215,6 +219,8 @@ const keys = {
     p: () => next(-1),
     ArrowDown: () => track(1),
     ArrowUp: () => track(-1),
+    i: () => nextIdle(1),
+    u: () => nextIdle(-1),
     f: () => stepFound(1),
     b: () => stepFound(-1),
     "/": () => searchBox.select(),

@@ -21,7 +21,7 @@ function findingCard(finding, n) {
             finding.advice ? el("p", { class: "advice" }, finding.advice) : null,
             el("p", { class: "about" }, finding.sentence),
         ),
-        finding.places.length
+        T.groups.length
             ? el(
                   "button",
                   {
@@ -36,9 +36,17 @@ function findingCard(finding, n) {
     );
 }
 
-// Zooms to the longest span of the finding and marks all of them.
+// Zooms to the longest span of the finding and marks all of them. One without spans is about the whole time
+// of the verdict.
 function showFinding(finding) {
     searchBox.value = "";
+    if (!finding.places.length) {
+        unmark();
+        choose(null);
+        showRange(D.verdict.from, D.verdict.to);
+        say(`${finding.title}: about the whole of ${time(D.verdict.to - D.verdict.from)}, no single span.`);
+        return;
+    }
     mark(
         finding.places.map(([g, i]) => ({ g, i })),
         finding.title,
