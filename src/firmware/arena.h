@@ -99,6 +99,7 @@ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
     if (BITS >= 48) return npuprof_user_now_();
     uint64_t wide = 0;
     uint32_t now;
+    NPUPROF_KNOWN_(c);
     NPUPROF_MASKED_BEGIN_
     uint32_t before = NPUPROF_LOAD_(&c->clock), word;
     do {

@@ -52,9 +52,12 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
 {
     const bool is_plain = NPUPROF_CONSTANT_(count) && count == 1;
 #if NPUPROF_MASKS_
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
+    int32_t places = (int32_t)(cells - count + 1);         /* where it may begin; not above 0: nowhere */
+    if (!is_plain) NPUPROF_KNOWN_(places);
     NPUPROF_MASKED_BEGIN_
     const uint32_t at = c->used;
-    const bool fits = count <= NPUPROF_FW_CELL_COUNT_() - at;
+    const bool fits = (int32_t)at < places;
     if (NPUPROF_LIKELY_(fits)) {
         c->used = at + count;
         if (!is_plain) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, count);

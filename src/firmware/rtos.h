@@ -90,14 +90,17 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     if (!ticks || !c->cells) return;
-    const uint64_t now = npuprof_fw_stamp_(c), first = ((uint64_t)c->first_high << 32 | c->first_low) - ticks;
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
     (void)npuprof_fw_tally_(c, token, &c->lost_notes);
     if (!token) return;
     npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
+    const uint64_t now = npuprof_fw_stamp_(c), first = ((uint64_t)c->first_high << 32 | c->first_low) - ticks;
+    uint32_t low = (uint32_t)first, high = (uint32_t)(first >> 32);
+    NPUPROF_KNOWN_(low);
+    NPUPROF_KNOWN_(high);
     NPUPROF_MASKED_BEGIN_
-    c->first_low = (uint32_t)first;
-    c->first_high = (uint32_t)(first >> 32);
+    c->first_low = low;
+    c->first_high = high;
     NPUPROF_MASKED_END_
     cell->start = (uint32_t)now;
     cell->end = (uint32_t)ticks;

@@ -6,7 +6,8 @@
    How two records that meet keep apart (a task and an interrupt, two cores):
      NPUPROF_MASKS_ 1   The core has no exclusive access, or the user defines NPUPROF_MASK(). Interrupts are
                         masked from NPUPROF_MASKED_BEGIN_ to NPUPROF_MASKED_END_: once for a stamp, and once
-                        for the cells of a record. At most 12 instructions each and a clock read.
+                        for the cells of a record. At most 12 instructions each, with a clock read of two
+                        (gcc -Os and -O2).
      NPUPROF_MASKS_ 0   Cells are taken by an atomic addition, and the clock word is changed by
                         compare-and-swap. The two macros are empty.
    The two macros do not nest. */

@@ -74,6 +74,8 @@
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
 #define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((__noinline__))   /* Linux has a macro noinline */
+/* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. */
+#define NPUPROF_KNOWN_(variable) __asm__ volatile("" : "+r"(variable))
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
@@ -183,6 +185,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_UNLIKELY_(x) (x)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
+#define NPUPROF_KNOWN_(variable) ((void)(variable))
 #if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
 /* Needs /volatile:ms, under which a volatile load acquires and a volatile store releases. It is the default,
    except on arm64. */

@@ -35,22 +35,22 @@ static uint8_t context_now(void) { return context; }
 #define NPUPROF_CONTEXT() context_now()
 #ifdef STREAM
 #define NPUPROF_WHEN_FULL NPUPROF_STREAM
+#elif defined(NEWEST)
+#define NPUPROF_WHEN_FULL NPUPROF_KEEP_NEWEST
+#endif
+#if defined(STREAM) || defined(NEWEST) || defined(FULL)
+#define IS_LIST 0
+#else
+#define IS_LIST 1
+#endif
+#ifndef NPUPROF_ARENA_BYTES
 #ifdef FULL
 #define NPUPROF_ARENA_BYTES 256
+#elif IS_LIST
+#define NPUPROF_ARENA_BYTES 8192
 #else
 #define NPUPROF_ARENA_BYTES 1024
 #endif
-#define IS_LIST 0
-#elif defined(FULL)
-#define IS_LIST 0
-#define NPUPROF_ARENA_BYTES 256
-#elif defined(NEWEST)
-#define NPUPROF_ARENA_BYTES 1024
-#define NPUPROF_WHEN_FULL NPUPROF_KEEP_NEWEST
-#define IS_LIST 0
-#else
-#define NPUPROF_ARENA_BYTES 8192
-#define IS_LIST 1
 #endif
 #ifdef FULL
 enum { IS_FULL = 1 };

@@ -12,6 +12,7 @@ import re
 import struct
 
 from baremetal.base import command
+from baremetal.masked import MOST
 
 # For each operation of preempt.c, in its order: the events that it records, and how many are notes.
 OPERATIONS = [["X span"], ["X first", "X second"], ["X list"], ["X one"], ["C counter"], ["i instant"],
@@ -230,3 +231,5 @@ def preempted(machine, flags, every, everything, rig):
     objdump = rig.MACHINES[machine]["cc"][0].replace("gcc", "objdump")
     count, longest = check_places(folder, objdump, rig.MACHINES[machine]["run"], rounds)
     print(f"   {machine}: {count} instructions were interrupted; at most {longest} with interrupts masked")
+    if longest > MOST:
+        raise AssertionError(f"{longest} instructions with interrupts masked, at most {MOST}")

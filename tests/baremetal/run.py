@@ -27,8 +27,8 @@ GOLDEN = ROOT / "tests" / "golden"
 sys.path.insert(0, str(ROOT / "tests"))
 import helpers  # noqa: E402
 from baremetal.base import BUILD, WARNINGS, Skip, command, need, without_sites  # noqa: E402
-from baremetal import preempt, rtos_rigs, soak, uart  # noqa: E402
-from baremetal.masked import sections  # noqa: E402
+from baremetal import masked, preempt, rtos_rigs, soak, uart  # noqa: E402
+from baremetal.npu_truth import check_npu  # noqa: E402
 from baremetal.builds import builds, compilers, off  # noqa: E402
 
 FREE = ["-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", f"-I{ROOT}", *WARNINGS]
@@ -107,6 +107,15 @@ def same(text, golden):
 same.written = set()
 
 
+def library(name):
+    """The compiler's own library for a machine. Why by another name of the machine: it finds none for one
+    with an extension in its name."""
+    machine = MACHINES[name]
+    if "library_of" not in machine:
+        return machine["libs"]
+    return [command([machine["cc"][0], *machine["library_of"], "-print-libgcc-file-name"]).stdout.strip()]
+
+
 def on_machine(name, source, *flags, optimise="-Os", codes=(0,), emulator=(), seconds=60, files=()):
     """Builds a program and runs it, with more options of the emulator, beside empty files of those names; its
     folder and its exit code."""
@@ -116,12 +125,8 @@ def on_machine(name, source, *flags, optimise="-Os", codes=(0,), emulator=(), se
     folder = BUILD / f"{name}-{pathlib.Path(source).stem}{words}".replace("/", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    # Why by another name of the machine: the compiler finds no library of its own for one with an extension
-    # in its name.
-    library = machine.get("library_of") and [command([machine["cc"][0], *machine["library_of"],
-                                                      "-print-libgcc-file-name"]).stdout.strip()]
     command([*machine["cc"], *FREE, optimise, *flags, HERE / source, "-o", folder / "fw.elf",
-             *(library or machine["libs"])])
+             *library(name)])
     for file in files:
         (folder / file).touch()
     run = [*machine["run"][:-1], *emulator, machine["run"][-1]]
@@ -144,81 +149,6 @@ def golden_on(name):
         folder, _ = on_machine(name, "golden.c", "-DTICK_BITS=32", optimise="-O2")
         same(convert(folder / "golden.img", "--elf", folder / "fw.elf"), "firmware.json")
     return test
-
-
-def true_ns(device, name, value, truth):
-    """When a counter of npu.c had that value: ns since the trace's begin, first and last."""
-    zero = {"down": 0x1FFFFF000 - 0x200000000, "split": 0x1FFFFF000 + truth["split"],
-            "function": 0x1FFFFF000 - (truth["reset"] if name == "after reset" else 0)}[device]
-    return -(-(value - zero) * 4 // 3) * 10 - 80, ((value - zero + 1) * 4 - 1) // 3 * 10 - 80
-
-
-CALLS = {f"{letter} name of run time": stream for stream, letter in enumerate("vwxyz")}
-
-
-def check_call(events, e):
-    """A device span of begin and end as calls: its host span is in the task and ends before it begins to
-    count; the interrupt's arguments are those of the end."""
-    hosts = [h for h in events if h["ph"] == "X" and h["name"] == e["name"] and h["tid"] == 1]
-    arrows = [a for a in events if a["ph"] == "s" and hosts and a["ts"] == hosts[0]["ts"] and a["tid"] == 1]
-    i = CALLS[e["name"]]
-    macs = None if i == 3 else i
-    if len(hosts) != 1 or len(arrows) != 1 or hosts[0]["args"]["i"] != i or e["args"].get("macs") != macs:
-        raise AssertionError(f"{e['name']}: host spans {hosts}, arrows {arrows}, {e['args']}")
-
-
-def check_npu(text):
-    """Each device span lies where it truly was, within the error it states, on its device's and stream's
-    track, and inside its host span."""
-    trace = json.loads(text)
-    events = trace["traceEvents"]
-    truth = next(e["args"] for e in events if e["name"] == "truth")
-    lanes = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    tracks = {tid: name.split()[0] for tid, name in lanes.items()}
-    spans = [e for e in events if e["ph"] == "X" and "start_ticks" in e.get("args", {})]
-    names = sorted((tracks[e["tid"]], e["name"]) for e in spans)
-    wanted = [("down", "after wraps"), ("down", "over wraps"), *[("down", "wraps")] * 3,
-              ("function", "after reset"), *[("function", "function")] * 3,
-              *[("split", f"{letter} name of run time") for letter in "abc"], ("split", "own stamps"),
-              *[("split", f"{letter} name of run time") for letter in "vwxy"]]
-    if names != wanted:
-        raise AssertionError(f"device spans: {names}")
-    for e in spans:
-        device, args, start = tracks[e["tid"]], e["args"], round(e["ts"] * 1000)
-        for at, value in ((start, args["start_ticks"]), (start + round(e["dur"] * 1000), args["end_ticks"])):
-            first, last = true_ns(device, e["name"], value, truth)
-            if not first - args["error_ns"] <= at <= last + args["error_ns"]:
-                raise AssertionError(f"{device} {e['name']}: {at} ns, truly {first} to {last}, error "
-                                     f"{args['error_ns']}")
-        stream = {"function": 0x1234, "a name of run time": 0, "b name of run time": 1,
-                  "c name of run time": 2, "own stamps": None, **CALLS}.get(e["name"], 0)
-        lane = f"{device} PE 2" if stream is None else f"{device} stream {stream}"
-        if (args.get("stream"), lanes[e["tid"]]) != (stream, lane):
-            raise AssertionError(f"{device} {e['name']}: on {lanes[e['tid']]!r}, {args}; not of stream "
-                                 f"{stream}")
-        if e["name"] == "own stamps":
-            continue
-        if e["name"] in CALLS:
-            check_call(events, e)
-            continue
-        host = [h for h in events if h["ph"] == "X" and h["name"] == e["name"] and h["tid"] == 1
-                and h["ts"] <= e["ts"] and e["ts"] + e["dur"] <= h["ts"] + h["dur"]]
-        if len(host) != 1 or not (300 < args["error_ns"] < 20000 if device == "function"
-                                  else args["error_ns"] < 3000) or args["stamp"] != "sampled":
-            raise AssertionError(f"{device} {e['name']}: in {len(host)} host spans, {args}")
-    why = [(e["args"]["device"], e["args"]["why"].split(":")[0]) for e in events
-           if e["name"] == "no device span"]
-    if why != [("function", "NPUPROF_ERR_NPU_RESET"), ("split", "NPUPROF_ERR_NPU_DEAD"),
-               ("split", "NPUPROF_ERR_NPU_CALLS"), ("split", "NPUPROF_ERR_NPU_BUSY")]:
-        raise AssertionError(f"no device span: {why}")
-    sync = [(d["name"], d["clock_sync"]) for d in trace["metadata"]["npuprof"]["devices"]]
-    counts = [(name, s["wraps"], s["resets"], s["dead_reads"], s["causality_violations"], s["unplaced_spans"])
-              for name, s in sync]
-    if counts != [("down", 7, 0, 0, 0, 0), ("split", 0, 0, 2, 0, 0), ("function", 0, 1, 0, 0, 0)]:
-        raise AssertionError(f"clock_sync: {counts}")
-    arrows = [e for e in events if e["ph"] == "f"]
-    if len(arrows) != len(spans) - 1:
-        raise AssertionError(f"{len(arrows)} arrows")
 
 
 def npu_on(name):
@@ -412,23 +342,6 @@ def sizes():
             raise AssertionError(f"{what}: {value} bytes, at most {limit}")
 
 
-def masked():
-    """Interrupts are off for at most 12 instructions."""
-    need("arm-none-eabi-gcc")
-    folder = BUILD / "size"
-    folder.mkdir(parents=True, exist_ok=True)
-    most = {}
-    for optimise in ("-Os", "-O2"):
-        for size in (1, 2, 5, 8, 9):
-            program = size_of(folder, size, "-DNPUPROF_NO_JSON", optimise=optimise)[2]
-            for name, count in sections(program):
-                name = name.split(".")[0]
-                most[name] = max(most.get(name, 0), count)
-    print("   instructions with interrupts off: " + ", ".join(f"{name} {n}" for name, n in most.items()))
-    if not most or max(most.values()) > 12:
-        raise AssertionError(f"{most}")
-
-
 def cores():
     """Several cores without exclusive access need NPUPROF_MASK(): what lacks it does not compile."""
     need("arm-none-eabi-gcc", "avr-gcc")
@@ -450,7 +363,8 @@ RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off
         **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4",
                                                                   "cortex-m55")},
         "cost": cost, "fields": fields, "sizes": sizes,
-        "uart": lambda: uart.rig(converter(), MACHINES["cortex-m3"], FREE), "masked": masked, "cores": cores,
+        "uart": lambda: uart.rig(converter(), MACHINES["cortex-m3"], FREE), "cores": cores,
+        "masked": lambda: masked.masked(sys.modules[__name__]),
         "firmware": firmware,
         **rtos_rigs.rigs(on_machine, convert)}
 RIGS |= {name: functools.partial(preempt.preempted, *how, False, sys.modules[__name__])
