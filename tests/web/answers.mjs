@@ -104,6 +104,25 @@ if (await page.locator(".keys.idle").count()) {
     await page.keyboard.press("Escape");
 }
 
+// The sliders, by keyboard.
+if (await page.locator("#what-if input").count()) {
+    const slider = page.locator("#what-if input").first();
+    found.slider = [await text(".result")];
+    await slider.focus();
+    for (let n = 0; n < 5; n++) await page.keyboard.press("ArrowRight");
+    await settle();
+    found.slider.push(await text(".result"), await slider.getAttribute("aria-valuetext"));
+    found.slider_ms = [];
+    for (const value of [2, 3, 4])
+        found.slider_ms.push(
+            await timed(
+                `const range = document.querySelector("#what-if input"); range.value = given;
+                 range.dispatchEvent(new Event("input"));`,
+                value,
+            ),
+        );
+}
+
 // Every width, light and dark: nothing sticks out, and what is told is in view.
 for (const [width, scheme] of [[390, "light"], [390, "dark"], [768, "dark"], [1280, "light"], [2560, "dark"],
                                [2560, "light"]]) {

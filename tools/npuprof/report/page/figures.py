@@ -18,6 +18,7 @@ from ...tables.tracks import device_window, track_intervals
 from .curves import counters, lanes, latency, memory
 from .findings import rows_of, shown_verdict, verdict
 from .idle import strips
+from .replay import sliders
 from .timeline import Labels, pauses, timeline
 
 TABLE = 100           # rows of a table
@@ -74,7 +75,7 @@ def figures(trace, at=lambda part: None, facts=None):
                  for start, ns, thread, span in gaps_table(trace, tracks).rows],
         "verdict": shown_verdict(findings, place, zero), "lanes": lanes(trace, zero),
         "memory": memory(trace, zero), "counters": curves[:COUNTERS],
-        "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device),
+        "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device, findings),
         "idle": {"texts": causes, "classes": classes}, "devices": devices(about), "names": labels.rows,
         "counts": counts(trace),
     }
@@ -192,9 +193,9 @@ def operator_tables(trace, device):
     return tables
 
 
-def what_if(trace, device):
-    """Groups whose time a slider divides: weights that can be sparse, as in the Neural Engine sheet, else
-    device operators."""
+def what_if(trace, device, findings):
+    """Groups whose time a slider divides: weights that can be sparse, as in the Neural Engine sheet; else
+    what replay can make faster; else device operators."""
     ops = operators(trace)
     shapes, rest = {}, 0.0
     for op in ops:
@@ -209,6 +210,9 @@ def what_if(trace, device):
     if shapes:
         return {"sparse": True, "groups": list(shapes.values()), "rest": rest,
                 "ratios": dict(zip(("90", "80", "70"), map(float, RATIOS)))}
+    graph = findings and sliders(findings.facts)
+    if graph:
+        return {"sparse": False, "groups": graph.pop("groups"), "rest": 0, "ratios": {}, "replay": graph}
     rows = sorted(((total, count, name) for name, (count, total) in device.operators.items()), reverse=True)
     if not rows:
         return None

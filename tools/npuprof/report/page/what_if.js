@@ -93,7 +93,12 @@ function slider(g, k, s, update) {
                 "span",
                 {},
                 name,
-                el("small", {}, `${plural(g.ops, W.sparse ? "operator" : "span")}, ${ms(g.ms)}`),
+                el(
+                    "small",
+                    {},
+                    `${g.kind === "host" ? "host, " : ""}` +
+                        `${plural(g.ops, W.sparse ? "operator" : "span")}, ${ms(g.ms)}`,
+                ),
             ),
         ),
         aims,
@@ -105,12 +110,43 @@ function slider(g, k, s, update) {
 }
 
 function aboutSliders() {
+    if (R)
+        return (
+            "The time if parts were faster, by replay of the dependency graph: what waits for what stays " +
+            "as recorded. Gains are at most this: contention, off-CPU time and clock rates may react." +
+            (R.of ? ` Of ${R.of}.` : "")
+        );
     return W.sparse
         ? "Latency of one iteration if the weights were sparse. Choose the ratio to aim at and how " +
               "much faster its kernel is; the defaults and the arithmetic are those of the Neural " +
               "Engine sheet."
         : "Device time if an operator were faster. Times of operators add up here, also where they " +
               "overlap, so the gain is at most this.";
+}
+
+// "a → b" of two times, the second one between two ends.
+function change(before, ends) {
+    const [low, high] = [Math.min(...ends), Math.max(...ends)].map(ns => time(ns)),
+        gain = ns => percent((before - ns) / (before || 1)),
+        gains = [gain(Math.max(...ends)), gain(Math.min(...ends))];
+    return (
+        `${time(before)} → ${low === high ? low : `${low} to ${high}`}, ` +
+        `${gains[0] === gains[1] ? gains[0] : `${gains[0]} to ${gains[1]}`} less`
+    );
+}
+
+// The line of results of the replay, and nothing where nothing is changed.
+function showReplayed(result, state) {
+    const factors = state.map(s => 1 / ratio(s)),
+        now = measured(nodeTimes(...lagsWith(W.groups, factors.map(() => 1), false, false))),
+        then = replayed(W.groups, factors);
+    const window = change(now.window, then.map(m => m.window));
+    result.replaceChildren(
+        now.median === null
+            ? `All of it: ${window}`
+            : `Median inference: ${change(now.median, then.map(m => m.median))}`,
+        now.median === null ? "" : el("small", {}, ` · all of it: ${window}`),
+    );
 }
 
 function whatIf() {
@@ -121,6 +157,11 @@ function whatIf() {
         list = el("div");
     const updates = [];
     function update() {
+        for (const u of updates) u();
+        if (R) {
+            showReplayed(result, state);
+            return;
+        }
         const before = W.groups.reduce((sum, g) => sum + g.ms, W.rest),
             part = W.groups.reduce((sum, g) => sum + g.ms, 0);
         const after = W.groups.reduce((sum, g, k) => sum + g.ms / ratio(state[k]), W.rest),
@@ -140,7 +181,6 @@ function whatIf() {
             ...compared("now", [...W.groups.map(g => g.ms), W.rest], before),
             ...compared("then", [...W.groups.map((g, k) => g.ms / ratio(state[k])), W.rest], before),
         );
-        for (const u of updates) u();
     }
     W.groups.forEach((g, k) => {
         const { node, show } = slider(g, k, state[k], update);

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""The dependency graph for the page's sliders: what replay.js needs to replay it with other times.
+
+Of a long trace it is that of INFERENCES in the middle. The page adds the same numbers as analysis/replay.py,
+so both say the same gain."""
+
+from fractions import Fraction
+
+from ...analysis import replay
+from ...analysis.engines import members
+from ...analysis.facts import Facts
+from ...analysis.graph import NEVER, NOTICED, host_rows, overlaps
+from ...analysis.replay import UNEXPLAINED
+from ...analysis.whatif import path_rows
+from ...analysis.window import Window
+
+INFERENCES, NODES, STEPS = 1_000, 50_000, 20_000     # of the graph; instructions of all programs
+OPERATORS, HOSTS = 6, 3                              # sliders
+
+
+def sliders(facts):
+    """The graph and its sliders, or None: nothing can be replayed, or it is too large."""
+    part = middle(facts)
+    found = replay.of(part)
+    if found.why or len(found.graph.what) > NODES:
+        return None
+    programs = found.programs.all if found.unexplained() <= UNEXPLAINED else ()
+    if sum(len(program.instructions) for program in programs) > STEPS:
+        programs = ()
+    groups = device_groups(part) if programs else []
+    places = {group["name"]: n for n, group in enumerate(groups) if group["kind"] == "operator"}
+    trace, points, graph = part.trace, found.points, found.graph
+    for kind, name, count, ns, *_ in path_rows(part):
+        if kind == "host" and name != "no span" and sum(g["kind"] == "host" for g in groups) < HOSTS:
+            groups.append({"kind": "host", "name": name, "ops": count, "ms": ns / 1e6,
+                           "stretches": stretches(found, name)})
+    if not groups:
+        return None
+    one, two = graph.lags(points.lags())
+    jobs = [[graph.done[k], points.dur[k], number, places.get(trace.text(points.jobs.row[k]), -1)]
+            for k, number in enumerate(found.programs.of)]
+    return {"groups": groups, "first": list(graph.first), "second": list(graph.second),
+            "one": [None if lag <= NEVER // 2 else lag for lag in one], "two": list(two), "jobs": jobs,
+            "programs": [of_program(program, places) for program in programs],
+            "early": sorted(graph.at[p] for p in points.early),
+            "begins": [graph.at[p] for p in points.begin], "ends": [graph.at[p] for p in points.end],
+            "from": points.first, "of": "" if part is facts else part.window.text}
+
+
+def middle(facts):
+    """Facts of the INFERENCES in the middle of the window, or of all, if they are not more."""
+    rows, trace = facts.window.inferences, facts.trace
+    if len(rows) <= INFERENCES:
+        return facts
+    first = (len(rows) - INFERENCES) // 2
+    own = rows[first:first + INFERENCES]
+    pairs = [(trace.start[own[0]], max(trace.start[i] + trace.dur[i] for i in own))]
+    window = Window(trace, pairs, f"the middle {INFERENCES} inferences", facts.window.selection)
+    return Facts(trace, window, facts.wait, facts.description)
+
+
+def device_groups(facts):
+    """The operators with most time, and all transfers."""
+    trace, engines = facts.trace, facts.engines
+    found = sorted((-ns, name, count) for name, (count, ns) in engines.operators.items())
+    groups = [{"kind": "operator", "name": name, "ops": count, "ms": -ns / 1e6}
+              for ns, name, count in found[:OPERATORS]]
+    moved = [trace.dur[i] for _, rows in members(facts) for i in rows if engines.kinds[trace.name[i]] == 1]
+    if moved:
+        groups.append({"kind": "load", "name": "transfers (Load, Store)", "ops": len(moved),
+                       "ms": sum(moved) / 1e6})
+    return groups
+
+
+def stretches(found, name):
+    """Nodes and the ns in which that host span decides when they come, one after the other."""
+    points, out = found.points, []
+    for p, ns in overlaps(points, host_rows(found.trace, points, name), True).items():
+        if points.point[p].kind != NOTICED or p in points.early:
+            out += [found.graph.at[p], ns]
+    return out
+
+
+def of_program(program, places):
+    """Of each instruction: [begin, end, lag, those before it, (number, share) of a pipelined pair or null,
+    number of its slider or -1, 1 for a transfer]."""
+    return {"order": program.order, "dur": program.dur, "rest": plain(program.end_lag),
+            "rows": [[row.start, row.end, plain(lag), after, pipe and [pipe[0], float(pipe[1])],
+                      -1 if row.transfer else places.get(row.name, -1), int(row.transfer)]
+                     for row, lag, after, pipe in zip(program.instructions, program.lag, program.after,
+                                                      program.pipe)]}
+
+
+def plain(number):
+    return float(number) if isinstance(number, Fraction) else number
