@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import sys
 import unittest
@@ -12,7 +13,7 @@ import unittest
 import auto_traces
 import helpers
 import pftrace
-from auto_traces import TOOL, build_id, must, split
+from auto_traces import TOOL, build_id, must, names, split
 from helpers import CC, CXX, run, scratch
 
 BASE = 0x7F1234560000
@@ -282,13 +283,19 @@ class Machines(unittest.TestCase):
 class Hostile(unittest.TestCase):
     """Damaged modules: strict JSON, no crash, nothing read out of bounds."""
 
-    def test_damaged_modules(self):
+    @staticmethod
+    @functools.cache
+    def checked():
+        """npuprof-convert with sanitizers, or the test is skipped."""
         tool = scratch() / "convert-checked"
         flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined",
                  "-fno-sanitize-recover=all", f"-I{helpers.ROOT}", "-pthread"]
         done = run([*CC, *flags, helpers.ROOT / "tools" / "npuprof_convert.c", "-o", tool], timeout=120)
         if done.returncode:
             raise unittest.SkipTest(f"the compiler has no address sanitizer: {done.stderr.strip()[-100:]}")
+        return tool
+
+    def test_damaged_modules(self):
         whole = self.linked()
         chance = random.Random(16)
         target = scratch() / "damaged.so"
@@ -297,12 +304,32 @@ class Hostile(unittest.TestCase):
         for round_number in range(150):
             data = self.damaged(whole, chance)
             target.write_bytes(data)
-            done = run([tool, path, "-o", scratch() / "named.json"])
+            done = run([self.checked(), path, "-o", scratch() / "named.json"])
             if done.returncode != 0:
                 kept = scratch() / "crash.so"
                 kept.write_bytes(data)
                 self.fail(f"round {round_number}: exit code {done.returncode}: {done.stderr[:1000]}")
             helpers.load(scratch() / "named.json")
+
+    def test_damaged_images(self):
+        folder = auto_traces.copied(scratch(), "image")
+        (folder / "m.c").write_text(Machines.SOURCE + "int main(void) { return begin(0); }\n")
+        must([*CC, "-finstrument-functions", "m.c", auto_traces.recorder(folder), "-o", "m", "-pthread"],
+             cwd=folder)
+        auto_traces.record(folder / "m", folder, NPUPROF_OUTPUT_PATH="m.npuprof")
+        whole, chance = (folder / "m.npuprof").read_bytes(), random.Random(17)
+        self.assertEqual(set(names(folder / "m.npuprof")[0]), {"main", "begin", "leaf"})
+        places = [m.start() for m in re.finditer(rb"0x[0-9a-f]{8}|auto\0|/m\0|libc", whole)]
+        for round_number in range(100):
+            data = bytearray(whole)
+            for _ in range(chance.choice((1, 2, 8, 40))):
+                at = chance.choice(places) + chance.randrange(-100, 100)
+                data[max(0, min(at, len(data) - 1))] = chance.choice((0, 1, 127, 255, chance.randrange(256)))
+            (folder / "damaged.npuprof").write_bytes(data)
+            done = run([self.checked(), "damaged.npuprof", "-o", "named.json"], cwd=folder)
+            self.assertIn(done.returncode, (0, 1, 2), f"round {round_number}: {done.stderr[:1000]}")
+            if done.returncode < 2:
+                helpers.load(folder / "named.json")
 
     def linked(self):
         """A stripped module with a .gnu_debuglink, and one with everything."""
