@@ -6781,12 +6781,22 @@ NPUPROF_OWN_ static void npuprof_os_read_notes_(npuprof_os_object_ *object, cons
     }
 }
 
+/* The whole path of an object that was loaded by a path from the current directory. */
+NPUPROF_OWN_ static const char *npuprof_os_path_from_here_(char *text, size_t bytes, const char *path)
+{
+    const size_t length = strlen(path), here = getcwd(text, bytes) ? strlen(text) : bytes;
+    if (here + length + 2 > bytes) return path;
+    text[here] = '/';
+    memcpy(text + here + 1, path, length + 1);
+    return text;
+}
+
 /* Hands one object on. Not 0: this was enough. */
 NPUPROF_OWN_ static int npuprof_os_take_object_(npuprof_os_phdrs_ *o, size_t bytes, void *user)
 {
     npuprof_os_listing_ *const listing = (npuprof_os_listing_ *)user;
     npuprof_os_object_ object;
-    char program[1024];
+    char whole[2048];
     const bool counts = bytes >= offsetof(npuprof_os_phdrs_, unloads) + sizeof o->unloads;
     const uint64_t changes = counts ? o->loads + o->unloads : 0;
     const bool is_first = !listing->seen;
@@ -6798,9 +6808,11 @@ NPUPROF_OWN_ static int npuprof_os_take_object_(npuprof_os_phdrs_ *o, size_t byt
     object.start = UINT64_MAX;
     object.path = o->path ? o->path : "";
     if (!*object.path && is_first) {           /* the program comes first, without a name */
-        const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-        program[n > 0 ? n : 0] = 0;
-        object.path = program;
+        const ssize_t n = readlink("/proc/self/exe", whole, sizeof whole - 1);
+        whole[n > 0 ? n : 0] = 0;
+        object.path = whole;
+    } else if (*object.path != '/' && strchr(object.path, '/')) {
+        object.path = npuprof_os_path_from_here_(whole, sizeof whole, object.path);
     }
     for (unsigned i = 0; i < o->count; i++) {
         const ElfW(Phdr) *const h = &o->headers[i];
