@@ -1547,6 +1547,18 @@ static int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up; is the gate open now? */
 #endif
 
+#if defined(NPUPROF_FREESTANDING) && defined(NPUPROF_NAMES_SECTION)
+/* Why other names: if only one of the files that record and the implementing file has NPUPROF_NAMES_SECTION,
+   they do not link. Else names would take flash, or be read where no memory is. */
+#define npuprof_begin_ npuprof_begin_with_names_section_
+#define npuprof_begin_args_ npuprof_begin_args_with_names_section_
+#define npuprof_begin_list_ npuprof_begin_list_with_names_section_
+#define npuprof_event_args_now_ npuprof_event_args_with_names_section_
+#define npuprof_event_list_ npuprof_event_list_with_names_section_
+#define npuprof_event_now_ npuprof_event_with_names_section_
+#define npuprof_put_value_ npuprof_put_value_with_names_section_
+#endif
+
 /* Out of line; the macros call these while the gate is open. All are async-signal safe. The functions that
    begin a span return its token, or 0 if it was not recorded. npuprof_next_() ends one span and begins
    another with the same stamp. */
@@ -2408,8 +2420,9 @@ typedef struct npuprof_compact_header_ {
     uint32_t cells;                /* 28 how many there are */
     uint32_t used;                 /* 32 how many are taken; more than `cells`: all of them. Of a RING: see
                                          there */
-    uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: all there
-                                         were, so those that are not here were lost */
+    uint32_t lost;                 /* 36 spans and events that did not fit, modulo 2^32; of
+                                         NPUPROF_KEEP_NEWEST: all there were, so those that are not here were
+                                         lost */
     uint32_t lost_notes;           /* 40 names, metadata, pauses, results and facts about devices that did
                                          not fit; of NPUPROF_STREAM also ends of spans */
     uint32_t clock;                /* 44 the clock when last read, without its low bits: its low 16, or half

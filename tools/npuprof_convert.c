@@ -146,7 +146,7 @@ static bool read_option(options *o, char **argv, int argc, int *i)
     if (strcmp(name, "--report") == 0) return o->report = true;
     if (npuprof_symbols_read_option_(&o->symbols, argv, argc, i)) return true;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
-        if (strcmp(name, texts[k].name) != 0 || !value) continue;
+        if (strcmp(name, texts[k].name) != 0 || !value || strncmp(value, "--", 2) == 0) continue;
         *texts[k].text = argv[++*i];
         return true;
     }
@@ -169,6 +169,15 @@ static npuprof_result write_loaded(const options *o, const char *output)
     return npuprof_dump(output ? output : "/dev/stdout");
 }
 
+/* Says on stderr that names are only addresses. */
+static void warn_of_names(const options *o)
+{
+    if (npuprof_expand_unnamed_)
+        fprintf(stderr, "npuprof-convert: %s: warning: %u names are addresses: give the program that "
+                        "recorded, --elf FIRMWARE.elf\n", o->image, (unsigned)npuprof_expand_unnamed_);
+    npuprof_expand_unnamed_ = 0;
+}
+
 /* Converts the trace that begins at *at of the image; *at is then where the next one does, or 0. Returns the
    exit code. */
 static int convert_trace(const options *o, unsigned number, uint64_t *at)
@@ -187,6 +196,7 @@ static int convert_trace(const options *o, unsigned number, uint64_t *at)
     }
     if (r != NPUPROF_OK) return fail(o->image, npuprof_result_string(r));
     warn_of_damage(o->image, &damage);
+    warn_of_names(o);
     /* Why no offsets in an image: whoever has the files can still name the addresses. */
     npuprof_symbols_name_loaded_(&o->symbols, !output || !ends_with(output, ".npuprof"));
     npuprof_load_numbered_path_(path, sizeof path, output ? output : "", number);

@@ -23,8 +23,9 @@ typedef struct npuprof_compact_header_ {
     uint32_t cells;                /* 28 how many there are */
     uint32_t used;                 /* 32 how many are taken; more than `cells`: all of them. Of a RING: see
                                          there */
-    uint32_t lost;                 /* 36 spans and events that did not fit; of NPUPROF_KEEP_NEWEST: all there
-                                         were, so those that are not here were lost */
+    uint32_t lost;                 /* 36 spans and events that did not fit, modulo 2^32; of
+                                         NPUPROF_KEEP_NEWEST: all there were, so those that are not here were
+                                         lost */
     uint32_t lost_notes;           /* 40 names, metadata, pauses, results and facts about devices that did
                                          not fit; of NPUPROF_STREAM also ends of spans */
     uint32_t clock;                /* 44 the clock when last read, without its low bits: its low 16, or half

@@ -41,6 +41,18 @@ static int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up; is the gate open now? */
 #endif
 
+#if defined(NPUPROF_FREESTANDING) && defined(NPUPROF_NAMES_SECTION)
+/* Why other names: if only one of the files that record and the implementing file has NPUPROF_NAMES_SECTION,
+   they do not link. Else names would take flash, or be read where no memory is. */
+#define npuprof_begin_ npuprof_begin_with_names_section_
+#define npuprof_begin_args_ npuprof_begin_args_with_names_section_
+#define npuprof_begin_list_ npuprof_begin_list_with_names_section_
+#define npuprof_event_args_now_ npuprof_event_args_with_names_section_
+#define npuprof_event_list_ npuprof_event_list_with_names_section_
+#define npuprof_event_now_ npuprof_event_with_names_section_
+#define npuprof_put_value_ npuprof_put_value_with_names_section_
+#endif
+
 /* Out of line; the macros call these while the gate is open. All are async-signal safe. The functions that
    begin a span return its token, or 0 if it was not recorded. npuprof_next_() ends one span and begins
    another with the same stamp. */

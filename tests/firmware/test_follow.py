@@ -458,6 +458,7 @@ class Follow(unittest.TestCase):
                             (["--follow", self.folder], "is a folder"),
                             (["--follow", "-", "-o", "/no/such/t.json"], "/no/such/t.json: No such file"),
                             (["--follow", "-", "--elf", self.folder / "line.bin"], "is not an ELF file"),
+                            (["--follow", "--elf", self.folder / "line.bin"], "--follow: usage"),
                             (["--follow", "-", "--baud", "123"], "is no baud rate"),
                             (["--follow", "-", "--baud", "x"], "--baud: usage"),
                             (["--follow", "-", "--report"], "--report: not with --follow"),
@@ -482,7 +483,8 @@ class Follow(unittest.TestCase):
     def test_shows(self):
         """At the end one line with the counts; no flood where nobody looks."""
         said, _ = self.piped(bytes(stream(500).bytes[:-1000]), "-")
-        self.assertEqual(len(said.splitlines()), 2, said)
+        self.assertEqual(len(said.splitlines()), 3, said)
+        self.assertIn("names are addresses: give the program that sends, --elf FIRMWARE.elf\n", said)
         self.assertRegex(said, r"s: \d+ spans, 0 events, 0 gaps of 0 cells")
         self.assertTrue(re.search(r"the other end closed", said))
 

@@ -119,6 +119,19 @@ class Image(unittest.TestCase):
         self.assertGreater(sites, 10)
 
     @helpers.thorough
+    def test_without_program(self):
+        """No ELF file was given: one sentence says what to do, and that no clock went back."""
+        program = self.program()
+        image, memory = self.recorded(program)
+        code, _, said = self.convert(image)
+        self.assertEqual(code, 0)
+        self.assertRegex(said, r"^[^\n]*: warning: \d+ names are addresses: give the program that recorded, "
+                               r"--elf FIRMWARE\.elf\n$")
+        code, _, said = self.convert(bytes(5000) + memory)
+        self.assertEqual(code, 2)
+        self.assertRegex(said, r"a dump of memory, whose names are in the program: give --elf FIRMWARE\.elf; "
+                               r"its image begins at byte 5000\n$")
+
     def test_other_build(self):
         """A name that changed, and a program that moved: refused in words. With a build id, so is a dump of
         memory."""

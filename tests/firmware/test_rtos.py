@@ -58,6 +58,28 @@ class Rtos(unittest.TestCase):
         self.recorded("idle")
         self.assertLess(self.spans()[-1][1], 1 << 24)
 
+    def test_names_in_one_file_only(self):
+        """One file lacks NPUPROF_NAMES_SECTION, the one that records or the one that implements: it does not
+        link."""
+        (self.folder / "records.c").write_text('#include "npuprof.h"\nint main(void) { PROF_SCOPE("a"); '
+                                               'PROF_COUNTER("b", 1); return 0; }\n')
+        (self.folder / "implements.c").write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
+        common = ["-std=gnu11", "-O1", f"-I{ROOT}", "-DNPUPROF_NO_JSON", "-DNPUPROF_FREESTANDING",
+                  "-DNPUPROF_NOW()=0u", "-DNPUPROF_NOW_HZ=1000000"]
+        section = ['-DNPUPROF_NAMES_SECTION="npuprof_names"']
+        for which in ("records", "implements", "both"):
+            for name in ("records", "implements"):
+                done = run([*helpers.CC, *common, *(section if which in (name, "both") else []), "-c",
+                            self.folder / f"{name}.c", "-o", self.folder / f"{name}.o"])
+                self.assertEqual(done.returncode, 0, done.stderr)
+            done = run([*helpers.CC, self.folder / "records.o", self.folder / "implements.o", "-o",
+                        self.folder / "linked"])
+            with self.subTest(which=which):
+                self.assertEqual(done.returncode == 0, which == "both", done.stderr)
+                if which != "both":
+                    lacking = "npuprof_begin_" + "with_names_section_" * (which == "records")
+                    self.assertRegex(done.stderr, rf"undefined reference to .{lacking}\b")
+
     def test_names_in_flash(self):
         """The linker script has no line for the section of names: their bytes are said."""
         program = self.folder / "loaded"

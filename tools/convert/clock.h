@@ -44,7 +44,7 @@ static void npuprof_expand_check_clock_(npuprof_expander_ *x, uint64_t *stamps)
         /* An end before the start looks as if the span lasted for nearly all that the bits of an end can
            say. */
         if (r->end - r->start >= longest) {
-            x->back++;
+            x->back += x->elf->count != 0;         /* else it may be no span, but a counter */
             r->end = r->start;
         }
         stamps[count++] = r->end;

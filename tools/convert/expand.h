@@ -191,6 +191,10 @@ static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_hea
     memcpy(h->program, "firmware", 9);
 }
 
+/* So many records of the newest expansion have an address for a name, because no ELF file was given. Set and
+   read by the thread that loads. */
+static uint32_t npuprof_expand_unnamed_;
+
 /* Makes the arena of the gathered cells. NULL, or what is wrong. spare: as much memory as the list has;
    stamps: see npuprof_expand_check_clock_(). */
 static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand_item_ *spare,
@@ -205,6 +209,7 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     h->chunk_next = 1;
     npuprof_expand_read_records_(x);
     if (x->foreign > x->refs / 2) return other_build;
+    npuprof_expand_unnamed_ = x->elf->count ? 0 : x->refs;
     npuprof_expand_say_gaps_(x);
     npuprof_expand_count_overwritten_(x);
     npuprof_expand_check_clock_(x, stamps);

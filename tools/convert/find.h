@@ -44,6 +44,16 @@ static npuprof_load_found_ npuprof_load_find_image_(const uint8_t *bytes, size_t
     return found;
 }
 
+/* Is there an image of firmware in the middle of the file, as in a dump of memory? At *at. */
+static bool npuprof_load_is_dump_(const uint8_t *bytes, size_t count, size_t *at)
+{
+    npuprof_load_found_ found;
+    const uint32_t layout = NPUPROF_LAYOUT_COMPACT;
+    const bool is_dump = npuprof_load_find_layout_(bytes, count, layout, layout, &found);
+    if (is_dump) *at = found.at;
+    return is_dump;
+}
+
 /* Does the file begin as a firmware's image? Then its header is damaged, since it was not found. */
 static bool npuprof_load_begins_as_firmware_(const uint8_t *bytes, size_t count)
 {

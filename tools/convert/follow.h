@@ -79,6 +79,9 @@ static bool npuprof_follow_write_(void)
     else if (r != NPUPROF_OK) npuprof_follow_say_(o->source, npuprof_result_string(r));
     if (r != NPUPROF_OK) return false;
     npuprof_follow_.damaged = npuprof_follow_.damaged || damage.places;
+    if (npuprof_expand_unnamed_ && !npuprof_follow_.written)
+        npuprof_follow_say_(o->source, "names are addresses: give the program that sends, --elf "
+                                       "FIRMWARE.elf");
     if (o->output) npuprof_load_numbered_path_(path, sizeof path, o->output, npuprof_follow_.file);
     else snprintf(path, sizeof path, "/dev/stdout");
     r = npuprof_follow_ends_with_(path, ".pftrace") ? npuprof_write_pftrace(path) : npuprof_dump(path);

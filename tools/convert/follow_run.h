@@ -67,7 +67,7 @@ static const char *npuprof_follow_end_(ssize_t took, double seconds, bool is_goo
     if (took < 0 && !npuprof_follow_source_.error) return "the other end closed";
     if (took < 0 && npuprof_follow_source_.error == EIO) return "the device is gone";
     if (took < 0) return strerror(npuprof_follow_source_.error);
-    if (o->seconds == 0 && took == 0) return "no more bytes";
+    if (o->seconds == 0 && npuprof_follow_source_.was_dry) return "no more bytes";
     return o->seconds && seconds >= (double)o->seconds ? "the time is over" : NULL;
 }
 

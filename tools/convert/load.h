@@ -55,6 +55,10 @@ static npuprof_result npuprof_load_bytes_(uint8_t *image, size_t bytes, const np
     if (!found.layout && npuprof_load_begins_as_firmware_(image, bytes))
         return npuprof_load_refuse_(0, bytes < sizeof found.header ? "shorter than a header"
                                                                    : "a damaged header");
+    size_t at = 0;
+    if (!found.layout && !in_dump && npuprof_load_is_dump_(image, bytes, &at))
+        return npuprof_load_refuse_(at, "a dump of memory, whose names are in the program: give --elf "
+                                        "FIRMWARE.elf; its image begins");
     if (found.at % 8) return npuprof_load_refuse_(found.at, "an arena that is not aligned in the dump");
     return npuprof_load_arena_locked_(image + found.at, bytes - found.at);
 }

@@ -25,6 +25,7 @@ static struct {
     uint8_t *room;
     uint64_t put, taken;           /* bytes so far */
     bool stop, ended;              /* the thread is to end; it has */
+    bool dry, was_dry;             /* it last found no bytes; so it was when some were last asked for */
     int error;                     /* why it ended; 0: the other end closed */
 } npuprof_follow_source_;
 
@@ -101,6 +102,7 @@ static void *npuprof_follow_thread_(void *unused)
         if (!ended) n = npuprof_follow_read_some_(npuprof_follow_source_.room + at, (size_t)room, &error);
         pthread_mutex_lock(&npuprof_follow_source_.lock);
         npuprof_follow_source_.put += n > 0 ? (uint64_t)n : 0;
+        npuprof_follow_source_.dry = n <= 0;
         npuprof_follow_source_.ended = ended = n < 0;
         npuprof_follow_source_.error = error;
         pthread_cond_signal(&npuprof_follow_source_.changed);
@@ -127,6 +129,7 @@ static ssize_t npuprof_follow_take_(uint8_t *to, size_t room)
     memcpy(to, npuprof_follow_source_.room + at, (size_t)n);
     npuprof_follow_source_.taken += n;
     const bool ended = npuprof_follow_source_.ended && !n;
+    npuprof_follow_source_.was_dry = npuprof_follow_source_.dry && !n;
     pthread_cond_signal(&npuprof_follow_source_.changed);
     pthread_mutex_unlock(&npuprof_follow_source_.lock);
     return ended ? -1 : (ssize_t)n;
