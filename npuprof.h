@@ -8621,16 +8621,18 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number
     return token;
 }
 
-/* Begins it if the fast path may. 0: nothing was recorded or counted. */
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_number_fast_(uint32_t number)
+/* Begins it; `slow` does where the fast path may not. Why inline: the compiler then sees which function that
+   is. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_record_begin_number_or_(uint32_t number,
+                                                                      npuprof_token_ (*slow)(uint32_t))
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return 0;
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return slow(number);
     npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
-        return 0;
+        return slow(number);
     }
     const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
     slot->cursor = u + 1;
@@ -8640,8 +8642,7 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_number_fast_(uint
 
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 {
-    const npuprof_token_ token = npuprof_record_begin_number_fast_(number);
-    return NPUPROF_LIKELY_(token != 0) ? token : npuprof_record_begin_number_slow_(number);
+    return npuprof_record_begin_number_or_(number, npuprof_record_begin_number_slow_);
 }
 
 /* ---- Name and category come at run time, or may differ between inlined copies of one macro */
@@ -9825,6 +9826,8 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_function_(uintptr_t addr
     return token;
 }
 
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begins_not_(uint32_t number) { return (void)number, 0; }
+
 /* Begins a call, recorded or not. The stack has its key already, if it has room. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_begin_call_slow_(uintptr_t address, uint32_t depth)
 {
@@ -9890,7 +9893,7 @@ void __cyg_profile_func_enter(void *function, void *caller)
     npuprof_token_ token = 0;
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
                         !npuprof_differ_(generation, &npuprof_fast_generation_)))
-        token = npuprof_record_begin_number_fast_(NPUPROF_LOAD_PLAIN_(&f->number));
+        token = npuprof_record_begin_number_or_(NPUPROF_LOAD_PLAIN_(&f->number), npuprof_record_begins_not_);
     if (NPUPROF_LIKELY_(token != 0)) call->token = token;
     else npuprof_record_begin_call_slow_(address, depth);
 }

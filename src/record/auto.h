@@ -122,6 +122,8 @@ static npuprof_token_ npuprof_record_begin_function_(uintptr_t address, bool fit
     return token;
 }
 
+static inline npuprof_token_ npuprof_record_begins_not_(uint32_t number) { return (void)number, 0; }
+
 /* Begins a call, recorded or not. The stack has its key already, if it has room. */
 static NPUPROF_NOINLINE_ void npuprof_record_begin_call_slow_(uintptr_t address, uint32_t depth)
 {
@@ -187,7 +189,7 @@ void __cyg_profile_func_enter(void *function, void *caller)
     npuprof_token_ token = 0;
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
                         !npuprof_differ_(generation, &npuprof_fast_generation_)))
-        token = npuprof_record_begin_number_fast_(NPUPROF_LOAD_PLAIN_(&f->number));
+        token = npuprof_record_begin_number_or_(NPUPROF_LOAD_PLAIN_(&f->number), npuprof_record_begins_not_);
     if (NPUPROF_LIKELY_(token != 0)) call->token = token;
     else npuprof_record_begin_call_slow_(address, depth);
 }

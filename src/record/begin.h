@@ -169,16 +169,18 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32
     return token;
 }
 
-/* Begins it if the fast path may. 0: nothing was recorded or counted. */
-static inline npuprof_token_ npuprof_record_begin_number_fast_(uint32_t number)
+/* Begins it; `slow` does where the fast path may not. Why inline: the compiler then sees which function that
+   is. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_record_begin_number_or_(uint32_t number,
+                                                                      npuprof_token_ (*slow)(uint32_t))
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return 0;
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return slow(number);
     npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
-        return 0;
+        return slow(number);
     }
     const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
     slot->cursor = u + 1;
@@ -188,8 +190,7 @@ static inline npuprof_token_ npuprof_record_begin_number_fast_(uint32_t number)
 
 static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 {
-    const npuprof_token_ token = npuprof_record_begin_number_fast_(number);
-    return NPUPROF_LIKELY_(token != 0) ? token : npuprof_record_begin_number_slow_(number);
+    return npuprof_record_begin_number_or_(number, npuprof_record_begin_number_slow_);
 }
 
 /* ---- Name and category come at run time, or may differ between inlined copies of one macro */

@@ -29,11 +29,14 @@ COUNTS = {
     "instant": ('PROF_INSTANT("c", "moment", PROF_NO_ARGS);', 28, None),
     "counter": ('PROF_COUNTER("value", n);', 28, None),
     "inference": ('PROF_INFERENCE("inference"); WORK();', 86, None),
+    "function of NPUPROF_AUTO": ("HOOK(enter); WORK(); HOOK(exit);", 83, 90),
     "disabled": ('PROF_SCOPE("span"); WORK();', 2, 3),
+    "disabled function": ("HOOK(enter); WORK(); HOOK(exit);", 31, 35),
     "disabled inference": ('PROF_INFERENCE("inference"); WORK();', 2, 3),
 }
 SITE_BYTES = 44
 SITE_BYTES_LIMIT = 96
+AUTO_BYTES = 27                    # of a function, by -finstrument-functions
 
 # Why a comparison of its own: the C library chooses its strcmp by the CPU. This one is four instructions.
 HEAD = r"""
@@ -41,7 +44,11 @@ HEAD = r"""
 static __attribute__((noinline, noclone)) int one_byte(const char *a, const char *b) { return *a - *b; }
 #define strcmp one_byte
 #define NPUPROF_IMPLEMENTATION
+#define NPUPROF_AUTO
 #include "npuprof.h"
+/* As -finstrument-functions calls it, in one function for all loops. */
+#define HOOK(which) __cyg_profile_func_##which((void *)(intptr_t)&main, __builtin_return_address(0))
+int main(void);
 #define WORK() __asm__ volatile("" ::: "memory")
 #define NOINLINE __attribute__((noinline, noclone))
 static volatile int64_t n = 1;
@@ -110,6 +117,20 @@ def site_bytes(compiler, folder):
     return sizes["with"] - sizes["without"]
 
 
+def auto_bytes(compiler, folder):
+    """Bytes that -finstrument-functions adds to a function that calls another."""
+    path, sizes = pathlib.Path(folder) / "auto.c", []
+    path.write_text("void body(void);\nvoid function(void);\nvoid function(void) { body(); body(); }\n",
+                    encoding="utf-8")
+    for flags in ([], ["-finstrument-functions"]):
+        subprocess.run([*compiler, "-std=gnu11", "-O2", "-fno-asynchronous-unwind-tables", *flags, "-c", str(path),
+                        "-o", str(path.with_suffix(".o"))], check=True)
+        done = subprocess.run(["nm", "-S", str(path.with_suffix(".o"))], stdout=subprocess.PIPE, text=True,
+                              check=True)
+        sizes += [int(line.split()[1], 16) for line in done.stdout.splitlines() if line.endswith(" function")]
+    return sizes[1] - sizes[0]
+
+
 def figures(compiler):
     """(name, value, unit, limit) for make bench; nothing without valgrind."""
     if not shutil.which("valgrind") or not shutil.which("nm"):
@@ -118,6 +139,8 @@ def figures(compiler):
         each = counts(compiler, folder)
         rows = [(f"{name}: instructions", each[name], "", limit) for name, (_, _, limit) in COUNTS.items()]
         return rows + [("a call site of PROF_SCOPE", float(site_bytes(compiler, folder)), "bytes",
+                        SITE_BYTES_LIMIT),
+                       ("a function of NPUPROF_AUTO", float(auto_bytes(compiler, folder)), "bytes",
                         SITE_BYTES_LIMIT)]
 
 
@@ -153,10 +176,11 @@ class Instructions(unittest.TestCase):
         if not shutil.which("nm"):
             self.skipTest("nm is not installed")
         with tempfile.TemporaryDirectory() as folder:
-            got = site_bytes(self.compiler, folder)
+            got, auto = site_bytes(self.compiler, folder), auto_bytes(self.compiler, folder)
         self.assertLessEqual(got, SITE_BYTES_LIMIT)
         self.assertEqual(got, SITE_BYTES, f"a call site of PROF_SCOPE is {got} bytes, {SITE_BYTES} are "
                                           f"checked in")
+        self.assertEqual(auto, AUTO_BYTES, f"a function is {auto} bytes longer, {AUTO_BYTES} are checked in")
 
 
 if __name__ == "__main__":
