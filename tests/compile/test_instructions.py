@@ -123,8 +123,8 @@ def auto_bytes(compiler, folder):
     path.write_text("void body(void);\nvoid function(void);\nvoid function(void) { body(); body(); }\n",
                     encoding="utf-8")
     for flags in ([], ["-finstrument-functions"]):
-        subprocess.run([*compiler, "-std=gnu11", "-O2", "-fno-asynchronous-unwind-tables", *flags, "-c", str(path),
-                        "-o", str(path.with_suffix(".o"))], check=True)
+        subprocess.run([*compiler, "-std=gnu11", "-O2", "-fno-asynchronous-unwind-tables", *flags, "-c",
+                        str(path), "-o", str(path.with_suffix(".o"))], check=True)
         done = subprocess.run(["nm", "-S", str(path.with_suffix(".o"))], stdout=subprocess.PIPE, text=True,
                               check=True)
         sizes += [int(line.split()[1], 16) for line in done.stdout.splitlines() if line.endswith(" function")]

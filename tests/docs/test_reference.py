@@ -178,11 +178,21 @@ class Costs(unittest.TestCase):
         self.assertEqual([ratio[1] for ratio in ratios if ratio], [times["span"]])
         counted = [row[1] for row in table if "test_instructions" in row[2]]
         self.assertEqual([re.match(r"(\d+) instructions", text)[1] for text in counted],
-                         [counts["span"], counts["disabled at run time, over the bare loop"]])
+                         [counts["span"], counts["disabled at run time, over the bare loop"],
+                          str(test_instructions.COUNTS["function of NPUPROF_AUTO"][1])])
         (flash,) = [row[1] for row in table if row[2] == "`make size`"]
         self.assertEqual(flash.split()[0], rows(FIRMWARE, "Size and cost")[0][0][1])
         for row in table:
             self.assertRegex(row[2], r"^`(make \w+|python3 tests/run\.py \w+)`$")
+
+    def test_without_marks(self):
+        counts = test_instructions.COUNTS
+        text = " ".join(pages.section(REFERENCE, "Whole programs without marks").split())
+        self.assertIn(f"A call is {counts['function of NPUPROF_AUTO'][1]} instructions, a mark's span "
+                      f"{counts['span'][1]}. While recording is off it is {counts['disabled function'][1]}, a "
+                      f"mark's {counts['disabled'][1]}.", text)
+        self.assertIn(f"take {test_instructions.AUTO_BYTES} bytes of a small function on x86-64, `PROF_SCOPE` "
+                      f"takes {test_instructions.SITE_BYTES}.", text)
 
     @helpers.thorough
     def test_sizes(self):

@@ -194,7 +194,8 @@ class Library(unittest.TestCase):
     def test_off_leaves_nothing(self):
         text = ('#define NPUPROF_OFF\n#define NPUPROF_IMPLEMENTATION\n#define NPUPROF_AUTO\n'
                 '#include "npuprof.h"\nPROF_NO_AUTO int f(void);\n'
-                'int f(void) { PROF_SCOPE("a"); PROF_BEGIN("b", "c"); PROF_END(); return npuprof_start(1); }\n')
+                'int f(void) { PROF_SCOPE("a"); PROF_BEGIN("b", "c"); PROF_END(); '
+                'return npuprof_start(1); }\n')
         for compiler in ("gcc", "clang"):
             self.assertEqual(self.compile(compiler, text, "-O0"), ["f"], compiler)
 
