@@ -188,11 +188,11 @@ class Costs(unittest.TestCase):
     def test_without_marks(self):
         counts = test_instructions.COUNTS
         text = " ".join(pages.section(REFERENCE, "Whole programs without marks").split())
-        self.assertIn(f"A call is {counts['function of NPUPROF_AUTO'][1]} instructions, a mark's span "
-                      f"{counts['span'][1]}. While recording is off it is {counts['disabled function'][1]}, a "
-                      f"mark's {counts['disabled'][1]}.", text)
-        self.assertIn(f"take {test_instructions.AUTO_BYTES} bytes of a small function on x86-64, `PROF_SCOPE` "
-                      f"takes {test_instructions.SITE_BYTES}.", text)
+        on, off = counts["function of NPUPROF_AUTO"][1], counts["disabled function"][1]
+        self.assertIn(f"A call is {on} instructions, a mark's span {counts['span'][1]}. While recording is off "
+                      f"it is {off}, a mark's {counts['disabled'][1]}.", text)
+        self.assertIn(f"take {test_instructions.AUTO_BYTES} bytes of a small function on x86-64, "
+                      f"`PROF_SCOPE` takes {test_instructions.SITE_BYTES}.", text)
 
     @helpers.thorough
     def test_sizes(self):
