@@ -189,8 +189,8 @@ class Costs(unittest.TestCase):
         counts = test_instructions.COUNTS
         text = " ".join(pages.section(REFERENCE, "Whole programs without marks").split())
         on, off = counts["function of NPUPROF_AUTO"][1], counts["disabled function"][1]
-        self.assertIn(f"A call is {on} instructions, a mark's span {counts['span'][1]}. While recording is off "
-                      f"it is {off}, a mark's {counts['disabled'][1]}.", text)
+        self.assertIn(f"A call is {on} instructions, a mark's span {counts['span'][1]}. While recording is "
+                      f"off it is {off}, a mark's {counts['disabled'][1]}.", text)
         self.assertIn(f"take {test_instructions.AUTO_BYTES} bytes of a small function on x86-64, "
                       f"`PROF_SCOPE` takes {test_instructions.SITE_BYTES}.", text)
 
