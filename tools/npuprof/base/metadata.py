@@ -17,6 +17,7 @@ ABOUT = {**dict.fromkeys(("version", "host", "program", "when_full", "traceparen
                           "tid_shift", "damaged_places"), COUNT),
          "clock": {"source": TEXT, "hz": NUMBER, "error_ns": COUNT, "drift_ns": COUNT}, "lost": {"*": COUNT},
          "user": {"*": TEXT}, "unused_environment": {"*": TEXT},
+         "modules": [{"*": TEXT}],
          "sites": [{"name": TEXT, "cat": TEXT, "file": TEXT, "line": COUNT}],
          "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "clock": TEXT,
                                                    "records": {"*": COUNT}, "*": NUMBER}}]}
