@@ -4542,7 +4542,8 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
    Why a search and no stack of open spans: a plain span stays as cheap as it is, and who has no results pays
    nothing. Data: the cells alone.
    When the cells are full, the arguments are lost and counted in lost_notes; the span is still there.
-   In a ring they are overwritten as all records are, and that is not counted: they are no events.
+   In a ring they are overwritten as all records are, which nothing counts: they are no events. Those of a
+   span that is open for longer than a lap may be missing while the span is there.
    May not know an output. */
 
 /* The token of the innermost open span of this context; 0: there is none. Time: the records so far. */
@@ -4580,19 +4581,6 @@ NPUPROF_API_ void npuprof_result_(npuprof_args args)
     const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_);
     if (token) (void)npuprof_fw_put_named_(ref, false, NULL, values, args);
 }
-
-#ifndef NPUPROF_NO_JSON
-/* The next record behind `at` with results of the span at `head`, or NULL. */
-NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
-{
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint32_t token = (uint32_t)(head - npuprof_fw_cells_(c)) + 1;
-    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1;
-    while ((at = npuprof_fw_after_record_(at)) < npuprof_fw_cells_end_(c))
-        if (at->ref == ref && at[1].end == token) return at;    /* the token is the first field */
-    return NULL;
-}
-#endif
 /* ==== src/firmware/json_text.h ================================================= >>firmware/json_text ==== */
 
 /* Text of the target's own JSON: strings, numbers and templates, into a sink. For those who have no host at
@@ -4897,7 +4885,39 @@ NPUPROF_OWN_ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof
     return comma;
 }
 
-/* All arguments of a record; those of a span may go on in records behind it. Whether there is one. */
+/* Whether the RESULT at `at` is of the span at `head`. In a ring, a record that is newer than the result has
+   replaced the span; a span that was open for long may lie behind its results. */
+NPUPROF_OWN_ static bool npuprof_fw_is_result_of_(const npuprof_cell_ *at, const npuprof_cell_ *head)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t number = (uint32_t)(head - npuprof_fw_cells_(c));
+    const uint32_t token = at[1].end;              /* its first field */
+    if (at->ref != (NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1)) return false;
+#if NPUPROF_RING_
+    const uint32_t cells = c->cells, own = (uint32_t)(at - npuprof_fw_cells_(c)) + cells - npuprof_fw_oldest_;
+    if (!npuprof_fw_is_there_(at) || (token & NPUPROF_RING_INDEX_) != number) return false;
+    if (own % cells > (number + cells - npuprof_fw_oldest_) % cells) return true;
+    return npuprof_fw_start_of_(head) < npuprof_fw_start_of_(at);
+#else
+    return token == number + 1;
+#endif
+}
+
+/* The next record behind `at` with results of the span at `head`, or NULL. The first one: `at` is the head.
+   */
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
+{
+    const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
+    if (NPUPROF_RING_ && at == head) {
+        at = npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_;
+        if (npuprof_fw_is_result_of_(at, head)) return at;
+    }
+    while ((at = npuprof_fw_next_record_(at, end)) < end)
+        if (npuprof_fw_is_result_of_(at, head)) return at;
+    return NULL;
+}
+
+/* All arguments of a record; those of a span may go on in RESULT records. Whether there is one. */
 NPUPROF_OWN_ static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     int comma = '{';

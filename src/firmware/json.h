@@ -160,7 +160,39 @@ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
     return comma;
 }
 
-/* All arguments of a record; those of a span may go on in records behind it. Whether there is one. */
+/* Whether the RESULT at `at` is of the span at `head`. In a ring, a record that is newer than the result has
+   replaced the span; a span that was open for long may lie behind its results. */
+static bool npuprof_fw_is_result_of_(const npuprof_cell_ *at, const npuprof_cell_ *head)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t number = (uint32_t)(head - npuprof_fw_cells_(c));
+    const uint32_t token = at[1].end;              /* its first field */
+    if (at->ref != (NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1)) return false;
+#if NPUPROF_RING_
+    const uint32_t cells = c->cells, own = (uint32_t)(at - npuprof_fw_cells_(c)) + cells - npuprof_fw_oldest_;
+    if (!npuprof_fw_is_there_(at) || (token & NPUPROF_RING_INDEX_) != number) return false;
+    if (own % cells > (number + cells - npuprof_fw_oldest_) % cells) return true;
+    return npuprof_fw_start_of_(head) < npuprof_fw_start_of_(at);
+#else
+    return token == number + 1;
+#endif
+}
+
+/* The next record behind `at` with results of the span at `head`, or NULL. The first one: `at` is the head.
+   */
+static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
+{
+    const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
+    if (NPUPROF_RING_ && at == head) {
+        at = npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_;
+        if (npuprof_fw_is_result_of_(at, head)) return at;
+    }
+    while ((at = npuprof_fw_next_record_(at, end)) < end)
+        if (npuprof_fw_is_result_of_(at, head)) return at;
+    return NULL;
+}
+
+/* All arguments of a record; those of a span may go on in RESULT records. Whether there is one. */
 static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     int comma = '{';

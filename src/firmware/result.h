@@ -11,7 +11,8 @@
    Why a search and no stack of open spans: a plain span stays as cheap as it is, and who has no results pays
    nothing. Data: the cells alone.
    When the cells are full, the arguments are lost and counted in lost_notes; the span is still there.
-   In a ring they are overwritten as all records are, and that is not counted: they are no events.
+   In a ring they are overwritten as all records are, which nothing counts: they are no events. Those of a
+   span that is open for longer than a lap may be missing while the span is there.
    May not know an output. */
 
 /* The token of the innermost open span of this context; 0: there is none. Time: the records so far. */
@@ -49,16 +50,3 @@ NPUPROF_API_ void npuprof_result_(npuprof_args args)
     const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_);
     if (token) (void)npuprof_fw_put_named_(ref, false, NULL, values, args);
 }
-
-#ifndef NPUPROF_NO_JSON
-/* The next record behind `at` with results of the span at `head`, or NULL. */
-static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
-{
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint32_t token = (uint32_t)(head - npuprof_fw_cells_(c)) + 1;
-    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1;
-    while ((at = npuprof_fw_after_record_(at)) < npuprof_fw_cells_end_(c))
-        if (at->ref == ref && at[1].end == token) return at;    /* the token is the first field */
-    return NULL;
-}
-#endif

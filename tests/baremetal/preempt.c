@@ -197,6 +197,7 @@ static volatile uint32_t fired, where;
 static volatile uint8_t interrupt_does, interrupt_context;
 #ifdef HARTS
 enum { OPERATION_STEP = 3 };                   /* of those that a quick run tries */
+enum { LONG_STEP = 37 };                       /* instructions of those from POLL on that all runs try */
 #define INTERRUPT_CONTEXT(n) ((uint8_t)(1 + 0 * (n)))
 static volatile uint32_t order, stopped, resume, done, other_ticks;
 static bool other_was_stopped;
@@ -246,7 +247,7 @@ static void finish_other(void)
 }
 
 #else /* !HARTS */
-enum { OPERATION_STEP = 1 };
+enum { OPERATION_STEP = 1, LONG_STEP = 1 };
 #define INTERRUPT_CONTEXT(n) ((uint8_t)((n) & 1))
 static void interrupt_works(void)
 {
@@ -455,7 +456,8 @@ static void before_round(uint32_t operation_number, uint32_t ticks)
 /* All rounds of an operation and what interrupts it. 0, or what is wrong. */
 static int sweep(uint32_t operation_number, uint32_t interrupt)
 {
-    const uint32_t step = all || operation_number < POLL ? 1 : operation_number == POLL ? 97 : 5;
+    const uint32_t quick = operation_number == POLL ? 97 : 5;
+    const uint32_t step = operation_number < POLL ? 1 : all ? LONG_STEP : quick;
     int wrong = rounds ? put_batch() : 0;
     new_batch();
     for (uint32_t ticks = 1, goes_on = 1; goes_on && !wrong; ticks += step) {
@@ -514,7 +516,7 @@ int main(void)
             const bool is_left = of_interrupt[j] == LEFT;
             if (i == LEFT || (!all && i < POLL && (j != i % INTERRUPTS || i % OPERATION_STEP))) continue;
             if (!all && i >= POLL && !is_left && j != i % INTERRUPTS) continue;
-            const int result = sweeps(i, j, all ? 29 : 601);
+            const int result = sweeps(i, j, all && i < POLL ? 29 : 601);
             if (result) return result;
         }
     const int result = put_batch();

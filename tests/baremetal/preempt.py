@@ -199,16 +199,18 @@ QUICK = {"preempt-cortex-m0": ("cortex-m0", ["-DCLOCK_BITS=16"], 4),
          "preempt-riscv32": ("riscv32", [], 8),
          "preempt-full": ("cortex-m3", ["-DFULL"], 8),
          "preempt-newest": ("cortex-m3", ["-DNEWEST"], 2),
+         "preempt-newest-cortex-m0": ("cortex-m0", ["-DNEWEST"], 2),
          "preempt-stream-cortex-m0": ("cortex-m0", ["-DSTREAM"], 1),
          "preempt-stream-cortex-m3": ("cortex-m3", ["-DSTREAM"], 1),
          "preempt-stream-full": ("cortex-m3", ["-DSTREAM", "-DFULL"], 1),
          "preempt-stream-harts": ("riscv32", ["-DSTREAM", "-DHARTS"], 1),
          "preempt-harts": ("riscv32", ["-DHARTS"], 32)}
 MACHINES = ("cortex-m0", "cortex-m3", "riscv32", "riscv32-no-atomics")
-SOAK = {f"preempt-all-{machine}{flag.lower()}": (machine, [flag] if flag else [], 1)
-        for machine in MACHINES for flag in ("", "-DCLOCK_BITS=16", "-DFULL", "-DNEWEST")}
-SOAK |= {f"preempt-all-harts{flag.lower()}": ("riscv32", ["-DHARTS", *([flag] if flag else [])], 16)
-         for flag in ("", "-DCLOCK_BITS=16", "-DFULL", "-DNEWEST")}
+VARIANTS = [[], ["-DCLOCK_BITS=16"], ["-DFULL"], ["-DNEWEST"], ["-DSTREAM"], ["-DSTREAM", "-DFULL"]]
+SOAK = {f"preempt-all-{machine}{''.join(flags).lower()}": (machine, flags, 1)
+        for machine in MACHINES for flags in VARIANTS}
+SOAK |= {f"preempt-all-harts{''.join(flags).lower()}": ("riscv32", ["-DHARTS", *flags], 16)
+         for flags in VARIANTS}
 # An instruction takes longer than two ticks of the machine's timer.
 SHIFTS = {"cortex-m0": 6, "cortex-m3": 6, "riscv32": 8, "riscv32-no-atomics": 8}
 

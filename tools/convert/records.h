@@ -170,6 +170,26 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
     npuprof_expand_note_number_(x, r);
 }
 
+/* Bits of the start of the record at a cell. */
+static uint64_t npuprof_expand_raw_start_(const npuprof_expander_ *x, uint32_t cell)
+{
+    const uint64_t high = npuprof_expand_cell_half_(x, cell, 0) >> x->g->c.context_bits;
+    return high << 32 | npuprof_expand_cell_word_(x, cell, 1);
+}
+
+/* Whether the record at `span` can be the one that the RESULT at `result` names. In an image of a ring a span
+   that was open for long may lie behind its results. Any other record there is newer than they are: it has
+   replaced the span. */
+static bool npuprof_expand_may_be_of_(const npuprof_expander_ *x, uint32_t span, uint32_t result)
+{
+    const uint32_t ref = npuprof_expand_cell_word_(x, span, 0), bits = 48 - x->g->c.context_bits;
+    if (ref & 2 && (ref >> 8 & 0xFF) == NPUPROF_CELL_KIND_RESULT_) return false;
+    if (span < result || !npuprof_expand_is_ring_(&x->g->c) || x->g->line.is_stream) return span < result;
+    const uint64_t age = npuprof_expand_raw_start_(x, result) - npuprof_expand_raw_start_(x, span);
+    const uint64_t all = ((uint64_t)1 << bits) - 1;
+    return (age & all) && (age & all) <= all / 2;
+}
+
 /* Puts a RESULT in front of the list of its span. Why from the last to the first: so the lists are in the
    order in which the results came. */
 static void npuprof_expand_chain_result_(npuprof_expander_ *x, const npuprof_expand_item_ *r)
@@ -177,7 +197,8 @@ static void npuprof_expand_chain_result_(npuprof_expander_ *x, const npuprof_exp
     uint32_t span;
     if (r->kind != NPUPROF_CELL_KIND_RESULT_) return;
     const uint32_t number = npuprof_expand_named_number_(x, (uint32_t)r->values[0], r->cell);
-    if (!npuprof_expand_find_cell_(x->g, number, &span) || span >= r->cell) return;
+    if (!npuprof_expand_find_cell_(x->g, number, &span)) return;
+    if (!npuprof_expand_may_be_of_(x, span, r->cell)) return;
     x->results[r->cell] = x->results[span];
     x->results[span] = r->cell + 1;
 }
