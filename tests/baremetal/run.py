@@ -87,7 +87,7 @@ def converter():
 
 def convert(*words):
     done = subprocess.run([str(w) for w in (converter(), *words)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60)
+                          stderr=subprocess.PIPE, timeout=300)
     if done.returncode:
         raise AssertionError(f"npuprof-convert {done.stderr.decode()}: exit code {done.returncode}")
     return done.stdout.decode()
