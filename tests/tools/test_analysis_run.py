@@ -29,6 +29,15 @@ def planted_facts(name):
     return case, Facts(trace, description=roofline.description_of("x", tomllib.loads(case.toml)))
 
 
+def job(at, n, error_ns):
+    """The events of a submission and its execution, in us."""
+    flow = {"name": "submit", "cat": "submit", "id": n + 1, "pid": 1}
+    return [{"ph": "X", "name": "Submit", "pid": 1, "tid": 1, "ts": at, "dur": 10},
+            {**flow, "ph": "s", "tid": 1, "ts": at}, {**flow, "ph": "f", "bp": "e", "tid": 2, "ts": at + 20},
+            {"ph": "X", "name": "Execution", "pid": 1, "tid": 2, "ts": at + 20, "dur": 1000,
+             "args": {"stamp": "device", "pe_index": 0, "error_ns": error_ns, "execution_index": n}}]
+
+
 class Numbers(unittest.TestCase):
     def test_noise_of_a_median(self):
         """The ranks by the binomial distribution, in fractions."""
@@ -138,8 +147,11 @@ class OverTime(unittest.TestCase):
         """10 of 200 take longer; each has the plant before it."""
         for plant, words in (("load", "10 of the 10 slow ones are where load is above its 95th percentile,"),
                              ("pause", "10 of the 10 slow ones are the first after a pause, 0 of"),
+                             ("error", "10 of the 10 slow ones are where the clock's error is above"),
+                             ("memory", "10 of the 10 slow ones are where npu0 memory grows, 0 of"),
                              ("nothing", None)):
-            events = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "main"}}]
+            events = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": name}}
+                      for tid, name in ((1, "main"), (2, "npu0 PE 0"))]
             for n in range(200):
                 at, slow = 1000 + 10_000 * n, n % 20 == 7
                 if plant == "load":
@@ -148,11 +160,17 @@ class OverTime(unittest.TestCase):
                 for what, gap in (("paused", 90), ("resumed", 20)) if plant == "pause" and slow else ():
                     events.append({"ph": "i", "s": "p", "name": f"npuprof {what}", "pid": 1, "tid": 1,
                                    "ts": at - gap})
+                if plant == "memory":
+                    events.append({"ph": "C", "name": "npu0 memory", "pid": 1, "tid": 1, "ts": at + 500,
+                                   "args": {"used": n % 7, "allocated": 1000 + (n + 13) // 20}})
                 dur = 4000 if slow else 2000 + abs(n - 90)
                 events.append({"ph": "X", "name": "Inference", "cat": "c", "pid": 1, "tid": 1, "ts": at,
                                "dur": dur, "args": {"kind": "inference"}})
+                if plant == "error":
+                    events += job(at + 100, n, 900 + n if slow else 100 + n % 9)
             path = helpers.scratch() / "tail.json"
-            path.write_text(json.dumps({"traceEvents": events}))
+            about = {"npuprof": {"version": "0.1.0", "start_unix_ns": 1}}
+            path.write_text(json.dumps({"traceEvents": events, "metadata": about}))
             own = tail.Tail(Facts(npuprof.load(path)))
             self.assertEqual(len(own.slow), 10)
             found = [text for text in own.cofactors if words and words in text]

@@ -6,7 +6,8 @@ Reference: those between the 40th and 60th percentile. An inference is cut into 
 host time before, between and after its submissions, queue_wait, dispatch, execute, before_wait, notice. They
 add up to its duration, and delta_ns (mean of the slow ones minus that of the reference) to the difference.
 Host phases bear the name of the innermost span. Then what more of the slow ones have: their PE or thread, a
-pause before, other jobs at the same time, a counter above its 95th percentile.
+pause before, other jobs at the same time, a counter or the clock's error above its 95th percentile, a memory
+pool that took more from the system.
 """
 
 from bisect import bisect_left, bisect_right
@@ -94,7 +95,8 @@ class Tail:
         """Sentences on what more of the slow ones have than of the reference: at least twice as many, and
         p < 0.01 in all tests together."""
         tests = []
-        for of in (self._queue, self._thread, self._pause, self._others, *map(self._high, self._counters())):
+        for of in (self._queue, self._thread, self._pause, self._others, self._unsure(),
+                   *map(self._grown, *self._growths()), *map(self._high, self._counters())):
             slow, all_of = Counter(map(of, self.slow)), Counter(map(of, self.reference))
             tests += [(what, count, all_of[what]) for what, count in slow.items() if what]
         for what, count, usual in tests:
@@ -126,6 +128,36 @@ class Tail:
         beside = (k and jobs.end[k - 1] > jobs.start[k]) or (k + 1 < len(jobs)
                                                              and jobs.start[k + 1] < jobs.end[k])
         return "beside other jobs on the device" if beside else ""
+
+    def _unsure(self):
+        """A function that says whether the clock's error in its jobs was above the 95th percentile of all."""
+        errors = self.facts.jobs.error
+        known = sorted(error for error in errors if error != NULL)
+        limit = percentile(known, 950) if known else 0
+
+        def unsure(i):
+            most = max(map(errors.__getitem__, self.jobs_of.get(i, ())), default=NULL)
+            return "where the clock's error is above its 95th percentile" if most > max(limit, 0) else ""
+        return unsure
+
+    def _growths(self):
+        """(names, times at which they grew) of the memory pools."""
+        held, grown = {}, {}
+        for record in sorted(self.trace.memory, key=lambda record: record.ts):
+            if record.allocated > held.get(record.device, record.allocated):
+                grown.setdefault(record.device, []).append(record.ts)
+            held[record.device] = record.allocated
+        return list(grown), list(grown.values())
+
+    def _grown(self, name, times):
+        """A function that says whether that pool grew during an inference."""
+        start, dur = self.trace.start, self.trace.dur
+
+        def grown(i):
+            k = bisect_left(times, start[i])
+            inside = k < len(times) and times[k] < start[i] + dur[i]
+            return f"where {name} grows" if inside else ""
+        return grown
 
     def _counters(self):
         """(name, times, values) of the counters with 40 values or more."""
