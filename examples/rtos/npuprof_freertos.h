@@ -8,13 +8,21 @@
    2. Each file that records, behind task.h:   #include "npuprof_freertos.h"   (it includes npuprof.h)
       One of them has #define NPUPROF_IMPLEMENTATION before it.
    3. main(), before it creates tasks: npuprof_freertos_start(1).
-   4. traceISR_ENTER() and traceISR_EXIT() in your interrupt handlers. The kernel has them in its tick.
+   4. traceISR_ENTER() first and traceISR_EXIT() last in your interrupt handlers, also behind
+      portYIELD_FROM_ISR(). In FreeRTOS 11 that calls traceISR_EXIT() itself, and a second exit does nothing.
+      The tick is in the trace by itself in FreeRTOS 11 only; 10 has no hook in its handler.
    5. Now and then, from a task: npuprof_freertos_counters().
 
    The clock is SysTick as FreeRTOS sets it; it begins with the scheduler. For another one, and always with
    tickless idle, define NPUPROF_NOW() and NPUPROF_NOW_HZ in FreeRTOSConfig.h before the #include.
    A switch takes 16 bytes of the arena, as an interrupt does; a name is recorded once. With NPUPROF_OFF
-   nothing is left. */
+   nothing is left.
+   A task's number is in its uxTaskNumber. If your program uses that itself (vTaskSetTaskNumber()), define
+   NPUPROF_FREERTOS_BY_HANDLE in FreeRTOSConfig.h: then each switch searches the table of tasks.
+   A deleted task's number is given to the next task of the same name, and to others when all are in use; its
+   track then has the newest name.
+   MPU ports: only privileged tasks may record, because the recorder writes its arena, masks interrupts and
+   reads SysTick. */
 #ifndef NPUPROF_FREERTOS_HOOKS
 #define NPUPROF_FREERTOS_HOOKS
 
@@ -32,6 +40,7 @@ extern volatile uint32_t npuprof_freertos_running;        /* the number of the r
 uint32_t npuprof_freertos_created(void *task, const char *name);
 void npuprof_freertos_deleted(uint32_t number);
 void npuprof_freertos_switched(uint32_t number);
+uint32_t npuprof_freertos_number(const volatile void *task);
 void npuprof_freertos_ticked(void);
 void npuprof_freertos_isr_enter(void);
 void npuprof_freertos_isr_exit(void);
@@ -39,10 +48,17 @@ void npuprof_freertos_isr_exit(void);
 }
 #endif
 
+#ifdef NPUPROF_FREERTOS_BY_HANDLE
+#define traceTASK_CREATE(task) \
+    ((void)npuprof_freertos_created((task), pcTaskGetName((TaskHandle_t)(task))))
+#define traceTASK_DELETE(task) npuprof_freertos_deleted(npuprof_freertos_number(task))
+#define traceTASK_SWITCHED_IN() npuprof_freertos_switched(npuprof_freertos_number(pxCurrentTCB))
+#else
 #define traceTASK_CREATE(task) \
     ((task)->uxTaskNumber = npuprof_freertos_created((task), pcTaskGetName((TaskHandle_t)(task))))
 #define traceTASK_DELETE(task) npuprof_freertos_deleted((uint32_t)(task)->uxTaskNumber)
 #define traceTASK_SWITCHED_IN() npuprof_freertos_switched((uint32_t)pxCurrentTCB->uxTaskNumber)
+#endif
 #define traceTASK_INCREMENT_TICK(count) npuprof_freertos_ticked()
 #define traceISR_ENTER() npuprof_freertos_isr_enter()
 #define traceISR_EXIT() npuprof_freertos_isr_exit()
@@ -52,7 +68,7 @@ void npuprof_freertos_isr_exit(void);
 
 #if defined(INC_TASK_H) && !defined(NPUPROF_FREERTOS_H)
 #define NPUPROF_FREERTOS_H
-#if configUSE_TRACE_FACILITY != 1
+#if configUSE_TRACE_FACILITY != 1 && !defined(NPUPROF_FREERTOS_BY_HANDLE)
 #error "npuprof_freertos.h: FreeRTOSConfig.h needs configUSE_TRACE_FACILITY 1: a task keeps its number there"
 #endif
 #if defined(configNUMBER_OF_CORES) && configNUMBER_OF_CORES > 1
@@ -93,7 +109,11 @@ static inline uint32_t npuprof_freertos_now(void)
     return left ? passed + period - left : passed;
 }
 #define NPUPROF_NOW() npuprof_freertos_now()
+#ifdef configSYSTICK_CLOCK_HZ
+#define NPUPROF_NOW_HZ configSYSTICK_CLOCK_HZ
+#else
 #define NPUPROF_NOW_HZ configCPU_CLOCK_HZ
+#endif
 #define NPUPROF_FREERTOS_SYSTICK
 #endif /* NPUPROF_NOW */
 
@@ -128,7 +148,11 @@ volatile uint32_t npuprof_freertos_running = NPUPROF_FREERTOS_START_UP;
 uint32_t npuprof_freertos_passed;
 #endif
 static TaskHandle_t npuprof_freertos_tasks[NPUPROF_CONTEXTS];
+static uint32_t npuprof_freertos_names[NPUPROF_CONTEXTS];       /* hashes */
 static uint32_t npuprof_freertos_next = NPUPROF_FREERTOS_FIRST, npuprof_freertos_idle_ticks;
+/* The exceptions that were entered and not left, the innermost one last. One that is deeper is not shown. */
+static volatile uint16_t npuprof_freertos_open[16];
+static volatile uint32_t npuprof_freertos_depth;
 
 npuprof_result npuprof_freertos_start(int level)
 {
@@ -140,15 +164,30 @@ npuprof_result npuprof_freertos_start(int level)
     return npuprof_start(level);
 }
 
+/* The number of a new task whose name has this hash. */
+static uint32_t npuprof_freertos_choose(uint32_t hash)
+{
+    uint32_t free_number = NPUPROF_CONTEXTS - 1;
+    for (uint32_t i = NPUPROF_FREERTOS_FIRST; i < npuprof_freertos_next; i++) {
+        if (npuprof_freertos_tasks[i]) continue;
+        if (npuprof_freertos_names[i] == hash) return i;
+        free_number = i;
+    }
+    return npuprof_freertos_next < NPUPROF_CONTEXTS - 1 ? npuprof_freertos_next++ : free_number;
+}
+
 uint32_t npuprof_freertos_created(void *task, const char *name)
 {
     static const char what[] = "stack free ";
     char text[sizeof what + configMAX_TASK_NAME_LEN];
-    const uint32_t number = npuprof_freertos_next;
+    uint32_t hash = 2166136261u;
     size_t n = 0;
+    for (const char *c = name; *c; c++) hash = (hash ^ (uint8_t)*c) * 16777619u;
+    const uint32_t number = npuprof_freertos_choose(hash);
     if (number == NPUPROF_CONTEXTS - 1) return number;
-    npuprof_freertos_next++;
     npuprof_freertos_tasks[number] = (TaskHandle_t)task;
+    if (npuprof_freertos_names[number] == hash) return number;
+    npuprof_freertos_names[number] = hash;
     for (; what[n]; n++) text[n] = what[n];
     for (; *name && n < sizeof text - 1; n++) text[n] = *name++;
     text[n] = 0;
@@ -162,8 +201,16 @@ void npuprof_freertos_deleted(uint32_t number)
     if (number < NPUPROF_CONTEXTS - 1) npuprof_freertos_tasks[number] = NULL;
 }
 
+uint32_t npuprof_freertos_number(const volatile void *task)
+{
+    for (uint32_t i = NPUPROF_FREERTOS_FIRST; i < npuprof_freertos_next; i++)
+        if ((const volatile void *)npuprof_freertos_tasks[i] == task) return i;
+    return NPUPROF_CONTEXTS - 1;
+}
+
 void npuprof_freertos_switched(uint32_t number)
 {
+    if (number >= NPUPROF_CONTEXTS) number = NPUPROF_CONTEXTS - 1;
     if (number == npuprof_freertos_running) return;
     npuprof_freertos_running = number;
     npuprof_switch(1, number);
@@ -176,12 +223,23 @@ void npuprof_freertos_ticked(void)
         npuprof_freertos_idle_ticks++;
 }
 
+/* Why the depth first: an interrupt in between puts its number above, and takes it away again. */
 void npuprof_freertos_isr_enter(void)
 {
-    npuprof_enter(0, NPUPROF_CONTEXTS + npuprof_freertos_exception());
+    const uint32_t number = npuprof_freertos_exception(), depth = npuprof_freertos_depth;
+    if (depth == sizeof npuprof_freertos_open / sizeof *npuprof_freertos_open) return;
+    npuprof_freertos_depth = depth + 1;
+    npuprof_freertos_open[depth] = (uint16_t)number;
+    npuprof_enter(0, NPUPROF_CONTEXTS + number);
 }
 
-void npuprof_freertos_isr_exit(void) { npuprof_leave(0); }
+void npuprof_freertos_isr_exit(void)
+{
+    const uint32_t depth = npuprof_freertos_depth;
+    if (!depth || npuprof_freertos_open[depth - 1] != npuprof_freertos_exception()) return;
+    npuprof_leave(0);
+    npuprof_freertos_depth = depth - 1;
+}
 
 void npuprof_freertos_counters(void)
 {

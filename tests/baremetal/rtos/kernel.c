@@ -120,16 +120,21 @@ __attribute__((naked)) void kernel_pendsv(void)
                      "mov r11, r7\n\tmsr psp, r0\n\tsub r0, #32\n\tldmia r0!, {r4-r7}\n\tpop {r3, pc}");
 }
 
+#ifndef KERNEL_TICK_ENTER
+#define KERNEL_TICK_ENTER() KERNEL_ISR_ENTER()
+#define KERNEL_TICK_EXIT() KERNEL_ISR_EXIT()
+#endif
+
 void kernel_tick(void);
 void kernel_tick(void)
 {
-    KERNEL_ISR_ENTER();
+    KERNEL_TICK_ENTER();
     kernel_ticks++;
     KERNEL_TICK();
     for (int i = 1; i < TASKS; i++)
         if (kernel_tasks[i].kernel.wake && kernel_ticks >= kernel_tasks[i].kernel.wake)
             kernel_tasks[i].kernel.wake = 0;
-    KERNEL_ISR_EXIT();
+    KERNEL_TICK_EXIT();
     PEND_SWITCH();
 }
 

@@ -14,6 +14,7 @@ typedef long BaseType_t;
 #define traceTASK_INCREMENT_TICK(count)
 #define traceISR_ENTER()
 #define traceISR_EXIT()
+#define traceISR_EXIT_TO_SCHEDULER()
 #endif
 #ifndef traceTASK_SWITCHED_OUT
 #define traceTASK_SWITCHED_OUT()
