@@ -144,6 +144,9 @@ class Refused(unittest.TestCase):
         self.sentence("must be at most 1 MiB", "-DNPUPROF_WHEN_FULL=1", "-DNPUPROF_ARENA_BYTES=2000000",
                       *FREE)
         self.sentence("NPUPROF_CORES must be", "-DNPUPROF_CORES=0", *FREE)
+        for count in (8, 100, 2097152):
+            self.sentence("NPUPROF_AUTO_FUNCTIONS must be", f"-DNPUPROF_AUTO_FUNCTIONS={count}")
+        self.sentence("NPUPROF_AUTO is for systems with an OS", "-DNPUPROF_AUTO", *FREE)
         for call in ("npuprof_npu_drain(&npu)", "npuprof_npu_job(&npu)", "npuprof_npu_set_job(&npu, 1)",
                      "npuprof_npu_host_ns(&npu, 1, 0, 0)"):
             self.sentence("not with NPUPROF_FREESTANDING: ", *FREE,
