@@ -221,6 +221,7 @@ class Tools(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
+    @helpers.thorough
     def test_each(self):
         folder = auto_traces.copied(scratch(), "outputs")
         self.tool("convert", self.trace, "-o", folder / "t.csv")
