@@ -45,7 +45,15 @@ static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
 NPUPROF_API_ void npuprof_result_(npuprof_args args)
 {
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const npuprof_token_ token = npuprof_fw_innermost_(c);
+    uint32_t used = npuprof_os_load_(&c->used), before = ~used;
+    npuprof_token_ token = 0;
+    /* Why again: an interrupt that takes cells of a ring divides them anew, and the search may miss the span.
+       Why not for ever: one may come in each search. */
+    for (int tries = 3; tries && used != before; tries--) {
+        before = used;
+        token = npuprof_fw_innermost_(c);
+        used = npuprof_os_load_(&c->used);
+    }
     const uint64_t values[3] = { token, 0, 0 };
     const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_);
     if (token) (void)npuprof_fw_put_named_(ref, false, NULL, values, args);
