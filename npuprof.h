@@ -296,6 +296,9 @@ extern "C++" {                     /* the user may include this header inside ex
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
    Why while compiling: so that nobody has the flash of what he does not use.
+   NPUPROF_SINK(bytes, count): implementing file, with NPUPROF_STREAM. Hands bytes on; its value says how many
+   of them were taken, 0 for none. It replaces desc.sink and npuprof_init(), which saves some 150 bytes of
+   flash.
    NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
@@ -321,6 +324,9 @@ extern "C++" {                     /* the user may include this header inside ex
 #else
 #define NPUPROF_WHEN_FULL NPUPROF_KEEP_OLDEST
 #define NPUPROF_RING_ 0
+#endif
+#if defined(NPUPROF_SINK) && NPUPROF_WHEN_FULL != NPUPROF_STREAM
+#error "npuprof.h: NPUPROF_SINK needs NPUPROF_WHEN_FULL NPUPROF_STREAM"
 #endif
 #if NPUPROF_RING_ && NPUPROF_ARENA_BYTES > 1024 * 1024
 #error "npuprof.h: with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM NPUPROF_ARENA_BYTES must be at most 1 MiB"
@@ -438,6 +444,8 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
+/* The compiler forgets which constant a pointer is. Why: gcc would load the address of each of its fields. */
+#define NPUPROF_IN_REGISTER_(p) __asm__("" : "+r"(p))
 #define NPUPROF_LOW_ZEROS_(v) \
     ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
 #ifdef __cplusplus
@@ -1191,10 +1199,10 @@ NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
 #endif /* NPUPROF_FREESTANDING */
 
 #ifdef NPUPROF_FREESTANDING
-/* NPUPROF_WHEN_FULL = NPUPROF_STREAM: hands full parts of 276 bytes, and a header of 80 before every 64 of
-   them, to desc.sink. Call it often, from one place of low priority, such as an idle hook. It never blocks a
-   record: when the arena is full, records are lost and counted.
-   The sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
+/* NPUPROF_WHEN_FULL = NPUPROF_STREAM: hands full parts of 272 bytes, and a header of 96 before every 64 of
+   them, to desc.sink or NPUPROF_SINK. Call it often, from one place of low priority, such as an idle hook. It
+   never blocks a record: when the arena is full, records are lost and counted.
+   desc.sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
    rest in a later call; an errno value: it failed, and the same bytes come again.
    NPUPROF_ERR_BUSY: the sink did not take all, or another task is in here. NPUPROF_ERR_IO: the sink failed.
    NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
@@ -2404,11 +2412,10 @@ enum {
        header of 80 bytes | cells of 16 bytes
    PARTS is what npuprof_write_image() makes of it, to be sent over a line that may lose some:
        header | parts | header again
-   A stream is PARTS, too, without an end:
+   A stream is PARTS, too, without an end, and its parts have another head, see STREAM:
        header | up to 64 parts | header | up to 64 parts | ...
-   There `used` of a header is the number of the first cell of the part behind it, and its clock and losses
-   are of that moment; in an image it is the number behind the last cell. So who reads can tell the two apart,
-   may come late, and sees a target that began anew: `used` goes back.
+   There the header is what is in a part; its clock and losses are of that moment. So who reads may come late,
+   and sees a target that began anew: the numbers of cells go back.
    Everything is made of 32-bit words. */
 
 /* ---- HEADER */
@@ -2434,7 +2441,8 @@ typedef struct npuprof_compact_header_ {
                                          addresses; all addresses are near this one */
     uint32_t build;                /* 72 which program wrote this */
     uint32_t crc;                  /* 76 PARTS: of the 76 bytes before it. COMPACT: 0, because it stands where
-                                         cell -1 has the bit NPUPROF_CELL_OPEN_ */
+                                         cell -1 has the bit NPUPROF_CELL_OPEN_; of NPUPROF_STREAM, also in
+                                         the stream: as `used`, of the cell that is sent next */
 } npuprof_compact_header_;         /* 80 */
 
 /* build_kind: `build` is nothing; the first four bytes of the GNU build id, as a word. */
@@ -2553,17 +2561,36 @@ typedef struct npuprof_part_head_ {
    0, the category (nothing if there is none), a 0, the kind; then of each field that has a key: the key, a
    0. */
 
+/* ---- STREAM  A part of a stream: this head and up to 16 cells. One that begins with the magic of a header
+   is a header: five cells without numbers, and its own `crc` says nothing. */
+#define NPUPROF_STREAM_MARK_ 0x5453504Eu
+
+typedef struct npuprof_stream_head_ {
+    uint32_t mark;                 /*  0 */
+    uint32_t crc;                  /*  4 of all that follows, with the cells */
+    uint32_t next;                 /*  8 number of the cell behind the last one, modulo 2^32: a gap is a loss */
+    uint16_t count;                /* 12 cells */
+    uint16_t lead;                 /* 14 how many of them continue a record of an earlier part; it may be more
+                                         than there are */
+} npuprof_stream_head_;            /* 16 */
+
 /* CRC-32 as in zip and Ethernet. Begin with UINT32_MAX; the complement at the end is the checksum. */
 NPUPROF_OWN_ static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
 {
     for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
         crc ^= *p;
+#ifdef NPUPROF_FREESTANDING
+        /* Why otherwise: less flash. */
+        for (int bit = 7; bit >= 0; bit--)
+            crc = (int32_t)(crc << 31) < 0 ? crc >> 1 ^ 0xEDB88320u : crc >> 1;
+#else
         for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (0xEDB88320u & (0 - (crc & 1)));
+#endif
     }
     return crc;
 }
 
-NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20);
+NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20 && sizeof(npuprof_stream_head_) == 16);
 NPUPROF_ASSERT_(compact_start, offsetof(npuprof_compact_header_, header_bytes) ==
                            offsetof(npuprof_image_start_, header_bytes));
 NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof_cell_) == 16 &&
@@ -2786,6 +2813,9 @@ NPUPROF_OWN_ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c
         HIGH = BITS < 48 ? BITS - LOW : 1          /* bits of the clock that are */
     };
     if (BITS >= 48) return npuprof_user_now_();
+#if NPUPROF_ARENA_BYTES
+    c = npuprof_fw_arena_;                         /* so that nobody passes a constant */
+#endif
     uint64_t wide = 0;
     uint32_t now;
     NPUPROF_KNOWN_(c);
@@ -2847,6 +2877,7 @@ NPUPROF_OWN_ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
 #endif
     if (NPUPROF_RING_) c->used = NPUPROF_RING_IS_;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) c->crc = NPUPROF_RING_IS_;
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
@@ -2857,16 +2888,18 @@ NPUPROF_OWN_ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     NPUPROF_STORE_(&c->cells, cells);
 }
 
-/* Whether there is an arena. A static one is set up at the first call. */
-NPUPROF_OWN_ static bool npuprof_fw_is_ready_(void)
-{
+/* Whether there is an arena. A static one is set up at the first call; it is always there, which the compiler
+   then knows. */
 #if NPUPROF_ARENA_BYTES
+NPUPROF_OWN_ static void npuprof_fw_make_ready_(void)
+{
     if (!npuprof_fw_arena_->cells) npuprof_fw_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
-    return true;
-#else
-    return npuprof_fw_arena_->cells != 0;
-#endif
 }
+#define npuprof_fw_is_ready_() (npuprof_fw_make_ready_(), true)
+
+#else /* !NPUPROF_ARENA_BYTES */
+NPUPROF_OWN_ static bool npuprof_fw_is_ready_(void) { return npuprof_fw_arena_->cells != 0; }
+#endif
 /* ==== src/firmware/ring.h =========================================================== >>firmware/ring ==== */
 
 /* The ring: taking cells from the oldest records (format/compact.h, RING).
@@ -2879,8 +2912,8 @@ NPUPROF_OWN_ static bool npuprof_fw_is_ready_(void)
 #if NPUPROF_RING_
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-/* Like header.used: the cells before it were handed to the sink. */
-static uint32_t npuprof_fw_sent_ = NPUPROF_RING_IS_;
+/* Spans and events that were recorded. */
+static uint32_t npuprof_fw_recorded_;
 #endif
 
 /* high.word with that half[1]; the other half is whatever it is. */
@@ -2890,6 +2923,7 @@ static uint32_t npuprof_fw_sent_ = NPUPROF_RING_IS_;
 #define NPUPROF_FW_HIGH_WORD_(upper) (upper)
 #endif
 #define NPUPROF_FW_OPEN_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_OPEN_ << 16)
+#define NPUPROF_FW_SENT_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_SENT_ << 16)
 #define NPUPROF_FW_CLAIMED_WORD_ UINT32_MAX
 #define NPUPROF_FW_FLAGS_ ((uint32_t)(NPUPROF_CELL_CLAIMED_ | NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_)
 
@@ -2936,15 +2970,17 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
     return n;
 }
 
-/* Whether the n cells at `used` may be replaced, or passed. */
-NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(uint32_t used, uint32_t n)
+/* Whether the cells before `next` may be replaced, or passed: of NPUPROF_STREAM if they were sent, so if it
+   is ahead of header.crc by one lap at most. */
+NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
 {
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    const uint32_t sent = npuprof_os_load_(&npuprof_fw_sent_);
-    return !((used ^ sent) >> NPUPROF_RING_LAP_SHIFT_) || ((sent - used) & NPUPROF_RING_INDEX_) >= n;
+    /* Why shifted: the laps have 13 bits. */
+    const uint32_t ahead = (next - npuprof_os_load_(&c->crc)) << 3;
+    return !((ahead - 1) >> (NPUPROF_RING_LAP_SHIFT_ + 3));
 #else
-    (void)used;
-    (void)n;
+    (void)c;
+    (void)next;
     return true;
 #endif
 }
@@ -2977,33 +3013,38 @@ NPUPROF_OWN_ static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, np
 #endif
 }
 
-/* Claims the next record that can be claimed: in the low half of what it returns the token of its first cell,
-   in the high half how many it has. 0: there is none. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_ *c)
-{
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
-    for (uint32_t tries = cells; tries; tries--) {
-        const uint32_t used = npuprof_os_load_(&c->used);
-        npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
-        if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
-        const uint32_t n = npuprof_fw_length_(head);
-        uint32_t next = used + n;
-        if ((next & NPUPROF_RING_INDEX_) >= cells) {
-            next = ((used | NPUPROF_RING_INDEX_) + 1) & ~NPUPROF_FW_FLAGS_;
-            if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-        }
-        if (!npuprof_fw_may_pass_(used, n)) break;
-        if (npuprof_fw_claim_(c, head, used, next)) return (uint64_t)n << 32 | used;
-    }
-    return 0;
-}
-
 /* Gives `count` cells back, which are ours, as one record with nothing in it. */
 NPUPROF_OWN_ static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
 {
     if (count > 1) npuprof_os_store_(&head[1].start, count << 20);
     npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (count > 1));
     npuprof_fw_store_half_(head, 0);
+}
+
+/* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
+   gives the others back. 0: there is none.
+   Why no limit for NPUPROF_STREAM: it ends where nothing was sent yet. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_header_ *c,
+                                                                uint32_t most)
+{
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
+    for (uint32_t tries = cells; tries; tries -= NPUPROF_WHEN_FULL != NPUPROF_STREAM) {
+        const uint32_t used = npuprof_os_load_(&c->used);
+        npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
+        if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
+        const uint32_t n = npuprof_fw_length_(head);
+        uint32_t next = used + n;
+        if ((next & NPUPROF_RING_INDEX_) >= cells) {
+            next = (used >> NPUPROF_RING_LAP_SHIFT_) + 1;
+            next = next << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
+            if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+        }
+        if (!npuprof_fw_may_pass_(c, next)) break;
+        if (!npuprof_fw_claim_(c, head, used, next)) continue;
+        if (n > most) npuprof_fw_give_back_(head + most, n - most);
+        return used;
+    }
+    return 0;
 }
 
 /* Lets go of the kept record of that token, if it is still there. empty: nothing of it is left, else it is as
@@ -3035,9 +3076,9 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
     npuprof_token_ token = 0;
     if (count > NPUPROF_FIELD_CELLS_(UINT32_MAX)) return 0;
     for (uint32_t tried = 0; tried <= cells && count <= cells; tried += n) {
-        const uint64_t got = npuprof_fw_claim_next_(c);
-        const npuprof_token_ more = (npuprof_token_)got;
-        n = (uint32_t)(got >> 32);
+        const npuprof_token_ more = npuprof_fw_claim_next_(c, count - have);
+        n = npuprof_fw_length_(npuprof_fw_cell_(c, more));
+        if (n > count - have) n = count - have;
         if (have && more != token + have) {
             npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
             have = 0;
@@ -3047,7 +3088,6 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
         have += n;
         if (have < count) continue;
         npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
-        if (have > count) npuprof_fw_give_back_(head + count, have - count);
         npuprof_os_store_(&head[1].start, count << 20);
         npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
         return token;
@@ -3170,12 +3210,7 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
                                                        uint32_t *lost)
 {
     (void)lost;
-    if (count > 1) return npuprof_fw_take_more_(c, count);
-    const uint64_t got = npuprof_fw_claim_next_(c);
-    const npuprof_token_ token = (npuprof_token_)got;
-    const uint32_t n = (uint32_t)(got >> 32);
-    if (n > 1) npuprof_fw_give_back_(npuprof_fw_cell_(c, token) + 1, n - 1);
-    return token;
+    return count > 1 ? npuprof_fw_take_more_(c, count) : npuprof_fw_claim_next_(c, 1);
 }
 
 /* The last thing done to a record: now it is there. half: its half[1]. */
@@ -3193,17 +3228,20 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_tok
 }
 
 /* After that, or instead of it: *lost counts what did not fit; header.lost of NPUPROF_KEEP_NEWEST counts
-   all. */
+   all. NPUPROF_STREAM counts the others, too. */
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
 {
-    const bool is_executed = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST ? lost == &c->lost : false;
-    if (!token || is_executed) npuprof_fw_count_(lost);
+    const bool is_event = lost == &c->lost;
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    if (token && is_event) lost = &npuprof_fw_recorded_;
+#endif
+    if (!token || is_event) npuprof_fw_count_(lost);
     return token;
 }
 
 /* The open span of that token, or NULL: garbage, or an end that came twice. */
-NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+NPUPROF_ALWAYS_INLINE_ npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
     if (!(token & NPUPROF_RING_IS_)) return NULL;
@@ -3239,9 +3277,9 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact
 }
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+
 /* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell,
-                                                     uint64_t now)
+NPUPROF_OWN_ static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell, uint64_t now)
 {
     const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
@@ -3255,10 +3293,47 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_close_sent_(npuprof_compac
                                  (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
     }
     (void)npuprof_fw_tally_(c, token, &c->lost_notes);
-    npuprof_os_store_(&cell->ref, NPUPROF_CELL_CLEARED_ | (cell->ref & 1));
+    npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
     npuprof_fw_store_half_(cell, 0);
 }
+
+/* Ends a span if half[1] of its cell is `was`. Returns what it was. */
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_end_if_(npuprof_cell_ *cell, uint32_t was, uint64_t now)
+{
+    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+#if NPUPROF_MASKS_
+    NPUPROF_MASKED_BEGIN_
+    const uint32_t half = NPUPROF_LOAD_(&cell->high.half[1]);
+    if (half == was) {
+        NPUPROF_STORE_(&cell->end, (uint32_t)now);
+        NPUPROF_STORE_(&cell->high.half[1], end);
+    }
+    NPUPROF_MASKED_END_
+    return half;
+#else
+    npuprof_cell_ is, to;
+    do {
+        is.high.word = to.high.word = NPUPROF_LOAD_(&cell->high.word);
+        if (is.high.half[1] != was) return is.high.half[1];
+        NPUPROF_STORE_(&cell->end, (uint32_t)now);
+        to.high.half[1] = end;
+    } while (!npuprof_fw_replace_(&cell->high.word, is.high.word, to.high.word));
+    return was;
 #endif
+}
+
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                   uint64_t now)
+{
+    npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
+    const uint32_t was = token >> NPUPROF_RING_LAP_SHIFT_;
+    if (!(token & NPUPROF_RING_IS_)) return;
+    if (NPUPROF_UNLIKELY_((token & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_())) return;
+    if (npuprof_fw_end_if_(cell, was, now) == (was | NPUPROF_CELL_SENT_))
+        npuprof_fw_close_sent_(c, cell, now);
+}
+
+#else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                  uint64_t now)
@@ -3266,15 +3341,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
     const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
     if (NPUPROF_UNLIKELY_(!cell)) return;
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    npuprof_cell_ was, is;
-    was.high.word = is.high.word = NPUPROF_LOAD_(&cell->high.word);
-    is.high.half[1] = end;
-    cell->end = (uint32_t)now;
-    if (was.high.half[1] & NPUPROF_CELL_SENT_ ||
-        !npuprof_fw_replace_(&cell->high.word, was.high.word, is.high.word))
-        npuprof_fw_close_sent_(c, cell, now);
-#elif NPUPROF_RING_
+#if NPUPROF_RING_
     NPUPROF_STORE_(&cell->end, (uint32_t)now);
     npuprof_fw_store_half_(cell, end);
 #else
@@ -3283,6 +3350,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
 #endif
 }
+#endif /* NPUPROF_WHEN_FULL */
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
 {
@@ -4096,12 +4164,6 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
 
 #endif /* NPUPROF_RING_ */
 
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-NPUPROF_OWN_ static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c);
-#else
-#define npuprof_fw_streamed_(c) 0
-#endif
-
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
@@ -4119,7 +4181,9 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     out->lost = out->lost_by_cause[NPUPROF_LOST_OVERWRITTEN] = npuprof_fw_overwritten_(c, out->recorded);
     if (c->cells) npuprof_fw_let_go_(c);
 #else
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) out->recorded = npuprof_fw_streamed_(c);
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    out->recorded = npuprof_fw_recorded_;
+#endif
     out->lost = out->lost_by_cause[NPUPROF_LOST_FULL] = c->lost;
 #endif
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
@@ -4129,185 +4193,187 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 }
 /* ==== src/firmware/stream.h ======================================================= >>firmware/stream ==== */
 
-/* npuprof_poll() and npuprof_flush() of NPUPROF_STREAM: the cells of the ring as parts, and a header before
-   every 64 of them (format/compact.h).
-   What goes to the sink is copied first, so its cells are free at once, and a part that the sink took half of
-   goes on where it was. A record that is not finished holds up those behind it. A part has no CRC of the
-   names: that would take flash, and NPUPROF_BUILD_ID tells builds apart.
-   Data: npuprof_fw_stream_, of the one task that polls; npuprof_fw_sent_, which it alone moves on. */
+/* npuprof_poll() and npuprof_flush() of NPUPROF_STREAM: the cells of the ring as parts, and the header as a
+   part before every 64 of them (format/compact.h).
+   A part is filled cell by cell. What is in it was copied, so its cells are free at once, and a part that the
+   sink took half of goes on where it was. A record that is not finished holds up those behind it. No CRC of
+   the names: that would take flash, and NPUPROF_BUILD_ID tells builds apart.
+   Data: npuprof_fw_stream_, of the one task that polls; header.crc, which it alone moves on. */
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
 
 enum { NPUPROF_FW_PARTS_ = 64 };                   /* from a header to the next one */
-static struct {
-    npuprof_sink sink;
-    uint32_t number;                               /* of the next cell */
-    uint32_t recorded;                             /* events handed over */
-    uint32_t lead;                                 /* cells from there on of a record that has begun */
-    uint16_t bytes, taken;                         /* in the buffer; of them the sink has */
+typedef struct npuprof_fw_stream_state_ {
+    uint16_t left;                                 /* bytes of the part that the sink has not taken yet */
+    uint16_t lead;                                 /* cells from the next one on that continue a record */
     uint8_t parts;                                 /* until the next header */
     bool is_busy;
-    bool is_said;                                  /* npuprof_flush() has put its header behind the last part.
-                                                      Why it is kept: a sink that never takes a whole header
-                                                      at once would else get one after the other */
-    union {
-        npuprof_compact_header_ header;
-        struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
-    } buffer;
-} npuprof_fw_stream_;
+    uint8_t may_lack;                              /* so many cells a part may have less than 16 */
+    npuprof_stream_head_ head;
+    npuprof_cell_ cell[NPUPROF_PART_CELLS_];
+} npuprof_fw_stream_state_;
+static npuprof_fw_stream_state_ npuprof_fw_stream_;
 
-NPUPROF_OWN_ static void npuprof_fw_stream_to_(npuprof_sink sink)
+/* How many bytes the sink took; another number: it failed. */
+#ifdef NPUPROF_SINK
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_write_(const void *bytes, uint32_t count)
 {
-    npuprof_fw_stream_.sink.write = sink.write;
-    npuprof_fw_stream_.sink.user = sink.user;
-    npuprof_fw_stream_.number = npuprof_fw_stream_.recorded = npuprof_fw_stream_.lead = 0;
-    npuprof_fw_stream_.bytes = npuprof_fw_stream_.taken = npuprof_fw_stream_.parts = 0;
-    npuprof_fw_stream_.is_said = false;
-    npuprof_fw_sent_ = NPUPROF_RING_IS_;
+    return (uint32_t)(NPUPROF_SINK(bytes, count));
 }
+enum { NPUPROF_FW_SINK_CAN_FAIL_ = 0 };
 
-/* header.used when one cell more is taken. */
-NPUPROF_OWN_ static uint32_t npuprof_fw_next_index_(uint32_t used)
+#else /* !NPUPROF_SINK */
+static npuprof_sink npuprof_fw_sink_;
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_write_(const void *bytes, uint32_t count)
 {
-    if ((used & NPUPROF_RING_INDEX_) + 1 < NPUPROF_FW_CELL_COUNT_()) return used + 1;
-    return ((used | NPUPROF_RING_INDEX_) + 1) & ~NPUPROF_FW_FLAGS_;
+    const int result = npuprof_fw_sink_.write(npuprof_fw_sink_.user, bytes, (size_t)count);
+    if (result > 0) return UINT32_MAX;
+    return result ? (uint32_t)~result : count;     /* see NPUPROF_SINK_TOOK */
 }
+enum { NPUPROF_FW_SINK_CAN_FAIL_ = 1 };
+#endif /* NPUPROF_SINK */
 
-/* Copies a cell that begins a record, and marks the record as sent if it is open. False: it is not
-   finished.
+#if !NPUPROF_ARENA_BYTES
+NPUPROF_OWN_ static void npuprof_fw_stream_anew_(void)
+{
+    uint8_t *const p = (uint8_t *)&npuprof_fw_stream_;
+    for (size_t i = 0; i < sizeof npuprof_fw_stream_; i++) NPUPROF_STORE_(p + i, 0);
+    npuprof_fw_recorded_ = 0;
+}
+#else
+#define npuprof_fw_stream_anew_() ((void)0)        /* there is one trace only */
+#endif
+
+/* Copies a cell, and marks a record that is kept as sent. lead: see there. Returns the cells of its record
+   from it on; 0: the record is not finished.
+   Why the upper half is loaded first: it says whether the rest is there. An open span may end meanwhile; then
+   it is copied once more.
    Why a record that was sent is cleared where nothing is masked: a task that claims it may find that another
    task was faster and passed it. Then it stays where it is, and would be sent again. */
-NPUPROF_OWN_ static bool npuprof_fw_send_head_(npuprof_cell_ *to, npuprof_cell_ *from)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_fw_send_cell_(npuprof_cell_ *to, npuprof_cell_ *from,
+                                                        uint32_t lead)
 {
-    npuprof_cell_ was;
-    for (;;) {
-        was.high.word = to->high.word = npuprof_os_load_(&from->high.word);
+    uint32_t word;
+    do {
+#if NPUPROF_MASKS_
+        word = npuprof_os_load_(&from->high.word);
+        NPUPROF_SIGNAL_FENCE_();
+#else
+        word = NPUPROF_LOAD_ACQUIRE_(&from->high.word);
+#endif
+        to->high.word = word;
         to->ref = from->ref;
         to->start = from->start;
         to->end = from->end;
-        const uint32_t half = was.high.half[1];
-        if (!(half & NPUPROF_CELL_OPEN_)) {
+        NPUPROF_SIGNAL_FENCE_();
+        if (lead) return lead;
+        if (!(word & NPUPROF_FW_OPEN_WORD_)) {
             if (!NPUPROF_MASKS_) npuprof_os_store_(&from->ref, NPUPROF_CELL_CLEARED_ | (from->ref & 1));
             break;
         }
-        if (half & NPUPROF_CELL_CLAIMED_) return false;
-        if (half & NPUPROF_CELL_SENT_) return true;
-        was.high.half[1] |= NPUPROF_CELL_SENT_;
-        if (npuprof_fw_replace_(&from->high.word, to->high.word, was.high.word)) break;
-    }
-    if (npuprof_fw_is_event_(to)) npuprof_fw_stream_.recorded++;
-    return true;
+        if (word & NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_CLAIMED_ << 16)) return 0;
+    } while (!npuprof_fw_replace_(&from->high.word, word, word | NPUPROF_FW_SENT_WORD_));
+    return npuprof_fw_length_(from);
 }
 
-/* Copies the next cells into the buffer, up to 16 of those before `used`: how many. */
-NPUPROF_OWN_ static uint32_t npuprof_fw_send_cells_(npuprof_compact_header_ *c, uint32_t used)
+/* Copies the cells before `used` into the part, until it has 16. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_gather_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c,
+                                                 uint32_t used)
 {
-    uint32_t sent = npuprof_fw_sent_, n = 0;
-    for (; n < NPUPROF_PART_CELLS_ && sent != used; n++) {
-        npuprof_cell_ *const from = npuprof_fw_cell_(c, sent);
-        npuprof_cell_ *const to = &npuprof_fw_stream_.buffer.part.cells[n];
-        if (npuprof_fw_stream_.lead) npuprof_fw_copy_bytes_((uint8_t *)to, from, sizeof *to);
-        else if (!npuprof_fw_send_head_(to, from)) break;
-        else npuprof_fw_stream_.lead = npuprof_fw_length_(from);
-        npuprof_fw_stream_.lead--;
-        sent = npuprof_fw_next_index_(sent);
+    for (;;) {
+        const uint32_t n = s->head.count;
+        uint32_t sent = c->crc;
+        if (n == NPUPROF_PART_CELLS_ || sent == used) return;
+        const uint32_t lead = npuprof_fw_send_cell_(&s->cell[n], npuprof_fw_cell_(c, sent), s->lead);
+        if (!lead) return;
+        s->lead = (uint16_t)(lead - 1);
+        s->head.count = (uint16_t)(n + 1);
+        s->head.next++;
+        sent++;
+        /* Why the lap of `used`: that is ahead by less than one. */
+        if ((sent & NPUPROF_RING_INDEX_) == NPUPROF_FW_CELL_COUNT_()) sent = used & ~NPUPROF_RING_INDEX_;
+        npuprof_os_store_(&c->crc, sent);
     }
-    npuprof_os_store_(&npuprof_fw_sent_, sent);
-    return n;
 }
 
-/* Puts the next header or part into the buffer. all: also a part that is not full. False: there is none. */
-NPUPROF_OWN_ static bool npuprof_fw_fill_(npuprof_compact_header_ *c, bool all)
+/* Fills the next part. False: there is none. */
+NPUPROF_OWN_ static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c, uint32_t used)
 {
-    npuprof_part_head_ *const head = &npuprof_fw_stream_.buffer.part.head;
-    npuprof_compact_header_ *const h = &npuprof_fw_stream_.buffer.header;
-    const uint32_t used = npuprof_os_load_(&c->used), sent = npuprof_fw_sent_;
-    const uint32_t cells = (used ^ sent) >> NPUPROF_RING_LAP_SHIFT_ ? NPUPROF_FW_CELL_COUNT_() : 0;
-    const uint32_t lead = npuprof_fw_stream_.lead;
-    uint32_t n = cells + (used & NPUPROF_RING_INDEX_) - (sent & NPUPROF_RING_INDEX_);
-    if (n < (!all ? NPUPROF_PART_CELLS_ : npuprof_fw_stream_.parts != 0)) return false;
-    npuprof_fw_stream_.taken = 0;
-    if (!npuprof_fw_stream_.parts) {
+    uint32_t parts = s->parts;
+    if (!parts) {
+        npuprof_compact_header_ *const h = (npuprof_compact_header_ *)(uintptr_t)s->cell;
         npuprof_fw_copy_bytes_((uint8_t *)h, c, sizeof *h);
         h->layout = NPUPROF_LAYOUT_PARTS;
-        h->used = npuprof_fw_stream_.number;
         if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-        h->crc = ~npuprof_crc_add_(UINT32_MAX, h, sizeof *h - sizeof h->crc);
-        npuprof_fw_stream_.bytes = sizeof *h;
-        npuprof_fw_stream_.parts = NPUPROF_FW_PARTS_;
-        return true;
+        s->head.count = NPUPROF_FW_HEADER_CELLS_;
+        parts = NPUPROF_FW_PARTS_ + 1;
+    } else {
+        npuprof_fw_gather_(s, c, used);
+        if (s->head.count + s->may_lack < NPUPROF_PART_CELLS_) return false;
     }
-    n = npuprof_fw_send_cells_(c, used);
-    if (!n) return false;
-    head->mark = NPUPROF_PART_MARK_;
-    head->first = npuprof_fw_stream_.number;
-    head->count = (uint16_t)n;
-    head->lead = (uint16_t)(lead < n ? lead : n);
-    head->names = 0;
-    const size_t bytes = n * sizeof(npuprof_cell_);
-    head->crc = npuprof_crc_add_(UINT32_MAX, head, sizeof *head - sizeof head->crc);
-    head->crc = ~npuprof_crc_add_(head->crc, npuprof_fw_stream_.buffer.part.cells, bytes);
-    npuprof_fw_stream_.bytes = (uint16_t)(sizeof *head + bytes);
-    npuprof_fw_stream_.number += n;
-    npuprof_fw_stream_.parts--;
-    npuprof_fw_stream_.is_said = false;
+    const uint32_t bytes = (s->head.count + 1u) * (uint32_t)sizeof(npuprof_cell_);
+    s->parts = (uint8_t)(parts - 1);
+    s->left = (uint16_t)bytes;
+    s->head.mark = NPUPROF_STREAM_MARK_;
+    s->head.crc = ~npuprof_crc_add_(UINT32_MAX, &s->head.next,
+                                    bytes - offsetof(npuprof_stream_head_, next));
     return true;
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_fw_hand_over_(bool all)
+/* Why no further than where the records end now: what is recorded meanwhile would keep the task here. */
+NPUPROF_OWN_ static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c)
 {
-    npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    if (!npuprof_fw_stream_.sink.write) return NPUPROF_ERR_ARGUMENT;
-    /* Why so often and no longer: what is recorded meanwhile would keep the task here. */
-    for (uint32_t tries = NPUPROF_FW_CELL_COUNT_() / NPUPROF_PART_CELLS_ + 4; tries; tries--) {
-        if (npuprof_fw_stream_.taken == npuprof_fw_stream_.bytes && !npuprof_fw_fill_(c, all)) {
-            if (!all) break;
-            npuprof_fw_stream_.is_said = !npuprof_fw_stream_.is_said;
-            if (!npuprof_fw_stream_.is_said) break;
-            npuprof_fw_stream_.parts = 0;      /* one more header, which says what was lost until now */
-            continue;
+    const uint32_t used = npuprof_os_load_(&c->used);
+    while (s->left || npuprof_fw_fill_(s, c, used)) {
+        const uint32_t left = s->left;
+        const uint32_t took = npuprof_fw_write_((const uint8_t *)&s->cell[s->head.count] - left, left);
+        if (took != left) {
+            if (took < left) s->left = (uint16_t)(left - took);
+            return NPUPROF_FW_SINK_CAN_FAIL_ && took == UINT32_MAX ? NPUPROF_ERR_IO : NPUPROF_ERR_BUSY;
         }
-        const size_t left = (size_t)npuprof_fw_stream_.bytes - npuprof_fw_stream_.taken;
-        const uint8_t *const from = (const uint8_t *)&npuprof_fw_stream_.buffer + npuprof_fw_stream_.taken;
-        const int result = npuprof_fw_stream_.sink.write(npuprof_fw_stream_.sink.user, from, left);
-        if (result > 0) return NPUPROF_ERR_IO;
-        const size_t took = result ? (size_t)(-1 - result) : left;
-        npuprof_fw_stream_.taken = (uint16_t)(npuprof_fw_stream_.taken + (took < left ? took : left));
-        if (took < left) return NPUPROF_ERR_BUSY;
+        s->left = s->head.count = 0;
+        s->head.lead = s->lead;
     }
     return NPUPROF_OK;
 }
 
-/* Events handed over, and those that will be. */
-NPUPROF_OWN_ static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c)
+/* One task at a time: a second one, or the sink itself, would find the part half done. */
+NPUPROF_API_ npuprof_result npuprof_poll(void)
 {
-    const uint32_t used = npuprof_os_load_(&c->used);
-    uint64_t recorded = npuprof_fw_stream_.recorded;
-    uint32_t skip = npuprof_fw_stream_.lead;
-    if (!c->cells) return 0;
-    for (uint32_t at = npuprof_fw_sent_; at != used; at = npuprof_fw_next_index_(at), skip -= skip != 0) {
-        const npuprof_cell_ *const cell = npuprof_fw_cell_(c, at);
-        const uint32_t half = cell->high.half[1];
-        if (skip) continue;
-        skip = npuprof_fw_length_(cell);
-        if (half & NPUPROF_CELL_OPEN_ && half & NPUPROF_CELL_SENT_) continue;
-        recorded += npuprof_fw_is_event_(cell);
-    }
-    return recorded;
-}
-
-/* One task at a time: a second one, or the sink itself, would find the buffer half done. */
-NPUPROF_OWN_ static npuprof_result npuprof_fw_hand_over_alone_(bool all)
-{
-    if (npuprof_fw_stream_.is_busy) return NPUPROF_ERR_BUSY;
-    npuprof_fw_stream_.is_busy = true;
-    const npuprof_result result = npuprof_fw_hand_over_(all);
-    npuprof_fw_stream_.is_busy = false;
+    npuprof_fw_stream_state_ *s = &npuprof_fw_stream_;
+    npuprof_compact_header_ *c = npuprof_fw_arena_;
+    NPUPROF_IN_REGISTER_(s);
+    NPUPROF_IN_REGISTER_(c);
+#ifdef NPUPROF_SINK
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+#else
+    if (!npuprof_fw_sink_.write) return NPUPROF_ERR_ARGUMENT;
+#endif
+    if (s->is_busy) return NPUPROF_ERR_BUSY;
+    s->is_busy = true;
+    const npuprof_result result = npuprof_fw_hand_over_(s, c);
+    s->is_busy = false;
     return result;
 }
 
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return npuprof_fw_hand_over_alone_(false); }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return npuprof_fw_hand_over_alone_(true); }
+/* The part that is not full, and then a header, unless one was the last and says what was lost. That one is
+   still there: nothing came after it. */
+NPUPROF_API_ npuprof_result npuprof_flush(void)
+{
+    npuprof_fw_stream_state_ *const s = &npuprof_fw_stream_;
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_compact_header_ *const h = (const npuprof_compact_header_ *)(uintptr_t)s->cell;
+    s->may_lack = NPUPROF_PART_CELLS_ - 1;
+    npuprof_result result = npuprof_poll();
+    if (result == NPUPROF_OK &&
+        (s->parts != NPUPROF_FW_PARTS_ || h->lost != c->lost || h->lost_notes != c->lost_notes)) {
+        s->parts = 0;
+        result = npuprof_poll();
+    }
+    s->may_lack = 0;
+    return result;
+}
 
 #else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
 
@@ -4330,7 +4396,11 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
     if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
                  desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
+#ifdef NPUPROF_SINK
+    if (desc && desc->sink.write) return NPUPROF_ERR_UNSUPPORTED;
+#else
     if (NPUPROF_WHEN_FULL == NPUPROF_STREAM && (!desc || !desc->sink.write)) return NPUPROF_ERR_ARGUMENT;
+#endif
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
         if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
@@ -4339,7 +4409,10 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     }
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    npuprof_fw_stream_to_(desc->sink);
+    npuprof_fw_stream_anew_();
+#ifndef NPUPROF_SINK
+    npuprof_fw_sink_ = desc->sink;
+#endif
 #endif
     return NPUPROF_OK;
 }

@@ -97,6 +97,9 @@ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
         HIGH = BITS < 48 ? BITS - LOW : 1          /* bits of the clock that are */
     };
     if (BITS >= 48) return npuprof_user_now_();
+#if NPUPROF_ARENA_BYTES
+    c = npuprof_fw_arena_;                         /* so that nobody passes a constant */
+#endif
     uint64_t wide = 0;
     uint32_t now;
     NPUPROF_KNOWN_(c);
@@ -158,6 +161,7 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
 #endif
     if (NPUPROF_RING_) c->used = NPUPROF_RING_IS_;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) c->crc = NPUPROF_RING_IS_;
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
@@ -168,13 +172,15 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     NPUPROF_STORE_(&c->cells, cells);
 }
 
-/* Whether there is an arena. A static one is set up at the first call. */
-static bool npuprof_fw_is_ready_(void)
-{
+/* Whether there is an arena. A static one is set up at the first call; it is always there, which the compiler
+   then knows. */
 #if NPUPROF_ARENA_BYTES
+static void npuprof_fw_make_ready_(void)
+{
     if (!npuprof_fw_arena_->cells) npuprof_fw_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
-    return true;
-#else
-    return npuprof_fw_arena_->cells != 0;
-#endif
 }
+#define npuprof_fw_is_ready_() (npuprof_fw_make_ready_(), true)
+
+#else /* !NPUPROF_ARENA_BYTES */
+static bool npuprof_fw_is_ready_(void) { return npuprof_fw_arena_->cells != 0; }
+#endif

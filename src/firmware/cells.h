@@ -117,12 +117,7 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
                                                        uint32_t *lost)
 {
     (void)lost;
-    if (count > 1) return npuprof_fw_take_more_(c, count);
-    const uint64_t got = npuprof_fw_claim_next_(c);
-    const npuprof_token_ token = (npuprof_token_)got;
-    const uint32_t n = (uint32_t)(got >> 32);
-    if (n > 1) npuprof_fw_give_back_(npuprof_fw_cell_(c, token) + 1, n - 1);
-    return token;
+    return count > 1 ? npuprof_fw_take_more_(c, count) : npuprof_fw_claim_next_(c, 1);
 }
 
 /* The last thing done to a record: now it is there. half: its half[1]. */
@@ -140,17 +135,20 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_tok
 }
 
 /* After that, or instead of it: *lost counts what did not fit; header.lost of NPUPROF_KEEP_NEWEST counts
-   all. */
+   all. NPUPROF_STREAM counts the others, too. */
 static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
 {
-    const bool is_executed = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST ? lost == &c->lost : false;
-    if (!token || is_executed) npuprof_fw_count_(lost);
+    const bool is_event = lost == &c->lost;
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    if (token && is_event) lost = &npuprof_fw_recorded_;
+#endif
+    if (!token || is_event) npuprof_fw_count_(lost);
     return token;
 }
 
 /* The open span of that token, or NULL: garbage, or an end that came twice. */
-static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+NPUPROF_ALWAYS_INLINE_ npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
     if (!(token & NPUPROF_RING_IS_)) return NULL;

@@ -20,7 +20,11 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
     if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
                  desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
+#ifdef NPUPROF_SINK
+    if (desc && desc->sink.write) return NPUPROF_ERR_UNSUPPORTED;
+#else
     if (NPUPROF_WHEN_FULL == NPUPROF_STREAM && (!desc || !desc->sink.write)) return NPUPROF_ERR_ARGUMENT;
+#endif
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
         if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
@@ -29,7 +33,10 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     }
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    npuprof_fw_stream_to_(desc->sink);
+    npuprof_fw_stream_anew_();
+#ifndef NPUPROF_SINK
+    npuprof_fw_sink_ = desc->sink;
+#endif
 #endif
     return NPUPROF_OK;
 }

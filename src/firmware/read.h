@@ -262,12 +262,6 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
 
 #endif /* NPUPROF_RING_ */
 
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-static uint64_t npuprof_fw_streamed_(npuprof_compact_header_ *c);
-#else
-#define npuprof_fw_streamed_(c) 0
-#endif
-
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
@@ -285,7 +279,9 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     out->lost = out->lost_by_cause[NPUPROF_LOST_OVERWRITTEN] = npuprof_fw_overwritten_(c, out->recorded);
     if (c->cells) npuprof_fw_let_go_(c);
 #else
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) out->recorded = npuprof_fw_streamed_(c);
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+    out->recorded = npuprof_fw_recorded_;
+#endif
     out->lost = out->lost_by_cause[NPUPROF_LOST_FULL] = c->lost;
 #endif
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;

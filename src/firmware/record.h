@@ -30,9 +30,9 @@ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, 
 }
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+
 /* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. */
-static NPUPROF_NOINLINE_ void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell,
-                                                     uint64_t now)
+static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell, uint64_t now)
 {
     const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
@@ -46,10 +46,47 @@ static NPUPROF_NOINLINE_ void npuprof_fw_close_sent_(npuprof_compact_header_ *c,
                                  (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
     }
     (void)npuprof_fw_tally_(c, token, &c->lost_notes);
-    npuprof_os_store_(&cell->ref, NPUPROF_CELL_CLEARED_ | (cell->ref & 1));
+    npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
     npuprof_fw_store_half_(cell, 0);
 }
+
+/* Ends a span if half[1] of its cell is `was`. Returns what it was. */
+static inline uint32_t npuprof_fw_end_if_(npuprof_cell_ *cell, uint32_t was, uint64_t now)
+{
+    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+#if NPUPROF_MASKS_
+    NPUPROF_MASKED_BEGIN_
+    const uint32_t half = NPUPROF_LOAD_(&cell->high.half[1]);
+    if (half == was) {
+        NPUPROF_STORE_(&cell->end, (uint32_t)now);
+        NPUPROF_STORE_(&cell->high.half[1], end);
+    }
+    NPUPROF_MASKED_END_
+    return half;
+#else
+    npuprof_cell_ is, to;
+    do {
+        is.high.word = to.high.word = NPUPROF_LOAD_(&cell->high.word);
+        if (is.high.half[1] != was) return is.high.half[1];
+        NPUPROF_STORE_(&cell->end, (uint32_t)now);
+        to.high.half[1] = end;
+    } while (!npuprof_fw_replace_(&cell->high.word, is.high.word, to.high.word));
+    return was;
 #endif
+}
+
+static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                   uint64_t now)
+{
+    npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
+    const uint32_t was = token >> NPUPROF_RING_LAP_SHIFT_;
+    if (!(token & NPUPROF_RING_IS_)) return;
+    if (NPUPROF_UNLIKELY_((token & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_())) return;
+    if (npuprof_fw_end_if_(cell, was, now) == (was | NPUPROF_CELL_SENT_))
+        npuprof_fw_close_sent_(c, cell, now);
+}
+
+#else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                  uint64_t now)
@@ -57,15 +94,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
     const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
     if (NPUPROF_UNLIKELY_(!cell)) return;
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    npuprof_cell_ was, is;
-    was.high.word = is.high.word = NPUPROF_LOAD_(&cell->high.word);
-    is.high.half[1] = end;
-    cell->end = (uint32_t)now;
-    if (was.high.half[1] & NPUPROF_CELL_SENT_ ||
-        !npuprof_fw_replace_(&cell->high.word, was.high.word, is.high.word))
-        npuprof_fw_close_sent_(c, cell, now);
-#elif NPUPROF_RING_
+#if NPUPROF_RING_
     NPUPROF_STORE_(&cell->end, (uint32_t)now);
     npuprof_fw_store_half_(cell, end);
 #else
@@ -74,6 +103,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
 #endif
 }
+#endif /* NPUPROF_WHEN_FULL */
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
 {

@@ -15,8 +15,8 @@
 #if NPUPROF_RING_
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-/* Like header.used: the cells before it were handed to the sink. */
-static uint32_t npuprof_fw_sent_ = NPUPROF_RING_IS_;
+/* Spans and events that were recorded. */
+static uint32_t npuprof_fw_recorded_;
 #endif
 
 /* high.word with that half[1]; the other half is whatever it is. */
@@ -26,6 +26,7 @@ static uint32_t npuprof_fw_sent_ = NPUPROF_RING_IS_;
 #define NPUPROF_FW_HIGH_WORD_(upper) (upper)
 #endif
 #define NPUPROF_FW_OPEN_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_OPEN_ << 16)
+#define NPUPROF_FW_SENT_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_SENT_ << 16)
 #define NPUPROF_FW_CLAIMED_WORD_ UINT32_MAX
 #define NPUPROF_FW_FLAGS_ ((uint32_t)(NPUPROF_CELL_CLAIMED_ | NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_)
 
@@ -72,15 +73,17 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
     return n;
 }
 
-/* Whether the n cells at `used` may be replaced, or passed. */
-static inline bool npuprof_fw_may_pass_(uint32_t used, uint32_t n)
+/* Whether the cells before `next` may be replaced, or passed: of NPUPROF_STREAM if they were sent, so if it
+   is ahead of header.crc by one lap at most. */
+static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
 {
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    const uint32_t sent = npuprof_os_load_(&npuprof_fw_sent_);
-    return !((used ^ sent) >> NPUPROF_RING_LAP_SHIFT_) || ((sent - used) & NPUPROF_RING_INDEX_) >= n;
+    /* Why shifted: the laps have 13 bits. */
+    const uint32_t ahead = (next - npuprof_os_load_(&c->crc)) << 3;
+    return !((ahead - 1) >> (NPUPROF_RING_LAP_SHIFT_ + 3));
 #else
-    (void)used;
-    (void)n;
+    (void)c;
+    (void)next;
     return true;
 #endif
 }
@@ -113,33 +116,38 @@ static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *
 #endif
 }
 
-/* Claims the next record that can be claimed: in the low half of what it returns the token of its first cell,
-   in the high half how many it has. 0: there is none. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_claim_next_(npuprof_compact_header_ *c)
-{
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
-    for (uint32_t tries = cells; tries; tries--) {
-        const uint32_t used = npuprof_os_load_(&c->used);
-        npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
-        if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
-        const uint32_t n = npuprof_fw_length_(head);
-        uint32_t next = used + n;
-        if ((next & NPUPROF_RING_INDEX_) >= cells) {
-            next = ((used | NPUPROF_RING_INDEX_) + 1) & ~NPUPROF_FW_FLAGS_;
-            if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-        }
-        if (!npuprof_fw_may_pass_(used, n)) break;
-        if (npuprof_fw_claim_(c, head, used, next)) return (uint64_t)n << 32 | used;
-    }
-    return 0;
-}
-
 /* Gives `count` cells back, which are ours, as one record with nothing in it. */
 static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
 {
     if (count > 1) npuprof_os_store_(&head[1].start, count << 20);
     npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (count > 1));
     npuprof_fw_store_half_(head, 0);
+}
+
+/* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
+   gives the others back. 0: there is none.
+   Why no limit for NPUPROF_STREAM: it ends where nothing was sent yet. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_header_ *c,
+                                                                uint32_t most)
+{
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
+    for (uint32_t tries = cells; tries; tries -= NPUPROF_WHEN_FULL != NPUPROF_STREAM) {
+        const uint32_t used = npuprof_os_load_(&c->used);
+        npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
+        if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
+        const uint32_t n = npuprof_fw_length_(head);
+        uint32_t next = used + n;
+        if ((next & NPUPROF_RING_INDEX_) >= cells) {
+            next = (used >> NPUPROF_RING_LAP_SHIFT_) + 1;
+            next = next << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
+            if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+        }
+        if (!npuprof_fw_may_pass_(c, next)) break;
+        if (!npuprof_fw_claim_(c, head, used, next)) continue;
+        if (n > most) npuprof_fw_give_back_(head + most, n - most);
+        return used;
+    }
+    return 0;
 }
 
 /* Lets go of the kept record of that token, if it is still there. empty: nothing of it is left, else it is as
@@ -171,9 +179,9 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
     npuprof_token_ token = 0;
     if (count > NPUPROF_FIELD_CELLS_(UINT32_MAX)) return 0;
     for (uint32_t tried = 0; tried <= cells && count <= cells; tried += n) {
-        const uint64_t got = npuprof_fw_claim_next_(c);
-        const npuprof_token_ more = (npuprof_token_)got;
-        n = (uint32_t)(got >> 32);
+        const npuprof_token_ more = npuprof_fw_claim_next_(c, count - have);
+        n = npuprof_fw_length_(npuprof_fw_cell_(c, more));
+        if (n > count - have) n = count - have;
         if (have && more != token + have) {
             npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
             have = 0;
@@ -183,7 +191,6 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
         have += n;
         if (have < count) continue;
         npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
-        if (have > count) npuprof_fw_give_back_(head + count, have - count);
         npuprof_os_store_(&head[1].start, count << 20);
         npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
         return token;

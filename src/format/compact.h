@@ -7,11 +7,10 @@
        header of 80 bytes | cells of 16 bytes
    PARTS is what npuprof_write_image() makes of it, to be sent over a line that may lose some:
        header | parts | header again
-   A stream is PARTS, too, without an end:
+   A stream is PARTS, too, without an end, and its parts have another head, see STREAM:
        header | up to 64 parts | header | up to 64 parts | ...
-   There `used` of a header is the number of the first cell of the part behind it, and its clock and losses
-   are of that moment; in an image it is the number behind the last cell. So who reads can tell the two apart,
-   may come late, and sees a target that began anew: `used` goes back.
+   There the header is what is in a part; its clock and losses are of that moment. So who reads may come late,
+   and sees a target that began anew: the numbers of cells go back.
    Everything is made of 32-bit words. */
 
 /* ---- HEADER */
@@ -37,7 +36,8 @@ typedef struct npuprof_compact_header_ {
                                          addresses; all addresses are near this one */
     uint32_t build;                /* 72 which program wrote this */
     uint32_t crc;                  /* 76 PARTS: of the 76 bytes before it. COMPACT: 0, because it stands where
-                                         cell -1 has the bit NPUPROF_CELL_OPEN_ */
+                                         cell -1 has the bit NPUPROF_CELL_OPEN_; of NPUPROF_STREAM, also in
+                                         the stream: as `used`, of the cell that is sent next */
 } npuprof_compact_header_;         /* 80 */
 
 /* build_kind: `build` is nothing; the first four bytes of the GNU build id, as a word. */
@@ -156,17 +156,36 @@ typedef struct npuprof_part_head_ {
    0, the category (nothing if there is none), a 0, the kind; then of each field that has a key: the key, a
    0. */
 
+/* ---- STREAM  A part of a stream: this head and up to 16 cells. One that begins with the magic of a header
+   is a header: five cells without numbers, and its own `crc` says nothing. */
+#define NPUPROF_STREAM_MARK_ 0x5453504Eu
+
+typedef struct npuprof_stream_head_ {
+    uint32_t mark;                 /*  0 */
+    uint32_t crc;                  /*  4 of all that follows, with the cells */
+    uint32_t next;                 /*  8 number of the cell behind the last one, modulo 2^32: a gap is a loss */
+    uint16_t count;                /* 12 cells */
+    uint16_t lead;                 /* 14 how many of them continue a record of an earlier part; it may be more
+                                         than there are */
+} npuprof_stream_head_;            /* 16 */
+
 /* CRC-32 as in zip and Ethernet. Begin with UINT32_MAX; the complement at the end is the checksum. */
 static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
 {
     for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
         crc ^= *p;
+#ifdef NPUPROF_FREESTANDING
+        /* Why otherwise: less flash. */
+        for (int bit = 7; bit >= 0; bit--)
+            crc = (int32_t)(crc << 31) < 0 ? crc >> 1 ^ 0xEDB88320u : crc >> 1;
+#else
         for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (0xEDB88320u & (0 - (crc & 1)));
+#endif
     }
     return crc;
 }
 
-NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20);
+NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20 && sizeof(npuprof_stream_head_) == 16);
 NPUPROF_ASSERT_(compact_start, offsetof(npuprof_compact_header_, header_bytes) ==
                            offsetof(npuprof_image_start_, header_bytes));
 NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof_cell_) == 16 &&

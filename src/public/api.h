@@ -168,10 +168,10 @@ NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
 #endif /* NPUPROF_FREESTANDING */
 
 #ifdef NPUPROF_FREESTANDING
-/* NPUPROF_WHEN_FULL = NPUPROF_STREAM: hands full parts of 276 bytes, and a header of 80 before every 64 of
-   them, to desc.sink. Call it often, from one place of low priority, such as an idle hook. It never blocks a
-   record: when the arena is full, records are lost and counted.
-   The sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
+/* NPUPROF_WHEN_FULL = NPUPROF_STREAM: hands full parts of 272 bytes, and a header of 96 before every 64 of
+   them, to desc.sink or NPUPROF_SINK. Call it often, from one place of low priority, such as an idle hook. It
+   never blocks a record: when the arena is full, records are lost and counted.
+   desc.sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
    rest in a later call; an errno value: it failed, and the same bytes come again.
    NPUPROF_ERR_BUSY: the sink did not take all, or another task is in here. NPUPROF_ERR_IO: the sink failed.
    NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.

@@ -142,6 +142,9 @@ extern "C++" {                     /* the user may include this header inside ex
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
    Why while compiling: so that nobody has the flash of what he does not use.
+   NPUPROF_SINK(bytes, count): implementing file, with NPUPROF_STREAM. Hands bytes on; its value says how many
+   of them were taken, 0 for none. It replaces desc.sink and npuprof_init(), which saves some 150 bytes of
+   flash.
    NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
@@ -167,6 +170,9 @@ extern "C++" {                     /* the user may include this header inside ex
 #else
 #define NPUPROF_WHEN_FULL NPUPROF_KEEP_OLDEST
 #define NPUPROF_RING_ 0
+#endif
+#if defined(NPUPROF_SINK) && NPUPROF_WHEN_FULL != NPUPROF_STREAM
+#error "npuprof.h: NPUPROF_SINK needs NPUPROF_WHEN_FULL NPUPROF_STREAM"
 #endif
 #if NPUPROF_RING_ && NPUPROF_ARENA_BYTES > 1024 * 1024
 #error "npuprof.h: with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM NPUPROF_ARENA_BYTES must be at most 1 MiB"

@@ -9,8 +9,13 @@
 #define NPUPROF_FREESTANDING
 #if SIZE == 8
 #define NPUPROF_WHEN_FULL NPUPROF_KEEP_NEWEST
-#elif SIZE == 9
+#elif SIZE >= 9
 #define NPUPROF_WHEN_FULL NPUPROF_STREAM
+#endif
+#if SIZE == 10
+#include <stddef.h>
+static int put(void *user, const void *bytes, size_t count);
+#define NPUPROF_SINK(bytes, count) put(0, bytes, count)
 #endif
 #if SIZE
 #define NPUPROF_IMPLEMENTATION
@@ -25,7 +30,7 @@ static npuprof_npu_desc desc;
 #include "port.h"
 
 volatile int work;
-static int put(void *user, const void *bytes, size_t count)
+__attribute__((noipa)) static int put(void *user, const void *bytes, size_t count)
 {
     (void)user;
     work += *(const char *)bytes;
@@ -62,7 +67,7 @@ int main(void)
 #else /* SIZE 0 */
     work++;
 #endif /* SIZE */
-#if SIZE == 9
+#if SIZE >= 9
     npuprof_poll();
 #endif
 #if SIZE == 2

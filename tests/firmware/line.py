@@ -4,8 +4,8 @@ tests of npuprof-convert compare with."""
 import struct
 import zlib
 
-HEADER, HEAD, CELL = 80, 20, 16
-MARK = 0x5442504E
+HEADER, HEAD, CELL = 80, 16, 16
+MARK = 0x5453504E
 STREAM = 2
 HZ = 1000000
 OPEN, CLOSE = 0x8000, 70
@@ -27,10 +27,14 @@ class Target:
     def header(self):
         words = (0x01020304, 2, 4, HEADER)
         body = b"NPUPROF\n" + struct.pack(self.order + "4I4B", *words, 32, 0, 4, STREAM << 4)
-        body += struct.pack(self.order + "11I", self.cells, self.sent, self.lost, 0, self.clock >> 16, HZ, 0,
+        body += struct.pack(self.order + "11I", self.cells, 0, self.lost, 0, self.clock >> 16, HZ, 0,
                             self.start, 0, 0, 0)
-        body += struct.pack(self.order + "I", 0)
-        self.put(body + struct.pack(self.order + "I", zlib.crc32(body)))
+        body += struct.pack(self.order + "2I", 0, 0x80000000)
+        self.put_part(HEADER // CELL, 0, body)
+
+    def put_part(self, count, lead, body):
+        rest = struct.pack(self.order + "I2H", self.sent & 0xFFFFFFFF, count, lead) + body
+        self.put(struct.pack(self.order + "2I", MARK, zlib.crc32(rest)) + rest)
 
     def put(self, item):
         self.places.append((len(self.bytes), len(item)))
@@ -43,12 +47,8 @@ class Target:
         if self.parts % 64 == 0:
             self.header()
         lead = begins.index(True) if True in begins else len(begins)
-        head = struct.pack(self.order + "2I", MARK, self.sent & 0xFFFFFFFF)
-        halves = (len(cells), lead)
-        head += struct.pack(self.order + "2HI", *halves, 0)
-        body = b"".join(cells)
-        self.put(head + struct.pack(self.order + "I", zlib.crc32(head + body)) + body)
         self.sent += len(cells)
+        self.put_part(len(cells), lead, b"".join(cells))
         self.parts += 1
 
     def cell(self, ref, start, end, low, high, begins=True):
@@ -77,28 +77,28 @@ class Target:
         self.clock += 1
 
 
-def parts_in(data, order="<"):
-    """Every undamaged part in the bytes: number of the first cell: (count, lead, offset)."""
-    found = {}
+def parts_at(data, order):
+    """Every undamaged part and header: (offset, number behind it, count, lead, whether it is a header)."""
     mark = struct.pack(order + "I", MARK)
     at = data.find(mark)
     while at >= 0:
         if at + HEAD <= len(data):
-            _, first, count, lead, _, crc = struct.unpack_from(order + "2I2H2I", data, at)
+            _, crc, behind, count, lead = struct.unpack_from(order + "3I2H", data, at)
             end = at + HEAD + CELL * count
-            if 0 < count <= 16 and lead <= count and end <= len(data) and \
-               zlib.crc32(data[at:at + 16] + data[at + HEAD:end]) == crc:
-                found.setdefault(first, (count, lead, at))
+            if 0 < count <= 16 and end <= len(data) and zlib.crc32(data[at + 8:end]) == crc:
+                yield at, behind, count, lead, data[at + HEAD:at + HEAD + 8] == b"NPUPROF\n"
         at = data.find(mark, at + 1)
+
+
+def parts_in(data, order="<"):
+    """Every undamaged part in the bytes: number of the first cell: (count, lead, offset)."""
+    found = {}
+    for at, behind, count, lead, is_header in parts_at(data, order):
+        if not is_header:
+            found.setdefault((behind - count) & 0xFFFFFFFF, (count, min(lead, count), at))
     return found
 
 
 def headers_in(data, order="<"):
-    """Every undamaged header in the bytes: (offset, used)."""
-    found, at = [], data.find(b"NPUPROF\n")
-    while at >= 0:
-        if at + HEADER <= len(data) and \
-           zlib.crc32(data[at:at + 76]) == struct.unpack_from(order + "I", data, at + 76)[0]:
-            found.append((at, struct.unpack_from(order + "I", data, at + 32)[0]))
-        at = data.find(b"NPUPROF\n", at + 1)
-    return found
+    """Every undamaged header in the bytes: (offset, number of the cell behind it)."""
+    return [(at, behind) for at, behind, _, _, is_header in parts_at(data, order) if is_header]

@@ -209,39 +209,42 @@ static int put_some(void *user, const void *bytes, size_t n)
 static npuprof_compact_header_ newest;
 static bool header_is_last;
 
-/* Every byte belongs to a header or a part that is whole, and no cell is missing or twice. */
+/* A part with cells. */
+static void parse_cells(const npuprof_stream_head_ *p, const uint8_t *cells)
+{
+    header_is_last = false;
+    CHECK_STOP(headers && ++parts <= 64);
+    CHECK_UINT(p->next - p->count, cell_count);
+    memcpy(&cells_of[cell_count], cells, p->count * (size_t)16);
+    if (cell_parsed < cell_count) cell_parsed += npuprof_fw_length_(&cells_of[cell_parsed]);
+    CHECK_UINT(p->lead, cell_parsed - cell_count);
+    cell_count += p->count;
+    /* How long a record is says its first field, which may come with the next part. */
+    while (cell_parsed < cell_count && (!(cells_of[cell_parsed].ref & 1) || cell_parsed + 1 < cell_count))
+        cell_parsed += npuprof_fw_length_(&cells_of[cell_parsed]);
+}
+
+/* Every byte belongs to a part that is whole, and no cell is missing or twice. */
 static void parse(void)
 {
-    npuprof_compact_header_ h;
-    npuprof_part_head_ p;
-    for (; parsed < streamed;) {
+    npuprof_stream_head_ p;
+    for (; parsed < streamed; parsed += 16 + p.count * (size_t)16) {
         const uint8_t *const at = bytes_of + parsed;
-        memcpy(&h, at, sizeof h);
         memcpy(&p, at, sizeof p);
-        if (memcmp(at, "NPUPROF\n", 8) == 0) {
-            CHECK_UINT(h.crc, ~npuprof_crc_add_(UINT32_MAX, at, 76));
-            CHECK_UINT(h.used, cell_count);
-            CHECK_UINT(h.format, 2);
-            headers++;
-            parts = 0;
-            newest = h;
-            header_is_last = true;
-            parsed += sizeof h;
+        CHECK_STOP(p.mark == NPUPROF_STREAM_MARK_ && p.count && p.count <= 16);
+        CHECK_UINT(p.crc, ~npuprof_crc_add_(UINT32_MAX, at + 8, 8 + p.count * (size_t)16));
+        if (memcmp(at + 16, "NPUPROF\n", 8) != 0) {
+            parse_cells(&p, at + 16);
             continue;
         }
-        header_is_last = false;
-        CHECK_STOP(p.mark == NPUPROF_PART_MARK_ && p.count && p.count <= 16 && headers && ++parts <= 64);
-        const uint32_t crc = npuprof_crc_add_(UINT32_MAX, at, 16);
-        CHECK_UINT(p.crc, ~npuprof_crc_add_(crc, at + 20, p.count * (size_t)16));
-        CHECK_UINT(p.first, cell_count);
-        memcpy(&cells_of[cell_count], at + 20, p.count * (size_t)16);
-        if (cell_parsed < cell_count) cell_parsed += npuprof_fw_length_(&cells_of[cell_parsed]);
-        CHECK_UINT(p.lead, cell_parsed - cell_count < p.count ? cell_parsed - cell_count : p.count);
-        cell_count += p.count;
-        /* How long a record is says its first field, which may come with the next part. */
-        while (cell_parsed < cell_count && (!(cells_of[cell_parsed].ref & 1) || cell_parsed + 1 < cell_count))
-            cell_parsed += npuprof_fw_length_(&cells_of[cell_parsed]);
-        parsed += 20 + p.count * (size_t)16;
+        memcpy(&newest, at + 16, sizeof newest);
+        CHECK_UINT(p.count, 5);
+        CHECK_UINT(p.next, cell_count);
+        CHECK_UINT(newest.format, 2);
+        CHECK_UINT(newest.layout, NPUPROF_LAYOUT_PARTS);
+        headers++;
+        parts = 0;
+        header_is_last = true;
     }
     CHECK_UINT(parsed, streamed);
 }

@@ -50,6 +50,7 @@ typedef struct npuprof_expand_section_ {
     npuprof_line_ line;            /* what it says of the trace, up to the end */
     size_t parts, cells;           /* so many, of which some may be there twice */
     size_t first_header;           /* offset of the first whole header; to: there is none */
+    size_t header_bytes;           /* it has so many */
     size_t last_end;               /* behind the last header or part */
     bool ends_with_header;
 } npuprof_expand_section_;
@@ -68,8 +69,11 @@ static void npuprof_expand_survey_to_(const uint8_t *image, size_t count, size_t
             s->to = (size_t)begins;
             break;
         }
-        if (item.is_header) s->first_header = npuprof_min_(s->first_header, at);
-        else npuprof_line_take_part_(&s->line, &item, at);
+        if (item.is_header && at < s->first_header) {
+            s->first_header = at;
+            s->header_bytes = item.bytes;
+        }
+        if (!item.is_header) npuprof_line_take_part_(&s->line, &item, at);
         s->parts += !item.is_header;
         s->cells += item.is_header ? 0 : item.part.count;
         s->last_end = at + item.bytes;
@@ -90,6 +94,7 @@ static void npuprof_expand_survey_(const uint8_t *image, size_t count, size_t fr
 /* A part in a list of them. */
 typedef struct npuprof_expand_part_ {
     uint64_t offset;               /* in the image */
+    size_t head_bytes;             /* in front of its cells */
     uint64_t ticks;                /* the stamp that the header before it says */
     uint32_t first, names;         /* first: counted from the section's first cell */
     uint16_t count, lead;
@@ -126,7 +131,7 @@ static size_t npuprof_expand_list_parts_(const npuprof_expand_section_ *s, const
         if (item.is_header || item.swap != s->line.swap) continue;
         if (!npuprof_line_take_part_(line, &item, at)) continue;
         /* Why from the begin that the whole section has: cells in front of the first ones may come late. */
-        const npuprof_expand_part_ part = { at, ticks, item.part.first - s->line.begin, item.part.names,
+        const npuprof_expand_part_ part = { at, item.head_bytes, ticks, item.part.first - s->line.begin, item.part.names,
                                             item.part.count, item.part.lead };
         sorted = sorted && (!n || npuprof_expand_part_before_(&list[n - 1], &part));
         list[n++] = part;
@@ -144,7 +149,7 @@ static void npuprof_expand_take_part_(npuprof_expand_cells_ *g, const npuprof_ex
     const uint32_t there = part->first < expected ? expected - part->first : 0;
     const uint32_t again = there < part->count ? there : part->count;
     const uint32_t skip = !g->run_count || part->first > expected ? part->lead : again;
-    const size_t offset = (size_t)part->offset + sizeof(npuprof_part_head_) + skip * sizeof(npuprof_cell_);
+    const size_t offset = (size_t)part->offset + part->head_bytes + skip * sizeof(npuprof_cell_);
     npuprof_expand_run_ *const run = npuprof_expand_add_run_(g, offset, again ? 0 : part->names);
     run->missing = part->first > expected ? part->first - expected : 0;
     if (g->run_count == 1) run->missing += g->missing_before;
@@ -176,7 +181,7 @@ static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t
 {
     const size_t parts = npuprof_expand_list_parts_(s, image, &g->line, list);
     uint32_t expected = 0;
-    uint64_t behind = s->first_header + sizeof g->c;
+    uint64_t behind = s->first_header + s->header_bytes;
     g->missing_before = parts && !npuprof_expand_is_continued_ ? npuprof_line_before_(&g->line) : 0;
     if (g->missing_before) npuprof_load_note_damage_(s->from, "the beginning of the stream is missing");
     if (parts && !s->line.is_stream && list[0].offset < s->first_header) {
@@ -187,7 +192,7 @@ static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t
         if (part->first > expected) npuprof_load_note_damage_(behind, "a damaged part");
         npuprof_expand_take_part_(g, part, image, expected, cells);
         if (part->first + part->count > expected) expected = part->first + part->count;
-        behind = part->offset + sizeof(npuprof_part_head_) + part->count * sizeof(npuprof_cell_);
+        behind = part->offset + part->head_bytes + part->count * sizeof(npuprof_cell_);
     }
     npuprof_expand_check_end_(g, s, count, behind);
     g->cells = cells;

@@ -32,6 +32,7 @@ static bool npuprof_load_find_layout_(const uint8_t *bytes, size_t count, uint32
 static npuprof_load_found_ npuprof_load_find_image_(const uint8_t *bytes, size_t count, bool in_dump)
 {
     npuprof_load_found_ found;
+    npuprof_parts_item_ item;
     const size_t head = (size_t)npuprof_min_(count, sizeof found.header);
     memset(&found, 0, sizeof found);
     if (count >= 8 && memcmp(bytes, "NPUPROF\n", 8) == 0 &&
@@ -40,7 +41,14 @@ static npuprof_load_found_ npuprof_load_find_image_(const uint8_t *bytes, size_t
     if (in_dump &&
         npuprof_load_find_layout_(bytes, count, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_COMPACT, &found))
         return found;
-    (void)npuprof_load_find_layout_(bytes, count, NPUPROF_LAYOUT_PARTS, NPUPROF_LAYOUT_PARTS, &found);
+    for (found.at = 0; npuprof_parts_next_(bytes, count, true, &found.at, &item); found.at += item.bytes) {
+        if (!item.is_header) continue;
+        found.layout = NPUPROF_LAYOUT_PARTS;
+        found.header = item.c;
+        found.swap = item.swap;
+        return found;
+    }
+    found.layout = 0;
     return found;
 }
 

@@ -170,7 +170,7 @@ static bool npuprof_follow_keep_(const npuprof_parts_item_ *item, const uint8_t 
         npuprof_follow_.sites.pointer_bytes = item->c.pointer_bytes;
         npuprof_follow_.sites.near_address = (uint64_t)item->c.address_high << 32 | item->c.address_low;
     } else if (npuprof_line_take_part_(l, item, at) && l->has_header) {
-        npuprof_follow_count_(item, bytes + sizeof item->part);
+        npuprof_follow_count_(item, bytes + item->head_bytes);
     }
     memmove(npuprof_follow_.kept + at, bytes, item->bytes);
     npuprof_follow_.now.kept_bytes += item->bytes;

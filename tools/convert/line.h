@@ -95,8 +95,7 @@ static uint64_t npuprof_line_begins_(const npuprof_line_ *l, uint64_t offset)
 /* Does this header begin another trace? */
 static bool npuprof_line_is_other_(const npuprof_line_ *l, const npuprof_compact_header_ *c, bool swap)
 {
-    const bool may_stream = c->build_kind >> 4 == NPUPROF_STREAM && npuprof_expand_is_ring_(c);
-    const uint32_t end = may_stream ? c->used : npuprof_expand_cell_count_(c);
+    const uint32_t end = npuprof_expand_may_stream_(c) ? c->used : npuprof_expand_cell_count_(c);
     const bool goes_back = l->parts && npuprof_line_after_(end, l->end) < -NPUPROF_LINE_SWAPPED_;
     if (!l->has_header) return goes_back;
     if (swap != l->swap || !npuprof_line_is_same_(&l->c, c)) return true;
@@ -129,7 +128,7 @@ static bool npuprof_line_is_near_(uint32_t cell, uint32_t used)
    a stream that began before. */
 static void npuprof_line_begin_(npuprof_line_ *l, const npuprof_compact_header_ *c)
 {
-    l->is_image = !npuprof_expand_is_ring_(c) || c->build_kind >> 4 != NPUPROF_STREAM;
+    l->is_image = !npuprof_expand_may_stream_(c);
     l->start = npuprof_line_start_(c);
     if (!l->parts) {
         l->begin = l->end = l->is_image ? 0 : c->used;

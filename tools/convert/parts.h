@@ -9,9 +9,11 @@
 /* What was found. */
 typedef struct npuprof_parts_item_ {
     size_t bytes;                  /* it has so many; 0: nothing was found */
+    size_t head_bytes;             /* a part: so many of them are in front of its cells */
     bool is_header, swap;          /* swap: it has the other byte order */
-    npuprof_compact_header_ c;     /* a header, in our byte order */
-    npuprof_part_head_ part;       /* a part's head, in our byte order */
+    npuprof_compact_header_ c;     /* a header, in our byte order. Of a stream: `used` is the number of the cell
+                                      behind it */
+    npuprof_part_head_ part;       /* a part's head, in our byte order, also of a stream; lead <= count */
 } npuprof_parts_item_;
 
 static uint32_t npuprof_expand_word_at_(const uint8_t *p, bool swap)
@@ -22,31 +24,45 @@ static uint32_t npuprof_expand_word_at_(const uint8_t *p, bool swap)
     return v;
 }
 
-/* Reads the header at p into *c, in our byte order. NULL, or what is wrong with it. */
-static const char *npuprof_expand_header_fault_(const uint8_t *p, size_t count, npuprof_compact_header_ *c,
-                                                bool *swap)
+/* Reads the header at p into *c, in our byte order. False: it is none. Its crc is not looked at. */
+static bool npuprof_expand_read_header_(const uint8_t *p, npuprof_compact_header_ *c, bool *swap)
 {
-    if (count < sizeof *c) return "shorter than a header";
     memcpy(c, p, sizeof *c);
     *swap = c->endian == 0x04030201u;
     if (*swap) {
         npuprof_load_swap32_(&c->endian, 4);
         npuprof_load_swap32_(&c->cells, (sizeof *c - offsetof(npuprof_compact_header_, cells)) / 4);
     }
-    const bool has_crc = c->layout == NPUPROF_LAYOUT_PARTS;
-    const uint32_t crc = has_crc ? ~npuprof_crc_add_(UINT32_MAX, p, sizeof *c - 4) : 0;
     const uint64_t hz = (uint64_t)c->hz_high << 32 | c->hz_low;
     const bool is_header = memcmp(p, "NPUPROF\n", 8) == 0 && c->endian == 0x01020304u && c->format - 1 < 2 &&
-                           c->header_bytes == sizeof *c && c->crc == crc;
+                           c->header_bytes == sizeof *c;
     const bool is_clock = c->clock_bits >= 8 && c->clock_bits <= 64 && hz && hz <= UINT64_C(1000000000000000);
     const bool is_pointer = c->pointer_bytes == 2 || c->pointer_bytes == 4 || c->pointer_bytes == 8;
     const bool has_cells = c->cells && c->cells <= UINT32_MAX / 16 && c->context_bits <= 8;
-    return is_header && is_clock && is_pointer && has_cells ? NULL : "a damaged header";
+    return is_header && is_clock && is_pointer && has_cells;
 }
 
 static bool npuprof_expand_is_ring_(const npuprof_compact_header_ *c)
 {
     return c->format == 2;
+}
+
+/* Is this the header of a build that streams? */
+static bool npuprof_expand_may_stream_(const npuprof_compact_header_ *c)
+{
+    return npuprof_expand_is_ring_(c) && c->build_kind >> 4 == NPUPROF_STREAM;
+}
+
+/* Reads the header at p, which stands for itself, into *c, in our byte order. NULL, or what is wrong. */
+static const char *npuprof_expand_header_fault_(const uint8_t *p, size_t count, npuprof_compact_header_ *c,
+                                                bool *swap)
+{
+    if (count < sizeof *c) return "shorter than a header";
+    if (!npuprof_expand_read_header_(p, c, swap)) return "a damaged header";
+    if (c->layout == NPUPROF_LAYOUT_PARTS)
+        return c->crc == ~npuprof_crc_add_(UINT32_MAX, p, sizeof *c - 4) ? NULL : "a damaged header";
+    if (npuprof_expand_may_stream_(c) && c->crc & NPUPROF_RING_IS_) return NULL;
+    return c->crc ? "a damaged header" : NULL;
 }
 
 /* How many cells an image with this header has. */
@@ -55,19 +71,25 @@ static uint32_t npuprof_expand_cell_count_(const npuprof_compact_header_ *c)
     return npuprof_expand_is_ring_(c) || c->used > c->cells ? c->cells : c->used;
 }
 
+/* Puts the halves of a word that was swapped into their places. */
+static void npuprof_parts_halves_(bool swap, uint16_t *first, uint16_t *second)
+{
+    const uint16_t was = *first;
+    if (!swap) return;
+    *first = *second;
+    *second = was;
+}
+
 /* Reads the head of a part and checks it. Returns the part's bytes; 0: there is none; more than `left`: it
    goes on behind them. */
 static size_t npuprof_parts_part_(const uint8_t *p, size_t left, bool swap, npuprof_part_head_ *part)
 {
+    uint32_t words[sizeof *part / 4];
     if (left < sizeof *part) return sizeof *part;
-    memcpy(part, p, sizeof *part);
-    if (swap) {
-        npuprof_load_swap32_(part, sizeof *part / 4);
-        /* They are the halves of one word. */
-        const uint16_t count = part->lead;
-        part->lead = part->count;
-        part->count = count;
-    }
+    memcpy(words, p, sizeof words);
+    if (swap) npuprof_load_swap32_(words, sizeof words / 4);
+    memcpy(part, words, sizeof *part);
+    npuprof_parts_halves_(swap, &part->count, &part->lead);
     if (!part->count || part->count > NPUPROF_PART_CELLS_ || part->lead > part->count) return 0;
     const size_t cells = (size_t)part->count * sizeof(npuprof_cell_);
     if (cells > left - sizeof *part) return sizeof *part + cells;
@@ -76,15 +98,44 @@ static size_t npuprof_parts_part_(const uint8_t *p, size_t left, bool swap, npup
     return sizeof *part + cells;
 }
 
+/* The same of a part of a stream, which may be a header. */
+static size_t npuprof_parts_streamed_(const uint8_t *p, size_t left, npuprof_parts_item_ *item)
+{
+    npuprof_stream_head_ head;
+    uint32_t words[sizeof head / 4];
+    bool swap;
+    if (left < sizeof head) return sizeof head;
+    memcpy(words, p, sizeof words);
+    if (item->swap) npuprof_load_swap32_(words, sizeof words / 4);
+    memcpy(&head, words, sizeof head);
+    npuprof_parts_halves_(item->swap, &head.count, &head.lead);
+    if (!head.count || head.count > NPUPROF_PART_CELLS_) return 0;
+    const size_t bytes = sizeof head + (size_t)head.count * sizeof(npuprof_cell_);
+    const size_t next = offsetof(npuprof_stream_head_, next);
+    if (bytes > left) return bytes;
+    if (head.crc != ~npuprof_crc_add_(UINT32_MAX, p + next, bytes - next)) return 0;
+    item->part.first = head.next - head.count;
+    item->part.count = head.count;
+    item->part.lead = head.lead < head.count ? head.lead : head.count;
+    item->part.names = 0;
+    item->head_bytes = sizeof head;
+    if (bytes != sizeof head + sizeof item->c || memcmp(p + sizeof head, "NPUPROF\n", 8) != 0) return bytes;
+    item->is_header = true;
+    if (!npuprof_expand_read_header_(p + sizeof head, &item->c, &swap) || swap != item->swap) return 0;
+    item->c.used = head.next;
+    return npuprof_expand_may_stream_(&item->c) ? bytes : 0;
+}
+
 /* What begins at p: *item is filled, if it is whole. Returns its bytes; 0: nothing begins there; more than
    `left`: something may. */
 static size_t npuprof_parts_at_(const uint8_t *p, size_t left, npuprof_parts_item_ *item)
 {
-    /* NPUPROF_PART_MARK_ as the two byte orders send it. */
-    static const uint8_t little[4] = { 'N', 'P', 'B', 'T' }, big[4] = { 'T', 'B', 'P', 'N' };
+    /* NPUPROF_PART_MARK_ and NPUPROF_STREAM_MARK_ as the two byte orders send them. */
+    static const char marks[] = "NPBTTBPNNPSTTSPN";
     const uint32_t one = 1;
     const bool we_are_big = *(const uint8_t *)&one == 0;
     const size_t marked = left < 4 ? left : 4, named = left < 8 ? left : 8;
+    int mark = 0;
     item->bytes = 0;
     if (memcmp(p, "NPUPROF\n", named) == 0) {
         if (left < sizeof item->c) return sizeof item->c;
@@ -92,11 +143,13 @@ static size_t npuprof_parts_at_(const uint8_t *p, size_t left, npuprof_parts_ite
         if (npuprof_expand_header_fault_(p, left, &item->c, &item->swap)) return 0;
         return item->bytes = item->c.layout == NPUPROF_LAYOUT_PARTS ? sizeof item->c : 0;
     }
-    const bool is_big = memcmp(p, big, marked) == 0;
-    if (!is_big && memcmp(p, little, marked) != 0) return 0;
+    while (mark < 4 && memcmp(p, marks + 4 * mark, marked) != 0) mark++;
+    if (mark == 4) return 0;
     item->is_header = false;
-    item->swap = is_big != we_are_big;
-    const size_t bytes = npuprof_parts_part_(p, left, item->swap, &item->part);
+    item->swap = (mark & 1) != we_are_big;
+    item->head_bytes = sizeof item->part;
+    const size_t bytes = mark & 2 ? npuprof_parts_streamed_(p, left, item)
+                                  : npuprof_parts_part_(p, left, item->swap, &item->part);
     if (bytes <= left) item->bytes = bytes;
     return bytes;
 }
