@@ -296,9 +296,8 @@ extern "C++" {                     /* the user may include this header inside ex
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
    Why while compiling: so that nobody has the flash of what he does not use.
-   NPUPROF_SINK(bytes, count): implementing file, with NPUPROF_STREAM. Hands bytes on; its value says how many
-   of them were taken, 0 for none. It replaces desc.sink and npuprof_init(), which saves some 150 bytes of
-   flash.
+   NPUPROF_SINK(bytes, count): implementing file, with NPUPROF_STREAM. Hands bytes on: its value is how many
+   of them were taken, 0 for none. In place of desc.sink and npuprof_init(), which take more flash.
    NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
@@ -444,8 +443,6 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
-/* The compiler forgets which constant a pointer is. Why: gcc would load the address of each of its fields. */
-#define NPUPROF_IN_REGISTER_(p) __asm__("" : "+r"(p))
 #define NPUPROF_LOW_ZEROS_(v) \
     ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
 #ifdef __cplusplus
@@ -2568,7 +2565,7 @@ typedef struct npuprof_part_head_ {
 typedef struct npuprof_stream_head_ {
     uint32_t mark;                 /*  0 */
     uint32_t crc;                  /*  4 of all that follows, with the cells */
-    uint32_t next;                 /*  8 number of the cell behind the last one, modulo 2^32: a gap is a loss */
+    uint32_t next;                 /*  8 number of the cell behind it, modulo 2^32: a gap is a loss */
     uint16_t count;                /* 12 cells */
     uint16_t lead;                 /* 14 how many of them continue a record of an earlier part; it may be more
                                          than there are */
@@ -2975,9 +2972,9 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
 NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
 {
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    /* Why shifted: the laps have 13 bits. */
-    const uint32_t ahead = (next - npuprof_os_load_(&c->crc)) << 3;
-    return !((ahead - 1) >> (NPUPROF_RING_LAP_SHIFT_ + 3));
+    /* Why shifted: laps have 13 bits. Why signed: if header.used has moved on, more may have been sent. */
+    const int32_t ahead = (int32_t)((next - npuprof_os_load_(&c->crc)) << 3);
+    return ahead <= (int32_t)1 << (NPUPROF_RING_LAP_SHIFT_ + 3);
 #else
     (void)c;
     (void)next;
@@ -3076,9 +3073,9 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
     npuprof_token_ token = 0;
     if (count > NPUPROF_FIELD_CELLS_(UINT32_MAX)) return 0;
     for (uint32_t tried = 0; tried <= cells && count <= cells; tried += n) {
-        const npuprof_token_ more = npuprof_fw_claim_next_(c, count - have);
+        const npuprof_token_ more = npuprof_fw_claim_next_(c, count);
         n = npuprof_fw_length_(npuprof_fw_cell_(c, more));
-        if (n > count - have) n = count - have;
+        if (n > count) n = count;
         if (have && more != token + have) {
             npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
             have = 0;
@@ -3088,6 +3085,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
         have += n;
         if (have < count) continue;
         npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+        if (have > count) npuprof_fw_give_back_(head + count, have - count);
         npuprof_os_store_(&head[1].start, count << 20);
         npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
         return token;
@@ -4343,8 +4341,9 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 {
     npuprof_fw_stream_state_ *s = &npuprof_fw_stream_;
     npuprof_compact_header_ *c = npuprof_fw_arena_;
-    NPUPROF_IN_REGISTER_(s);
-    NPUPROF_IN_REGISTER_(c);
+    /* Why: else gcc loads the address of each field. */
+    NPUPROF_KNOWN_(s);
+    NPUPROF_KNOWN_(c);
 #ifdef NPUPROF_SINK
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
 #else
@@ -4364,6 +4363,7 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     npuprof_fw_stream_state_ *const s = &npuprof_fw_stream_;
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const npuprof_compact_header_ *const h = (const npuprof_compact_header_ *)(uintptr_t)s->cell;
+    if (s->is_busy) return NPUPROF_ERR_BUSY;
     s->may_lack = NPUPROF_PART_CELLS_ - 1;
     npuprof_result result = npuprof_poll();
     if (result == NPUPROF_OK &&

@@ -78,9 +78,9 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
 static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
 {
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    /* Why shifted: the laps have 13 bits. */
-    const uint32_t ahead = (next - npuprof_os_load_(&c->crc)) << 3;
-    return !((ahead - 1) >> (NPUPROF_RING_LAP_SHIFT_ + 3));
+    /* Why shifted: laps have 13 bits. Why signed: if header.used has moved on, more may have been sent. */
+    const int32_t ahead = (int32_t)((next - npuprof_os_load_(&c->crc)) << 3);
+    return ahead <= (int32_t)1 << (NPUPROF_RING_LAP_SHIFT_ + 3);
 #else
     (void)c;
     (void)next;
@@ -179,9 +179,9 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
     npuprof_token_ token = 0;
     if (count > NPUPROF_FIELD_CELLS_(UINT32_MAX)) return 0;
     for (uint32_t tried = 0; tried <= cells && count <= cells; tried += n) {
-        const npuprof_token_ more = npuprof_fw_claim_next_(c, count - have);
+        const npuprof_token_ more = npuprof_fw_claim_next_(c, count);
         n = npuprof_fw_length_(npuprof_fw_cell_(c, more));
-        if (n > count - have) n = count - have;
+        if (n > count) n = count;
         if (have && more != token + have) {
             npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
             have = 0;
@@ -191,6 +191,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
         have += n;
         if (have < count) continue;
         npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+        if (have > count) npuprof_fw_give_back_(head + count, have - count);
         npuprof_os_store_(&head[1].start, count << 20);
         npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
         return token;

@@ -159,8 +159,9 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 {
     npuprof_fw_stream_state_ *s = &npuprof_fw_stream_;
     npuprof_compact_header_ *c = npuprof_fw_arena_;
-    NPUPROF_IN_REGISTER_(s);
-    NPUPROF_IN_REGISTER_(c);
+    /* Why: else gcc loads the address of each field. */
+    NPUPROF_KNOWN_(s);
+    NPUPROF_KNOWN_(c);
 #ifdef NPUPROF_SINK
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
 #else
@@ -180,6 +181,7 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     npuprof_fw_stream_state_ *const s = &npuprof_fw_stream_;
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const npuprof_compact_header_ *const h = (const npuprof_compact_header_ *)(uintptr_t)s->cell;
+    if (s->is_busy) return NPUPROF_ERR_BUSY;
     s->may_lack = NPUPROF_PART_CELLS_ - 1;
     npuprof_result result = npuprof_poll();
     if (result == NPUPROF_OK &&

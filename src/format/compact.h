@@ -163,7 +163,7 @@ typedef struct npuprof_part_head_ {
 typedef struct npuprof_stream_head_ {
     uint32_t mark;                 /*  0 */
     uint32_t crc;                  /*  4 of all that follows, with the cells */
-    uint32_t next;                 /*  8 number of the cell behind the last one, modulo 2^32: a gap is a loss */
+    uint32_t next;                 /*  8 number of the cell behind it, modulo 2^32: a gap is a loss */
     uint16_t count;                /* 12 cells */
     uint16_t lead;                 /* 14 how many of them continue a record of an earlier part; it may be more
                                          than there are */

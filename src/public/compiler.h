@@ -97,8 +97,6 @@
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
-/* The compiler forgets which constant a pointer is. Why: gcc would load the address of each of its fields. */
-#define NPUPROF_IN_REGISTER_(p) __asm__("" : "+r"(p))
 #define NPUPROF_LOW_ZEROS_(v) \
     ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
 #ifdef __cplusplus

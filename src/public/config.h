@@ -142,9 +142,8 @@ extern "C++" {                     /* the user may include this header inside ex
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
    Why while compiling: so that nobody has the flash of what he does not use.
-   NPUPROF_SINK(bytes, count): implementing file, with NPUPROF_STREAM. Hands bytes on; its value says how many
-   of them were taken, 0 for none. It replaces desc.sink and npuprof_init(), which saves some 150 bytes of
-   flash.
+   NPUPROF_SINK(bytes, count): implementing file, with NPUPROF_STREAM. Hands bytes on: its value is how many
+   of them were taken, 0 for none. In place of desc.sink and npuprof_init(), which take more flash.
    NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.

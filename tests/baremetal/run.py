@@ -328,7 +328,7 @@ def sizes():
     flags = ["-DNPUPROF_NO_JSON"]
     table = {what: [size_of(folder, size, *flags, optimise=o)[0] - size_of(folder, 0, optimise=o)[0]
                     for o in ("-Os", "-O2")]
-             for what, size in (("oldest", 1), ("newest", 8), ("stream", 9))}
+             for what, size in (("oldest", 1), ("newest", 8), ("stream", 10), ("stream by desc.sink", 9))}
     print("   recording and what happens when the arena is full, -Os and -O2: "
           + ", ".join(f"{what} {a} {b}" for what, (a, b) in table.items()))
     limits = ((table["newest"][0], 512 + 160, "a ring"), (table["stream"][0], 1724, "a stream"),

@@ -1,7 +1,7 @@
 /* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2
    arguments and events, too, 3 recording and the JSON writer, 4 recording and a device, 5 recording and the
    image, 6 a device with begin and end as calls, 7 recording and a span with one integer, 8 a ring, 9 a
-   stream and npuprof_poll().
+   stream and npuprof_poll(), 10 the same with NPUPROF_SINK.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #define NPUPROF_NOW() (*(volatile uint32_t *)0x40002004u)

@@ -52,7 +52,7 @@ def damaged(target, chance):
         elif kind == 3:
             data = data[:at] + chance.randbytes(size) + data[at:]                       # other output
         elif kind == 4:
-            data = data[:at] + chance.choice((b"NPBT", b"NPST")) + chance.randbytes(8) + data[at:]                # a mark
+            data = data[:at] + chance.choice((b"NPBT", b"NPST")) + chance.randbytes(8) + data[at:]   # a mark
         elif kind == 5:
             data = data[:at]                                                            # cut off
         else:

@@ -73,8 +73,33 @@ static void begin_header(bool is_strange)
     header.build = edge(0);
 }
 
+/* A part of a stream, or its header. */
+static void put_streamed(uint32_t next, uint32_t count, uint32_t lead, const void *body)
+{
+    npuprof_stream_head_ head;
+    memset(&head, 0, sizeof head);
+    head.mark = NPUPROF_STREAM_MARK_;
+    head.next = next;
+    head.count = (uint16_t)count;
+    head.lead = (uint16_t)lead;
+    const uint32_t crc = npuprof_crc_add_(UINT32_MAX, &head.next, sizeof head - 8);
+    head.crc = ~npuprof_crc_add_(crc, body, (size_t)count * 16);
+    put(&head, sizeof head);
+    put(body, (size_t)count * 16);
+}
+
+static bool is_streamed(void)
+{
+    return header.layout == NPUPROF_LAYOUT_PARTS && header.build_kind >> 4 == NPUPROF_STREAM && chance(100);
+}
+
 static void put_header(void)
 {
+    if (is_streamed()) {
+        header.crc = edge(0);
+        put_streamed(header.used, 5, chance(10) ? 0 : edge(0), &header);
+        return;
+    }
     header.crc = header.layout == NPUPROF_LAYOUT_PARTS ? ~npuprof_crc_add_(UINT32_MAX, &header, 76) : 0;
     put(&header, sizeof header);
 }
@@ -152,10 +177,14 @@ static void put_part(void)
     part.lead = (uint16_t)least(leads, count);
     if (!chance(10)) part.lead = (uint16_t)chance(count + 1);
     part.names = chance(20) ? 0 : 1;
-    const uint32_t crc = npuprof_crc_add_(UINT32_MAX, &part, 16);
-    part.crc = ~npuprof_crc_add_(crc, cells, count * sizeof *cells);
-    put(&part, sizeof part);
-    put(cells, count * sizeof *cells);
+    if (is_streamed()) {
+        put_streamed(part.first + count, count, part.lead == count ? leads : part.lead, cells);
+    } else {
+        const uint32_t crc = npuprof_crc_add_(UINT32_MAX, &part, 16);
+        part.crc = ~npuprof_crc_add_(crc, cells, count * sizeof *cells);
+        put(&part, sizeof part);
+        put(cells, count * sizeof *cells);
+    }
     sent += count;
     waiting -= count;
     leads -= least(leads, count);

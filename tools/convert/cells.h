@@ -131,8 +131,8 @@ static size_t npuprof_expand_list_parts_(const npuprof_expand_section_ *s, const
         if (item.is_header || item.swap != s->line.swap) continue;
         if (!npuprof_line_take_part_(line, &item, at)) continue;
         /* Why from the begin that the whole section has: cells in front of the first ones may come late. */
-        const npuprof_expand_part_ part = { at, item.head_bytes, ticks, item.part.first - s->line.begin, item.part.names,
-                                            item.part.count, item.part.lead };
+        const npuprof_expand_part_ part = { at, item.head_bytes, ticks, item.part.first - s->line.begin,
+                                            item.part.names, item.part.count, item.part.lead };
         sorted = sorted && (!n || npuprof_expand_part_before_(&list[n - 1], &part));
         list[n++] = part;
     }

@@ -154,7 +154,7 @@ static void npuprof_follow_count_first_(size_t to)
     memset(&line, 0, sizeof line);
     for (size_t at = 0; npuprof_parts_next_(kept, to, true, &at, &item); at += item.bytes) {
         if (!npuprof_line_take_part_(&line, &item, at)) continue;
-        npuprof_follow_count_(&item, kept + at + sizeof item.part);
+        npuprof_follow_count_(&item, kept + at + item.head_bytes);
     }
 }
 

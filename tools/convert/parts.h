@@ -11,8 +11,8 @@ typedef struct npuprof_parts_item_ {
     size_t bytes;                  /* it has so many; 0: nothing was found */
     size_t head_bytes;             /* a part: so many of them are in front of its cells */
     bool is_header, swap;          /* swap: it has the other byte order */
-    npuprof_compact_header_ c;     /* a header, in our byte order. Of a stream: `used` is the number of the cell
-                                      behind it */
+    npuprof_compact_header_ c;     /* a header, in our byte order; of a stream, `used` is the number of the
+                                      cell behind it */
     npuprof_part_head_ part;       /* a part's head, in our byte order, also of a stream; lead <= count */
 } npuprof_parts_item_;
 
