@@ -96,13 +96,15 @@ static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *
 {
     uint32_t high;
 #if NPUPROF_MASKS_
+    uint32_t claimed = NPUPROF_FW_CLAIMED_WORD_;
+    if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST) NPUPROF_KNOWN_(claimed);
     NPUPROF_MASKED_BEGIN_
     bool is_ours = NPUPROF_LOAD_(&c->used) == used;
     if (is_ours) {
         NPUPROF_STORE_(&c->used, next);
         high = NPUPROF_LOAD_(&head->high.word);
         is_ours = !(high & NPUPROF_FW_OPEN_WORD_);
-        if (is_ours) NPUPROF_STORE_(&head->high.word, NPUPROF_FW_CLAIMED_WORD_);
+        if (is_ours) NPUPROF_STORE_(&head->high.word, claimed);
     }
     NPUPROF_MASKED_END_
     return is_ours;
