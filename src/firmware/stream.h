@@ -32,7 +32,7 @@ static npuprof_fw_stream_state_ npuprof_fw_stream_;
 
 /* How many bytes the sink took; another number: it failed. */
 #ifdef NPUPROF_SINK
-static inline uint32_t npuprof_fw_write_(const void *bytes, uint32_t count)
+static inline uint32_t npuprof_fw_write_(const void *bytes, size_t count)
 {
     return (uint32_t)(NPUPROF_SINK(bytes, count));
 }
@@ -41,11 +41,11 @@ enum { NPUPROF_FW_SINK_CAN_FAIL_ = 0 };
 #else /* !NPUPROF_SINK */
 static npuprof_sink npuprof_fw_sink_;
 
-static inline uint32_t npuprof_fw_write_(const void *bytes, uint32_t count)
+static inline uint32_t npuprof_fw_write_(const void *bytes, size_t count)
 {
-    const int result = npuprof_fw_sink_.write(npuprof_fw_sink_.user, bytes, (size_t)count);
+    const int result = npuprof_fw_sink_.write(npuprof_fw_sink_.user, bytes, count);
     if (result > 0) return UINT32_MAX;
-    return result ? (uint32_t)~result : count;     /* see NPUPROF_SINK_TOOK */
+    return result ? (uint32_t)~result : (uint32_t)count;   /* see NPUPROF_SINK_TOOK */
 }
 enum { NPUPROF_FW_SINK_CAN_FAIL_ = 1 };
 #endif /* NPUPROF_SINK */
@@ -133,7 +133,7 @@ static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, npuprof_compact
     s->left = (uint16_t)bytes;
     s->head.mark = NPUPROF_STREAM_MARK_;
     s->head.crc = ~npuprof_crc_add_(UINT32_MAX, &s->head.next,
-                                    bytes - offsetof(npuprof_stream_head_, next));
+                                    (size_t)bytes - offsetof(npuprof_stream_head_, next));
     return true;
 }
 
@@ -143,7 +143,8 @@ static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_stream_state_ *s, 
     const uint32_t used = npuprof_os_load_(&c->used);
     while (s->left || npuprof_fw_fill_(s, c, used)) {
         const uint32_t left = s->left;
-        const uint32_t took = npuprof_fw_write_((const uint8_t *)&s->cell[s->head.count] - left, left);
+        const uint8_t *const from = (const uint8_t *)&s->cell[s->head.count] - left;
+        const uint32_t took = npuprof_fw_write_(from, (size_t)left);
         if (took != left) {
             if (took < left) s->left = (uint16_t)(left - took);
             return NPUPROF_FW_SINK_CAN_FAIL_ && took == UINT32_MAX ? NPUPROF_ERR_IO : NPUPROF_ERR_BUSY;
