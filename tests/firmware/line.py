@@ -4,7 +4,7 @@ tests of npuprof-convert compare with."""
 import struct
 import zlib
 
-HEADER, HEAD, CELL = 80, 16, 16
+HEADER, HEAD, CELL = 96, 16, 16       # HEADER with the HEAD in front of it
 MARK = 0x5453504E
 STREAM = 2
 HZ = 1000000
@@ -25,12 +25,12 @@ class Target:
         self.lost = 0
 
     def header(self):
-        words = (0x01020304, 2, 4, HEADER)
+        words = (0x01020304, 2, 4, HEADER - HEAD)
         body = b"NPUPROF\n" + struct.pack(self.order + "4I4B", *words, 32, 0, 4, STREAM << 4)
         body += struct.pack(self.order + "11I", self.cells, 0, self.lost, 0, self.clock >> 16, HZ, 0,
                             self.start, 0, 0, 0)
         body += struct.pack(self.order + "2I", 0, 0x80000000)
-        self.put_part(HEADER // CELL, 0, body)
+        self.put_part((HEADER - HEAD) // CELL, 0, body)
 
     def put_part(self, count, lead, body):
         rest = struct.pack(self.order + "I2H", self.sent & 0xFFFFFFFF, count, lead) + body

@@ -118,6 +118,7 @@ static size_t npuprof_parts_streamed_(const uint8_t *p, size_t left, npuprof_par
     item->part.count = head.count;
     item->part.lead = head.lead < head.count ? head.lead : head.count;
     item->part.names = 0;
+    item->part.crc = head.crc;
     item->head_bytes = sizeof head;
     if (bytes != sizeof head + sizeof item->c || memcmp(p + sizeof head, "NPUPROF\n", 8) != 0) return bytes;
     item->is_header = true;
