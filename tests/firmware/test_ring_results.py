@@ -1,4 +1,4 @@
-# test: - PROF_RESULT in a ring and in a stream: each span has its own, wherever the ring was cut
+# test: thorough - PROF_RESULT in a ring and in a stream: each span has its own, wherever the ring was cut
 # SPDX-License-Identifier: MIT
 import json
 import unittest

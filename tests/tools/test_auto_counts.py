@@ -1,4 +1,4 @@
-# functions without marks: every call against gcov's counts, and names after strip; also of Debian's zlib
+# test: thorough - functions without marks: every call against gcov's counts, names after strip; also of zlib
 # SPDX-License-Identifier: MIT
 import functools
 import pathlib
@@ -141,7 +141,6 @@ class Counts:
         self.assertNotEqual(names(program.json)[0], program.calls, "a checksum that does not fit")
 
 
-@helpers.thorough
 class Own(Counts, unittest.TestCase):
     @classmethod
     @functools.cache
@@ -156,7 +155,6 @@ class Own(Counts, unittest.TestCase):
         self.assertIn('work::operator"" _half(long double)', calls)
 
 
-@helpers.thorough
 class FixedAddresses(unittest.TestCase):
     @classmethod
     @functools.cache
@@ -166,7 +164,6 @@ class FixedAddresses(unittest.TestCase):
     test_every_call = Counts.test_every_call
 
 
-@helpers.thorough
 class Zlib(Counts, unittest.TestCase):
     @classmethod
     @functools.cache
