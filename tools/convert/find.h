@@ -48,7 +48,7 @@ static npuprof_load_found_ npuprof_load_find_image_(const uint8_t *bytes, size_t
         found.swap = item.swap;
         return found;
     }
-    found.layout = 0;
+    memset(&found, 0, sizeof found);
     return found;
 }
 
