@@ -4,6 +4,7 @@
 #include "trace.h"
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
+#define NPUPROF_NO_SOURCE        /* a table full of names would be a JSON full of places */
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include <pthread.h>
