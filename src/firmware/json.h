@@ -166,8 +166,8 @@ static bool npuprof_fw_is_result_of_(const npuprof_cell_ *at, const npuprof_cell
 {
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint32_t number = (uint32_t)(head - npuprof_fw_cells_(c));
-    const uint32_t token = at[1].end;              /* its first field */
     if (at->ref != (NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1)) return false;
+    const uint32_t token = at[1].end;              /* its first field */
 #if NPUPROF_RING_
     const uint32_t cells = c->cells, own = (uint32_t)(at - npuprof_fw_cells_(c)) + cells - npuprof_fw_oldest_;
     if (!npuprof_fw_is_there_(at) || (token & NPUPROF_RING_INDEX_) != number) return false;
