@@ -74,8 +74,9 @@
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
 #define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((__noinline__))   /* Linux has a macro noinline */
-/* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. */
-#define NPUPROF_KNOWN_(variable) __asm__ volatile("" : "+r"(variable))
+/* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. It
+   costs a register, so cores that mask none do not have it. */
+#define NPUPROF_KNOWN_(variable) do if (NPUPROF_MASKS_) __asm__ volatile("" : "+r"(variable)); while (0)
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
