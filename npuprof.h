@@ -1200,13 +1200,16 @@ NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
 /* NPUPROF_WHEN_FULL = NPUPROF_STREAM: hands full parts of 272 bytes, and a header of 96 before every 64 of
    them, to desc.sink or NPUPROF_SINK. Call it often, from one place of low priority, such as an idle hook. It
    never blocks a record: when the arena is full, records are lost and counted.
+   Threads: npuprof_poll() and npuprof_flush() are called by one task or interrupt; several need a lock of
+   yours around each call.
    desc.sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
    rest in a later call; an errno value: it failed, and the same bytes come again.
-   NPUPROF_ERR_BUSY: the sink did not take all, or another task is in here. NPUPROF_ERR_IO: the sink failed.
+   NPUPROF_ERR_BUSY: the sink did not take all, or another call is at work. NPUPROF_ERR_IO: the sink failed.
    NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
    npuprof_flush() hands over all, also a part that is not full, and then a header, which says how many
    records were lost until then. The same results. npuprof_stop() before: what is recorded meanwhile is handed
-   over, too, so a call while much is recorded may never return NPUPROF_OK.
+   over, too, so a call while much is recorded may never return NPUPROF_OK. A record in which a task was
+   interrupted holds up those behind it: what is called above that task leaves them to a later call.
    Cost: 20,000 instructions a part on a Cortex-M0+, most of them for its CRC-32. */
 NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
 #endif
@@ -2505,8 +2508,8 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
-   NPUPROF_STREAM sends what is kept once a lap: a record with NPUPROF_CELL_OPEN_ and the same kind or call
-   site, context and start as one before is that one again, for hosts that came late or lost it.
+   NPUPROF_STREAM sends what is kept once a lap: a record with NPUPROF_CELL_OPEN_ and the same index, kind or
+   call site, context and start as one before is that one again, for hosts that came late or lost it.
    A device span is an event of kind NPUPROF_KIND_DEVICE:
               start_ticks     end_ticks                                 device | epoch << 8 | flags | x << 32
    NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it
@@ -2717,6 +2720,29 @@ NPUPROF_OWN_ static inline void npuprof_os_store_(uint32_t *word, uint32_t value
     NPUPROF_STORE_(word, value);
 #endif
 }
+
+/* The same of a word that says to another core what is there: all before the store is done before it, and all
+   behind the load behind it. */
+NPUPROF_OWN_ static inline uint32_t npuprof_os_acquire_(const uint32_t *word)
+{
+#if NPUPROF_MASKS_
+    const uint32_t value = npuprof_os_load_(word);
+    NPUPROF_SIGNAL_FENCE_();
+    return value;
+#else
+    return NPUPROF_LOAD_ACQUIRE_(word);
+#endif
+}
+
+NPUPROF_OWN_ static inline void npuprof_os_release_(uint32_t *word, uint32_t value)
+{
+#if NPUPROF_MASKS_
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_os_store_(word, value);
+#else
+    NPUPROF_STORE_RELEASE_(word, value);
+#endif
+}
 /* ==== src/firmware/arena.h ========================================================= >>firmware/arena ==== */
 
 /* The memory of the recorder without an operating system: one list of cells (format/compact.h), the clock
@@ -2923,6 +2949,9 @@ static uint32_t npuprof_fw_recorded_;
 #define NPUPROF_FW_OPEN_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_OPEN_ << 16)
 #define NPUPROF_FW_SENT_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_SENT_ << 16)
 #define NPUPROF_FW_CLAIMED_WORD_ UINT32_MAX
+/* Why by a shift: the smallest processors have no constant for the bit. */
+#define NPUPROF_FW_IS_CLAIMED_(word) \
+    ((int32_t)((word) << (NPUPROF_FW_HIGH_WORD_((uint32_t)1 << 16) == 1 ? 17 : 1)) < 0)
 #define NPUPROF_FW_FLAGS_ ((uint32_t)(NPUPROF_CELL_CLAIMED_ | NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_)
 
 /* Stores `to` in a word that is `was`. False: it is not. */
@@ -3021,6 +3050,13 @@ NPUPROF_OWN_ static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t cou
     npuprof_fw_store_half_(head, 0);
 }
 
+/* Empties a record that is ours. Why its fields stay: a stream may have sent its head, and sends them yet. */
+NPUPROF_OWN_ static inline void npuprof_fw_empty_(npuprof_cell_ *head)
+{
+    npuprof_os_store_(&head->ref, (head->ref & 1) + NPUPROF_CELL_CLEARED_);
+    npuprof_fw_store_half_(head, 0);
+}
+
 /* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
    gives the others back. 0: there is none.
    Why no limit for NPUPROF_STREAM: it ends where nothing was sent yet. */
@@ -3065,7 +3101,7 @@ NPUPROF_OWN_ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof
         if (half & NPUPROF_CELL_SENT_) empty = true;
         if (empty) to.high.word = NPUPROF_FW_CLAIMED_WORD_;
     } while (!npuprof_fw_replace_(&head->high.word, was.high.word, to.high.word));
-    if (empty) npuprof_fw_give_back_(head, npuprof_fw_length_(head));
+    if (empty) npuprof_fw_empty_(head);
 }
 
 /* Takes `count` cells, one behind the other, at least 2. */
@@ -3279,10 +3315,12 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
 
-/* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. */
+/* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. Why they are
+   emptied first: else they could be sent again behind the end. */
 NPUPROF_OWN_ static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell, uint64_t now)
 {
     const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
     if (token) {
         npuprof_cell_ *const own = npuprof_fw_cell_(c, token);
@@ -3294,7 +3332,6 @@ NPUPROF_OWN_ static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *
                                  (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
     }
     (void)npuprof_fw_tally_(c, token, &c->lost_notes);
-    npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
     npuprof_fw_store_half_(cell, 0);
 }
 
@@ -4257,12 +4294,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_fw_send_cell_(npuprof_cel
 {
     uint32_t word;
     do {
-#if NPUPROF_MASKS_
-        word = npuprof_os_load_(&from->high.word);
-        NPUPROF_SIGNAL_FENCE_();
-#else
-        word = NPUPROF_LOAD_ACQUIRE_(&from->high.word);
-#endif
+        word = npuprof_os_acquire_(&from->high.word);
         to->high.word = word;
         to->ref = from->ref;
         to->start = from->start;
@@ -4273,7 +4305,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_fw_send_cell_(npuprof_cel
             if (!NPUPROF_MASKS_) npuprof_os_store_(&from->ref, NPUPROF_CELL_CLEARED_ | (from->ref & 1));
             break;
         }
-        if (word & NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_CLAIMED_ << 16)) return 0;
+        if (NPUPROF_FW_IS_CLAIMED_(word)) return 0;
     } while (!npuprof_fw_replace_(&from->high.word, word, word | NPUPROF_FW_SENT_WORD_));
     return npuprof_fw_length_(from);
 }
@@ -4294,7 +4326,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_gather_(npuprof_fw_stream_
         sent++;
         /* Why the lap of `used`: that is ahead by less than one. */
         if ((sent & NPUPROF_RING_INDEX_) == NPUPROF_FW_CELL_COUNT_()) sent = used & ~NPUPROF_RING_INDEX_;
-        npuprof_os_store_(&c->crc, sent);
+        npuprof_os_release_(&c->crc, sent);
     }
 }
 
@@ -4304,7 +4336,9 @@ NPUPROF_OWN_ static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, np
     uint32_t parts = s->parts;
     if (!parts) {
         npuprof_compact_header_ *const h = (npuprof_compact_header_ *)(uintptr_t)s->cell;
-        npuprof_fw_copy_bytes_((uint8_t *)h, c, sizeof *h);
+        /* Why by words: an interrupt that counts meanwhile must not leave half of a count. */
+        for (uint32_t i = 0; i < sizeof *h / 4; i++)
+            NPUPROF_STORE_((uint32_t *)h + i, npuprof_os_load_((const uint32_t *)c + i));
         h->layout = NPUPROF_LAYOUT_PARTS;
         if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
         s->head.count = NPUPROF_FW_HEADER_CELLS_;
@@ -4325,7 +4359,7 @@ NPUPROF_OWN_ static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, np
 /* Why no further than where the records end now: what is recorded meanwhile would keep the task here. */
 NPUPROF_OWN_ static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c)
 {
-    const uint32_t used = npuprof_os_load_(&c->used);
+    const uint32_t used = npuprof_os_acquire_(&c->used);
     while (s->left || npuprof_fw_fill_(s, c, used)) {
         const uint32_t left = s->left;
         const uint8_t *const from = (const uint8_t *)&s->cell[s->head.count] - left;

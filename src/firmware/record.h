@@ -31,10 +31,12 @@ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, 
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
 
-/* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. */
+/* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. Why they are
+   emptied first: else they could be sent again behind the end. */
 static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell, uint64_t now)
 {
     const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
     if (token) {
         npuprof_cell_ *const own = npuprof_fw_cell_(c, token);
@@ -46,7 +48,6 @@ static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_ce
                                  (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
     }
     (void)npuprof_fw_tally_(c, token, &c->lost_notes);
-    npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
     npuprof_fw_store_half_(cell, 0);
 }
 

@@ -28,6 +28,9 @@ static uint32_t npuprof_fw_recorded_;
 #define NPUPROF_FW_OPEN_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_OPEN_ << 16)
 #define NPUPROF_FW_SENT_WORD_ NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_SENT_ << 16)
 #define NPUPROF_FW_CLAIMED_WORD_ UINT32_MAX
+/* Why by a shift: the smallest processors have no constant for the bit. */
+#define NPUPROF_FW_IS_CLAIMED_(word) \
+    ((int32_t)((word) << (NPUPROF_FW_HIGH_WORD_((uint32_t)1 << 16) == 1 ? 17 : 1)) < 0)
 #define NPUPROF_FW_FLAGS_ ((uint32_t)(NPUPROF_CELL_CLAIMED_ | NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_)
 
 /* Stores `to` in a word that is `was`. False: it is not. */
@@ -126,6 +129,13 @@ static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
     npuprof_fw_store_half_(head, 0);
 }
 
+/* Empties a record that is ours. Why its fields stay: a stream may have sent its head, and sends them yet. */
+static inline void npuprof_fw_empty_(npuprof_cell_ *head)
+{
+    npuprof_os_store_(&head->ref, (head->ref & 1) + NPUPROF_CELL_CLEARED_);
+    npuprof_fw_store_half_(head, 0);
+}
+
 /* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
    gives the others back. 0: there is none.
    Why no limit for NPUPROF_STREAM: it ends where nothing was sent yet. */
@@ -170,7 +180,7 @@ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token
         if (half & NPUPROF_CELL_SENT_) empty = true;
         if (empty) to.high.word = NPUPROF_FW_CLAIMED_WORD_;
     } while (!npuprof_fw_replace_(&head->high.word, was.high.word, to.high.word));
-    if (empty) npuprof_fw_give_back_(head, npuprof_fw_length_(head));
+    if (empty) npuprof_fw_empty_(head);
 }
 
 /* Takes `count` cells, one behind the other, at least 2. */

@@ -72,12 +72,7 @@ static NPUPROF_NOINLINE_ uint32_t npuprof_fw_send_cell_(npuprof_cell_ *to, npupr
 {
     uint32_t word;
     do {
-#if NPUPROF_MASKS_
-        word = npuprof_os_load_(&from->high.word);
-        NPUPROF_SIGNAL_FENCE_();
-#else
-        word = NPUPROF_LOAD_ACQUIRE_(&from->high.word);
-#endif
+        word = npuprof_os_acquire_(&from->high.word);
         to->high.word = word;
         to->ref = from->ref;
         to->start = from->start;
@@ -88,7 +83,7 @@ static NPUPROF_NOINLINE_ uint32_t npuprof_fw_send_cell_(npuprof_cell_ *to, npupr
             if (!NPUPROF_MASKS_) npuprof_os_store_(&from->ref, NPUPROF_CELL_CLEARED_ | (from->ref & 1));
             break;
         }
-        if (word & NPUPROF_FW_HIGH_WORD_((uint32_t)NPUPROF_CELL_CLAIMED_ << 16)) return 0;
+        if (NPUPROF_FW_IS_CLAIMED_(word)) return 0;
     } while (!npuprof_fw_replace_(&from->high.word, word, word | NPUPROF_FW_SENT_WORD_));
     return npuprof_fw_length_(from);
 }
@@ -109,7 +104,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_gather_(npuprof_fw_stream_state_ *s, np
         sent++;
         /* Why the lap of `used`: that is ahead by less than one. */
         if ((sent & NPUPROF_RING_INDEX_) == NPUPROF_FW_CELL_COUNT_()) sent = used & ~NPUPROF_RING_INDEX_;
-        npuprof_os_store_(&c->crc, sent);
+        npuprof_os_release_(&c->crc, sent);
     }
 }
 
@@ -119,7 +114,9 @@ static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, npuprof_compact
     uint32_t parts = s->parts;
     if (!parts) {
         npuprof_compact_header_ *const h = (npuprof_compact_header_ *)(uintptr_t)s->cell;
-        npuprof_fw_copy_bytes_((uint8_t *)h, c, sizeof *h);
+        /* Why by words: an interrupt that counts meanwhile must not leave half of a count. */
+        for (uint32_t i = 0; i < sizeof *h / 4; i++)
+            NPUPROF_STORE_((uint32_t *)h + i, npuprof_os_load_((const uint32_t *)c + i));
         h->layout = NPUPROF_LAYOUT_PARTS;
         if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
         s->head.count = NPUPROF_FW_HEADER_CELLS_;
@@ -140,7 +137,7 @@ static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, npuprof_compact
 /* Why no further than where the records end now: what is recorded meanwhile would keep the task here. */
 static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c)
 {
-    const uint32_t used = npuprof_os_load_(&c->used);
+    const uint32_t used = npuprof_os_acquire_(&c->used);
     while (s->left || npuprof_fw_fill_(s, c, used)) {
         const uint32_t left = s->left;
         const uint8_t *const from = (const uint8_t *)&s->cell[s->head.count] - left;

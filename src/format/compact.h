@@ -102,8 +102,8 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
-   NPUPROF_STREAM sends what is kept once a lap: a record with NPUPROF_CELL_OPEN_ and the same kind or call
-   site, context and start as one before is that one again, for hosts that came late or lost it.
+   NPUPROF_STREAM sends what is kept once a lap: a record with NPUPROF_CELL_OPEN_ and the same index, kind or
+   call site, context and start as one before is that one again, for hosts that came late or lost it.
    A device span is an event of kind NPUPROF_KIND_DEVICE:
               start_ticks     end_ticks                                 device | epoch << 8 | flags | x << 32
    NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it

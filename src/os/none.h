@@ -120,3 +120,26 @@ static inline void npuprof_os_store_(uint32_t *word, uint32_t value)
     NPUPROF_STORE_(word, value);
 #endif
 }
+
+/* The same of a word that says to another core what is there: all before the store is done before it, and all
+   behind the load behind it. */
+static inline uint32_t npuprof_os_acquire_(const uint32_t *word)
+{
+#if NPUPROF_MASKS_
+    const uint32_t value = npuprof_os_load_(word);
+    NPUPROF_SIGNAL_FENCE_();
+    return value;
+#else
+    return NPUPROF_LOAD_ACQUIRE_(word);
+#endif
+}
+
+static inline void npuprof_os_release_(uint32_t *word, uint32_t value)
+{
+#if NPUPROF_MASKS_
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_os_store_(word, value);
+#else
+    NPUPROF_STORE_RELEASE_(word, value);
+#endif
+}

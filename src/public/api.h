@@ -171,13 +171,16 @@ NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
 /* NPUPROF_WHEN_FULL = NPUPROF_STREAM: hands full parts of 272 bytes, and a header of 96 before every 64 of
    them, to desc.sink or NPUPROF_SINK. Call it often, from one place of low priority, such as an idle hook. It
    never blocks a record: when the arena is full, records are lost and counted.
+   Threads: npuprof_poll() and npuprof_flush() are called by one task or interrupt; several need a lock of
+   yours around each call.
    desc.sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
    rest in a later call; an errno value: it failed, and the same bytes come again.
-   NPUPROF_ERR_BUSY: the sink did not take all, or another task is in here. NPUPROF_ERR_IO: the sink failed.
+   NPUPROF_ERR_BUSY: the sink did not take all, or another call is at work. NPUPROF_ERR_IO: the sink failed.
    NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
    npuprof_flush() hands over all, also a part that is not full, and then a header, which says how many
    records were lost until then. The same results. npuprof_stop() before: what is recorded meanwhile is handed
-   over, too, so a call while much is recorded may never return NPUPROF_OK.
+   over, too, so a call while much is recorded may never return NPUPROF_OK. A record in which a task was
+   interrupted holds up those behind it: what is called above that task leaves them to a later call.
    Cost: 20,000 instructions a part on a Cortex-M0+, most of them for its CRC-32. */
 NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
 #endif

@@ -279,8 +279,8 @@ enum { BATCH = 128, WORDS = 5, UNREAD = 4 };   /* UNREAD: not in the image */
 static uint32_t truth[BATCH * WORDS], rounds, batches, events, notes;
 static void name(char *file, const char *end)
 {
-    for (uint32_t i = 0, n = batches; i < 4; i++, n /= 10) file[3 - i] = (char)('0' + n % 10);
-    for (int i = 0; i < 5; i++) file[4 + i] = end[i];
+    for (uint32_t i = 0, n = batches; i < 6; i++, n /= 10) file[5 - i] = (char)('0' + n % 10);
+    for (int i = 0; i < 5; i++) file[6 + i] = end[i];
 }
 
 static int check_counts(void)
@@ -307,7 +307,7 @@ static __attribute__((unused)) void fill_with_text(void)
 /* Writes the batch. 0, or what is wrong. */
 static int put_batch(void)
 {
-    char file[9];
+    char file[11];
     name(file, ".log");
     port_open(file);
     port_write(NULL, truth, rounds * WORDS * 4);

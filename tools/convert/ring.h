@@ -33,10 +33,11 @@ static uint32_t *npuprof_expand_ring_bucket_(npuprof_expander_ *x, uint32_t cont
     return &x->kept[npuprof_hash_mix_((start & mask) ^ (uint64_t)context << 56) % NPUPROF_EXPAND_KEPT_];
 }
 
-/* Do two records have the same cells, but for what a ring writes into them? */
+/* Do two records have the same place in the ring and the same cells, but for what a ring writes into them? */
 static bool npuprof_expand_ring_is_same_(const npuprof_expander_ *x, uint32_t a, uint32_t b)
 {
-    const uint32_t count = npuprof_expand_ring_length_(x, a);
+    const uint32_t count = npuprof_expand_ring_length_(x, a), laps = x->g->number[b] - x->g->number[a];
+    if (laps % x->g->c.cells) return false;
     if (npuprof_expand_cell_word_(x, a, 0) != npuprof_expand_cell_word_(x, b, 0)) return false;
     if (!npuprof_expand_are_adjacent_(x->g, a, count)) return true;
     if (!npuprof_expand_are_adjacent_(x->g, b, count)) return true;
