@@ -53,6 +53,9 @@ int main(int argc, char **argv)
     desc.when_full = NPUPROF_WHEN_FULL;
     desc.sink = sink;
     if (npuprof_init(&desc)) return 4;
+#ifdef NEXT
+    npuprof_fw_stream_.head.next = NEXT;           /* as if so many cells had been sent */
+#endif
     npuprof_start(1);
     PROF_BEGIN("c", "long");
     spans(count);

@@ -87,7 +87,13 @@ static uint32_t npuprof_expand_named_number_(const npuprof_expander_ *x, uint32_
     const uint32_t newest = g->c.used & NPUPROF_RING_INDEX_, oldest = newest < cells ? newest : 0;
     if (index >= cells) return UINT32_MAX;
     if (!g->line.is_stream) return (index + cells - oldest) % cells;
-    const uint32_t number = g->line.begin + g->number[cell], lap = used >> NPUPROF_RING_LAP_SHIFT_;
-    const uint32_t laps = (number / cells - lap) & NPUPROF_EXPAND_LAPS_;
-    return (number / cells - laps) * cells + index - g->line.begin;
+    /* Where the cell lies follows from the newest header, whose `crc` says it of number `used`. Why not from the
+       number: that is modulo 2^32, which is no multiple of the cells. */
+    const int64_t all = (int64_t)cells * (NPUPROF_EXPAND_LAPS_ + 1);
+    const int64_t lap = g->c.crc >> NPUPROF_RING_LAP_SHIFT_ & NPUPROF_EXPAND_LAPS_;
+    const int64_t sent = lap * cells + (g->c.crc & NPUPROF_RING_INDEX_);
+    const int64_t back = sent - npuprof_line_after_(g->c.used, g->line.begin + g->number[cell]);
+    const uint64_t place = (uint64_t)((back % all + all) % all);
+    const uint32_t ago = (uint32_t)(place / cells) - (used >> NPUPROF_RING_LAP_SHIFT_);
+    return g->number[cell] - (uint32_t)(place % cells) - (ago & NPUPROF_EXPAND_LAPS_) * cells + index;
 }
