@@ -130,7 +130,7 @@ static void npuprof_fw_give_back_(npuprof_cell_ *head, uint32_t count)
 }
 
 /* Empties a record that is ours. Why its fields stay: a stream may have sent its head, and sends them yet. */
-static inline void npuprof_fw_empty_(npuprof_cell_ *head)
+static NPUPROF_NOINLINE_ void npuprof_fw_empty_(npuprof_cell_ *head)
 {
     npuprof_os_store_(&head->ref, (head->ref & 1) + NPUPROF_CELL_CLEARED_);
     npuprof_fw_store_half_(head, 0);
@@ -180,7 +180,9 @@ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token
         if (half & NPUPROF_CELL_SENT_) empty = true;
         if (empty) to.high.word = NPUPROF_FW_CLAIMED_WORD_;
     } while (!npuprof_fw_replace_(&head->high.word, was.high.word, to.high.word));
-    if (empty) npuprof_fw_empty_(head);
+    if (!empty) return;
+    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) npuprof_fw_empty_(head);
+    else npuprof_fw_give_back_(head, npuprof_fw_length_(head));
 }
 
 /* Takes `count` cells, one behind the other, at least 2. */
