@@ -146,6 +146,11 @@
          >>report/     printed tables, and the measuring of operators
          >>process/    set-up, ends of threads, fork and exit
    ======================================================================================================== */
+#if defined(__clang__) && defined(NPUPROF_AUTO)
+/* Why: clang puts calls of NPUPROF_AUTO's hooks also into inline functions of the C library, and the hooks
+   use those. So none of them may be declared before this. */
+#pragma clang attribute push(__attribute__((no_instrument_function)), apply_to = function)
+#endif
 #if !defined(__cplusplus) && defined(__STDC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 /* Why the rest is skipped: this sentence is then the only error. */
 #error "npuprof.h: this is C89; compile with -std=c99 or later"
@@ -18671,6 +18676,9 @@ NPUPROF_SHADOW_POP_
 NPUPROF_END_C_
 
 #endif /* NPUPROF_IMPLEMENTATION */
+#if defined(__clang__) && defined(NPUPROF_AUTO)
+#pragma clang attribute pop
+#endif
 
 /* MIT License
 

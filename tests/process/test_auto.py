@@ -191,6 +191,14 @@ class Library(unittest.TestCase):
     def test_nor_with_other_compilers(self):
         self.silent("clang", "g++", "clang++")
 
+    def test_nor_does_an_inline_function_of_the_c_library(self):
+        """clang records memcpy and others of them with _FORTIFY_SOURCE, which the hooks themselves use."""
+        self.compile("clang", '#define NPUPROF_IMPLEMENTATION\n#define NPUPROF_AUTO\n'
+                              '#include "npuprof.h"\n', "-O1", "-D_FORTIFY_SOURCE=2")
+        calls = run([need("readelf"), "-rW", scratch() / "library.o"]).stdout
+        self.assertIn("__errno_location", calls)
+        self.assertNotIn("__cyg_profile", calls)
+
     def test_off_leaves_nothing(self):
         text = ('#define NPUPROF_OFF\n#define NPUPROF_IMPLEMENTATION\n#define NPUPROF_AUTO\n'
                 '#include "npuprof.h"\nPROF_NO_AUTO int f(void);\n'
