@@ -157,6 +157,11 @@ class Files(unittest.TestCase):
         self.module.write_bytes(b"#!/bin/sh\n" * 20)
         self.only_offsets("it is no ELF file")
 
+    def test_a_huge_file_is_not_read(self):
+        os.truncate(self.module, 0)
+        os.truncate(self.module, 1 << 42)
+        self.only_offsets("it is no ELF file")
+
     def test_a_fifo_is_no_module(self):
         self.module.unlink()
         os.mkfifo(self.module)

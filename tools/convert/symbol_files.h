@@ -99,6 +99,13 @@ static bool npuprof_symbols_take_given_(npuprof_symbols_search_ *s, npuprof_symb
     return false;
 }
 
+/* Is it a path of another machine, as Windows has them? Why: a stranger's trace may name one, and the system
+   would tell that machine who the user is. */
+static bool npuprof_symbols_is_elsewhere_(const char *path)
+{
+    return (path[0] == '/' || path[0] == '\\') && (path[1] == '/' || path[1] == '\\');
+}
+
 /* Opens the module itself from this path, if it is not open yet. */
 static void npuprof_symbols_open_own_(npuprof_symbols_search_ *s, const char *path)
 {
@@ -122,7 +129,7 @@ static const char *npuprof_symbols_folder_(const npuprof_symbols_search_ *s, siz
 static bool npuprof_symbols_take_own_(npuprof_symbols_search_ *s, npuprof_symbols_table_ *t)
 {
     char path[2 * NPUPROF_SYMBOLS_PATH_];
-    npuprof_symbols_open_own_(s, s->module->path);
+    if (!npuprof_symbols_is_elsewhere_(s->module->path)) npuprof_symbols_open_own_(s, s->module->path);
     for (size_t i = 0; i < s->options->folder_count; i++) {
         const char *const folder = s->options->folders[i];
         snprintf(path, sizeof path, "%s/%s", folder, s->module->path);

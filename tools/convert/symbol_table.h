@@ -2,6 +2,8 @@
 #include "api.h"
 #include "file.h"
 #include "elf.h"
+#include <stdio.h>
+#include <sys/stat.h>
 
 /* The functions of an ELF file by address: those of its .symtab, or of its .dynsym if there is none.
    The list is in memory of our own. The names stay in the file, which is in memory, too. Every number of the
@@ -31,11 +33,30 @@ static void npuprof_symbols_close_table_(npuprof_symbols_table_ *t)
     memset(t, 0, sizeof *t);
 }
 
-/* Reads an ELF file. 0, an errno value, or -1: it is no ELF file. */
+/* Does an ELF file begin there? 0, an errno value, or -1: no. Only a regular file is opened. Why: to open a
+   device or a pipe may do something. */
+static int npuprof_symbols_look_into_(const char *path)
+{
+    struct stat st;
+    char head[4];
+    if (stat(path, &st) != 0) return errno;
+    if ((st.st_mode & S_IFMT) != S_IFREG) return EINVAL;
+    if (st.st_size < 64) return -1;
+    FILE *const file = fopen(path, "rb");
+    if (!file) return errno;
+    const bool is_elf = fread(head, 1, sizeof head, file) == sizeof head &&
+        memcmp(head, "\177ELF", sizeof head) == 0;
+    fclose(file);
+    return is_elf ? 0 : -1;
+}
+
+/* Reads an ELF file. 0, an errno value, or -1: it is no ELF file.
+   Why its first bytes before the rest: a stranger's trace may name any file of this machine. */
 static int npuprof_symbols_open_table_(npuprof_symbols_table_ *t, const char *path)
 {
     memset(t, 0, sizeof *t);
-    const int error = npuprof_load_read_file_(path, &t->file, &t->file_bytes);
+    int error = npuprof_symbols_look_into_(path);
+    if (!error) error = npuprof_load_read_file_(path, &t->file, &t->file_bytes);
     if (error) return error;
     if (t->file && npuprof_elf_open_(&t->elf, (const uint8_t *)t->file, t->file_bytes)) return 0;
     npuprof_symbols_close_table_(t);
