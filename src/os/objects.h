@@ -8,7 +8,8 @@
 /* The objects that the process has loaded: where they lie, and their build ids. Only for NPUPROF_AUTO.
 
    By dl_iterate_phdr() of ELF systems. Elsewhere (macOS, Windows) none is found: names stay addresses.
-   Owns no data. This part may not know who asks. */
+   Owns a buffer for paths, of who asks: one thread at a time, and no handler that interrupts it. Why not on
+   the stack: that of a signal handler may be small. This part may not know who asks. */
 
 #ifdef NPUPROF_AUTO
 
@@ -80,7 +81,7 @@ static int npuprof_os_take_object_(npuprof_os_phdrs_ *o, size_t bytes, void *use
 {
     npuprof_os_listing_ *const listing = (npuprof_os_listing_ *)user;
     npuprof_os_object_ object;
-    char whole[2048];
+    static char whole[2048];
     const bool counts = bytes >= offsetof(npuprof_os_phdrs_, unloads) + sizeof o->unloads;
     const uint64_t changes = counts ? o->loads + o->unloads : 0;
     const bool is_first = !listing->seen;
@@ -118,7 +119,8 @@ static int npuprof_os_take_object_(npuprof_os_phdrs_ *o, size_t bytes, void *use
 }
 
 /* Calls `found` for each loaded object, unless as many were loaded and unloaded as *changes says, which is
-   updated; 0: not listed yet. Takes the loader's lock for short: not async-signal safe by the book. */
+   updated; 0: not listed yet. Takes the loader's lock for short: not async-signal safe by the book.
+   One thread at a time. */
 static void npuprof_os_list_objects_(uint64_t *changes, void (*found)(const npuprof_os_object_ *object))
 {
     npuprof_os_listing_ listing = { changes, found, false };
