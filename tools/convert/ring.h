@@ -87,8 +87,8 @@ static uint32_t npuprof_expand_named_number_(const npuprof_expander_ *x, uint32_
     const uint32_t newest = g->c.used & NPUPROF_RING_INDEX_, oldest = newest < cells ? newest : 0;
     if (index >= cells) return UINT32_MAX;
     if (!g->line.is_stream) return (index + cells - oldest) % cells;
-    /* Where the cell lies follows from the newest header, whose `crc` says it of number `used`. Why not from the
-       number: that is modulo 2^32, which is no multiple of the cells. */
+    /* Where the cell lies follows from the newest header, whose `crc` says it of number `used`. Why not from
+       the number: it is modulo 2^32, no multiple of the cells. */
     const int64_t all = (int64_t)cells * (NPUPROF_EXPAND_LAPS_ + 1);
     const int64_t lap = g->c.crc >> NPUPROF_RING_LAP_SHIFT_ & NPUPROF_EXPAND_LAPS_;
     const int64_t sent = lap * cells + (g->c.crc & NPUPROF_RING_INDEX_);
