@@ -3106,9 +3106,7 @@ NPUPROF_OWN_ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof
         if (half & NPUPROF_CELL_SENT_) empty = true;
         if (empty) to.high.word = NPUPROF_FW_CLAIMED_WORD_;
     } while (!npuprof_fw_replace_(&head->high.word, was.high.word, to.high.word));
-    if (!empty) return;
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) npuprof_fw_empty_(head);
-    else npuprof_fw_give_back_(head, npuprof_fw_length_(head));
+    if (empty) npuprof_fw_empty_(head);
 }
 
 /* Takes `count` cells, one behind the other, at least 2. */
