@@ -309,9 +309,9 @@ extern "C++" {                     /* the user may include this header inside ex
    NPUPROF_CONTEXT(): every file. The number of the running task or core, 0 to NPUPROF_CONTEXTS - 1, default
    0. An interrupt handler may use the number of what it interrupted, or have one of its own.
    NPUPROF_MASK(), NPUPROF_UNMASK(before): implementing file. Turn interrupts off and back on, and keep other
-   cores out, for at most 12 instructions and a clock read. They do not nest. Default: the interrupts of
-   this core. Define them only if several cores record that have no exclusive access instructions; the two
-   Cortex-M0+ of an RP2040 need a hardware spin lock.
+   cores out, for at most 12 instructions, a clock that is one load included. They do not nest. Default: the
+   interrupts of this core. Define them only if several cores record that have no exclusive access
+   instructions; the two Cortex-M0+ of an RP2040 need a hardware spin lock.
    NPUPROF_BUILD_ID: implementing file. Address of the GNU build id note that ld --build-id writes, so that a
    RAM dump says which build it is from; npuprof_write_image() says so without it. A linker script gives the
    note a name: .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id)) }
