@@ -20,7 +20,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
-.PHONY: all headers demo report pictures tools test rest check generated house qemu baremetal size san soak
+.PHONY: all headers demo report pictures tools test rest check coverage generated house qemu baremetal size san soak
 .PHONY: valgrind fuzz bench bench-tools gen install uninstall dist format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
@@ -46,7 +46,10 @@ test:                           ## run the quick tests; ends with "N passed, N f
 rest: tools                     ## run the tests that make test leaves out
 	@$(RUN_TESTS) --rest
 
-check: test rest generated house    ## everything that a compiler and Python can check
+check: test rest generated house coverage    ## everything that a compiler and Python can check
+
+coverage:                       ## print the lines and branches that the tests run, by room (needs gcc)
+	@$(RUN_TESTS) --coverage
 
 headers:                        ## join the parts in src/ to npuprof.h and npuprof_npu.h
 	@$(PYTHON) tools/join.py

@@ -33,6 +33,10 @@ def thorough(case):
     return case
 
 
+# Why: a program whose user or whose limits forbid it to write cannot write its counts either, and says so.
+uncounted = unittest.skipIf("--coverage" in os.environ.get("CC", ""), "gcov could not write its counts")
+
+
 @functools.cache
 def scratch():
     """A directory of this test file, removed at the end."""

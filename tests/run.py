@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Finds, builds and runs every test of npuprof.
 
-usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind]
+usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind | --coverage]
               [--list] [--jobs N] [--budget SECONDS] [--verbose] [NAME...]
 
     run.py              the quick cases of all files: what `make test` runs
     run.py --rest       all others: what `make check` adds
+    run.py --coverage   the quick C tests, and which lines of src/ they ran: see coverage.py
     run.py NAME...      the files whose name holds NAME, all their cases
 
 What is a test
@@ -66,6 +67,7 @@ import sys
 import threading
 import time
 
+import coverage
 from helpers import ROOT, TESTS, WARNINGS, compiled
 
 BUILD = ROOT / "build" / "tests"
@@ -128,7 +130,7 @@ class Test:
 
     def part(self, options):
         """Which cases run: quick, rest or all; None when there are none."""
-        if options.quick:
+        if options.quick or options.coverage:
             return None if self.thorough else "quick"
         if options.rest:
             return "all" if self.thorough or self.optimised() else "rest" if self.has_thorough else None
@@ -156,6 +158,8 @@ def chosen(tests, options):
         if not shutil.which(VALGRIND[0]):
             raise SystemExit("valgrind is not installed")
         tests = [t for t in tests if t.is_c and t.valgrind]
+    elif options.coverage:
+        tests = coverage.chosen(tests)
     return [t for t in tests if t.part(options)]
 
 
@@ -220,12 +224,13 @@ class Outcome:
 
 def build_c(test, options, flags, env):
     """Compiles a C test: (the command that runs it or None, what the compiler said, seconds of CPU)."""
-    kind = options.sanitize.replace(",", "-") or ("quick" if options.quick else "")
+    quick = options.quick or options.coverage
+    kind = "coverage" if options.coverage else "quick" if quick else options.sanitize.replace(",", "-")
     program = BUILD / (test.name + (f".{kind}" if kind else ""))
     # Why less optimised for a sanitizer: compiling then takes three times as long as running.
-    own = [flag for flag in test.cc if not ((options.sanitize or options.quick) and flag.startswith("-O"))]
-    warnings = [] if options.quick else WARNINGS
-    optimise = "-O0" if options.quick or (options.sanitize and "-O2" not in test.cc) else "-O1"
+    own = [flag for flag in test.cc if not ((options.sanitize or quick) and flag.startswith("-O"))]
+    warnings = [] if quick else WARNINGS
+    optimise = "-O0" if quick or (options.sanitize and "-O2" not in test.cc) else "-O1"
     command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", optimise,
                *(["-g"] if options.sanitize or options.valgrind else []),
                *warnings, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, *own, str(test.path), *test.libs]
@@ -248,6 +253,8 @@ def environment(test, options, flags, folder):
         env["NPUPROF_TEST_SOAK"] = "1"
     if options.valgrind:
         env["NPUPROF_TEST_SLOW"] = "1"
+    if options.coverage:
+        env["CC"] = shlex.join([*shlex.split(env.get("CC", "cc")), *flags])
     return env
 
 
@@ -263,8 +270,10 @@ def run_test(test, options, left):
         if test.sanitizers is not None and not set(options.sanitize.split(",")) <= set(test.sanitizers):
             outcome.say("skip", f"not for -fsanitize={options.sanitize}")
             return outcome
+    if options.coverage:
+        flags = coverage.FLAGS
     seconds = test.soak_seconds if options.soak else test.seconds
-    seconds *= 10 if options.valgrind else 5 if options.sanitize else 1
+    seconds *= 10 if options.valgrind else 5 if options.sanitize or options.coverage else 1
     folder = BUILD / "tmp" / test.name.replace("/", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -403,6 +412,8 @@ def main():
     which.add_argument("--soak", action="store_true",
                        help="only the tests that have a large version, and that")
     which.add_argument("--valgrind", action="store_true", help="a selection of the C tests under memcheck")
+    which.add_argument("--coverage", action="store_true",
+                       help="the quick C tests built with gcc --coverage; lines and branches by room of src/")
     add("--list", action="store_true", help="names only")
     add("--jobs", type=int, default=os.cpu_count() or 1)
     add("--budget", type=float, default=float("inf"), metavar="SECONDS",
@@ -410,7 +421,7 @@ def main():
     add("--verbose", action="store_true", help="also print the passed checks and the times")
     options = parser.parse_args()
     if not (options.names or options.rest or options.sanitize or options.soak or options.valgrind
-            or options.list):
+            or options.coverage or options.list):
         options.quick = True
     tests = chosen(find_tests(), options)
     if options.list:
@@ -419,7 +430,14 @@ def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     # Why: a shell starts what is in the background with SIGINT ignored, and some tests send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    return run_all(tests, options)
+    if not options.coverage:
+        return run_all(tests, options)
+    lacking = coverage.lacking(shlex.split(os.environ.get("CC", "cc")))
+    if lacking:
+        print(f"skip coverage: {lacking}")
+        return 0
+    coverage.clear()
+    return run_all(tests, options) or coverage.report(options.jobs)
 
 
 if __name__ == "__main__":

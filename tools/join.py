@@ -26,31 +26,38 @@ def lines_of(path):
 
 
 def part(path, joined):
-    """The lines of a part, under a banner. All that it includes must have been joined before it."""
+    """The lines of a part, under a banner, each with its place. All that it includes must have been joined
+    before it."""
     name = path.relative_to(ROOT / "src").with_suffix("").as_posix()
-    out = [f"/* ==== src/{name}.h ".ljust(100 - len(name), "=") + f" >>{name} ==== */"]
+    out = [(f"/* ==== src/{name}.h ".ljust(100 - len(name), "=") + f" >>{name} ==== */", (path, 1))]
     for number, line in enumerate(lines_of(path), 1):
         include = INCLUDE.match(line)
         if include and (path.parent / include[1]).resolve() not in joined:
             sys.exit(f"{path}:{number}: {include[1]} has not been joined yet: move it up in the root")
         if not include and not line.startswith("#pragma once"):
-            out.append(line)
+            out.append((line, (path, number)))
     return out
 
 
-def join(root, joined):
+def joined_lines(root, joined):
+    """The lines of a header, each with its place: the part and the line in it. Adds the parts to `joined`."""
     out = []
     for number, line in enumerate(lines_of(root), 1):
         include = INCLUDE.match(line)
         if not include:
-            out.append(line)
+            out.append((line, (root, number)))
             continue
         path = (root.parent / include[1]).resolve()
         if path in joined:
             sys.exit(f"{root}:{number}: {include[1]} a second time")
         out += part(path, joined)
         joined.add(path)
-    return FUNCTION.sub(r"\1NPUPROF_OWN_ ", "\n".join(out) + "\n")
+    return out
+
+
+def join(root, joined):
+    text = "\n".join(line for line, _ in joined_lines(root, joined)) + "\n"
+    return FUNCTION.sub(r"\1NPUPROF_OWN_ ", text)
 
 
 def main():

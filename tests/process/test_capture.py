@@ -354,6 +354,7 @@ class Elsewhere(Case):
         self.assertTrue(20000 <= len(self.spans("t.json", "plain")) < 30000)
         self.assertEqual(self.capture("plain", 10, 0, 1, DELAY="1h")[1], [])
 
+    @helpers.uncounted
     def test_set_user_id(self):
         """All of it is ignored in a set-user-id program."""
         env = environment(NPUPROF_SCHEDULE="active=2", NPUPROF_SIGNAL="USR1", NPUPROF_TRIGGER="inference>1ns",

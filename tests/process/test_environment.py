@@ -214,6 +214,7 @@ class Output(Case):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertEqual(self.files(), [])
 
+    @helpers.uncounted
     def test_set_user_id(self):
         """Ignored in a set-user-id program."""
         out = pathlib.Path("/tmp") / f"npuprof-suid-{os.getpid()}.json"

@@ -40,6 +40,7 @@ class Trouble(Case):
         self.check_refused("f/t.json")
         self.assertEqual(self.files(), ["f"])
 
+    @helpers.uncounted
     def test_not_permitted(self):
         """A directory that is not ours; root does it as nobody."""
         options = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
@@ -142,17 +143,20 @@ class Trouble(Case):
         self.assertEqual(done.returncode, 0)
         return done.stderr.splitlines()
 
+    @helpers.uncounted
     def test_file_size_limit(self):
         """A short write, without root: the limit on a file's size."""
         for name in ("t.json", "t.csv", "t.npuprof"):
             self.assertEqual(len(self.limited(NPUPROF_OUTPUT_PATH=name)), 1)
         self.assertEqual(self.files(), [])
 
+    @helpers.uncounted
     def test_file_size_limit_of_a_mapped_arena(self):
         (line,) = self.limited(NPUPROF_ARENA_PATH="a.npuprof")
         self.assertIn("NPUPROF_ARENA_PATH", line)
         self.assertEqual(self.files(), [])
 
+    @helpers.uncounted
     def test_file_size_limit_of_a_stream(self):
         (line,) = self.limited(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream")
         self.assertIn("are lost", line)

@@ -176,6 +176,7 @@ class Mapped(Case):
             done = self.start(path=word)
             self.assertEqual((done.returncode, done.stderr, self.files()), (0, "", []))
 
+    @helpers.uncounted
     def test_set_user_id(self):
         """Ignored in a set-user-id program."""
         out = pathlib.Path("/tmp") / f"npuprof-suid-{os.getpid()}.npuprof"
