@@ -397,12 +397,26 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_EXTENSION_
 #endif
 
-/* Keeps -finstrument-functions out of a function of the library: its hooks are ours (>>record/auto) and would
-   call themselves. `make headers` puts it before each `static` function, so that none is forgotten. */
+/* NPUPROF_OWN_: a function of the library. `make headers` puts it before each `static` function, so that none
+   is forgotten. It keeps -finstrument-functions out: its hooks are ours (>>record/auto) and would call
+   themselves. It also says how the function is compiled: NPUPROF_ROOM_ is empty, or NPUPROF_COLD_ from where
+   the root says so. Cold functions are optimised for size, also with -O2; those that record nothing are.
+   NPUPROF_HOT_: in a cold room, a function that runs once for each span that is read. It stands for
+   NPUPROF_OWN_. */
+#define NPUPROF_ROOM_
+#if defined(__clang__)
+#define NPUPROF_COLD_ NPUPROF_ATTRIBUTE_((__cold__, __minsize__))
+#elif defined(__GNUC__)
+#define NPUPROF_COLD_ NPUPROF_ATTRIBUTE_((__cold__))
+#else
+#define NPUPROF_COLD_
+#endif
 #if defined(__GNUC__) || defined(__clang__)
-#define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__))
+#define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__)) NPUPROF_ROOM_
+#define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __hot__))
 #else
 #define NPUPROF_OWN_
+#define NPUPROF_HOT_
 #if defined(NPUPROF_AUTO) && !defined(NPUPROF_OFF)
 #error "npuprof.h: NPUPROF_AUTO needs gcc or clang: other compilers have no -finstrument-functions"
 #endif
@@ -5850,6 +5864,8 @@ NPUPROF_OWN_ static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *ta
 {
     return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
 }
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
 /* ==== src/os/posix.h ===================================================================== >>os/posix ==== */
 
 #ifndef _WIN32
@@ -7076,6 +7092,8 @@ NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) NPUPROF_OWN_ static void npuprof_os_s
     va_end(list);
     if (n > 0) (void)npuprof_os_write_(&fd, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_
 /* ==== src/clock/host.h ================================================================= >>clock/host ==== */
 
 /* The clock of all stamps: which one it is, and one read of it.
@@ -10059,6 +10077,9 @@ void __cyg_profile_func_exit(void *function, void *caller)
 }
 
 #endif /* NPUPROF_AUTO */
+/* What follows does not record: it is compiled for size. */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
 /* What decides whether something is recorded: the level, a pause, capture control (capture.h), the
@@ -12042,11 +12063,18 @@ NPUPROF_OWN_ static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const np
     c->first = true;
 }
 
-NPUPROF_OWN_ static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
-NPUPROF_OWN_ static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
+NPUPROF_HOT_ static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u)
+{
+    return NPUPROF_LOAD_ACQUIRE_(&u->w0);
+}
+
+NPUPROF_HOT_ static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u)
+{
+    return NPUPROF_LOAD_ACQUIRE_(&u->w1);
+}
 
 /* The id in the first word of a unit: a site's number, or NPUPROF_CONTROL_*. */
-NPUPROF_OWN_ static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u)
+NPUPROF_HOT_ static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u)
 {
     return (uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_;
 }
@@ -12221,7 +12249,7 @@ NPUPROF_OWN_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
    adds 1 to c->unit. Its site is not looked up: it may be damaged, and `end` is the value if it is an event.
    Why callers copy the cursor for their loop: else the compiler must assume that what the loop writes is a
    part of the cursor, and loads all of it again each time. */
-NPUPROF_OWN_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
+NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
 {
     if (c->unit - c->plain_begin >= c->plain_count) return false;
     const npuprof_unit_ *u = c->units + c->unit;
@@ -12359,7 +12387,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ int64_t npuprof_image_far_ns_(const npupro
 }
 
 /* Host ticks as ns after the first anchor. */
-NPUPROF_OWN_ static inline int64_t npuprof_image_ns_(const npuprof_image_ *im, uint64_t ticks)
+NPUPROF_HOT_ static inline int64_t npuprof_image_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const uint64_t distance = ticks - im->h->first.ticks;
     if (NPUPROF_UNLIKELY_(distance > im->fast_ticks)) return npuprof_image_far_ns_(im, ticks);
@@ -12377,7 +12405,7 @@ NPUPROF_OWN_ static uint64_t npuprof_image_ticks_at_(const npuprof_image_ *im, i
 }
 
 /* Host ticks as ns after the beginning of the trace. */
-NPUPROF_OWN_ static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks)
+NPUPROF_HOT_ static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     return npuprof_image_ns_(im, ticks) - im->origin_ns;
 }
@@ -13166,7 +13194,8 @@ NPUPROF_OWN_ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_e
 
 /* Passes over the plain records that come next, as long as their sites are among those met last, which are
    number << 8 | kind. Returns how many. */
-NPUPROF_OWN_ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
+NPUPROF_HOT_ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256],
+                                                   npuprof_extent_ *x)
 {
     npuprof_cursor_ c = *cursor;
     npuprof_plain_ p;
@@ -13468,7 +13497,7 @@ NPUPROF_OWN_ static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_ima
 /* Leaves the spans that are over at a moment; `span`: a span begins then, otherwise it is an event. In the
    very tick where a span ends, an event is still inside it, and a span is only if the one around it has no
    length. */
-NPUPROF_OWN_ static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
+NPUPROF_HOT_ static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
 {
     uint32_t depth = w->depth;
     for (; depth && w->open[depth - 1].end <= at; depth--)
@@ -13478,7 +13507,8 @@ NPUPROF_OWN_ static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t a
 }
 
 /* Enters a span, which has w->root and w->warm_up. */
-NPUPROF_OWN_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end, uint64_t position)
+NPUPROF_HOT_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end,
+                                                    uint64_t position)
 {
     if (w->depth == NPUPROF_WALK_DEPTH_) return;
     w->open[w->depth].start = start;
@@ -13490,7 +13520,7 @@ NPUPROF_OWN_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t s
 }
 
 /* The step of npuprof_walk_next_() for a plain span, which the caller has from the cursor. */
-NPUPROF_OWN_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
+NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
 {
     npuprof_walk_leave_(w, p->start, true);
     w->has_parent = w->depth > 0;
@@ -13852,7 +13882,7 @@ enum { NPUPROF_DIGITS_MAX_ = 40 };
 
 /* Stores eight bytes, the lowest bits first, on machines of any byte order: compilers make one store of it.
    */
-NPUPROF_OWN_ static inline void npuprof_digits_store_(char *p, uint64_t text)
+NPUPROF_HOT_ static inline void npuprof_digits_store_(char *p, uint64_t text)
 {
     p[0] = (char)text;
     p[1] = (char)(text >> 8);
@@ -13867,7 +13897,7 @@ NPUPROF_OWN_ static inline void npuprof_digits_store_(char *p, uint64_t text)
 /* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one. First the two halves of
    four digits are split, then all pairs of digits at once, then all digits at once; a product and a shift
    stand for each division. */
-NPUPROF_OWN_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
+NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
 {
     const uint64_t high = v * 109951163 >> 40, halves = high | (v - high * 10000) << 32;
     const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu, pairs = top | (halves - top * 100) << 16;
@@ -13875,7 +13905,7 @@ NPUPROF_OWN_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
     return tens | (pairs - tens * 10) << 8;
 }
 
-NPUPROF_OWN_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
+NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
 {
     if (NPUPROF_UNLIKELY_(v >= 100000000)) {
         const uint64_t high = v / 100000000;
@@ -13896,7 +13926,7 @@ NPUPROF_OWN_ static inline char *npuprof_digits_int_(char *p, int64_t v)
 }
 
 /* Eight digits with a point behind the fifth, without the first `zeros` of them. */
-NPUPROF_OWN_ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
+NPUPROF_HOT_ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
 {
     digits |= NPUPROF_DIGITS_ZEROS_;
     npuprof_digits_store_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
@@ -13915,7 +13945,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, 
 }
 
 /* Thousandths as a decimal with three places: ns as microseconds, mHz as Hz. */
-NPUPROF_OWN_ static inline char *npuprof_digits_milli_(char *p, int64_t v)
+NPUPROF_HOT_ static inline char *npuprof_digits_milli_(char *p, int64_t v)
 {
     if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_digits_long_milli_(p, v);
     const uint64_t digits = npuprof_digits_eight_((uint64_t)v);
@@ -13940,7 +13970,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_st
 }
 
 /* npuprof_digits_milli_() for stamps. */
-NPUPROF_OWN_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
+NPUPROF_HOT_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
     const uint64_t rest = (uint64_t)v - cache->above;
     if (NPUPROF_UNLIKELY_(rest >= 100000000 || !cache->length)) return npuprof_digits_far_stamp_(cache, p, v);
@@ -14016,7 +14046,7 @@ NPUPROF_OWN_ static inline void npuprof_out_puts_(npuprof_out_ *o, const char *t
 
 /* Makes so many bytes free in the buffer, at most its capacity, and returns where they are. Who fills them
    adds to o->used. */
-NPUPROF_OWN_ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
+NPUPROF_HOT_ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 {
     if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_flush_(o);
     return o->bytes + o->used;
@@ -14289,7 +14319,7 @@ NPUPROF_OWN_ static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
 }
 
 /* Takes the spans off a lane that are over at a moment. */
-NPUPROF_OWN_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
+NPUPROF_HOT_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
 {
     uint32_t top = w->top[lane];
     while (w->nodes[top].end <= start) {
@@ -14302,7 +14332,8 @@ NPUPROF_OWN_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lan
 }
 
 /* Puts a span into a lane. False: it neither nests nor stands free there, or there is no node left. */
-NPUPROF_OWN_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
+NPUPROF_HOT_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
+                                                   int64_t end)
 {
     npuprof_lane_pop_(w, lane, start);
     npuprof_lane_node_ *const nodes = w->nodes;
@@ -14357,13 +14388,13 @@ NPUPROF_OWN_ static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof
    beginning is made once and then copied. One place for each hash of the site (w->span_text); a later site
    takes the place. */
 
-NPUPROF_OWN_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
+NPUPROF_HOT_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
 {
     return (uint64_t)tid << 32 | site << 8 | kind;
 }
 
 /* The place of a key. It has the text only if its `key` says so. */
-NPUPROF_OWN_ static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
+NPUPROF_HOT_ static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
 {
     return &w->span_text[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_];
 }
@@ -14400,7 +14431,7 @@ NPUPROF_OWN_ static inline void npuprof_span_text_split_(npuprof_span_text_ *cac
 
 /* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
    on there sets o->used. */
-NPUPROF_OWN_ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
+NPUPROF_HOT_ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
 {
     char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
     memcpy(p, cached->text, 64);
@@ -15074,7 +15105,7 @@ NPUPROF_OWN_ static void npuprof_json_member_(npuprof_out_ *o, const char *key, 
 /* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
 
 /* A span up to its arguments, and a closing brace that is not counted: who writes no arguments counts it. */
-NPUPROF_OWN_ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
+NPUPROF_HOT_ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
                                              int64_t start, int64_t end)
 {
     char *p = npuprof_span_text_put_(&w->out, cached);
@@ -15253,7 +15284,7 @@ NPUPROF_OWN_ static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
 }
 
 /* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
-NPUPROF_OWN_ static void npuprof_json_plain_(npuprof_work_ *w)
+NPUPROF_HOT_ static void npuprof_json_plain_(npuprof_work_ *w)
 {
     const bool walk = npuprof_json_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;
@@ -18669,6 +18700,8 @@ NPUPROF_DESTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_unhook_(void)
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
 NPUPROF_CONSTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
 #endif
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_
 
 #endif /* NPUPROF_FREESTANDING */
 

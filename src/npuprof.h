@@ -209,12 +209,16 @@ NPUPROF_SHADOW_PUSH_
 #include "numbers/heap.h"
 #include "format/arena.h"
 #include "arena/state.h"
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
 #include "os/posix.h"
 #include "os/posix_files.h"
 #include "os/posix_control.h"
 #include "os/windows.h"
 #include "os/objects.h"
 #include "os/common.h"
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_
 #include "clock/host.h"
 #include "arena/table.h"
 #include "arena/anchors.h"
@@ -236,6 +240,9 @@ NPUPROF_SHADOW_PUSH_
 #include "record/device.h"
 #include "record/objects.h"
 #include "record/auto.h"
+/* What follows does not record: it is compiled for size. */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
 #include "control/start.h"
 #include "control/lock.h"
 #include "control/path.h"
@@ -290,6 +297,8 @@ NPUPROF_SHADOW_PUSH_
 #include "write/capture.h"
 #include "process/fork.h"
 #include "process/setup.h"
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_
 
 #endif /* NPUPROF_FREESTANDING */
 

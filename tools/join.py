@@ -7,9 +7,9 @@ usage: join.py [--check]
 The root names the parts in order: its line `#include "part.h"` becomes the text of that part, under a
 banner. A part begins with `#pragma once` and includes the parts it uses. These lines are left out: what a
 part uses must have been joined before it, else that is an error. npuprof_npu.h also uses what was joined to
-npuprof.h. Each `static` function gets the mark NPUPROF_OWN_ (src/public/compiler.h): a compiler that puts
-calls into all functions of a program leaves it alone. Without --check the headers are written; with it
-nothing is written, and exit code 1 says that one is stale.
+npuprof.h. Each `static` function without NPUPROF_HOT_ gets the mark NPUPROF_OWN_ (src/public/compiler.h): a
+compiler that puts calls into all functions of a program leaves it alone. Without --check the headers are
+written; with it nothing is written, and exit code 1 says that one is stale.
 """
 import pathlib
 import re
@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'#include "(.+)"$')
-FUNCTION = re.compile(r"^((?:template <[^>]*> |NPUPROF_\w+(?:\(\(.*?\)\))?\s+)*)"
+FUNCTION = re.compile(r"^(?!NPUPROF_HOT_)((?:template <[^>]*> |NPUPROF_\w+(?:\(\(.*?\)\))?\s+)*)"
                       r"(?=static [^(=;{\[]*\([\w)])", re.MULTILINE)
 
 

@@ -46,12 +46,26 @@
 #define NPUPROF_EXTENSION_
 #endif
 
-/* Keeps -finstrument-functions out of a function of the library: its hooks are ours (>>record/auto) and would
-   call themselves. `make headers` puts it before each `static` function, so that none is forgotten. */
+/* NPUPROF_OWN_: a function of the library. `make headers` puts it before each `static` function, so that none
+   is forgotten. It keeps -finstrument-functions out: its hooks are ours (>>record/auto) and would call
+   themselves. It also says how the function is compiled: NPUPROF_ROOM_ is empty, or NPUPROF_COLD_ from where
+   the root says so. Cold functions are optimised for size, also with -O2; those that record nothing are.
+   NPUPROF_HOT_: in a cold room, a function that runs once for each span that is read. It stands for
+   NPUPROF_OWN_. */
+#define NPUPROF_ROOM_
+#if defined(__clang__)
+#define NPUPROF_COLD_ NPUPROF_ATTRIBUTE_((__cold__, __minsize__))
+#elif defined(__GNUC__)
+#define NPUPROF_COLD_ NPUPROF_ATTRIBUTE_((__cold__))
+#else
+#define NPUPROF_COLD_
+#endif
 #if defined(__GNUC__) || defined(__clang__)
-#define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__))
+#define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__)) NPUPROF_ROOM_
+#define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __hot__))
 #else
 #define NPUPROF_OWN_
+#define NPUPROF_HOT_
 #if defined(NPUPROF_AUTO) && !defined(NPUPROF_OFF)
 #error "npuprof.h: NPUPROF_AUTO needs gcc or clang: other compilers have no -finstrument-functions"
 #endif

@@ -59,11 +59,18 @@ static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ 
     c->first = true;
 }
 
-static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
-static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
+NPUPROF_HOT_ static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u)
+{
+    return NPUPROF_LOAD_ACQUIRE_(&u->w0);
+}
+
+NPUPROF_HOT_ static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u)
+{
+    return NPUPROF_LOAD_ACQUIRE_(&u->w1);
+}
 
 /* The id in the first word of a unit: a site's number, or NPUPROF_CONTROL_*. */
-static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u)
+NPUPROF_HOT_ static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u)
 {
     return (uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_;
 }
@@ -238,7 +245,7 @@ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index,
    adds 1 to c->unit. Its site is not looked up: it may be damaged, and `end` is the value if it is an event.
    Why callers copy the cursor for their loop: else the compiler must assume that what the loop writes is a
    part of the cursor, and loads all of it again each time. */
-static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
+NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
 {
     if (c->unit - c->plain_begin >= c->plain_count) return false;
     const npuprof_unit_ *u = c->units + c->unit;

@@ -32,7 +32,7 @@ static NPUPROF_NOINLINE_ int64_t npuprof_image_far_ns_(const npuprof_image_ *im,
 }
 
 /* Host ticks as ns after the first anchor. */
-static inline int64_t npuprof_image_ns_(const npuprof_image_ *im, uint64_t ticks)
+NPUPROF_HOT_ static inline int64_t npuprof_image_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const uint64_t distance = ticks - im->h->first.ticks;
     if (NPUPROF_UNLIKELY_(distance > im->fast_ticks)) return npuprof_image_far_ns_(im, ticks);
@@ -50,7 +50,7 @@ static uint64_t npuprof_image_ticks_at_(const npuprof_image_ *im, int64_t ns)
 }
 
 /* Host ticks as ns after the beginning of the trace. */
-static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks)
+NPUPROF_HOT_ static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     return npuprof_image_ns_(im, ticks) - im->origin_ns;
 }

@@ -47,7 +47,7 @@ static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_image_ *im, uint
 /* Leaves the spans that are over at a moment; `span`: a span begins then, otherwise it is an event. In the
    very tick where a span ends, an event is still inside it, and a span is only if the one around it has no
    length. */
-static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
+NPUPROF_HOT_ static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
 {
     uint32_t depth = w->depth;
     for (; depth && w->open[depth - 1].end <= at; depth--)
@@ -57,7 +57,8 @@ static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
 }
 
 /* Enters a span, which has w->root and w->warm_up. */
-static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end, uint64_t position)
+NPUPROF_HOT_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end,
+                                                    uint64_t position)
 {
     if (w->depth == NPUPROF_WALK_DEPTH_) return;
     w->open[w->depth].start = start;
@@ -69,7 +70,7 @@ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_
 }
 
 /* The step of npuprof_walk_next_() for a plain span, which the caller has from the cursor. */
-static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
+NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
 {
     npuprof_walk_leave_(w, p->start, true);
     w->has_parent = w->depth > 0;

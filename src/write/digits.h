@@ -15,7 +15,7 @@ enum { NPUPROF_DIGITS_MAX_ = 40 };
 
 /* Stores eight bytes, the lowest bits first, on machines of any byte order: compilers make one store of it.
    */
-static inline void npuprof_digits_store_(char *p, uint64_t text)
+NPUPROF_HOT_ static inline void npuprof_digits_store_(char *p, uint64_t text)
 {
     p[0] = (char)text;
     p[1] = (char)(text >> 8);
@@ -30,7 +30,7 @@ static inline void npuprof_digits_store_(char *p, uint64_t text)
 /* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one. First the two halves of
    four digits are split, then all pairs of digits at once, then all digits at once; a product and a shift
    stand for each division. */
-static inline uint64_t npuprof_digits_eight_(uint64_t v)
+NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
 {
     const uint64_t high = v * 109951163 >> 40, halves = high | (v - high * 10000) << 32;
     const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu, pairs = top | (halves - top * 100) << 16;
@@ -38,7 +38,7 @@ static inline uint64_t npuprof_digits_eight_(uint64_t v)
     return tens | (pairs - tens * 10) << 8;
 }
 
-static inline char *npuprof_digits_uint_(char *p, uint64_t v)
+NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
 {
     if (NPUPROF_UNLIKELY_(v >= 100000000)) {
         const uint64_t high = v / 100000000;
@@ -59,7 +59,7 @@ static inline char *npuprof_digits_int_(char *p, int64_t v)
 }
 
 /* Eight digits with a point behind the fifth, without the first `zeros` of them. */
-static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
+NPUPROF_HOT_ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
 {
     digits |= NPUPROF_DIGITS_ZEROS_;
     npuprof_digits_store_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
@@ -78,7 +78,7 @@ static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
 }
 
 /* Thousandths as a decimal with three places: ns as microseconds, mHz as Hz. */
-static inline char *npuprof_digits_milli_(char *p, int64_t v)
+NPUPROF_HOT_ static inline char *npuprof_digits_milli_(char *p, int64_t v)
 {
     if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_digits_long_milli_(p, v);
     const uint64_t digits = npuprof_digits_eight_((uint64_t)v);
@@ -103,7 +103,7 @@ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *c
 }
 
 /* npuprof_digits_milli_() for stamps. */
-static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
+NPUPROF_HOT_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
     const uint64_t rest = (uint64_t)v - cache->above;
     if (NPUPROF_UNLIKELY_(rest >= 100000000 || !cache->length)) return npuprof_digits_far_stamp_(cache, p, v);

@@ -76,7 +76,7 @@ static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t valu
 /* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
 
 /* A span up to its arguments, and a closing brace that is not counted: who writes no arguments counts it. */
-static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
+NPUPROF_HOT_ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
                                              int64_t start, int64_t end)
 {
     char *p = npuprof_span_text_put_(&w->out, cached);

@@ -22,7 +22,7 @@ static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
 }
 
 /* Takes the spans off a lane that are over at a moment. */
-static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
+NPUPROF_HOT_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
 {
     uint32_t top = w->top[lane];
     while (w->nodes[top].end <= start) {
@@ -35,7 +35,8 @@ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t st
 }
 
 /* Puts a span into a lane. False: it neither nests nor stands free there, or there is no node left. */
-static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
+NPUPROF_HOT_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
+                                                   int64_t end)
 {
     npuprof_lane_pop_(w, lane, start);
     npuprof_lane_node_ *const nodes = w->nodes;

@@ -6,13 +6,13 @@
    beginning is made once and then copied. One place for each hash of the site (w->span_text); a later site
    takes the place. */
 
-static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
+NPUPROF_HOT_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
 {
     return (uint64_t)tid << 32 | site << 8 | kind;
 }
 
 /* The place of a key. It has the text only if its `key` says so. */
-static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
+NPUPROF_HOT_ static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
 {
     return &w->span_text[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_];
 }
@@ -49,7 +49,7 @@ static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t
 
 /* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
    on there sets o->used. */
-static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
+NPUPROF_HOT_ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
 {
     char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
     memcpy(p, cached->text, 64);

@@ -55,7 +55,7 @@ static inline void npuprof_out_puts_(npuprof_out_ *o, const char *text)
 
 /* Makes so many bytes free in the buffer, at most its capacity, and returns where they are. Who fills them
    adds to o->used. */
-static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
+NPUPROF_HOT_ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 {
     if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_flush_(o);
     return o->bytes + o->used;
