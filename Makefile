@@ -8,6 +8,8 @@ HEADERS = npuprof.h npuprof_npu.h
 EXAMPLES = $(patsubst examples/%.c,build/examples/%,$(wildcard examples/*.c))
 DEVICES = $(wildcard examples/*/*.toml)
 DIGITS = build/examples/digits/digits build/examples/digits/npusim
+STACK = build/examples/stack
+STACK_JSON = stack.json
 TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert build/npuprof-top
 RUN_TESTS = CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
 BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && \
@@ -20,13 +22,18 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
-.PHONY: all headers demo report pictures tools test rest check coverage generated house qemu baremetal size san soak
+.PHONY: all headers demo demo-stack report pictures tools test rest check coverage generated house qemu
+.PHONY: baremetal size san soak
 .PHONY: valgrind fuzz bench bench-tools gen install uninstall dist format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
 demo: $(DIGITS)                 ## run a network on the simulated NPU: prints tables, writes digits.json
 	@$(RUN) build/examples/digits/digits --output digits.json
+
+demo-stack: $(STACK)/libstackruntime.so build/examples/digits/npusim   ## Python, C++, C and NPU on one timeline
+	@$(PYTHON) examples/stack/model.py --libraries $(STACK) --output $(STACK_JSON)
+	@$(PYTHON) tools/npuprof.py check $(STACK_JSON)
 
 tools: $(TOOLS)                 ## build npuprof-convert and two shared libraries: see tools/README.md
 
@@ -127,6 +134,15 @@ build/examples/%: examples/%.c $(HEADERS)
 
 build/examples/digits/%: examples/digits/%.c $(HEADERS) $(wildcard examples/digits/*.h)
 	$(BUILD_DIGITS)
+
+SHARED = -I. -fPIC -shared -Lbuild -Wl,-rpath,$(CURDIR)/build
+$(STACK)/libstackdriver.so: examples/stack/driver.c examples/stack/driver.h build/libnpuprof.so
+	@mkdir -p $(@D) && echo "  CC $@" && \
+	    $(CC) -std=c11 $(CFLAGS) $(WARNINGS) $(SHARED) $< -o $@ -lnpuprof -pthread
+
+$(STACK)/libstackruntime.so: examples/stack/runtime.cpp $(STACK)/libstackdriver.so
+	@echo "  CXX $@" && $(CXX) -std=c++11 $(CFLAGS) $(WARNINGS) $(SHARED) -L$(@D) -Wl,-rpath,'$$ORIGIN' \
+	    $< -o $@ -lstackdriver -lnpuprof -pthread
 
 build/libnpuprof.so: tools/libnpuprof.c $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. -fPIC -shared $< -o $@ -pthread

@@ -1,10 +1,13 @@
 /* libnpuprof: npuprof as a shared library, for languages that have no macros. `make tools` builds it.
    SPDX-License-Identifier: MIT
 
-   It holds one arena for the whole process. Beside the functions of npuprof.h it has those below, one for
-   each macro that records. All strings are copied. tools/npuprof_record.py is its user from Python. */
+   It holds the code of both headers, and one arena for the whole process: shared libraries that are linked
+   with it record into that arena, too (examples/stack). Beside the functions of the headers it has those
+   below, one for each macro that records. All strings are copied. tools/npuprof/recording/ is its user from
+   Python. */
 #define NPUPROF_IMPLEMENTATION
 #include "../npuprof.h"
+#include "../npuprof_npu.h"
 
 #include <stdlib.h>
 #include <string.h>

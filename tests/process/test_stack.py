@@ -1,0 +1,155 @@
+# test: thorough time=200 - make demo-stack: Python, C++, C and the NPU on one timeline. The arrows of each
+# inference are followed in the JSON as viewers bind them, and in .pftrace
+# SPDX-License-Identifier: MIT
+import re
+import shutil
+import sys
+import unittest
+
+import helpers
+import pftrace
+from helpers import ROOT, run, scratch
+
+IMAGES = 24
+# A layer's tracks; each span of a chain is on one of the layer that is said beside it.
+LAYERS = {"Python": r"model \d \(Python\)", "C++": r"runtime \d \(C\+\+\)", "C": r"driver \(C\)",
+          "NPU": r"npusim PE \d"}
+
+
+class Timeline:
+    """The spans and arrows of a trace, each end of an arrow with the span that a viewer gives it to."""
+
+    def __init__(self, trace):
+        self.tracks = {e["tid"]: e["args"]["name"] for e in helpers.events(trace, "M", "thread_name")}
+        self.spans = [(e["tid"], e["name"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e.get("args", {}))
+                      for e in helpers.events(trace, "X")]
+        starts = {(e["cat"], e["name"], e["id"]): self.around(e) for e in helpers.events(trace, "s")}
+        self.arrows = [(starts[e["cat"], e["name"], e["id"]], self.around(e), e["cat"])
+                       for e in helpers.events(trace, "f")]
+
+    def around(self, end):
+        """The innermost span that is open at the time of this end."""
+        at = ns(end["ts"])
+        return max((s for s in self.spans if s[0] == end["tid"] and s[2] <= at < s[3]),
+                   key=lambda s: (s[2], -s[3]))
+
+    def inside(self, span, name):
+        """The one span of this name inside another one of its track."""
+        (found,) = [s for s in self.spans
+                    if s[:2] == (span[0], name) and span[2] <= s[2] and s[3] <= span[3]]
+        return found
+
+    def outside(self, span, name):
+        (found,) = [s for s in self.spans
+                    if s[:2] == (span[0], name) and s[2] <= span[2] and span[3] <= s[3]]
+        return found
+
+    def layer(self, span):
+        (found,) = [layer for layer, names in LAYERS.items() if re.fullmatch(names, self.tracks[span[0]])]
+        return found
+
+
+def ns(microseconds):
+    return round(microseconds * 1000)
+
+
+class Stack(unittest.TestCase):
+    def demo(self, name, *compilers):
+        """Runs make demo-stack in a folder of its own; the path of its trace."""
+        if not shutil.which(helpers.CXX[0]):
+            self.skipTest(f"{helpers.CXX[0]} is not installed: the runtime of the stack is in C++")
+        for part in ("libnpuprof.so", "examples/digits/npusim"):
+            helpers.tool(part)
+        folder = scratch() / name
+        done = run(["make", "--no-print-directory", "-C", ROOT, "demo-stack", f"STACK={folder}",
+                    f"STACK_JSON={folder / 'stack.json'}", *compilers],
+                   env=helpers.environment(), timeout=150)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertIn(f"{IMAGES} images", done.stdout)
+        self.assertIn("scores equal to Python's: yes", done.stdout)
+        self.assertRegex(done.stdout, rf"Inference counts +: {IMAGES}\n")
+        self.assertRegex(done.stdout, r"stack\.json: ok, \d+ events\n$")
+        return folder / "stack.json"
+
+    def check_chains(self, path):
+        trace = helpers.load(path)
+        own = trace["metadata"]["npuprof"]
+        self.assertEqual(sum(own["lost"].values()), 0)
+        self.assertEqual(own["devices"][0]["clock_sync"]["causality_violations"], 0)
+        line = Timeline(trace)
+        heads = [s for s in line.spans if s[1] == "Inference"]
+        self.assertEqual(sorted(s[4]["image"] for s in heads), list(range(IMAGES)))
+        used = set()
+        for head in heads:
+            with self.subTest(image=head[4]["image"]):
+                used |= self.check_chain(line, head)
+        # Five arrows an inference, and there are no others but those to the parts of an execution.
+        self.assertEqual(len(used), 5 * IMAGES)
+        self.assertEqual(sum(arrow[2] == "flow" for arrow in line.arrows), 4 * IMAGES)
+        return line
+
+    def check_chain(self, line, head):
+        """Follows the arrows of an inference down to the NPU, and back from the answer. Its arrows."""
+        def one(at, span, cat):
+            (found,) = [a for a in line.arrows if a[at][:4] == span[:4] and a[2] == cat]
+            return found
+
+        def key(arrow):
+            return arrow[0][:4] + arrow[1][:4]
+
+        first = one(0, line.inside(head, "start"), "flow")
+        second = one(0, line.inside(first[1], "Network"), "flow")
+        third = one(0, second[1], "submit")
+        last = one(1, line.inside(head, "wait"), "flow")
+        again = one(1, line.outside(last[0], "run graph"), "flow")
+        spans = [first[0], first[1], second[0], second[1], third[1], again[0], again[1], last[0], last[1]]
+        self.assertEqual([(line.layer(s), s[1]) for s in spans],
+                         [("Python", "start"), ("C++", "run graph"), ("C++", "Network"), ("C", "submit"),
+                          ("NPU", "Execution"), ("C", "resume graph"), ("C++", "run graph"),
+                          ("C++", "Classify"), ("Python", "wait")])
+        # In time: nobody works before he is asked; device times as exact as they say they are.
+        execution, error = third[1], third[1][4]["error_ns"]
+        begins = [head[2], first[0][2], first[1][2], second[0][2], second[1][2], execution[2] + error]
+        self.assertEqual(begins, sorted(begins))
+        line.outside(again[0], "complete")
+        ends = [execution[3] - error, again[0][2], again[1][2], last[0][2], last[1][3], head[3]]
+        self.assertEqual(ends, sorted(ends))
+        return {key(a) for a in (first, second, third, again, last)}
+
+    def test_default_compiler(self):
+        path = self.demo("default")
+        line = self.check_chains(path)
+        sites = {s["file"].rsplit("/", 1)[-1] for s in helpers.load(path)["metadata"]["npuprof"]["sites"]}
+        self.assertTrue({"runtime.cpp", "driver.c"} <= sites, sites)
+        with self.subTest(form="pftrace"):
+            out = path.with_suffix(".pftrace")
+            done = run([sys.executable, ROOT / "tools/npuprof.py", "convert", path, "-o", out])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = pftrace.read(out.read_bytes())
+            self.assertEqual(found.errors, [])
+            base = found.snapshots[0][6]
+            # There the engines of a device are tracks below one of its name.
+            tracks = {number: name.removeprefix("npusim ") for number, name in line.tracks.items()}
+            arrows = [tuple((found.slices[n].track.name, found.slices[n].name, found.slices[n].start - base)
+                            for n in pair) for pair in found.arrows]
+            self.assertEqual(sorted(arrows), sorted(tuple((tracks[s[0]], *s[1:3]) for s in arrow[:2])
+                                                    for arrow in line.arrows))
+
+    def test_clang(self):
+        helpers.need("clang++")
+        self.check_chains(self.demo("clang", "CC=clang", "CXX=clang++"))
+
+    def test_no_device(self):
+        """Without the simulator: one sentence, and the program ends."""
+        self.demo("default")
+        (scratch() / "model.py").write_text(
+            f"import sys\nsys.path.insert(0, {str(ROOT / 'examples/stack')!r})\nimport model\n"
+            "model.BUILD = model.Path('/nonexistent')\nsys.exit(model.main())\n")
+        done = run([sys.executable, scratch() / "model.py", "--libraries", scratch() / "default"],
+                   env=helpers.environment())
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "model.py: cannot start the simulated NPU: run `make demo` to build it\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
