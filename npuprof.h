@@ -494,9 +494,10 @@ extern "C++" {                     /* the user may include this header inside ex
 #else
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #endif
-/* Three steps of the hot path, each one instruction where the machine has one.
+/* Four steps of the hot path, each one instruction where the machine has one.
    npuprof_test_and_set_: sets a flag that only this thread and its signal handlers use; returns whether it
-   was set before. npuprof_at_least_: *value >= least, with a new load each time. npuprof_differ_: a != *b. */
+   was set before. npuprof_at_least_: *value >= least, with a new load each time. npuprof_differ_: a != *b.
+   npuprof_is_other_: the same for an address, loaded with acquire. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
 NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
@@ -519,9 +520,17 @@ NPUPROF_OWN_ static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
     return is;
 }
 
+NPUPROF_OWN_ static inline bool npuprof_is_other_(const char *a, const char *const *b)
+{
+    bool is;
+    __asm__ volatile("cmp %2, %1" : "=@ccne"(is) : "r"(a), "m"(*b) : "memory");
+    return is;
+}
+
 #else /* !(__x86_64__ && __GCC_ASM_FLAG_OUTPUTS__ && !NPUPROF_TSAN_) */
 #define npuprof_at_least_(value, least) (NPUPROF_LOAD_(value) >= (least))
 #define npuprof_differ_(a, b) ((a) != NPUPROF_LOAD_(b))
+#define npuprof_is_other_(a, b) ((a) != NPUPROF_LOAD_ACQUIRE_(b))
 NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
     const bool was = NPUPROF_LOAD_(flag) != 0;
@@ -640,6 +649,7 @@ NPUPROF_OWN_ static inline unsigned npuprof_low_zeros_(uint64_t v)
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #define npuprof_at_least_(value, least) (*(value) >= (least))
 #define npuprof_differ_(a, b) ((a) != *(b))
+#define npuprof_is_other_(a, b) ((a) != *(b))
 NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
     const bool was = *flag != 0;
@@ -1037,7 +1047,8 @@ typedef struct npuprof_keys_ {
     uint32_t fast;                 /* the call site is valid, too, while it is the arena's fast generation */
     uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
-    uint64_t text;                 /* generation << 32 | table entry of the last name and category */
+    uint64_t text;                 /* where the last name and category are in the table, in bytes, << 32 | the
+                                      generation for which that is right */
     const char *file;              /* of the macro, as in npuprof_site_ */
     uint32_t line;
 } npuprof_keys_;
@@ -1045,6 +1056,12 @@ typedef struct npuprof_keys_ {
 
 typedef uint32_t npuprof_token_;   /* identifies an open span of this thread; 0 = not recorded. It is
                                       checked before each use: it may be garbage */
+/* A token as a parameter. Why as wide as an address on hosts: what is called then need not widen it. */
+#ifdef NPUPROF_FREESTANDING
+typedef npuprof_token_ npuprof_token_given_;
+#else
+typedef uintptr_t npuprof_token_given_;
+#endif
 
 NPUPROF_END_C_
 /* ==== src/public/api.h ================================================================= >>public/api ==== */
@@ -1611,7 +1628,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
                                                  npuprof_keys_ *keys, uint32_t kind, const char *category,
                                                  const char *name, npuprof_args args);
-NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args);
@@ -1619,18 +1636,18 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name);
 /* Faster forms. npuprof_begin_arg_: one argument that is not a string. npuprof_begin_constant_: no arguments,
    the name is a constant. npuprof_begin_text_: no arguments, the name was made at run time. */
-NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
-                                               uint64_t type, uint64_t value);
-NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
-                                                    const char *category, const char *name);
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
-                                                uint32_t kind, const char *category, const char *name);
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *key, uint64_t type,
+                                               uint64_t value, npuprof_site_ *site);
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
+                                                    const char *name);
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
+                                                uint32_t kind);
 /* Begins a PROF_RECORD or PROF_INFERENCE, at whose ends capture control looks at its conditions. Called also
    while the gate is NPUPROF_GATE_BOUNDARIES_. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
                                                     const char *category, const char *name);
 #endif /* !NPUPROF_FREESTANDING */
-NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
+NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token);
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* an open span of this thread? */
 NPUPROF_API_ void npuprof_end_by_hand_(void);
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
@@ -1656,9 +1673,9 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, n
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
     if (npuprof_is_one_value_(args))
-        return npuprof_begin_arg_(site, keys, args.items[0].key,
+        return npuprof_begin_arg_(keys, args.items[0].key,
                                   NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_,
-                                  args.items[0].value.u);
+                                  args.items[0].value.u, site);
     return npuprof_begin_args_(site, keys, args);
 }
 
@@ -1667,10 +1684,11 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *
                                                           const char *category, const char *name,
                                                           npuprof_args args)
 {
-    if (!NPUPROF_CONSTANT_(args.count) || args.count)
+    const bool waits = device && device->wait_around;
+    if (!NPUPROF_CONSTANT_(args.count) || args.count || waits)
         return npuprof_begin_named_(device, site, keys, kind, category, name, args);
-    return site ? npuprof_begin_constant_(device, site, category, name)
-        : npuprof_begin_text_(device, keys, kind, category, name);
+    return site ? npuprof_begin_constant_(site, category, name)
+        : npuprof_begin_text_(name, category, keys, kind);
 }
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
@@ -7155,10 +7173,16 @@ NPUPROF_OWN_ static inline uint64_t npuprof_clock_(void)
 #endif /* !NPUPROF_NOW */
 
 #if !defined(NPUPROF_NOW)
-/* npuprof_clock_() without the look at the source, for where NPUPROF_CLOCK_IS_FAST_() holds. */
+/* npuprof_clock_() without the look at the source, for where NPUPROF_CLOCK_IS_FAST_() holds.
+   Why the instruction itself: gcc then joins the halves in the register of the high one, and what is
+   returned can be made in the other: an instruction less in each record. */
 NPUPROF_OWN_ static inline uint64_t npuprof_clock_fast_(void)
 {
-#if NPUPROF_HAS_TSC_
+#if NPUPROF_HAS_TSC_ && defined(__x86_64__)
+    uint64_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return high << 32 | low;
+#elif NPUPROF_HAS_TSC_
     return (uint64_t)__builtin_ia32_rdtsc();
 #else
     return npuprof_clock_();
@@ -8634,7 +8658,8 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(
    looks nothing up and counts nothing: if one of these does not hold, the slow path does all of it again.
    Words of npuprof_keys_, beside those of args.h, each with release:
      fast    the fast generation for which the call site and the keys that are there are known
-     text    generation << 32 | id of the site whose name and category came last at this place */
+     text    where the site whose name and category came last at this place is in the table, in bytes, << 32 |
+             the generation */
 
 /* ---- Name and category are constants of the macro */
 
@@ -8645,20 +8670,15 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_)))
         return npuprof_record_begin_slow_(site);
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_slow_(site);
-    npuprof_unit_ *u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
+    npuprof_unit_ *const u = slot->cursor;
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
         return npuprof_record_begin_slow_(site);
     }
-    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
-    const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
-    slot->top[1] = token;
-    /* Why the fence: compilers then add in memory, one instruction less each. */
-    NPUPROF_SIGNAL_FENCE_();
+    const npuprof_token_ token =
+        npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     slot->cursor++;
-    slot->top++;
     npuprof_record_leave_(slot);
     return token;
 }
@@ -8731,8 +8751,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
 /* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
 
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
-npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type,
-                               uint64_t value)
+npuprof_record_begin_arg_slow_(npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value,
+                               npuprof_site_ *site)
 {
     npuprof_arg a;
     npuprof_args args;
@@ -8746,27 +8766,39 @@ npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const c
 
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
-                                               uint64_t type, uint64_t value)
+/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Takes the argument
+   back from there, and begins the span on the slow path. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
+npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
+{
+    npuprof_slot_ *const slot = npuprof_slot_mine_;
+    npuprof_unit_ *const argument = slot->cursor + 1;
+    const uint64_t type = argument->w0 ^ NPUPROF_LOAD_(&keys->word[0]), value = argument->w1;
+    argument->w0 = argument->w1 = 0;
+    npuprof_record_leave_(slot);
+    return npuprof_record_begin_arg_slow_(keys, NPUPROF_LOAD_(&keys->key[0]), type, value, site);
+}
+
+/* Why the parameters are in this order: rdtsc needs rdx, so there is one that is used before it. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *key, uint64_t type,
+                                               uint64_t value, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
-                          NPUPROF_LOAD_ACQUIRE_(&keys->key[0]) != key || npuprof_test_and_set_(&slot->busy)))
-        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
-    npuprof_unit_ *const u = slot->cursor;
-    if (NPUPROF_UNLIKELY_(slot->end < u + 2)) {
+                          npuprof_is_other_(key, &keys->key[0]) || npuprof_test_and_set_(&slot->busy)))
+        return npuprof_record_begin_arg_slow_(keys, key, type, value, site);
+    npuprof_unit_ *const argument = slot->cursor + 1;
+    if (NPUPROF_UNLIKELY_(argument >= slot->end)) {
         npuprof_record_leave_(slot);
-        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
+        return npuprof_record_begin_arg_slow_(keys, key, type, value, site);
     }
-    /* Why before the clock is read: fewer registers are then in use across it. */
-    u[1].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
-    u[1].w1 = value;
+    argument->w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
+    argument->w1 = value;
     const uint64_t now = npuprof_clock_fast_();
-    if (NPUPROF_UNLIKELY_(now > slot->deadline)) {
-        u[1].w0 = u[1].w1 = 0;
-        npuprof_record_leave_(slot);
-        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
-    }
+    /* Why the fence: the address is read again then, which takes no register across the clock. */
+    NPUPROF_SIGNAL_FENCE_();
+    if (NPUPROF_UNLIKELY_(now > slot->deadline)) return npuprof_record_begin_arg_late_(keys, site);
+    npuprof_unit_ *const u = slot->cursor;
     const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
     const npuprof_token_ token = npuprof_record_put_span_(slot, u, w0);
     slot->cursor += 2;
@@ -8792,14 +8824,14 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_record_begin_number_or_(uint32_t n
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return slow(number);
-    npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
+    npuprof_unit_ *const u = slot->cursor;
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
         return slow(number);
     }
     const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
-    slot->cursor = u + 1;
+    slot->cursor++;
     npuprof_record_leave_(slot);
     return token;
 }
@@ -8821,7 +8853,7 @@ NPUPROF_OWN_ static inline const char *npuprof_record_string_(uint32_t id)
 NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
                                                                     const char *name)
 {
-    const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)npuprof_table_entry_at_((uint32_t)text);
+    const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)(npuprof_s_.table + (text >> 32));
     if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->name)) != 0)) return NULL;
     if (!category || !e->category) return !category && !e->category ? e : NULL;
     return strcmp(category, npuprof_record_string_(e->category)) == 0 ? e : NULL;
@@ -8852,7 +8884,7 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
-    if (text >> 32 == generation) e = npuprof_record_match_text_(text, category, name);
+    if ((uint32_t)text == generation) e = npuprof_record_match_text_(text, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
     e = npuprof_table_intern_site_(kind, category, name, keys->file, keys->line);
@@ -8860,8 +8892,8 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
     }
-    const uint32_t id = (uint32_t)((size_t)((const uint8_t *)e - npuprof_s_.table) / NPUPROF_TABLE_UNIT_);
-    NPUPROF_STORE_RELEASE_(&keys->text, (uint64_t)generation << 32 | id);
+    const uint64_t place = (uint64_t)((const uint8_t *)e - npuprof_s_.table);
+    NPUPROF_STORE_RELEASE_(&keys->text, place << 32 | generation);
     return e->head.a >> 8;
 }
 
@@ -8891,27 +8923,32 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     return token;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
-                                                    const char *category, const char *name)
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
+                                                    const char *name)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
+    if (NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
                         NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
-    return npuprof_begin_named_(device, site, NULL, site->kind, category, name, none);
+    return npuprof_begin_named_(NULL, site, NULL, site->kind, category, name, none);
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
-                                                uint32_t kind, const char *category, const char *name)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
+npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys, uint32_t kind)
 {
     const npuprof_args none = { NULL, 0 };
+    return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, none);
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
+                                                uint32_t kind)
+{
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) &&
-                        (!device || !device->wait_around))) {
-        const npuprof_site_entry_ *const e = npuprof_record_match_text_(text, category, name);
-        if (NPUPROF_LIKELY_(e != NULL)) return npuprof_record_begin_number_(e->head.a >> 8);
-    }
-    return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);
+    const npuprof_site_entry_ *e = NULL;
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_fast_generation_)))
+        e = npuprof_record_match_text_(text, category, name);
+    return NPUPROF_LIKELY_(e != NULL) ? npuprof_record_begin_number_(e->head.a >> 8)
+        : npuprof_record_begin_text_slow_(name, category, keys, kind);
 }
 /* ==== src/record/boundary.h ======================================================= >>record/boundary ==== */
 
@@ -8962,8 +8999,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
     const npuprof_args none = { NULL, 0 };
     if (NPUPROF_UNLIKELY_(begins != NULL))
         return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, none);
-    return site ? npuprof_begin_constant_(NULL, site, category, name)
-        : npuprof_begin_text_(NULL, keys, kind, category, name);
+    return site ? npuprof_begin_constant_(site, category, name)
+        : npuprof_begin_text_(name, category, keys, kind);
 }
 
 /* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be
@@ -9058,8 +9095,9 @@ NPUPROF_OWN_ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, np
     else npuprof_record_unwind_to_(slot, token, now);
 }
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_given_ given)
 {
+    const npuprof_token_ token = (npuprof_token_)given;
     if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
@@ -9071,7 +9109,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_to
 }
 
 /* Why the clock first: what follows does not belong to the span. */
-NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
+NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
 {
     const uint64_t now = npuprof_clock_fast_();
     npuprof_slot_ *slot = npuprof_slot_mine_;
@@ -9079,7 +9117,7 @@ NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
         npuprof_record_close_slow_(token);
         return;
     }
-    if (NPUPROF_UNLIKELY_(*slot->top != token)) {
+    if (NPUPROF_UNLIKELY_(*slot->top != (npuprof_token_)token)) {
         npuprof_record_leave_(slot);
         npuprof_record_close_slow_(token);
         return;
@@ -9098,8 +9136,10 @@ NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
     return false;
 }
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_ token, npuprof_site_ *site)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_given_ given,
+                                                                   npuprof_site_ *site)
 {
+    npuprof_token_ token = (npuprof_token_)given;
     const bool open = NPUPROF_OPEN_(1);
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return open ? npuprof_record_count_no_context_() : 0;
@@ -9112,7 +9152,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(n
     return token;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
@@ -9121,21 +9161,22 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_next_slow_(token, site);
     npuprof_token_ *const top = slot->top;
-    npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
-    if (NPUPROF_UNLIKELY_(*top != token || u == slot->end || now > slot->deadline)) {
+    npuprof_unit_ *const u = slot->cursor;
+    if (NPUPROF_UNLIKELY_(*top != (npuprof_token_)token || u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
         return npuprof_record_next_slow_(token, site);
     }
-    npuprof_unit_ *const before = (npuprof_unit_ *)(slot->token_zero + token);
-    NPUPROF_STORE_RELEASE_(&before->w1, NPUPROF_END_STAMP_(now));
+    const uintptr_t zero = slot->token_zero;
+    NPUPROF_STORE_RELEASE_(&((npuprof_unit_ *)(zero + token))->w1, NPUPROF_END_STAMP_(now));
     NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
-    token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
-    *top = token;
-    slot->cursor = u + 1;
+    const npuprof_token_ next = (npuprof_token_)((uintptr_t)u - zero);
+    *top = next;
+    NPUPROF_SIGNAL_FENCE_();
+    slot->cursor++;
     npuprof_record_leave_(slot);
-    return token;
+    return next;
 }
 
 NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name)

@@ -62,10 +62,16 @@ static inline uint64_t npuprof_clock_(void)
 #endif /* !NPUPROF_NOW */
 
 #if !defined(NPUPROF_NOW)
-/* npuprof_clock_() without the look at the source, for where NPUPROF_CLOCK_IS_FAST_() holds. */
+/* npuprof_clock_() without the look at the source, for where NPUPROF_CLOCK_IS_FAST_() holds.
+   Why the instruction itself: gcc then joins the halves in the register of the high one, and what is
+   returned can be made in the other: an instruction less in each record. */
 static inline uint64_t npuprof_clock_fast_(void)
 {
-#if NPUPROF_HAS_TSC_
+#if NPUPROF_HAS_TSC_ && defined(__x86_64__)
+    uint64_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return high << 32 | low;
+#elif NPUPROF_HAS_TSC_
     return (uint64_t)__builtin_ia32_rdtsc();
 #else
     return npuprof_clock_();

@@ -143,9 +143,10 @@
 #else
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #endif
-/* Three steps of the hot path, each one instruction where the machine has one.
+/* Four steps of the hot path, each one instruction where the machine has one.
    npuprof_test_and_set_: sets a flag that only this thread and its signal handlers use; returns whether it
-   was set before. npuprof_at_least_: *value >= least, with a new load each time. npuprof_differ_: a != *b. */
+   was set before. npuprof_at_least_: *value >= least, with a new load each time. npuprof_differ_: a != *b.
+   npuprof_is_other_: the same for an address, loaded with acquire. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
 static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
@@ -168,9 +169,17 @@ static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
     return is;
 }
 
+static inline bool npuprof_is_other_(const char *a, const char *const *b)
+{
+    bool is;
+    __asm__ volatile("cmp %2, %1" : "=@ccne"(is) : "r"(a), "m"(*b) : "memory");
+    return is;
+}
+
 #else /* !(__x86_64__ && __GCC_ASM_FLAG_OUTPUTS__ && !NPUPROF_TSAN_) */
 #define npuprof_at_least_(value, least) (NPUPROF_LOAD_(value) >= (least))
 #define npuprof_differ_(a, b) ((a) != NPUPROF_LOAD_(b))
+#define npuprof_is_other_(a, b) ((a) != NPUPROF_LOAD_ACQUIRE_(b))
 static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
     const bool was = NPUPROF_LOAD_(flag) != 0;
@@ -289,6 +298,7 @@ static inline unsigned npuprof_low_zeros_(uint64_t v)
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #define npuprof_at_least_(value, least) (*(value) >= (least))
 #define npuprof_differ_(a, b) ((a) != *(b))
+#define npuprof_is_other_(a, b) ((a) != *(b))
 static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
     const bool was = *flag != 0;

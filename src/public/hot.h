@@ -77,7 +77,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
                                                  npuprof_keys_ *keys, uint32_t kind, const char *category,
                                                  const char *name, npuprof_args args);
-NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args);
@@ -85,18 +85,18 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name);
 /* Faster forms. npuprof_begin_arg_: one argument that is not a string. npuprof_begin_constant_: no arguments,
    the name is a constant. npuprof_begin_text_: no arguments, the name was made at run time. */
-NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
-                                               uint64_t type, uint64_t value);
-NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
-                                                    const char *category, const char *name);
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
-                                                uint32_t kind, const char *category, const char *name);
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *key, uint64_t type,
+                                               uint64_t value, npuprof_site_ *site);
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
+                                                    const char *name);
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
+                                                uint32_t kind);
 /* Begins a PROF_RECORD or PROF_INFERENCE, at whose ends capture control looks at its conditions. Called also
    while the gate is NPUPROF_GATE_BOUNDARIES_. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
                                                     const char *category, const char *name);
 #endif /* !NPUPROF_FREESTANDING */
-NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
+NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token);
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* an open span of this thread? */
 NPUPROF_API_ void npuprof_end_by_hand_(void);
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
@@ -122,9 +122,9 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, n
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
     if (npuprof_is_one_value_(args))
-        return npuprof_begin_arg_(site, keys, args.items[0].key,
+        return npuprof_begin_arg_(keys, args.items[0].key,
                                   NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_,
-                                  args.items[0].value.u);
+                                  args.items[0].value.u, site);
     return npuprof_begin_args_(site, keys, args);
 }
 
@@ -133,10 +133,11 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *
                                                           const char *category, const char *name,
                                                           npuprof_args args)
 {
-    if (!NPUPROF_CONSTANT_(args.count) || args.count)
+    const bool waits = device && device->wait_around;
+    if (!NPUPROF_CONSTANT_(args.count) || args.count || waits)
         return npuprof_begin_named_(device, site, keys, kind, category, name, args);
-    return site ? npuprof_begin_constant_(device, site, category, name)
-        : npuprof_begin_text_(device, keys, kind, category, name);
+    return site ? npuprof_begin_constant_(site, category, name)
+        : npuprof_begin_text_(name, category, keys, kind);
 }
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)

@@ -291,7 +291,8 @@ typedef struct npuprof_keys_ {
     uint32_t fast;                 /* the call site is valid, too, while it is the arena's fast generation */
     uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
-    uint64_t text;                 /* generation << 32 | table entry of the last name and category */
+    uint64_t text;                 /* where the last name and category are in the table, in bytes, << 32 | the
+                                      generation for which that is right */
     const char *file;              /* of the macro, as in npuprof_site_ */
     uint32_t line;
 } npuprof_keys_;
@@ -299,5 +300,11 @@ typedef struct npuprof_keys_ {
 
 typedef uint32_t npuprof_token_;   /* identifies an open span of this thread; 0 = not recorded. It is
                                       checked before each use: it may be garbage */
+/* A token as a parameter. Why as wide as an address on hosts: what is called then need not widen it. */
+#ifdef NPUPROF_FREESTANDING
+typedef npuprof_token_ npuprof_token_given_;
+#else
+typedef uintptr_t npuprof_token_given_;
+#endif
 
 NPUPROF_END_C_

@@ -18,7 +18,8 @@
    looks nothing up and counts nothing: if one of these does not hold, the slow path does all of it again.
    Words of npuprof_keys_, beside those of args.h, each with release:
      fast    the fast generation for which the call site and the keys that are there are known
-     text    generation << 32 | id of the site whose name and category came last at this place */
+     text    where the site whose name and category came last at this place is in the table, in bytes, << 32 |
+             the generation */
 
 /* ---- Name and category are constants of the macro */
 
@@ -29,20 +30,15 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_)))
         return npuprof_record_begin_slow_(site);
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_slow_(site);
-    npuprof_unit_ *u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
+    npuprof_unit_ *const u = slot->cursor;
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
         return npuprof_record_begin_slow_(site);
     }
-    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
-    const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
-    slot->top[1] = token;
-    /* Why the fence: compilers then add in memory, one instruction less each. */
-    NPUPROF_SIGNAL_FENCE_();
+    const npuprof_token_ token =
+        npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     slot->cursor++;
-    slot->top++;
     npuprof_record_leave_(slot);
     return token;
 }
@@ -115,8 +111,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
 /* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
 
 static NPUPROF_NOINLINE_ npuprof_token_
-npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type,
-                               uint64_t value)
+npuprof_record_begin_arg_slow_(npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value,
+                               npuprof_site_ *site)
 {
     npuprof_arg a;
     npuprof_args args;
@@ -130,27 +126,39 @@ npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const c
 
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
-                                               uint64_t type, uint64_t value)
+/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Takes the argument
+   back from there, and begins the span on the slow path. */
+static NPUPROF_NOINLINE_ npuprof_token_
+npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
+{
+    npuprof_slot_ *const slot = npuprof_slot_mine_;
+    npuprof_unit_ *const argument = slot->cursor + 1;
+    const uint64_t type = argument->w0 ^ NPUPROF_LOAD_(&keys->word[0]), value = argument->w1;
+    argument->w0 = argument->w1 = 0;
+    npuprof_record_leave_(slot);
+    return npuprof_record_begin_arg_slow_(keys, NPUPROF_LOAD_(&keys->key[0]), type, value, site);
+}
+
+/* Why the parameters are in this order: rdtsc needs rdx, so there is one that is used before it. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *key, uint64_t type,
+                                               uint64_t value, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
-                          NPUPROF_LOAD_ACQUIRE_(&keys->key[0]) != key || npuprof_test_and_set_(&slot->busy)))
-        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
-    npuprof_unit_ *const u = slot->cursor;
-    if (NPUPROF_UNLIKELY_(slot->end < u + 2)) {
+                          npuprof_is_other_(key, &keys->key[0]) || npuprof_test_and_set_(&slot->busy)))
+        return npuprof_record_begin_arg_slow_(keys, key, type, value, site);
+    npuprof_unit_ *const argument = slot->cursor + 1;
+    if (NPUPROF_UNLIKELY_(argument >= slot->end)) {
         npuprof_record_leave_(slot);
-        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
+        return npuprof_record_begin_arg_slow_(keys, key, type, value, site);
     }
-    /* Why before the clock is read: fewer registers are then in use across it. */
-    u[1].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
-    u[1].w1 = value;
+    argument->w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
+    argument->w1 = value;
     const uint64_t now = npuprof_clock_fast_();
-    if (NPUPROF_UNLIKELY_(now > slot->deadline)) {
-        u[1].w0 = u[1].w1 = 0;
-        npuprof_record_leave_(slot);
-        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
-    }
+    /* Why the fence: the address is read again then, which takes no register across the clock. */
+    NPUPROF_SIGNAL_FENCE_();
+    if (NPUPROF_UNLIKELY_(now > slot->deadline)) return npuprof_record_begin_arg_late_(keys, site);
+    npuprof_unit_ *const u = slot->cursor;
     const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
     const npuprof_token_ token = npuprof_record_put_span_(slot, u, w0);
     slot->cursor += 2;
@@ -176,14 +184,14 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_record_begin_number_or_(uint32_t n
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return slow(number);
-    npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
+    npuprof_unit_ *const u = slot->cursor;
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
         return slow(number);
     }
     const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
-    slot->cursor = u + 1;
+    slot->cursor++;
     npuprof_record_leave_(slot);
     return token;
 }
@@ -205,7 +213,7 @@ static inline const char *npuprof_record_string_(uint32_t id)
 static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
                                                                     const char *name)
 {
-    const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)npuprof_table_entry_at_((uint32_t)text);
+    const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)(npuprof_s_.table + (text >> 32));
     if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->name)) != 0)) return NULL;
     if (!category || !e->category) return !category && !e->category ? e : NULL;
     return strcmp(category, npuprof_record_string_(e->category)) == 0 ? e : NULL;
@@ -236,7 +244,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
-    if (text >> 32 == generation) e = npuprof_record_match_text_(text, category, name);
+    if ((uint32_t)text == generation) e = npuprof_record_match_text_(text, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
     e = npuprof_table_intern_site_(kind, category, name, keys->file, keys->line);
@@ -244,8 +252,8 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
     }
-    const uint32_t id = (uint32_t)((size_t)((const uint8_t *)e - npuprof_s_.table) / NPUPROF_TABLE_UNIT_);
-    NPUPROF_STORE_RELEASE_(&keys->text, (uint64_t)generation << 32 | id);
+    const uint64_t place = (uint64_t)((const uint8_t *)e - npuprof_s_.table);
+    NPUPROF_STORE_RELEASE_(&keys->text, place << 32 | generation);
     return e->head.a >> 8;
 }
 
@@ -275,25 +283,30 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     return token;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
-                                                    const char *category, const char *name)
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
+                                                    const char *name)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
+    if (NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
                         NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
-    return npuprof_begin_named_(device, site, NULL, site->kind, category, name, none);
+    return npuprof_begin_named_(NULL, site, NULL, site->kind, category, name, none);
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
-                                                uint32_t kind, const char *category, const char *name)
+static NPUPROF_NOINLINE_ npuprof_token_
+npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys, uint32_t kind)
 {
     const npuprof_args none = { NULL, 0 };
+    return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, none);
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
+                                                uint32_t kind)
+{
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) &&
-                        (!device || !device->wait_around))) {
-        const npuprof_site_entry_ *const e = npuprof_record_match_text_(text, category, name);
-        if (NPUPROF_LIKELY_(e != NULL)) return npuprof_record_begin_number_(e->head.a >> 8);
-    }
-    return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);
+    const npuprof_site_entry_ *e = NULL;
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_fast_generation_)))
+        e = npuprof_record_match_text_(text, category, name);
+    return NPUPROF_LIKELY_(e != NULL) ? npuprof_record_begin_number_(e->head.a >> 8)
+        : npuprof_record_begin_text_slow_(name, category, keys, kind);
 }

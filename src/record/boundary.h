@@ -54,8 +54,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
     const npuprof_args none = { NULL, 0 };
     if (NPUPROF_UNLIKELY_(begins != NULL))
         return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, none);
-    return site ? npuprof_begin_constant_(NULL, site, category, name)
-        : npuprof_begin_text_(NULL, keys, kind, category, name);
+    return site ? npuprof_begin_constant_(site, category, name)
+        : npuprof_begin_text_(name, category, keys, kind);
 }
 
 /* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be

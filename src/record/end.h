@@ -73,8 +73,9 @@ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ 
     else npuprof_record_unwind_to_(slot, token, now);
 }
 
-static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
+static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_given_ given)
 {
+    const npuprof_token_ token = (npuprof_token_)given;
     if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
@@ -86,7 +87,7 @@ static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
 }
 
 /* Why the clock first: what follows does not belong to the span. */
-NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
+NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
 {
     const uint64_t now = npuprof_clock_fast_();
     npuprof_slot_ *slot = npuprof_slot_mine_;
@@ -94,7 +95,7 @@ NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
         npuprof_record_close_slow_(token);
         return;
     }
-    if (NPUPROF_UNLIKELY_(*slot->top != token)) {
+    if (NPUPROF_UNLIKELY_(*slot->top != (npuprof_token_)token)) {
         npuprof_record_leave_(slot);
         npuprof_record_close_slow_(token);
         return;
@@ -113,8 +114,10 @@ NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
     return false;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_ token, npuprof_site_ *site)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_given_ given,
+                                                                   npuprof_site_ *site)
 {
+    npuprof_token_ token = (npuprof_token_)given;
     const bool open = NPUPROF_OPEN_(1);
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return open ? npuprof_record_count_no_context_() : 0;
@@ -127,7 +130,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_
     return token;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
@@ -136,21 +139,22 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_next_slow_(token, site);
     npuprof_token_ *const top = slot->top;
-    npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
-    if (NPUPROF_UNLIKELY_(*top != token || u == slot->end || now > slot->deadline)) {
+    npuprof_unit_ *const u = slot->cursor;
+    if (NPUPROF_UNLIKELY_(*top != (npuprof_token_)token || u == slot->end || now > slot->deadline)) {
         npuprof_record_leave_(slot);
         return npuprof_record_next_slow_(token, site);
     }
-    npuprof_unit_ *const before = (npuprof_unit_ *)(slot->token_zero + token);
-    NPUPROF_STORE_RELEASE_(&before->w1, NPUPROF_END_STAMP_(now));
+    const uintptr_t zero = slot->token_zero;
+    NPUPROF_STORE_RELEASE_(&((npuprof_unit_ *)(zero + token))->w1, NPUPROF_END_STAMP_(now));
     NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
-    token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
-    *top = token;
-    slot->cursor = u + 1;
+    const npuprof_token_ next = (npuprof_token_)((uintptr_t)u - zero);
+    *top = next;
+    NPUPROF_SIGNAL_FENCE_();
+    slot->cursor++;
     npuprof_record_leave_(slot);
-    return token;
+    return next;
 }
 
 NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name)

@@ -662,12 +662,12 @@ static void an_anchor_is_read_whole(void)
 static npuprof_site_ inlined = { 0, 0, NPUPROF_KIND_SPAN, NULL, NULL, NULL, 0 };
 static void with_category(void)
 {
-    npuprof_close_(npuprof_begin_constant_(NULL, &inlined, "its category", "its name"));
+    npuprof_close_(npuprof_begin_constant_(&inlined, "its category", "its name"));
 }
 
 static void without_category(void)
 {
-    npuprof_close_(npuprof_begin_constant_(NULL, &inlined, NULL, "its name"));
+    npuprof_close_(npuprof_begin_constant_(&inlined, NULL, "its name"));
 }
 
 static void both_are_there(void)
