@@ -151,7 +151,8 @@
      does that.
      Sampled block: they are read right after its first stamp and right before its second. The differences are
      arguments of the device span. The sums since open are counter tracks ("npu0 macs").
-     With a ring: each drain that finds records reads them. They make tracks only.
+     With a ring: each drain or feed that finds records reads them. By hand: each npuprof_npu_complete() with
+     `last`. They make tracks only.
      read           a function that sets the value, where a register must be selected first
      scale, unit    what a count stands for; the track is then "npu0 read (bytes)"
      restarts       it begins at 0 with each job: its value at the end is the step
@@ -166,7 +167,7 @@
      Block with a ring   none; begin and end the same. Of a device that may stand: 1 to 3
      Drain               1 if it finds nothing. With records, also: the fields of each, if the ring is in
                          the BAR (`sequence` twice); 1 for each batch of up to 32 records; 1 to 3 for the
-                         counter; for each event counter 1, 2 latched, 3 split
+                         counter; for each event counter 1, 2 latched, 3 split. By hand: those alone
      Anchor              desc.brackets times 1 to 3: in npuprof_npu_sync(), after a change of rate, or when
                          one is due in a drain
      The low word is nearly always enough. The min and max above must be less than an eighth of its period
@@ -684,8 +685,8 @@ typedef struct npuprof_npu_desc {
     const npuprof_npu_requirement *requirements;     /* what must hold for the counter to run */
     unsigned requirement_count;
     npuprof_npu_counter counter;
-    const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or every drain that
-                                            finds records */
+    const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, every drain or feed
+                                            that finds records, every npuprof_npu_complete() with `last` */
     unsigned pmu_count;                  /* at most 8 */
     unsigned pe_count;                   /* 0 = 1 */
     int (*wait)(void *user);             /* as in npuprof_device; sampled blocks only */
@@ -1005,8 +1006,8 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(bits); NPUPROF_UNUSED_(after); return raw;)
 /* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number;
    0: the oldest open submission whose stream is the PE, else the oldest of all. name NULL: that of the
-   submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, and the
-   submission is over. args: up to 9. Strings are copied.
+   submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, the
+   submission is over, and the event counters are sampled (desc.pmu). args: up to 9. Strings are copied.
    Counted as lost (device_ring) instead, if it ends before it starts or later than the device has got.
    Returns whether the submission was found. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
@@ -3178,6 +3179,17 @@ NPUPROF_OWN_ static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, 
 {
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (good >> i & 1) npuprof_event_now_(&npu->pmu_[i].site, total[i]);
+}
+
+/* Loads them because jobs have ended, and records the sums. */
+NPUPROF_OWN_ static void npuprof_npu_sample_pmu_(npuprof_npu *npu)
+{
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+    if (!npu->desc_.pmu_count || !NPUPROF_OPEN_(1) || !npuprof_npu_lock_(npu)) return;
+    const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
+    npuprof_npu_add_pmu_(npu, good, pmu, NPUPROF_NPU_JOBS_RAN_);
+    npuprof_npu_unlock_(npu);
+    npuprof_npu_draw_pmu_(npu, good, pmu);
 }
 /* ==== src/npu/host/jobs.h =========================================================== >>npu/host/jobs ==== */
 
@@ -5780,17 +5792,6 @@ NPUPROF_OWN_ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_n
     }
 }
 
-/* Samples the event counters for a drain that found records. */
-NPUPROF_OWN_ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
-{
-    uint64_t pmu[NPUPROF_NPU_PMU_];
-    if (!npu->desc_.pmu_count || !NPUPROF_OPEN_(1) || !npuprof_npu_lock_(npu)) return;
-    const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
-    npuprof_npu_add_pmu_(npu, good, pmu, NPUPROF_NPU_JOBS_RAN_);
-    npuprof_npu_unlock_(npu);
-    npuprof_npu_draw_pmu_(npu, good, pmu);
-}
-
 /* Whether an anchor is due. */
 NPUPROF_OWN_ static bool npuprof_npu_wants_anchor_(npuprof_npu *npu)
 {
@@ -5817,7 +5818,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool las
     for (unsigned i = 0; i < npu->queue_count_; i++)
         if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
     if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);
-    if (d.took) npuprof_npu_drain_pmu_(npu);
+    if (d.took) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     const bool dead = d.ring_result == NPUPROF_ERR_NPU_DEAD || d.result == NPUPROF_ERR_NPU_DEAD;
@@ -5887,7 +5888,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned 
         npuprof_npu_count_missing_(npu, q, &record);
         (void)npuprof_npu_take_record_(npu, q, &record, &d.pass, false);
     }
-    if (bytes) npuprof_npu_drain_pmu_(npu);
+    if (bytes) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     if (by_counter && npuprof_npu_wants_anchor_(npu)) {
@@ -6022,6 +6023,7 @@ NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned 
         if (good) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
+    if (last) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     return of.known;
@@ -6053,6 +6055,7 @@ NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsi
         if (d.start <= d.end && d.end <= seen) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
+    if (last) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     return of.known;

@@ -151,7 +151,8 @@
      does that.
      Sampled block: they are read right after its first stamp and right before its second. The differences are
      arguments of the device span. The sums since open are counter tracks ("npu0 macs").
-     With a ring: each drain that finds records reads them. They make tracks only.
+     With a ring: each drain or feed that finds records reads them. By hand: each npuprof_npu_complete() with
+     `last`. They make tracks only.
      read           a function that sets the value, where a register must be selected first
      scale, unit    what a count stands for; the track is then "npu0 read (bytes)"
      restarts       it begins at 0 with each job: its value at the end is the step
@@ -166,7 +167,7 @@
      Block with a ring   none; begin and end the same. Of a device that may stand: 1 to 3
      Drain               1 if it finds nothing. With records, also: the fields of each, if the ring is in
                          the BAR (`sequence` twice); 1 for each batch of up to 32 records; 1 to 3 for the
-                         counter; for each event counter 1, 2 latched, 3 split
+                         counter; for each event counter 1, 2 latched, 3 split. By hand: those alone
      Anchor              desc.brackets times 1 to 3: in npuprof_npu_sync(), after a change of rate, or when
                          one is due in a drain
      The low word is nearly always enough. The min and max above must be less than an eighth of its period

@@ -146,8 +146,8 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(bits); NPUPROF_UNUSED_(after); return raw;)
 /* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number;
    0: the oldest open submission whose stream is the PE, else the oldest of all. name NULL: that of the
-   submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, and the
-   submission is over. args: up to 9. Strings are copied.
+   submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, the
+   submission is over, and the event counters are sampled (desc.pmu). args: up to 9. Strings are copied.
    Counted as lost (device_ring) instead, if it ends before it starts or later than the device has got.
    Returns whether the submission was found. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,

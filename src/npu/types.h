@@ -82,8 +82,8 @@ typedef struct npuprof_npu_desc {
     const npuprof_npu_requirement *requirements;     /* what must hold for the counter to run */
     unsigned requirement_count;
     npuprof_npu_counter counter;
-    const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or every drain that
-                                            finds records */
+    const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, every drain or feed
+                                            that finds records, every npuprof_npu_complete() with `last` */
     unsigned pmu_count;                  /* at most 8 */
     unsigned pe_count;                   /* 0 = 1 */
     int (*wait)(void *user);             /* as in npuprof_device; sampled blocks only */

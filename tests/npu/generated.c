@@ -8,6 +8,7 @@
 #include "npu/models/all.h"
 #include "examples/devices/coral_regs.h"
 #include "examples/devices/ethosn_regs.h"
+#include "examples/devices/ethosu85_regs.h"
 #include "examples/devices/ethosu_regs.h"
 #include "examples/devices/gaudi_polled_regs.h"
 #include "examples/devices/gaudi_regs.h"
@@ -15,7 +16,9 @@
 #include "examples/devices/intel_fence_regs.h"
 #include "examples/devices/intel_hws_regs.h"
 #include "examples/devices/neuron_regs.h"
+#include "examples/devices/nvdla_regs.h"
 #include "examples/devices/qaic_regs.h"
+#include "examples/devices/rknpu_regs.h"
 #include "examples/devices/tenstorrent_regs.h"
 #include "examples/devices/vip_regs.h"
 #include "examples/devices/xdna_regs.h"
@@ -93,6 +96,19 @@ static void compare(const npuprof_npu_ring *a, const npuprof_npu_ring *b)
     CHECK_INT(a->big_endian, b->big_endian);
 }
 
+/* window: what the model's registers begin at, in the description's. */
+static void compare_counters(const npuprof_npu_counter *a, const npuprof_npu_counter *b, size_t window)
+{
+    const bool split = b->order != NPUPROF_NPU_SINGLE && (b->bits ? b->bits : 64) > (b->access ? b->access : 32);
+    CHECK_UINT(a->lo_offset + window, b->lo_offset);
+    if (split) CHECK_UINT(a->hi_offset + window, b->hi_offset);
+    if (split) CHECK_INT(a->order, b->order);
+    CHECK_UINT(a->bits ? a->bits : 64, b->bits ? b->bits : 64);
+    CHECK_UINT(a->access ? a->access : 32, b->access ? b->access : 32);
+    CHECK_INT(a->counts_down, b->counts_down);
+    CHECK_INT(a->big_endian, b->big_endian);
+}
+
 static npuprof_npu_desc described(void (*describe)(npuprof_npu_desc *))
 {
     static const npuprof_npu_desc zero;
@@ -109,35 +125,37 @@ static void fed(void)
     CHECK_UINT(got.counter.bits, hand.counter.bits);
     CHECK(got.anchors_only && hand.anchors_only);
     CHECK_UINT(got.ring.execution_op, hand.ring.execution_op);
-    (void)tenstorrent_npu_desc(rings);
+    got = tenstorrent_npu_desc(rings);
     hand = described(tt_describe);
+    compare_counters(&got.counter, &hand.counter, 0x12000);
     compare(&rings[3], &hand.rings[3]);
     CHECK_UINT(rings[3].pe_base, hand.rings[3].pe_base);
     (void)gaudi_npu_desc(rings);
     hand = described(gaudi_describe_fed);
-    compare(&rings[0], &hand.rings[0]);
+    compare(&rings[GAUDI_RING_CQ], &hand.rings[0]);
+    compare(&rings[GAUDI_RING_EQ], &hand.rings[GAUDI_QUEUES]);
 }
 
 static void polled(void)
 {
     npuprof_npu_desc got = intel_fence_npu_desc(), hand = described(fence_describe);
     compare(&got.ring, &hand.rings[0]);
-    CHECK_UINT(got.counter.lo_offset % 4096, 0x1029008 % 4096);
-    CHECK_INT(got.counter.order, hand.counter.order);
+    compare_counters(&got.counter, &hand.counter, 0);
     got = intel_hws_npu_desc();
     hand = described(hws_describe);
     compare(&got.ring, &hand.ring);
+    compare_counters(&got.counter, &hand.counter, 0);
     (void)gaudi_polled_npu_desc(rings);
     hand = described(gaudi_describe_polled);
     compare(&rings[0], &hand.rings[0]);
+    compare(&rings[1], &hand.rings[GAUDI_QUEUES]);
     got = neuron_npu_desc();
     hand = described(neuron_describe);
     compare(&got.ring, &hand.ring);
     got = qaic_npu_desc(rings);
     hand = described(qaic_describe);
     compare(&rings[3], &hand.rings[3]);
-    CHECK_UINT(got.counter.lo_offset, hand.counter.lo_offset);
-    CHECK_UINT(got.counter.access, hand.counter.access);
+    compare_counters(&got.counter, &hand.counter, 0);
 }
 
 static void indices(void)
@@ -151,29 +169,54 @@ static void indices(void)
         CHECK_INT(x->unit, y->unit);
         CHECK_UINT(x->offset % 0x10, y->offset % 0x10);          /* Hailo: in its half of a channel */
         CHECK_UINT(x->width_bytes ? x->width_bytes : 4, y->width_bytes ? y->width_bytes : 4);
+        CHECK_UINT(x->bits ? x->bits : 8u * (x->width_bytes ? x->width_bytes : 4),
+                   y->bits ? y->bits : 8u * (y->width_bytes ? y->width_bytes : 4));
         CHECK_UINT(got[i].progress.count, hand.progress.count);
+    }
+}
+
+/* The first event counters of both, and what the counter needs to run. window as above. */
+static void compare_powered(const npuprof_npu_desc *got, const npuprof_npu_desc *hand, size_t window)
+{
+    compare_counters(&got->counter, &hand->counter, window);
+    CHECK(got->pmu_count >= hand->pmu_count);
+    for (unsigned i = 0; i < hand->pmu_count; i++) {
+        const npuprof_npu_pmu *a = &got->pmu[i], *b = &hand->pmu[i];
+        if (!b->read) compare_counters(&a->counter, &b->counter, window);
+        CHECK_UINT(a->counter.bits, b->counter.bits);
+        CHECK_INT(a->is_idle, b->is_idle);
+        CHECK_INT(a->is_busy, b->is_busy);
+        CHECK_INT(a->restarts, b->restarts);
+        if (!b->read) CHECK_UINT(a->scale ? a->scale : 1, b->scale ? b->scale : 1);
+    }
+    CHECK_UINT(got->requirement_count, hand->requirement_count);
+    for (unsigned i = 0; i < hand->requirement_count; i++) {
+        CHECK_UINT(got->requirements[i].offset + window, hand->requirements[i].offset);
+        CHECK_UINT(got->requirements[i].mask, hand->requirements[i].mask);
+        CHECK_UINT(got->requirements[i].value, hand->requirements[i].value);
     }
 }
 
 static void sampled(void)
 {
-    npuprof_npu_desc got[] = { ethosu_npu_desc(), vip_npu_desc() };
-    void (*const hands[])(npuprof_npu_desc *) = { ethosu_describe, vip_describe };
-    for (unsigned i = 0; i < 2; i++) {
-        const npuprof_npu_desc hand = described(hands[i]);
-        CHECK_UINT(got[i].counter.lo_offset, hand.counter.lo_offset);
-        CHECK_UINT(got[i].counter.bits, hand.counter.bits);
-        CHECK_UINT(got[i].pmu[0].counter.lo_offset, hand.pmu[0].counter.lo_offset);
-        CHECK_INT(got[i].pmu[0].is_idle, hand.pmu[0].is_idle);
-        CHECK_UINT(got[i].requirement_count, hand.requirement_count);
-        for (unsigned k = 0; k < hand.requirement_count; k++) {
-            CHECK_UINT(got[i].requirements[k].offset, hand.requirements[k].offset);
-            CHECK_UINT(got[i].requirements[k].mask, hand.requirements[k].mask);
-            CHECK_UINT(got[i].requirements[k].value, hand.requirements[k].value);
-        }
-    }
-    CHECK_UINT(got[1].pmu[1].counter.lo_offset, vip_pmu[1].counter.lo_offset);
-    CHECK_UINT(got[1].pmu[1].scale, vip_pmu[1].scale);
+    npuprof_npu_pmu pmu[8];
+    npuprof_npu_desc got = ethosu_npu_desc(), hand = described(ethosu_describe);
+    compare_powered(&got, &hand, 0);
+    play_opening = 2;
+    hand = described(ethosu_describe);
+    play_opening = 0;
+    got = ethosu85_npu_desc();
+    compare_powered(&got, &hand, 0);
+    got = vip_npu_desc();
+    hand = described(vip_describe);
+    compare_powered(&got, &hand, 0);
+    hand = described(rknpu_describe);
+    got = rknpu_npu_desc(pmu);
+    CHECK(got.anchors_only && got.pmu_count == 3);
+    compare_powered(&got, &hand, 0);
+    got = nvdla_npu_desc(pmu);
+    CHECK(got.anchors_only && got.pmu_count == 4);
+    compare_powered(&got, &hand, 0);
 }
 
 CHECK_MAIN(CASE(fed), CASE(polled), CASE(indices), CASE(sampled))

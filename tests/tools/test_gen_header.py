@@ -156,6 +156,14 @@ class Output(InDirectory):
         return subprocess.run([sys.executable, TOOL, "gen", "--help"], capture_output=True, text=True,
                               check=True).stdout
 
+    def test_event_counters_without_a_clock(self):
+        """Nobody can read a counter then: jobs are completed by hand."""
+        counter = '[roles.counter]\nlo = "LO"\nhi = "HI"\n'
+        self.assertIn(counter, EVENTS)
+        line = "desc.anchors_only = true;"
+        self.assertIn(line, generate(EVENTS.replace(counter, ""), "d.toml"))
+        self.assertNotIn(line, generate(EVENTS, "d.toml"))
+
     def test_nothing_is_left_empty(self):
         good, big, bare = (generate(text, "d.toml") for text in (GOOD, BIG_ENDIAN_MEMORY, BARE))
         for header in good, big, bare:

@@ -7,6 +7,7 @@
 #include "../api.h"
 #include "../mmio.h"
 #include "../clock.h"
+#include "pmu.h"
 #include "pushed.h"
 #include "jobs.h"
 #include "draw.h"
@@ -106,6 +107,7 @@ NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned 
         if (good) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
+    if (last) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     return of.known;
@@ -137,6 +139,7 @@ NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsi
         if (d.start <= d.end && d.end <= seen) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
+    if (last) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     return of.known;

@@ -154,17 +154,6 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
     }
 }
 
-/* Samples the event counters for a drain that found records. */
-static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
-{
-    uint64_t pmu[NPUPROF_NPU_PMU_];
-    if (!npu->desc_.pmu_count || !NPUPROF_OPEN_(1) || !npuprof_npu_lock_(npu)) return;
-    const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
-    npuprof_npu_add_pmu_(npu, good, pmu, NPUPROF_NPU_JOBS_RAN_);
-    npuprof_npu_unlock_(npu);
-    npuprof_npu_draw_pmu_(npu, good, pmu);
-}
-
 /* Whether an anchor is due. */
 static bool npuprof_npu_wants_anchor_(npuprof_npu *npu)
 {
@@ -191,7 +180,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     for (unsigned i = 0; i < npu->queue_count_; i++)
         if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
     if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);
-    if (d.took) npuprof_npu_drain_pmu_(npu);
+    if (d.took) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     const bool dead = d.ring_result == NPUPROF_ERR_NPU_DEAD || d.result == NPUPROF_ERR_NPU_DEAD;

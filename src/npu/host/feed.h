@@ -37,7 +37,7 @@ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const u
         npuprof_npu_count_missing_(npu, q, &record);
         (void)npuprof_npu_take_record_(npu, q, &record, &d.pass, false);
     }
-    if (bytes) npuprof_npu_drain_pmu_(npu);
+    if (bytes) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     if (by_counter && npuprof_npu_wants_anchor_(npu)) {

@@ -126,3 +126,14 @@ static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (good >> i & 1) npuprof_event_now_(&npu->pmu_[i].site, total[i]);
 }
+
+/* Loads them because jobs have ended, and records the sums. */
+static void npuprof_npu_sample_pmu_(npuprof_npu *npu)
+{
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+    if (!npu->desc_.pmu_count || !NPUPROF_OPEN_(1) || !npuprof_npu_lock_(npu)) return;
+    const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
+    npuprof_npu_add_pmu_(npu, good, pmu, NPUPROF_NPU_JOBS_RAN_);
+    npuprof_npu_unlock_(npu);
+    npuprof_npu_draw_pmu_(npu, good, pmu);
+}

@@ -2,9 +2,9 @@
 """Compares a trace with what a model's device truly did: compare.py TRACE TRUTH KEY=VALUE...
 
 The truth has a line for each span: lane, name, number of the submission or -1, begin and end in ns of the
-host's clock, for a sampled one when its counter showed 0; by tabs. Its first line is the host time of the
-trace's instant "origin". The trace is read by Python's json, which refuses NaN and Infinity here; double keys
-are refused.
+host's clock, for a sampled one when its counter showed 0; by tabs. Submission -2: an instant; -3: the last
+value of a counter track. Its first line is the host time of the trace's instant "origin". The trace is read
+by Python's json, which refuses NaN and Infinity here; double keys are refused.
 
   stamps=device   begin and end of a span are off by its stated error and one tick, at most (the default)
   stamps=sampled  the same of the times when the counter truly showed the span's ticks; and these lie within
@@ -21,6 +21,7 @@ are refused.
   arrows=none     arrows are not looked at: after a loss, entries without a job number may have the wrong one
   unfinished=N    spans that say so, which the truth has not; default 0; any
   unmatched=N     ends without a begin; default 0; any
+  counts=A:R,...  argument A of each sampled span is R times its true ticks, to 500 ns
   ignore=NAME     device spans of this name are not looked at
 
 compare.py TRACE strict only reads the trace, and looks that no device span ends before it begins.
@@ -35,7 +36,8 @@ import sys
 SHOWN = 12
 OPTIONS = {"stamps": "device", "tick_ns": "1", "ns_per_tick": "1", "bits": "64", "entries": "",
            "per_span": "1", "lost": "0", "arrows": "all", "unfinished": "0", "unmatched": "0", "ignore": "",
-           "violations": "0"}
+           "violations": "0", "counts": ""}
+INSTANT, TOTAL = -2, -3
 
 
 def ns(value):
@@ -62,7 +64,7 @@ class Span:
         self.args = event.get("args", {})
         self.name, self.tid, self.raw = event["name"], event["tid"], ns(event["ts"])
         self.begin = self.raw + origin
-        self.end = self.begin + ns(event["dur"])
+        self.end = self.begin + ns(event.get("dur", 0))
         self.lane = lanes.get(self.tid, self.args.get("pe_index", 0))
         self.error = self.args.get("error_ns", 0)
 
@@ -87,6 +89,9 @@ class Trace:
                       and (match := re.match(r"[\w ]+-(\d+)\b", e["args"]["name"]))}
         self.device = [Span(e, shift, self.lanes) for e in spans
                        if "pe_index" in (e.get("args") or {})]
+        self.instants = [Span(e, shift, self.lanes) for e in events
+                         if e["ph"] == "i" and "pe_index" in (e.get("args") or {})]
+        self.totals = {e["name"]: e["args"]["value"] for e in events if e["ph"] == "C"}
         self.blocks = sorted((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e["tid"], int(e["args"]["serial"]))
                              for e in spans if "serial" in (e.get("args") or {})
                              and "pe_index" not in e["args"])
@@ -115,7 +120,10 @@ class Comparison:
     """Which span is which job, and what is wrong."""
 
     def __init__(self, trace, truth, options):
-        self.trace, self.truth, self.options = trace, truth, options
+        self.trace, self.options = trace, options
+        self.truth = [line for line in truth if line[2] > INSTANT]
+        self.instants = [line for line in truth if line[2] == INSTANT]
+        self.totals = {line[1]: line[3] for line in truth if line[2] == TOTAL}
         self.problems, self.worst, self.stated, self.left_out = [], 0, 0, 0
 
     def wrong(self, text):
@@ -140,6 +148,11 @@ class Comparison:
                 self.check_arrow(span, job)
             begun.add(job[2])
         self.check_counts(spans, pairs)
+        if self.options["lost"] == "0":
+            self.check_instants()
+        for track, value in self.totals.items():
+            if self.trace.totals.get(track) != value:
+                self.wrong(f"{track} is {self.trace.totals.get(track)} at last, not {value}")
 
     def pair_by_time(self, spans):
         """Each span with the job that its arrow comes from, or else the job of its lane and name that begins
@@ -226,7 +239,30 @@ class Comparison:
                            f"{end - begin} ns")
         if not job[3] - 1000 <= begin <= job[3] + 1000 or not job[4] - 1000 <= end <= job[4] + 1000:
             self.wrong(f"{span.name} of submission {job[2]}: {begin:.0f} to {end:.0f} is not {job[3:5]}")
+        for count in filter(None, self.options["counts"].split(",")):
+            name, _, ratio = count.partition(":")
+            off = int(span.args.get(name, 0)) - (job[4] - job[3]) / rate * float(ratio)
+            if abs(off) > 500 / rate * float(ratio):
+                self.wrong(f"{span.name} of submission {job[2]}: {name} is {span.args.get(name)}, "
+                           f"{off:.0f} off")
         return begin, end
+
+    def check_instants(self):
+        """The n-th of a lane and name is the n-th. Without a stamp it is drawn when it was seen."""
+        groups = collections.defaultdict(lambda: ([], []))
+        for span in self.trace.instants:
+            groups[span.lane, span.name][0].append(span)
+        for lane, name, _, at, *_ in self.instants:
+            groups[lane, name][1].append(at)
+        for (lane, name), (spans, truth) in groups.items():
+            spans.sort(key=lambda span: int(span.args.get("start_ticks", span.begin)))
+            if len(spans) != len(truth):
+                self.wrong(f"instant {name} on lane {lane}: {len(spans)} of {len(truth)}")
+            for span, at in zip(spans, sorted(truth)):
+                off = span.begin - at
+                if off + 1 < 0 if span.args["stamp"] == "host" else (
+                        abs(off) > span.error + float(self.options["tick_ns"]) + 2):
+                    self.wrong(f"instant {name} on lane {lane}: {span.begin}, truth {at}")
 
     def check_around(self, span, job):
         self.worst = max(self.worst, job[3] - span.begin, span.end - job[4])

@@ -13,7 +13,12 @@ static struct {
     uint64_t written, reader;
     uint64_t written_at[GAUDI_CQ];
 } gaudi[GAUDI_QUEUES];
-static npuprof_npu_ring gaudi_rings[GAUDI_QUEUES];
+static struct {
+    unsigned char *memory;
+    uint64_t written, reader;
+    uint64_t written_at[GAUDI_EQ];
+} gaudi_event_queue;
+static npuprof_npu_ring gaudi_rings[GAUDI_QUEUES + 1];   /* the last is the EQ */
 static uint64_t gaudi_clears_after = 6000000;    /* ns; polled only */
 
 static void gaudi_describe_entry(npuprof_npu_ring *r)
@@ -21,6 +26,26 @@ static void gaudi_describe_entry(npuprof_npu_ring *r)
     r->entry_bytes = 4;
     r->job = play_field(0, 4, 11, 0);
     r->stamp_clock = NPUPROF_NPU_STAMP_NONE;
+}
+
+static const npuprof_npu_op gaudi_eq_ops[] = { { 0x123, "HBM ECC" } };
+
+static void gaudi_describe_eq_entry(npuprof_npu_ring *r)
+{
+    r->entry_bytes = 64;
+    r->stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    r->all_are = NPUPROF_NPU_KIND_INSTANT;
+    r->op = play_field(4, 4, 27, 16);
+    r->ops = gaudi_eq_ops;
+    r->op_count = 1;
+    r->args[0].field = play_field(8, 8, 63, 0);
+    r->args[0].name = "data";
+}
+
+static void gaudi_put_event(unsigned char *entry, uint32_t type, uint32_t index, uint64_t data)
+{
+    play_put(entry, 8, 8, data);
+    play_put(entry, 4, 4, 0x80000000u | type << 16 | (index & 0xFFFF));
 }
 
 /* The ioctl: the device's time, then the host's. */
@@ -31,6 +56,22 @@ static uint64_t gaudi_read_ticks(void *user)
     const uint64_t ticks = play_ticks(play.host);
     play_until(play.host + 300 + play_random(700));
     return ticks;
+}
+
+static void gaudi_describe_eq(npuprof_npu_ring *r, bool fed)
+{
+    memset(r, 0, sizeof *r);
+    gaudi_describe_eq_entry(r);
+    gaudi_event_queue.memory = play_memory(64 * GAUDI_EQ);
+    r->feed = fed;
+    if (fed) return;
+    r->memory = gaudi_event_queue.memory;
+    r->memory_bytes = 64 * GAUDI_EQ;
+    r->count = GAUDI_EQ;
+    r->ready = NPUPROF_NPU_READY_VALID;
+    r->valid = play_field(4, 4, 31, 31);
+    r->valid_value = 1;
+    r->sequence = play_field(4, 4, 15, 0);
 }
 
 static void gaudi_describe(npuprof_npu_desc *d, bool fed)
@@ -51,13 +92,25 @@ static void gaudi_describe(npuprof_npu_desc *d, bool fed)
         r->valid = play_field(0, 4, 31, 31);
         r->valid_value = 1;
     }
+    gaudi_describe_eq(&gaudi_rings[GAUDI_QUEUES], fed);
     d->rings = gaudi_rings;
-    d->ring_count = GAUDI_QUEUES;
+    d->ring_count = GAUDI_QUEUES + 1;
 }
 
 static void gaudi_describe_fed(npuprof_npu_desc *d) { gaudi_describe(d, true); }
 static void gaudi_describe_polled(npuprof_npu_desc *d) { gaudi_describe(d, false); }
 static uint64_t gaudi_number(uint32_t serial, uint32_t lane) { (void)lane; return serial & 0xFFF; }
+
+/* An event, unless the queue is full. */
+static void gaudi_event(const play_job *job)
+{
+    unsigned char *const entry = gaudi_event_queue.memory + 64 * (gaudi_event_queue.written % GAUDI_EQ);
+    if (gaudi_event_queue.written - gaudi_event_queue.reader == GAUDI_EQ) return;
+    gaudi_event_queue.written_at[gaudi_event_queue.written % GAUDI_EQ] = job->end;
+    gaudi_put_event(entry, 0x123, (uint32_t)(65000 + gaudi_event_queue.written), job->serial);
+    gaudi_event_queue.written++;
+    play_instant(0, "HBM ECC", job->end);
+}
 
 static void gaudi_ended(const play_job *job)
 {
@@ -65,6 +118,20 @@ static void gaudi_ended(const play_job *job)
     const uint64_t slot = gaudi[q].written++ % GAUDI_CQ;
     gaudi[q].written_at[slot] = job->end;
     play_put(gaudi[q].memory, 4 * slot, 4, 0xC0000000u | (job->id & 0xFFF));
+    if (job->serial % 32 == 0) gaudi_event(job);
+}
+
+static void gaudi_serve_events(void)
+{
+    unsigned char bytes[64];
+    for (;; gaudi_event_queue.reader++) {
+        const size_t at = 64 * (size_t)(gaudi_event_queue.reader % GAUDI_EQ);
+        const uint64_t head = play_get(gaudi_event_queue.memory, at + 4, 4);
+        if (!(head >> 31 & 1) || gaudi_event_queue.reader == gaudi_event_queue.written) return;
+        play_copy(bytes, gaudi_event_queue.memory, at, 64);
+        play_put(gaudi_event_queue.memory, at + 4, 4, head & 0x7FFFFFFF);
+        play_note(npuprof_npu_feed(&play_npus[0], GAUDI_QUEUES, bytes, 64));
+    }
 }
 
 /* The driver's handler: takes what is ready, clears it, feeds it. */
@@ -83,12 +150,18 @@ static void gaudi_serve_fed(void)
         }
         if (n) play_note(npuprof_npu_feed(&play_npus[0], q, bytes, n));
     }
+    gaudi_serve_events();
 }
 
-/* The driver clears what is older than gaudi_clears_after. */
+/* The driver clears what is older than gaudi_clears_after, and events after 6 ms. */
 static void gaudi_clear(uint64_t ticks)
 {
     (void)ticks;
+    for (; gaudi_event_queue.reader < gaudi_event_queue.written; gaudi_event_queue.reader++) {
+        const size_t slot = (size_t)(gaudi_event_queue.reader % GAUDI_EQ), at = 64 * slot + 4;
+        if (play.host < gaudi_event_queue.written_at[slot] + 6000000) break;
+        play_put(gaudi_event_queue.memory, at, 4, play_get(gaudi_event_queue.memory, at, 4) & 0x7FFFFFFF);
+    }
     for (unsigned q = 0; q < GAUDI_QUEUES; q++) {
         while (gaudi[q].reader < gaudi[q].written) {
             const uint64_t slot = gaudi[q].reader % GAUDI_CQ;
@@ -109,25 +182,3 @@ static const play_model gaudi_polled_model = {
     .describe = gaudi_describe_polled, .number = gaudi_number, .ended = gaudi_ended, .show = gaudi_clear,
     .compare = "stamps=host"
 };
-
-/* ---- Event queue */
-
-static const npuprof_npu_op gaudi_eq_ops[] = { { 0x123, "HBM ECC" } };
-
-CHECK_UNUSED_ static void gaudi_describe_eq_entry(npuprof_npu_ring *r)
-{
-    r->entry_bytes = 64;
-    r->stamp_clock = NPUPROF_NPU_STAMP_NONE;
-    r->all_are = NPUPROF_NPU_KIND_INSTANT;
-    r->op = play_field(4, 4, 27, 16);
-    r->ops = gaudi_eq_ops;
-    r->op_count = 1;
-    r->args[0].field = play_field(8, 8, 63, 0);
-    r->args[0].name = "data";
-}
-
-CHECK_UNUSED_ static void gaudi_put_event(unsigned char *entry, uint32_t type, uint32_t index, uint64_t data)
-{
-    play_put(entry, 8, 8, data);
-    play_put(entry, 4, 4, 0x80000000u | type << 16 | (index & 0xFFFF));
-}

@@ -183,7 +183,10 @@ static void hws_log(uint64_t ns, uint32_t operation, uint64_t context, uint64_t 
 
 static void hws_began(const play_job *job)
 {
-    if (hws_tells_context_states) hws_log(job->begin, 0, job->lane, 1);
+    if (hws_tells_context_states) {
+        hws_log(job->begin, 0, job->lane, 1);
+        play_instant(job->lane, "context state", job->begin);
+    }
     hws_log(job->begin, 1, job->lane, job->id);
     play.entries++;
 }

@@ -214,4 +214,18 @@ CHECK_UNUSED_ static void play_truth(uint64_t lane, const char *name, int64_t su
             submission, begin, end, play.zero);
 }
 
+enum { PLAY_INSTANT = -2, PLAY_TOTAL = -3 };
+
+/* An instant that the trace must have. */
+CHECK_UNUSED_ static void play_instant(uint64_t lane, const char *name, uint64_t ns)
+{
+    play_truth(lane, name, PLAY_INSTANT, ns, ns);
+}
+
+/* What a counter track must show at last. */
+CHECK_UNUSED_ static void play_total(const char *track, uint64_t value)
+{
+    play_truth(0, track, PLAY_TOTAL, value, value);
+}
+
 #endif /* PLAY_H */

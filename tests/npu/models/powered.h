@@ -3,30 +3,35 @@
    SPDX-License-Identifier: MIT
 
    Ethos-U: ethosu55_interface.h:110-171 (hal_ethos_u 0356707), PMCR 0x180 (0 CNT_EN), PMCNTENSET 0x184 (31
-   cycle), PMCCNTR 0x1A0 / 0x1A4 (48 bits), event counters 0x300. A power-up is a soft reset: the counter
+   cycle), PMCCNTR 0x1A0 / 0x1A4 (48 bits), event counters 0x300; of the U85, ethosu85_interface.h:391, all of
+   them 0x1000 higher. NPUs 0 and 1 are U55 or U65, 2 and 3 are U85. A power-up is a soft reset: the counter
    begins at 0, and what the driver enabled is gone. VIP: etna_viv db29029 state_hi.xml:147-153, 0x78
    PROFILE_TOTAL_CYCLES, 0x7C PROFILE_IDLE_CYCLES, 32 bits. rknpu: rknpu_job.c, hw_commit_time and the
    interrupt; a load while the block has no power ends the machine. NVDLA: dla_get_time_us(), us. */
 
-enum { ETHOSU_NPUS = 4, ETHOSU_PAGE = 0x1000, VIP_NPUS = 4 };
+enum { ETHOSU_NPUS = 4, ETHOSU_PAGE = 0x2000, VIP_NPUS = 4 };
 
 /* ---- Ethos-U */
 
 static struct {
     unsigned char *page;
     bool on, enabled;
-    uint64_t on_at, ends_at, macs;
+    uint64_t on_at, ends_at;
     uint32_t handle, serial;
     uint64_t began_at;
 } ethosu[ETHOSU_NPUS];
 static unsigned ethosu_number[ETHOSU_NPUS] = { 0, 1, 2, 3 };
 static uint64_t ethosu_start;            /* of the counter after a power-up: 0, or near its wrap */
-static const npuprof_npu_requirement ethosu_requirements[] = {
-    { 0x180, 32, 1, 1, "PMCR.CNT_EN" }, { 0x184, 32, 0x80000000u, 0x80000000u, "PMCNTENSET.CYCLE_CNT" }
-};
-static const npuprof_npu_pmu ethosu_pmu[] = {
-    { .name = "macs", .counter = { .lo_offset = 0x300, .bits = 32, .order = NPUPROF_NPU_SINGLE } }
-};
+static unsigned ethosu_pmu_at(unsigned i) { return i < 2 ? 0 : 0x1000; }
+
+#define ETHOSU_NEEDS(at) \
+    { (at) + 0x180, 32, 1, 1, "PMCR.CNT_EN" }, \
+    { (at) + 0x184, 32, 0x80000000u, 0x80000000u, "PMCNTENSET.CYCLE_CNT" }
+static const npuprof_npu_requirement ethosu_requirements[2][2] = { { ETHOSU_NEEDS(0) },
+                                                                   { ETHOSU_NEEDS(0x1000) } };
+#define ETHOSU_MACS(at) \
+    { .name = "macs", .counter = { .lo_offset = (at) + 0x300, .bits = 32, .order = NPUPROF_NPU_SINGLE } }
+static const npuprof_npu_pmu ethosu_pmu[] = { ETHOSU_MACS(0), ETHOSU_MACS(0x1000) };
 
 static bool ethosu_is_on(void *user) { return ethosu[*(unsigned *)user].on; }
 
@@ -34,14 +39,15 @@ static void ethosu_describe(npuprof_npu_desc *d)
 {
     d->bar = ethosu[play_opening].page = play_memory(ETHOSU_PAGE);
     d->bar_bytes = ETHOSU_PAGE;
-    d->counter.lo_offset = 0x1A0;
-    d->counter.hi_offset = 0x1A4;
+    const unsigned at = ethosu_pmu_at(play_opening);
+    d->counter.lo_offset = at + 0x1A0;
+    d->counter.hi_offset = at + 0x1A4;
     d->counter.bits = 48;
-    d->requirements = ethosu_requirements;
+    d->requirements = ethosu_requirements[at != 0];
     d->requirement_count = 2;
     d->is_on = ethosu_is_on;
     d->user = &ethosu_number[play_opening];
-    d->pmu = ethosu_pmu;
+    d->pmu = &ethosu_pmu[at != 0];
     d->pmu_count = 1;
 }
 
@@ -49,15 +55,16 @@ static void ethosu_show(uint64_t ticks)
 {
     for (unsigned i = 0; i < ETHOSU_NPUS; i++) {
         if (!ethosu[i].page) continue;
+        unsigned char *const pmu = ethosu[i].page + ethosu_pmu_at(i);
         if (!ethosu[i].on) {             /* what a powered-down block shows to nobody */
-            play_put(ethosu[i].page, 0x1A0, 4, 0xDEADDEAD);
-            play_put(ethosu[i].page, 0x1A4, 4, 0xDEAD);
+            play_put(pmu, 0x1A0, 4, 0xDEADDEAD);
+            play_put(pmu, 0x1A4, 4, 0xDEAD);
             continue;
         }
         const uint64_t cycles = (ticks - play_ticks(ethosu[i].on_at) + ethosu_start) & 0xFFFFFFFFFFFF;
-        play_put(ethosu[i].page, 0x1A0, 4, ethosu[i].enabled ? cycles & UINT32_MAX : 0);
-        play_put(ethosu[i].page, 0x1A4, 4, ethosu[i].enabled ? cycles >> 32 : 0);
-        play_put(ethosu[i].page, 0x300, 4, ethosu[i].macs * 0 + (cycles - ethosu_start) / 4);
+        play_put(pmu, 0x1A0, 4, ethosu[i].enabled ? cycles & UINT32_MAX : 0);
+        play_put(pmu, 0x1A4, 4, ethosu[i].enabled ? cycles >> 32 : 0);
+        play_put(pmu, 0x300, 4, (cycles - ethosu_start) / 4);
     }
 }
 
@@ -65,8 +72,8 @@ static void ethosu_power(unsigned i, bool on)
 {
     ethosu[i].on = ethosu[i].enabled = on;
     ethosu[i].on_at = play.host;
-    play_put(ethosu[i].page, 0x180, 4, on);
-    play_put(ethosu[i].page, 0x184, 4, on ? 0x80000001u : 0);
+    play_put(ethosu[i].page + ethosu_pmu_at(i), 0x180, 4, on);
+    play_put(ethosu[i].page + ethosu_pmu_at(i), 0x184, 4, on ? 0x80000001u : 0);
     if (play.show) play.show(play_ticks(play.host));
 }
 
@@ -115,7 +122,7 @@ static void ethosu_run(uint32_t jobs)
 static const play_model ethosu_model = {
     .name = "ethosu", .lanes = ETHOSU_NPUS, .hz = 800000000, .separate = true, .describe = ethosu_describe,
     .show = ethosu_show, .run = ethosu_run, .own_truth = true, .entries_per_job = UINT32_MAX,
-    .compare = "stamps=sampled"
+    .compare = "stamps=sampled counts=macs:0.25"
 };
 
 /* ---- VIP */
@@ -181,12 +188,18 @@ static void vip_run(uint32_t jobs)
 static const play_model vip_model = {
     .name = "vip", .lanes = VIP_NPUS, .hz = 1000000000, .start = 0xFFFF0000, .ppm = -9, .separate = true,
     .describe = vip_describe, .show = vip_show, .run = vip_run, .own_truth = true,
-    .entries_per_job = UINT32_MAX, .compare = "stamps=sampled bits=32"
+    .entries_per_job = UINT32_MAX, .compare = "stamps=sampled bits=32 counts=busy_ticks:1,read:0.5"
 };
 
 /* ---- rknpu, NVDLA: the driver's own stamps, in its interrupt's thread */
 
-static struct { unsigned char *page; bool on; uint64_t unit; play_job done[1024]; unsigned count; } callback;
+static struct {
+    unsigned char *page;
+    bool on;
+    uint64_t unit, wrote, read;          /* wrote, read: bytes of all jobs */
+    play_job done[1024];
+    unsigned count;
+} callback;
 static uint32_t callback_reads;
 
 static bool callback_is_on(void *user) { (void)user; return callback.on; }
@@ -229,8 +242,6 @@ static void nvdla_describe(npuprof_npu_desc *d)
 static void callback_ended(const play_job *job)
 {
     CHECK_STOP(callback.count < 1024);
-    play_put(callback.page, 0x2234, 4, 4096);
-    play_put(callback.page, 0x2238, 4, job->serial % 1000);
     callback.done[callback.count++] = *job;
 }
 
@@ -240,6 +251,10 @@ static void callback_serve(void)
     while (callback.count) {
         const play_job job = callback.done[0];
         const uint64_t unit = callback.unit;
+        play_put(callback.page, 0x2234, 4, 4096);        /* the counters are of the job that ended */
+        play_put(callback.page, 0x2238, 4, job.serial % 1000);
+        callback.wrote += 2 * 4096;
+        callback.read += 2 * (job.serial % 1000);
         memmove(callback.done, callback.done + 1, --callback.count * sizeof job);
         /* Of whole us: the begin may lie before the submission, which is the bound then. */
         const uint64_t end = (job.end + unit - 1) / unit * unit, now = play.host;
@@ -252,9 +267,20 @@ static void callback_serve(void)
     callback.on = play_random(2);
 }
 
+static void callback_finish(void)
+{
+    char track[60];
+    snprintf(track, sizeof track, "%s data_write (bytes)", play_is->name);
+    play_total(track, callback.wrote);
+    snprintf(track, sizeof track, "%s data_read (bytes)", play_is->name);
+    play_total(track, callback.read);
+}
+
 static const char *callback_name(const play_job *job) { (void)job; return "task"; }
 
-#define CALLBACK_MODEL .lanes = 4, .name_of = callback_name, .ended = callback_ended, .serve = callback_serve
+#define CALLBACK_MODEL \
+    .lanes = 4, .name_of = callback_name, .ended = callback_ended, .serve = callback_serve, \
+        .finish = callback_finish
 static const play_model rknpu_model = { .name = "rknpu", .describe = rknpu_describe, CALLBACK_MODEL,
                                         .compare = "stamps=host" };
 static const play_model nvdla_model = { .name = "nvdla", .describe = nvdla_describe, CALLBACK_MODEL,

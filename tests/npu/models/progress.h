@@ -3,8 +3,8 @@
 
    Coral: google-coral/libedgetpu e35aed1 hardware_structures.h:78-87, a status block of 16 bytes in host
    memory, at 0 the completed head, a slot of 256. Hailo: hailo-ai/hailort-drivers 45e5fc5
-   vdma_common.h:26-33, channel c at 32 c, at 4 num_proc, 16 bits, 1 to the
-   count, to be masked. AIE4: amd/xdna-driver 856409ca aie4_host_queue.h, u64 read_index at the head of the
+   vdma_common.h:26-33, channel c at 32 c, at 4 num_proc, 16 bits, 1 to the count, where the driver expects 0
+   to the count - 1. AIE4: amd/xdna-driver 856409ca aie4_host_queue.h, u64 read_index at the head of the
    queue, running. None has a counter that a host can read. Four queues are four devices here: each has an
    index of its own. */
 
@@ -52,7 +52,7 @@ static void hailo_describe(npuprof_npu_desc *d)
     d->progress.is_there = true;
     d->progress.index.offset = 3 * 0x20 + 4;
     d->progress.index.width_bytes = 4;   /* the driver reads 32 bits at a time */
-    d->progress.index.bits = 10;         /* count: what is masked away */
+    d->progress.index.bits = 16;
     d->progress.index.unit = NPUPROF_NPU_INDEX_SLOT;
     d->progress.count = HAILO_COUNT;
 }

@@ -103,6 +103,7 @@ static void tt_ended(const play_job *job)
     tt_mark(risc, 0, TT_FIRMWARE, job->begin);
     tt_mark(risc, 0, TT_KERNEL, job->begin + piece);
     tt_mark(risc, 4, 0x77, job->begin + 2 * piece);
+    play_instant(risc, "op 119", job->begin + 2 * piece);
     tt_mark(risc, 1, TT_KERNEL, job->begin + 3 * piece);
     tt_mark_words(risc, 0x80000000u, 0x80000000u);
     tt_mark_words(risc, 0xA0000000u | 0x88u << 12, 1234);

@@ -216,7 +216,6 @@ static void ethosu_power_cycle_inside(void)
         if (!json_get(e, "args.pe_index") || json_text(json_get(e, "ph"))[0] != 'X') continue;
         const int64_t took = trace_dur(e);
         CHECK((took > 39000 && took < 42000) || (took > 89000 && took < 92000));
-
     }
 }
 
@@ -246,6 +245,7 @@ static void rknpu_off(void)
     callback.on = false;
     mprotect((void *)((uintptr_t)callback.page / 4096 * 4096), 4096, PROT_NONE);
     const uint32_t reads = callback_reads;
+    CHECK_UINT(reads, 2 * 5);                    /* both event counters, at the end of each job */
     uint64_t ticks;
     (void)npuprof_npu_read(&play_npus[0], &ticks);
     (void)npuprof_npu_sync(&play_npus[0]);

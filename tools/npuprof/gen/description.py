@@ -197,7 +197,7 @@ def device_members(h, device):
         members |= prefixed("counter", counter_members(h, device))
     # Why also without a counter: nobody can read one.
     members |= nonzero({"anchors_only": device.counter.source == "anchors" if device.counter else bool(
-        device.rings or device.progress or has_pmu_by_function(device))})
+        device.rings or device.progress or device.pmu)})
     if device.progress:
         members |= prefixed("progress", progress_members(h, device))
     if device.requirements:

@@ -12,6 +12,7 @@ Which tables do I need?
   the host can read a tick counter            [[register]] and [roles.counter]
   the device writes a record for each job     [[record]] and [roles.ring]
   it only says how many jobs are done         [roles.progress]
+  none of these: it raises an interrupt       none: call npuprof_npu_complete_host() when a job is over
   it has event counters                       [[roles.pmu]]
   its log has lengths, magic words or a       none: call npuprof_npu_complete() for each record that your
   byte stream                                 decoder finds; only [roles.counter] is worth describing
@@ -127,11 +128,12 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   count               jobs in a lap, for "slot" and "byte_offset"
   entry_bytes         bytes of a job, for "bytes" and "byte_offset"
 [[roles.pmu]]         an event counter, at most 8
-  name*               the argument of device spans, and the track
+  name*               the track, and the argument of sampled spans
   lo, hi, order, bits, counts_down    as above; without lo the driver sets pmu[i].read, a function
-  busy, idle          true: it counts the ticks in which the device works, or does not; gives NPU Run
+  busy, idle          true: it counts the ticks in which the device works, or does not: NPU Run of
+                      sampled spans
   scale, unit         a count stands for 8 (1), "bytes"
-  restarts            true: it starts at 0 with each job
+  restarts            true: it starts at 0 with each job, and shows the job's own value at its end
 [operators]           NAME = { code = 0x51ab, name = "Conv2d" }: what the op field holds, up to 64 bits
 Of these the header has nothing; report --device reads them, from the same file:
   [peaks]             ops_per_s, bytes_per_s of one PE; peaks_measured = true: by a benchmark
