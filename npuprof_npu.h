@@ -271,7 +271,7 @@
 #ifndef NPUPROF_H
 #error "npuprof_npu.h: include npuprof.h first"
 #endif
-#define NPUPROF_NPU_VERSION 100
+#define NPUPROF_NPU_VERSION 10000
 #if NPUPROF_NPU_VERSION != NPUPROF_VERSION
 #error "npuprof_npu.h: npuprof.h is of another version; take both from the same release"
 #endif

@@ -8,11 +8,11 @@
      "every file": all files of the program, with the same value.
    The parts below read the knobs from here and add no defaults of their own. */
 
-#define NPUPROF_VERSION_MAJOR 0
-#define NPUPROF_VERSION_MINOR 1
+#define NPUPROF_VERSION_MAJOR 1
+#define NPUPROF_VERSION_MINOR 0
 #define NPUPROF_VERSION_PATCH 0
 #define NPUPROF_VERSION (NPUPROF_VERSION_MAJOR * 10000 + NPUPROF_VERSION_MINOR * 100 + NPUPROF_VERSION_PATCH)
-#define NPUPROF_VERSION_STRING "0.1.0"
+#define NPUPROF_VERSION_STRING "1.0.0"
 
 #if defined(PROF_SCOPE) || defined(WITH_BASE_PROFILER)
 #error "npuprof.h: another header has PROF_SCOPE or WITH_BASE_PROFILER; include npuprof.h first or rename it"

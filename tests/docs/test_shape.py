@@ -85,8 +85,8 @@ class Order(unittest.TestCase):
             self.assertLess(len(data), 120_000)
 
     def test_changelog(self):
-        """Versions, newest first, and under each of them only the three headings, in their order."""
-        kinds = ["Added", "Changed", "Fixed"]
+        """Versions, newest first, and under each of them only these headings, in their order."""
+        kinds = ["Added", "Changed", "Deprecated", "Removed", "Fixed"]
         for version in re.split(r"^## ", pages.read(ROOT / "CHANGELOG.md"), flags=re.M)[1:]:
             headings = re.findall(r"^### (.*)", version, re.M)
             self.assertEqual(headings, [kind for kind in kinds if kind in headings], version.splitlines()[0])

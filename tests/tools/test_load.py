@@ -100,8 +100,13 @@ class Broken(unittest.TestCase):
 class Version(unittest.TestCase):
     def test_is_that_of_the_header(self):
         text = (helpers.ROOT / "npuprof.h").read_text(encoding="utf-8")
-        self.assertEqual(re.search(r'NPUPROF_VERSION_STRING "(\d+)\.(\d+)\.', text).groups(),
-                         tuple(map(str, contract.VERSION)))
+        self.assertEqual(re.search(r'NPUPROF_VERSION_STRING "(\d+)\.', text)[1], str(contract.MAJOR))
+
+    def test_newer_minor_is_read(self):
+        path = helpers.scratch() / "minor.json"
+        path.write_bytes(re.sub(rb'"version":"[^"]*"', f'"version":"{contract.MAJOR}.99.0"'.encode(),
+                                JSON.read_bytes()))
+        self.assertEqual(len(npuprof.load(path)), len(npuprof.load(JSON)))
 
 
 class ProgressLine(unittest.TestCase):

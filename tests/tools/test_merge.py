@@ -250,7 +250,7 @@ class Refused(unittest.TestCase):
         far = changed(B, "far.json", host="node2",
                       start_unix_ns=about(B)["start_unix_ns"] + 40 * 86400 * 10**9)
         self.refused("days apart", A, far)
-        self.refused("one version", A, changed(B, "older.json", version="0.0.9"))
+        self.refused("one major version", A, changed(B, "older.json", version="0.9.0"))
         self.refused("use the tool of that version", A, changed(B, "newer.json", version="9.2.0"))
         self.refused("--offset", A, B, "--offset", "nowhere=5")
         self.refused("--label", A, "--label", "a", "--label", "b")

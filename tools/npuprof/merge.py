@@ -411,9 +411,10 @@ def run(arguments):
         raise Refused("--host-error: not below 0")
     parts = [Part(path) for path in arguments.traces]
     for part in parts[1:]:
-        if part.version != parts[0].version:
+        if part.version[0] != parts[0].version[0]:
             raise Refused(f"{part.path}: written by npuprof {part.about['version']}, "
-                          f"{parts[0].path} by {parts[0].about['version']}: record both with one version")
+                          f"{parts[0].path} by {parts[0].about['version']}: record both with "
+                          "one major version")
     align(parts, offsets, arguments.host_error)
     number(parts, arguments.label)
     place_tasks(parts)

@@ -26,7 +26,7 @@ from ..tables.tracks import label_of
 from .engines import members
 
 WARM_UP = ("thread", "inferences", "first", "mean_ns", "mean_without_ns", "change_pct")
-PERIOD = ("t_ns", "r_ratio", "k", "p_ratio")
+PERIOD = ("period_ns", "concentration_ratio", "inferences", "p_ratio")
 DRIFT = ("operator", "instruction", "count", "kind", "at_ns", "before_ns", "after_ns", "change_pct")
 TABLES = ("warm_up", "stalls", "drift")
 SAMPLES = 128

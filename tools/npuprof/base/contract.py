@@ -14,5 +14,5 @@ KINDS = {b"record": RECORD, b"warm_up": WARM_UP, b"inference": INFERENCE, b"oper
 # The flags of a span.
 UNFINISHED, UNWOUND, VIOLATED, IN_WARM_UP, SAMPLED, COUNTED = 1, 2, 4, 8, 16, 32
 
-# The latest npuprof.h whose files this reads: major, minor.
-VERSION = 0, 1
+# The newest npuprof.h whose files this reads, by its major version: minor ones only add to what files hold.
+MAJOR = 1

@@ -4,7 +4,7 @@
 import re
 from decimal import Decimal
 
-from .contract import VERSION
+from .contract import MAJOR
 from .messages import Refused
 from .numbers import DOUBLE_MAX, plain
 
@@ -62,13 +62,13 @@ def check_about(path, about):
 
 
 def check_version(path, text):
-    """Returns (major, minor) of the npuprof that wrote the file. Refuses a newer one than this tool reads."""
+    """Returns (major, minor) of the npuprof that wrote the file. Refuses a newer major version than this tool
+    reads."""
     match = re.fullmatch(r"(\d+)\.(\d+)(\..*)?", text)
-    version = (int(match[1]), int(match[2])) if match else None
-    if version is None or version > VERSION:
+    if match is None or int(match[1]) > MAJOR:
         raise Refused(f"{path}: written by npuprof {text[:20]}, "
-                      f"this tool reads up to {VERSION[0]}.{VERSION[1]}: use the tool of that version")
-    return version
+                      f"this tool reads up to {MAJOR}.x: use the tool of that version")
+    return int(match[1]), int(match[2])
 
 
 def sources(metadata):

@@ -21,6 +21,8 @@
     trace.memory_peaks                       of a CSV: (Unix ns, name) of the peak of each memory pool
     trace.counters, trace.memory, trace.instants, trace.flows, trace.metadata, trace.damage
 
+What is not named here is private, and may change.
+
 Ten million spans take about 500 MB: columns are arrays, names are numbers, and arguments stay in the file
 until they are asked for.
 
