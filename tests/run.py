@@ -230,6 +230,7 @@ def build_c(test, options, flags, env):
     # Why less optimised for a sanitizer: compiling then takes three times as long as running.
     own = [flag for flag in test.cc if not ((options.sanitize or quick) and flag.startswith("-O"))]
     warnings = [] if quick else WARNINGS
+    quick = quick and test.name not in options.optimised
     optimise = "-O0" if quick or (options.sanitize and "-O2" not in test.cc) else "-O1"
     command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", optimise,
                *(["-g"] if options.sanitize or options.valgrind else []),
@@ -423,6 +424,7 @@ def main():
     if not (options.names or options.rest or options.sanitize or options.soak or options.valgrind
             or options.coverage or options.list):
         options.quick = True
+    options.optimised = coverage.OPTIMISED if options.coverage else ()
     tests = chosen(find_tests(), options)
     if options.list:
         print("\n".join(test.name for test in tests))

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Breaks the library in one place after the other, and says which breaks no test sees.
+
+usage: run.py [--sample N] [--seed N] [--most N] [--list] ROOM...      such as: run.py --sample 40 record/ public/hot.h
+
+First run `make coverage`: its counts say which tests run a line. A mutant is the joined header with one
+change in one line: another comparison, arithmetic or logic; a constant that is one more or less; a statement
+that is missing; a condition turned round. The tests that run the line are built with it and run, the quickest
+first, and some that see files and the order of two threads (LAST).
+
+  killed       a test failed, or took longer than its limit
+  SURVIVED     all of them passed
+not counted: what does not compile, and survivors whose machine code at -O2 is that of the library itself.
+Weaker memory orders are not among the changes: no test on x86 sees them. tests/schedule/model.c weakens each.
+
+The last lines are a table: room, mutants, killed. Exit code 1 when there is nothing to mutate.
+"""
+import argparse
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS))
+import coverage                                                          # noqa: E402
+import run as runner                                                     # noqa: E402
+from helpers import ROOT                                                 # noqa: E402
+
+BUILD = ROOT / "build" / "mutation"
+# For what the C tests let pass: they see files, other processes, and the order of two threads.
+LAST = {"": ("write/test_golden", "write/test_json"),
+        "control/": ("process/test_environment", "process/test_capture"),
+        "process/": ("process/test_environment", "process/test_moved"),
+        "arena/": ("schedule/schedule",), "record/": ("schedule/schedule",)}
+SWAPS = {" < ": [" <= ", " > "], " <= ": [" < "], " > ": [" >= ", " < "], " >= ": [" > "],
+         " == ": [" != "], " != ": [" == "], " + ": [" - "], " - ": [" + "], " * ": [" + "], " / ": [" * "],
+         " % ": [" / "], " && ": [" || "], " || ": [" && "], " & ": [" | "], " | ": [" & "], " ^ ": [" & "],
+         " << ": [" >> "], " >> ": [" << "], " += ": [" -= "], " -= ": [" += "], " |= ": [" &= "],
+         " &= ": [" |= "], "++": ["--"], "--": ["++"]}
+OPERATOR = re.compile("|".join(re.escape(word) for word in sorted(SWAPS, key=len, reverse=True)))
+NUMBER = re.compile(r"(?<![\w.])(\d+)(?=[uUlL]*\b)(?![\w.]*[.xX])")
+NEGATION = re.compile(r"(?<![\w!)])!(?=[\w(])")
+CONDITION = re.compile(r"\b(if|while) \((.*)\)( \{| return\b.*;| continue;| break;)?$")
+STATEMENT = re.compile(r"^(\s+)((?:\*?[\w.>\[\]-]+ [-+|&^]?= [^;]*|\w+\([^;]*\)|[\w.>-]+(?:\+\+|--)));$")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?(?:\*/|$)|//.*')
+
+
+def mutants_of(text):
+    """(what, the changed line) for each change of a line."""
+    code = STRING.sub(lambda match: "\0" * len(match[0]), text)
+    if code.lstrip().startswith(("#", "*")):
+        return
+    for match in OPERATOR.finditer(code):
+        for other in SWAPS[match[0]]:
+            yield f"{match[0].strip()} to {other.strip()}", text[:match.start()] + other + text[match.end():]
+    for match in NUMBER.finditer(code):
+        for other in {int(match[1]) + 1, abs(int(match[1]) - 1)}:
+            yield f"{match[1]} to {other}", text[:match.start(1)] + str(other) + text[match.end(1):]
+    for match in NEGATION.finditer(code):
+        yield "! away", text[:match.start()] + text[match.end():]
+    match = CONDITION.search(code)
+    if match:
+        begin, end = match.span(2)
+        yield "condition turned", f"{text[:begin]}!({text[begin:end]}){text[end:]}"
+    match = STATEMENT.match(code)
+    if match and not re.match(r"\s*(return|const|static|struct)\b", code):
+        yield "statement away", f"{match[1]};"
+
+
+def options():
+    """What run.py is asked for: the quick cases."""
+    return argparse.Namespace(quick=True, rest=False, sanitize="", soak=False, valgrind=False, coverage=False,
+                              optimised=coverage.OPTIMISED, budget=float("inf"))
+
+
+class Library:
+    """The joined headers, the lines of src/ they came from, and which tests run each."""
+
+    def __init__(self):
+        self.counts = coverage.Counts()
+        self.tests = {test.name: test for test in runner.find_tests()}
+        self.runs, self.baseline = {}, {}
+        for name, test in self.tests.items():
+            if not test.is_c or not test.part(options()):
+                continue
+            for counts in (coverage.BUILD / name).parent.glob(f"{test.path.stem}.coverage-*.gcda"):
+                self.add(name, coverage.read_gcov(counts))
+        self.headers = {path: pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+                        for path in self.counts.places}
+        self.where = {(str(place[0].relative_to(ROOT)), place[1]): (path, number)
+                      for path, places in self.counts.places.items()
+                      for number, place in enumerate(places) if place}
+
+    def add(self, name, files):
+        one = coverage.Counts()
+        one.add(files)
+        self.counts.add(files)
+        for place, ran in one.lines.items():
+            if ran:
+                self.runs.setdefault(place, set()).add(name)
+
+    def mutants(self, room):
+        """(place, what, changed line) of all lines of a room, or of a part, that are compiled."""
+        for place in sorted(self.counts.lines):
+            if place[0].startswith(f"src/{room}") and place in self.where:
+                path, number = self.where[place]
+                for what, line in mutants_of(self.headers[path][number - 1]):
+                    yield place, what, line
+
+    def write(self, place, line):
+        """The headers with that line; None: as they are."""
+        for path, lines in self.headers.items():
+            lines = list(lines)
+            if place and self.where[place][0] == path:
+                lines[self.where[place][1] - 1] = line
+            text, target = "\n".join(lines) + "\n", BUILD / pathlib.Path(path).name
+            if not target.exists() or target.read_text(encoding="utf-8") != text:
+                target.write_text(text, encoding="utf-8")
+
+    def seconds(self, name):
+        """How long a test takes with the library as it is; 1000 s when it fails."""
+        if name not in self.baseline:
+            self.write(None, None)
+            started = time.monotonic()
+            outcome = run_one(self.tests[name], 150)
+            self.baseline[name] = 1000.0 if outcome.bad() else time.monotonic() - started
+        return self.baseline[name]
+
+
+def run_one(test, seconds):
+    test.seconds = seconds
+    return runner.run_test(test, options(), float("inf"))
+
+
+def is_killed(library, room, place, line, most):
+    """(True, the test), (False, how many tests) or (None, "does not compile")."""
+    last = [name for key, names in LAST.items() if room.startswith(key) for name in names]
+    names = sorted(library.runs.get(place, ()), key=library.seconds)
+    names = names[:most]
+    names += [name for name in sorted(last, key=library.seconds) if name not in names and names]
+    names = [name for name in names if library.seconds(name) < 1000]
+    library.write(place, line)
+    for name in names:
+        outcome = run_one(library.tests[name], 30 + 5 * library.seconds(name))
+        if any("does not compile" in why for _, _, why in outcome.bad()):
+            return None, "does not compile"
+        if outcome.bad():
+            return True, name
+    return False, len(names)
+
+
+def machine_code(test):
+    """What the compiler makes of a test with the headers of BUILD."""
+    own = [flag for flag in test.cc if not flag.startswith("-O")]
+    command = ["cc", "-std=c11", "-O2", "-w", "-iquote", str(BUILD), f"-I{ROOT}", f"-I{TESTS}", *own,
+               "-S", "-o", "-", str(test.path)]
+    return subprocess.run(command, capture_output=True, check=False).stdout
+
+
+def is_equivalent(library, place, line):
+    """Is the machine code that of the library itself, in each test that runs the line?"""
+    def code():
+        return [machine_code(library.tests[name]) for name in sorted(library.runs[place])[:3]]
+    library.write(place, line)
+    changed = code()
+    library.write(None, None)
+    return changed == code()
+
+
+def run_room(library, room, wanted):
+    """(mutants that count, killed) of a room."""
+    mutants = list(library.mutants(room))
+    random.Random(wanted.seed).shuffle(mutants)
+    counted = killed = 0
+    for place, what, line in mutants:
+        if counted == wanted.sample:
+            break
+        dead, by = is_killed(library, room, place, line, wanted.most)
+        if dead is None or (not dead and by and is_equivalent(library, place, line)):
+            continue
+        counted += 1
+        killed += dead
+        print(f"{'killed  ' if dead else 'SURVIVED'} {place[0]}:{place[1]}: {what}: "
+              f"{by if dead else f'{by} tests: ' + line.strip()}", flush=True)
+    return counted, killed
+
+
+def main():
+    parser = argparse.ArgumentParser(description="breaks the library, and says which breaks no test sees; "
+                                                 "see the head of this file")
+    parser.add_argument("rooms", nargs="+", metavar="ROOM", help="the beginning of a path below src/")
+    parser.add_argument("--sample", type=int, default=40, metavar="N", help="mutants of each room")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="which ones")
+    parser.add_argument("--most", type=int, default=4, metavar="N",
+                        help="C tests of each mutant, the quickest of those that run the line (default 4)")
+    parser.add_argument("--list", action="store_true", help="print all mutants only")
+    arguments = parser.parse_args()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    runner.BUILD = BUILD / "tests"
+    library = Library()
+    if not library.counts.lines:
+        print("run `make coverage` first")
+        return 1
+    if arguments.list:
+        for room in arguments.rooms:
+            for place, what, line in library.mutants(room):
+                print(f"{place[0]}:{place[1]}: {what}: {line.strip()}")
+        return 0
+    compiler = "clang" if shutil.which("clang") else "cc"       # it compiles twice as fast at -O0
+    runner.os.environ["CC"] = f"{compiler} -iquote {BUILD}"
+    rows = [(room, *run_room(library, room, arguments)) for room in arguments.rooms]
+    print(f"{'room':<20} {'mutants':>8} {'killed':>7}")
+    for room, counted, killed in rows:
+        print(f"{room:<20} {counted:8} {coverage.percent(killed, counted):>7}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
