@@ -20,11 +20,13 @@ VERSION = $$(sed -n 's/^.define NPUPROF_VERSION_STRING "\(.*\)"/\1/p' npuprof.h)
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 0
+ROOM ?= record/ public/hot.h arena/ clock/ read/
+SAMPLE ?= 40
 
 .DEFAULT_GOAL := all
 .PHONY: all headers demo demo-stack report pictures tools test rest check coverage generated house qemu
 .PHONY: baremetal size san soak
-.PHONY: valgrind fuzz bench bench-tools gen install uninstall dist format clean help
+.PHONY: mutation valgrind fuzz bench bench-tools gen install uninstall dist format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
@@ -57,6 +59,9 @@ check: test rest generated house coverage    ## everything that a compiler and P
 
 coverage:                       ## print the lines and branches that the tests run, by room (needs gcc)
 	@$(RUN_TESTS) --coverage
+
+mutation:                       ## break the library, and see if a test notices: ROOM="record/ clock/" SAMPLE=40
+	@$(PYTHON) tests/mutation/run.py --sample $(SAMPLE) $(ROOM)
 
 headers:                        ## join the parts in src/ to npuprof.h and npuprof_npu.h
 	@$(PYTHON) tools/join.py

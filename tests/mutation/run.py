@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Breaks the library in one place after the other, and says which breaks no test sees.
 
-usage: run.py [--sample N] [--seed N] [--most N] [--list] ROOM...      such as: run.py --sample 40 record/ public/hot.h
+usage: run.py [--sample N] [--seed N] [--most N] [--list] ROOM...
+       for example run.py --sample 40 record/ public/hot.h
 
 First run `make coverage`: its counts say which tests run a line. A mutant is the joined header with one
 change in one line: another comparison, arithmetic or logic; a constant that is one more or less; a statement
