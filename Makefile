@@ -19,6 +19,9 @@ VERSION = $$(sed -n 's/^.define NPUPROF_VERSION_STRING "\(.*\)"/\1/p' npuprof.h)
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+INSTALLED = $(DESTDIR)$(PREFIX)
+# Why share/: headers are for every processor, and cross compilers look only there for what is.
+ROOMS = $(INSTALLED)/include $(INSTALLED)/share/pkgconfig $(INSTALLED)/share/cmake/npuprof
 FUZZ_SECONDS ?= 0
 ROOM ?= record/ public/hot.h arena/ clock/ read/
 SAMPLE ?= 40
@@ -108,19 +111,20 @@ gen:                            ## write the headers of the devices anew
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen $$d -o $${d%.toml}_regs.h || exit 1; done
 
 install:                        ## install the headers, a pkg-config and a CMake package file (DESTDIR, PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/npuprof
-	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
+	install -d $(ROOMS)
+	install -m 644 $(HEADERS) $(INSTALLED)/include
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: npuprof' \
 	    'Description: one timeline of host threads and NPU engines' "Version: $(VERSION)" \
-	    'Cflags: -I$${includedir}' 'Libs: -pthread' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/npuprof.pc
-	install -m 644 tools/packaging/cmake/npuprof-config.cmake $(DESTDIR)$(PREFIX)/lib/cmake/npuprof
+	    'Cflags: -I$${includedir}' 'Libs: -pthread' > $(INSTALLED)/share/pkgconfig/npuprof.pc
+	install -m 644 tools/packaging/cmake/npuprof-config.cmake $(INSTALLED)/share/cmake/npuprof
 	sed "s/@VERSION@/$(VERSION)/" tools/packaging/cmake/npuprof-config-version.cmake.in \
-	    > $(DESTDIR)$(PREFIX)/lib/cmake/npuprof/npuprof-config-version.cmake
+	    > $(INSTALLED)/share/cmake/npuprof/npuprof-config-version.cmake
+	chmod 644 $(INSTALLED)/share/pkgconfig/npuprof.pc $(INSTALLED)/share/cmake/npuprof/*
 
 uninstall:                      ## remove what install put there
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/,$(HEADERS)) $(DESTDIR)$(PREFIX)/lib/pkgconfig/npuprof.pc
-	rm -f $(DESTDIR)$(PREFIX)/lib/cmake/npuprof/npuprof-config*.cmake
-	rmdir $(DESTDIR)$(PREFIX)/lib/cmake/npuprof 2>/dev/null || true
+	rm -f $(addprefix $(INSTALLED)/include/,$(HEADERS)) $(INSTALLED)/share/pkgconfig/npuprof.pc
+	rm -f $(INSTALLED)/share/cmake/npuprof/npuprof-config*.cmake
+	rmdir $(INSTALLED)/share/cmake/npuprof 2>/dev/null || true
 
 dist:                           ## make the release archive and what package managers install it with
 	$(PYTHON) tools/packaging/dist.py

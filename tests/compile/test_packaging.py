@@ -1,8 +1,7 @@
-# make dist and what installs the archive: CMake and Meson for real, Debian's package built and unpacked.
-# vcpkg and Conan are in no Debian package: stand-ins with their interfaces run port and recipe
+# test: time=300 - make dist and what installs the archive: CMake and Meson for real, Debian's package built,
+# checked and unpacked. vcpkg and Conan are in no Debian package: stand-ins with their interfaces run them
 # SPDX-License-Identifier: MIT
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -103,19 +102,45 @@ class Packaging(Outside):
 
     @helpers.thorough
     def test_archive(self):
-        """Twice the same bytes, elsewhere too; the sum is right; what is in it is what git has."""
+        """The same bytes from another folder, with another umask, time zone, locale and files that are not
+        committed; what is in it is what git has, of one date and nobody's."""
         first = sums(DIST)
         clone = self.folder("clone") / "other name"
         self.commands(["git", "clone", "-q", ROOT, clone])
-        self.commands(["make", "-s", "-C", clone, "dist"],
-                      env={**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C"})
+        for changed in ("npuprof.h", "tools/packaging/debian/rules", "new.c"):
+            with open(clone / changed, "a") as file:
+                file.write("changed\n")
+        done = run(["sh", "-c", "umask 077; make -s -C \"$1\" dist", "sh", clone],
+                   env=helpers.environment(TZ="Asia/Tokyo", LC_ALL="C"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("what is changed and not committed is not in it", done.stdout)
         self.assertEqual(sums(clone / "build/dist"), first)
         self.commands(["sha256sum", "-c", f"{self.archive.name}.sha256"], cwd=DIST)
         listed = run(["git", "-C", ROOT, "ls-tree", "-r", "--name-only", "HEAD"]).stdout.splitlines()
         with tarfile.open(self.archive) as tar:
-            names = {m.name.split("/", 1)[1] for m in tar}
-            self.assertEqual({(m.uid, m.gid, m.uname) for m in tar}, {(0, 0, "")})
-        self.assertEqual(names, set(listed))
+            members = tar.getmembers()
+        self.assertEqual([m.name.split("/", 1)[1] for m in members], sorted(listed))
+        self.assertEqual({(m.uid, m.gid, m.uname, m.mtime) for m in members},
+                         {(0, 0, "", members[0].mtime)})
+        done = run(["make", "-s", "-C", clone, "dist"], env=helpers.environment(SOURCE_DATE_EPOCH="today"))
+        self.assertIn("SOURCE_DATE_EPOCH is no number of seconds: today", done.stderr)
+
+    @helpers.thorough
+    def test_without_git(self):
+        """The unpacked archive installs, runs tests, and says why it makes no archive."""
+        work = self.folder("unpacked")
+        with tarfile.open(self.archive) as tar:
+            tar.extractall(work)
+        tree, prefix = work / f"npuprof-{self.version}", work / "prefix"
+        self.commands(["make", "-s", "-C", tree, "install", f"PREFIX={prefix}"])
+        for header in ("npuprof.h", "npuprof_npu.h"):
+            self.assertEqual((prefix / "include" / header).read_bytes(), (tree / header).read_bytes())
+        done = run([sys.executable, tree / "tests/run.py", "unit/spans"], env=helpers.environment(),
+                   timeout=150)
+        self.assertRegex(done.stdout, r"\n[1-9]\d* passed, 0 failed\n$")
+        done = run(["make", "-s", "-C", tree, "dist"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("make dist: an archive is made of a commit, and this is no git checkout", done.stderr)
 
     @helpers.thorough
     def test_cmake_package(self):
@@ -177,8 +202,8 @@ class Packaging(Outside):
                              subprocess.check_output(["git", "-C", ROOT, "show", f"HEAD:{header.name}"]))
         self.assertTrue((work / "package/licenses/LICENSE").exists())
 
-    @helpers.thorough
-    def test_debian_package(self):
+    def debian(self):
+        """The binary package that dpkg-buildpackage makes, and the unpacked source."""
         helpers.need("dpkg-buildpackage")
         helpers.need("dh")
         work = self.folder("debian")
@@ -189,10 +214,34 @@ class Packaging(Outside):
         shutil.copytree(DIST / "debian", tree / "debian")
         self.commands(["dpkg-buildpackage", "-us", "-uc"], cwd=tree)
         self.assertTrue((work / f"npuprof_{self.version}-1.dsc").exists())
-        package = work / f"libnpuprof-dev_{self.version}-1_all.deb"
-        self.commands(["dpkg-deb", "-x", package, work / "root"])
-        project = self.project("with-debian")
-        self.check_find_package(project, f"-DCMAKE_PREFIX_PATH={work / 'root/usr'}")
+        return work / f"libnpuprof-dev_{self.version}-1_all.deb", tree
+
+    @helpers.thorough
+    def test_debian_package(self):
+        """It builds and runs its tests; what is in it; a program built with it; Debian's own checks."""
+        package, tree = self.debian()
+        root = package.parent / "root"
+        self.commands(["dpkg-deb", "-x", package, root])
+        files = {str(p.relative_to(root / "usr")) for p in root.rglob("*") if p.is_file()}
+        self.assertEqual({f for f in files if not f.startswith("share/doc/")},
+                         {"include/npuprof.h", "include/npuprof_npu.h", "share/pkgconfig/npuprof.pc",
+                          "share/cmake/npuprof/npuprof-config.cmake",
+                          "share/cmake/npuprof/npuprof-config-version.cmake",
+                          "share/lintian/overrides/libnpuprof-dev"})
+        self.assertLessEqual({f"share/doc/libnpuprof-dev/{name}" for name in
+                              ("copyright", "changelog.gz", "README.md.gz", "examples/01_hello.c")}, files)
+        # As autopkgtest runs it, but without installing the package here.
+        env = helpers.environment(AUTOPKGTEST_TMP=str(self.folder("autopkgtest")),
+                                  PKG_CONFIG_SYSROOT_DIR=str(root), PKG_CONFIG_PATH="",
+                                  PKG_CONFIG_LIBDIR=str(root / "usr/share/pkgconfig"),
+                                  CMAKE_PREFIX_PATH=str(root / "usr"))
+        done = run([tree / "debian/tests/build"], env=env, timeout=150)
+        self.assertEqual((done.returncode, done.stdout.splitlines(), done.stderr),
+                         (0, ["./app: ok", "./app2: ok", "b/c: ok", "b/cpp: ok"], ""))
+        helpers.need("lintian")
+        done = run(["lintian", "--allow-root", "--fail-on", "error,warning", package,
+                    package.parent / f"npuprof_{self.version}-1.dsc"], timeout=150)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
 
 
 if __name__ == "__main__":
