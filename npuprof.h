@@ -43,6 +43,7 @@
      NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
+     NPUPROF_RECORD_ONLY      the implementing file: recorder and image alone; no other output, no environment
      NPUPROF_AUTO             the implementing file: records functions without marks; compile the files with
                               -finstrument-functions. NPUPROF_AUTO_FUNCTIONS: how many are looked up fast
      NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
@@ -235,8 +236,24 @@ extern "C++" {                     /* the user may include this header inside ex
 
 /* NPUPROF_NO_JSON: implementing file. Leaves the JSON writer out; calls for JSON return
    NPUPROF_ERR_UNSUPPORTED.
-   NPUPROF_NO_REPORTS: implementing file. Leaves npuprof_print_* and npuprof_bench* out; a program that calls
-   one does not link. */
+   NPUPROF_NO_REPORTS: implementing file. Leaves npuprof_print_* and npuprof_bench* out; they return
+   NPUPROF_ERR_UNSUPPORTED.
+   NPUPROF_RECORD_ONLY: implementing file. Both, and more is left out: what is recorded stays in memory until
+   npuprof_dump() or npuprof_write_image() writes the image. No CSV, no stream, no mapped arena, no
+   environment, no capture control. Functions and members of npuprof_desc for these return
+   NPUPROF_ERR_UNSUPPORTED, and npuprof_result_string() says which. Not with NPUPROF_FREESTANDING, which has
+   none of it. */
+#ifdef NPUPROF_RECORD_ONLY
+#ifdef NPUPROF_FREESTANDING
+#error "npuprof.h: NPUPROF_RECORD_ONLY is for systems with an OS; NPUPROF_FREESTANDING is smaller without it"
+#endif
+#ifndef NPUPROF_NO_JSON
+#define NPUPROF_NO_JSON
+#endif
+#ifndef NPUPROF_NO_REPORTS
+#define NPUPROF_NO_REPORTS
+#endif
+#endif
 
 /* NPUPROF_NOW(): every file. An expression of unsigned type that reads your own clock. The clock must count
    up and wrap from all ones to 0. A SysTick of 24 bits that counts down from 0xFFFFFF becomes such a clock as
@@ -402,7 +419,7 @@ extern "C++" {                     /* the user may include this header inside ex
    themselves. It also says how the function is compiled: NPUPROF_ROOM_ is empty, or NPUPROF_COLD_ from where
    the root says so. Cold functions are optimised for size, also with -O2; those that record nothing are.
    NPUPROF_HOT_: in a cold room, a function that runs once for each span that is read. It stands for
-   NPUPROF_OWN_. */
+   NPUPROF_OWN_. With NPUPROF_RECORD_ONLY not all functions of a part are used. */
 #define NPUPROF_ROOM_
 #if defined(__clang__)
 #define NPUPROF_COLD_ NPUPROF_ATTRIBUTE_((__cold__, __minsize__))
@@ -411,7 +428,10 @@ extern "C++" {                     /* the user may include this header inside ex
 #else
 #define NPUPROF_COLD_
 #endif
-#if defined(__GNUC__) || defined(__clang__)
+#if (defined(__GNUC__) || defined(__clang__)) && defined(NPUPROF_RECORD_ONLY)
+#define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __unused__)) NPUPROF_ROOM_
+#define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __unused__, __hot__))
+#elif defined(__GNUC__) || defined(__clang__)
 #define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__)) NPUPROF_ROOM_
 #define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __hot__))
 #else
@@ -7098,6 +7118,9 @@ NPUPROF_OWN_ NPUPROF_OWN_ static npuprof_result npuprof_os_explain_(npuprof_resu
 /* NPUPROF_ERR_ARGUMENT, for a public function to return. sentence: a literal that names the function, the
    argument and what is wrong with it. */
 #define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
+/* The same for NPUPROF_ERR_UNSUPPORTED: a knob leaves it out. */
+#define NPUPROF_LEFT_OUT_(sentence) \
+    npuprof_os_explain_(NPUPROF_ERR_UNSUPPORTED, "NPUPROF_ERR_UNSUPPORTED: %s", sentence)
 
 /* Prints on stderr. Why not stdio: the program may have closed or buffered it. */
 NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) NPUPROF_OWN_ static void npuprof_os_say_(const char *format, ...)
@@ -7213,6 +7236,10 @@ NPUPROF_OWN_ static void npuprof_clock_choose_(void)
 #endif
 #endif
 }
+#ifdef NPUPROF_RECORD_ONLY             /* size counts more than the time of a record that is no plain span */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
+#endif
 /* ==== src/arena/table.h =============================================================== >>arena/table ==== */
 
 #include <string.h>
@@ -8253,6 +8280,102 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot
     if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_arena_hooks_.drain();
     return u;
 }
+/* ==== src/record/args.h =============================================================== >>record/args ==== */
+
+#include <string.h>
+
+/* Arguments, as the units behind a record. Their keys lie in the table; a macro remembers the keys of its
+   arguments. Words of npuprof_keys_, one for each macro, written by whatever thread comes first:
+     generation   of the arena for which the rest is right. Stored with release when `key` has been emptied
+     key[k]       address of the text of argument k's key. NULL -> `taken` by CAS, then the address, with
+                  release, by the same thread
+     word[k]      low bits of the argument's first unit, stored before key[k]
+     fast, text   see begin.h
+   A place keeps its first key for ever. Why: another thread may be between reading key[k] and word[k]. An
+   inlined copy of the macro that has another key there looks its key up each time. */
+
+/* Units that a list of arguments takes. */
+NPUPROF_OWN_ static size_t npuprof_record_count_arg_units_(npuprof_args args)
+{
+    size_t units = 0;
+    for (size_t i = 0; i < args.count; i++) {
+        units++;
+        if (args.items[i].type == NPUPROF_ARG_STR && args.items[i].value.s) {
+            const size_t length = strlen(args.items[i].value.s);
+            const size_t limit = NPUPROF_ARG_STRING_LIMIT_, kept = length < limit ? length : limit;
+            if (kept > 8) units += NPUPROF_UNITS_(kept - 8);
+        }
+    }
+    return units;
+}
+
+/* Forgets the keys of another arena. */
+NPUPROF_OWN_ static void npuprof_record_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
+{
+    if (NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation) return;
+    for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
+    NPUPROF_STORE_RELEASE_(&keys->generation, generation);
+}
+
+/* Remembers the word of key number k, unless another thread has taken the place. */
+NPUPROF_OWN_ static void npuprof_record_remember_key_(npuprof_keys_ *keys, size_t k, const char *key, uint64_t word)
+{
+    static const char taken = 0;
+    const char *nobody = NULL;
+    if (NPUPROF_LOAD_(&keys->key[k]) || !NPUPROF_CAS_(&keys->key[k], &nobody, &taken)) return;
+    NPUPROF_STORE_(&keys->word[k], word);
+    NPUPROF_STORE_RELEASE_(&keys->key[k], key);
+}
+
+/* The part of an argument's first unit that its key and place in the list give. keys may be NULL. 0: the
+   table is full. */
+NPUPROF_OWN_ static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_t k, const char *key, uint32_t generation)
+{
+    const bool kept = keys && k < NPUPROF_KEYS_;
+    const bool current = kept && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation;
+    if (current && NPUPROF_LOAD_ACQUIRE_(&keys->key[k]) == key) return NPUPROF_LOAD_(&keys->word[k]);
+    const uint32_t id = npuprof_table_intern_string_(key);
+    if (!id) return 0;
+    const uint64_t word = (uint64_t)id << (NPUPROF_ID_BITS_ + 4) | NPUPROF_CONTROL_ARG_;
+    if (kept) {
+        npuprof_record_forget_keys_(keys, generation);
+        npuprof_record_remember_key_(keys, k, key, word);
+    }
+    return word;
+}
+
+/* Writes the arguments from u on. False: a key did not fit into the table. */
+NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
+{
+    const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
+    for (size_t i = 0; i < args.count; i++) {
+        const npuprof_arg *a = &args.items[i];
+        uint32_t type = a->type;
+        size_t length = 0;
+        const uint64_t word = npuprof_record_key_word_(keys, i, a->key, generation);
+        if (!word) return false;
+        npuprof_unit_ *const head = u++;
+        uint64_t value = a->value.u;
+        if (type == NPUPROF_ARG_STR) {
+            const char *text = a->value.s;
+            const size_t whole = text ? strlen(text) : 0;
+            value = 0;
+            length = text ? npuprof_utf8_cut_(text, whole, NPUPROF_ARG_STRING_LIMIT_) : 0;
+            if (!text) type = NPUPROF_ARG_STR_NULL_;
+            else if (length < whole) type = NPUPROF_ARG_STR_CUT_;
+            if (length) memcpy(&value, text, length < 8 ? length : 8);
+            if (length > 8) {
+                memcpy(u, text + 8, length - 8);
+                u += NPUPROF_UNITS_(length - 8);
+            }
+        }
+        head->w1 = value;
+        head->w0 = (uint64_t)length << (32 + NPUPROF_ID_BITS_) | (uint64_t)type << NPUPROF_ID_BITS_ | word;
+    }
+    return true;
+}
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_
 /* ==== src/record/enter.h ============================================================= >>record/enter ==== */
 
 #include <string.h>
@@ -8427,100 +8550,6 @@ NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const c
     const uint32_t id = npuprof_table_intern_site_number_(kind, category, name, NULL, 0);
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
     return id;
-}
-/* ==== src/record/args.h =============================================================== >>record/args ==== */
-
-#include <string.h>
-
-/* Arguments, as the units behind a record. Their keys lie in the table; a macro remembers the keys of its
-   arguments. Words of npuprof_keys_, one for each macro, written by whatever thread comes first:
-     generation   of the arena for which the rest is right. Stored with release when `key` has been emptied
-     key[k]       address of the text of argument k's key. NULL -> `taken` by CAS, then the address, with
-                  release, by the same thread
-     word[k]      low bits of the argument's first unit, stored before key[k]
-     fast, text   see begin.h
-   A place keeps its first key for ever. Why: another thread may be between reading key[k] and word[k]. An
-   inlined copy of the macro that has another key there looks its key up each time. */
-
-/* Units that a list of arguments takes. */
-NPUPROF_OWN_ static size_t npuprof_record_count_arg_units_(npuprof_args args)
-{
-    size_t units = 0;
-    for (size_t i = 0; i < args.count; i++) {
-        units++;
-        if (args.items[i].type == NPUPROF_ARG_STR && args.items[i].value.s) {
-            const size_t length = strlen(args.items[i].value.s);
-            const size_t limit = NPUPROF_ARG_STRING_LIMIT_, kept = length < limit ? length : limit;
-            if (kept > 8) units += NPUPROF_UNITS_(kept - 8);
-        }
-    }
-    return units;
-}
-
-/* Forgets the keys of another arena. */
-NPUPROF_OWN_ static void npuprof_record_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
-{
-    if (NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation) return;
-    for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
-    NPUPROF_STORE_RELEASE_(&keys->generation, generation);
-}
-
-/* Remembers the word of key number k, unless another thread has taken the place. */
-NPUPROF_OWN_ static void npuprof_record_remember_key_(npuprof_keys_ *keys, size_t k, const char *key, uint64_t word)
-{
-    static const char taken = 0;
-    const char *nobody = NULL;
-    if (NPUPROF_LOAD_(&keys->key[k]) || !NPUPROF_CAS_(&keys->key[k], &nobody, &taken)) return;
-    NPUPROF_STORE_(&keys->word[k], word);
-    NPUPROF_STORE_RELEASE_(&keys->key[k], key);
-}
-
-/* The part of an argument's first unit that its key and place in the list give. keys may be NULL. 0: the
-   table is full. */
-NPUPROF_OWN_ static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_t k, const char *key, uint32_t generation)
-{
-    const bool kept = keys && k < NPUPROF_KEYS_;
-    const bool current = kept && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation;
-    if (current && NPUPROF_LOAD_ACQUIRE_(&keys->key[k]) == key) return NPUPROF_LOAD_(&keys->word[k]);
-    const uint32_t id = npuprof_table_intern_string_(key);
-    if (!id) return 0;
-    const uint64_t word = (uint64_t)id << (NPUPROF_ID_BITS_ + 4) | NPUPROF_CONTROL_ARG_;
-    if (kept) {
-        npuprof_record_forget_keys_(keys, generation);
-        npuprof_record_remember_key_(keys, k, key, word);
-    }
-    return word;
-}
-
-/* Writes the arguments from u on. False: a key did not fit into the table. */
-NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
-{
-    const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
-    for (size_t i = 0; i < args.count; i++) {
-        const npuprof_arg *a = &args.items[i];
-        uint32_t type = a->type;
-        size_t length = 0;
-        const uint64_t word = npuprof_record_key_word_(keys, i, a->key, generation);
-        if (!word) return false;
-        npuprof_unit_ *const head = u++;
-        uint64_t value = a->value.u;
-        if (type == NPUPROF_ARG_STR) {
-            const char *text = a->value.s;
-            const size_t whole = text ? strlen(text) : 0;
-            value = 0;
-            length = text ? npuprof_utf8_cut_(text, whole, NPUPROF_ARG_STRING_LIMIT_) : 0;
-            if (!text) type = NPUPROF_ARG_STR_NULL_;
-            else if (length < whole) type = NPUPROF_ARG_STR_CUT_;
-            if (length) memcpy(&value, text, length < 8 ? length : 8);
-            if (length > 8) {
-                memcpy(u, text + 8, length - 8);
-                u += NPUPROF_UNITS_(length - 8);
-            }
-        }
-        head->w1 = value;
-        head->w0 = (uint64_t)length << (32 + NPUPROF_ID_BITS_) | (uint64_t)type << NPUPROF_ID_BITS_ | word;
-    }
-    return true;
 }
 /* ==== src/record/span.h =============================================================== >>record/span ==== */
 
@@ -9225,6 +9254,10 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
     }
     npuprof_record_leave_(slot);
 }
+#ifdef NPUPROF_RECORD_ONLY
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
+#endif
 /* ==== src/record/event.h ============================================================= >>record/event ==== */
 
 /* Events: one stamp and one value. Instants, counters and flows; the two ends of an async span;
@@ -10488,6 +10521,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_scratch_forget_(uint64_t before)
 }
 
 NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_scratch_forget_(0); }
+#ifndef NPUPROF_RECORD_ONLY
 /* ==== src/control/path.h ============================================================= >>control/path ==== */
 
 /* Paths as users write them, and files that grow while the program runs: a stream, a mapped arena. A path is
@@ -11538,6 +11572,7 @@ NPUPROF_OWN_ static void npuprof_capture_leave_signals_(void)
     for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++)
         npuprof_os_leave_signal_(npuprof_capture_set_.signals[i].number, npuprof_capture_on_signal_);
 }
+#endif /* !NPUPROF_RECORD_ONLY */
 /* ==== src/clock/device_map.h ===================================================== >>clock/device_map ==== */
 #include <string.h>
 
@@ -13495,6 +13530,7 @@ NPUPROF_OWN_ static bool npuprof_args_is_execution_(const npuprof_image_ *im, co
     uint64_t unused;
     return npuprof_args_find_(im, ev, "instruction_index", &unused) == 0;
 }
+#ifndef NPUPROF_RECORD_ONLY
 /* ==== src/read/walk.h =================================================================== >>read/walk ==== */
 
 /* Walks the events of one thread in the order of time, and knows for each of them the span around it (its
@@ -13907,6 +13943,7 @@ NPUPROF_OWN_ static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_merge_ *
     pools.threads_left_out = merge->left_out;
     return pools;
 }
+#endif /* !NPUPROF_RECORD_ONLY */
 /* ==== src/write/digits.h ============================================================= >>write/digits ==== */
 #include <string.h>
 
@@ -14245,240 +14282,6 @@ NPUPROF_OWN_ static inline void npuprof_digits_trace_id_(const npuprof_image_ *i
     npuprof_digits_hex_text_(digits + 16, id);
     if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
-/* ==== src/write/work.h ================================================================= >>write/work ==== */
-
-/* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
-   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter for
-   the writer's buffer, a quarter for lanes, and half for spans that are sorted. Writers that need no lanes,
-   or are done with them, use that quarter for their own tables. */
-
-enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
-
-typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
-
-/* Spans of a track that share lanes (write/lanes.h). */
-typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
-
-/* What the rows of a site on a track have in common: all text before the first number (write/span_text.h),
-   and so many bytes behind it that come after the last. key: tid << 32 | site << 8 | kind; 0: none. */
-typedef struct npuprof_span_text_ {
-    uint64_t key;
-    uint32_t length, last;
-    char text[NPUPROF_SPAN_TEXT_MAX_];
-} npuprof_span_text_;
-
-typedef struct npuprof_work_ {
-    npuprof_out_ out;
-    npuprof_image_ image;
-    npuprof_walk_ walk;
-    npuprof_placed_ *placed;               /* spans that are sorted */
-    size_t placed_room;
-    /* lanes of the track at hand */
-    npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
-    uint32_t node_count, free_node, fresh_node, lanes;   /* nodes from fresh_node on were never used */
-    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];
-    npuprof_lane_group_ group[NPUPROF_LANES_];
-    uint32_t next_tid;                     /* for the next track that is no thread */
-    /* text that is used again */
-    npuprof_span_text_ span_text[NPUPROF_SPAN_TEXTS_];
-    npuprof_stamp_cache_ stamps;
-    uint32_t trace_tid;                    /* trace_id is the text of the trace with this root */
-    uint64_t trace_root;
-    char trace_id[33];
-    /* of the JSON */
-    bool comma;
-    /* what is done with an arrow of a flow; times are those of the trace */
-    void (*put_arrow)(struct npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
-                      uint32_t to_tid, int64_t to_ns);
-    uint64_t arrows;
-    uint64_t skipped_values;               /* of counters: not finite */
-} npuprof_work_;
-
-static npuprof_work_ npuprof_work_area_;
-
-NPUPROF_OWN_ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
-{
-    uint8_t *p = (uint8_t *)npuprof_scratch_;
-    const size_t quarter = sizeof npuprof_scratch_ / 4 / 16 * 16;
-    memset(w, 0, sizeof *w);
-    w->out.sink = sink;
-    w->out.bytes = (char *)p;
-    /* Why no more than 32 KiB: what is written is then still in the first cache when the system copies it. */
-    w->out.capacity = quarter < 32768 ? quarter : 32768;
-    w->trace_root = UINT64_MAX;            /* of no trace */
-    w->nodes = (npuprof_lane_node_ *)(void *)(p + quarter);
-    w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
-    w->placed = (npuprof_placed_ *)(void *)(p + 2 * quarter);
-    w->placed_room = (sizeof npuprof_scratch_ - 2 * quarter) / sizeof *w->placed;
-}
-
-/* ---- The walks of read/ that need memory, in that of the work area */
-
-NPUPROF_OWN_ static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_walk_ *d)
-{
-    return (npuprof_work_ *)d->user;
-}
-
-/* d->user: the work area. */
-NPUPROF_OWN_ static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
-{
-    npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_execution_walk_(d, &w->image, w->placed, w->placed_room);
-}
-
-NPUPROF_OWN_ static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
-{
-    npuprof_merge_begin_(m, &w->image, w->placed, w->placed_room * sizeof *w->placed);
-}
-
-NPUPROF_OWN_ static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
-{
-    npuprof_merge_ merge;
-    npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->nodes;
-    npuprof_work_begin_merge_(&merge, w);
-    return npuprof_pool_collect_(&merge, list, w->node_count * sizeof *w->nodes / sizeof *list);
-}
-/* ==== src/write/lanes.h =============================================================== >>write/lanes ==== */
-
-/* Lanes: a viewer's track shows spans that nest. Spans of a track that overlap without nesting go into
-   further lanes, each a track of its own. Spans come in the order of their starts; each goes into the first
-   lane of its group where it nests or stands free.
-
-   A lane is a stack of the ends of its open spans, as a list of nodes in the scratch memory (w->nodes). */
-
-/* Spans of one track that must not share lanes: on a device's PE whole executions are above their
-   instructions, so that arrows end at the execution; sampled spans go by stream. */
-enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
-static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
-
-NPUPROF_OWN_ static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
-{
-    w->lanes = 0;
-    w->free_node = 0;
-    w->fresh_node = 1;
-    w->nodes[0].end = INT64_MAX;
-}
-
-/* Takes the spans off a lane that are over at a moment. */
-NPUPROF_HOT_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
-{
-    uint32_t top = w->top[lane];
-    while (w->nodes[top].end <= start) {
-        const uint32_t node = top;
-        top = w->nodes[node].below;
-        w->nodes[node].below = w->free_node;
-        w->free_node = node;
-    }
-    w->top[lane] = top;
-}
-
-/* Puts a span into a lane. False: it neither nests nor stands free there, or there is no node left. */
-NPUPROF_HOT_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
-                                                   int64_t end)
-{
-    npuprof_lane_pop_(w, lane, start);
-    npuprof_lane_node_ *const nodes = w->nodes;
-    const uint32_t top = w->top[lane];
-    uint32_t node = w->free_node;
-    if (nodes[top].end < end) return false;
-    if (node) {
-        w->free_node = nodes[node].below;
-    } else {
-        node = w->fresh_node;
-        if (node == w->node_count) return false;
-        w->fresh_node++;
-    }
-    nodes[node].end = end;
-    nodes[node].below = top;
-    w->top[lane] = node;
-    return true;
-}
-
-NPUPROF_OWN_ static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group)
-{
-    w->top[w->lanes] = 0;
-    w->tid[w->lanes] = 0;
-    w->group[w->lanes] = group;
-    w->lanes++;
-}
-
-NPUPROF_OWN_ static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b)
-{
-    return a.sort == b.sort && a.stream == b.stream;
-}
-
-/* Puts a span into the first lane of its group that can take it; if there are too many lanes, of any group.
-   Returns the lane. NPUPROF_LANES_: no lane or no node is left, and the span gets a track of its own. */
-NPUPROF_OWN_ static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start,
-                                          int64_t end)
-{
-    uint32_t lane = 0;
-    for (; lane < w->lanes; lane++) npuprof_lane_pop_(w, lane, start);
-    for (lane = 0; lane < NPUPROF_LANES_; lane++) {
-        if (lane == w->lanes) npuprof_lane_add_(w, group);
-        if (npuprof_lane_same_group_(w->group[lane], group) && npuprof_lane_nest_(w, lane, start, end))
-            return lane;
-        if (!w->free_node && w->fresh_node == w->node_count) return NPUPROF_LANES_;
-    }
-    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(w, lane, start, end);) lane++;
-    return lane;
-}
-/* ==== src/write/span_text.h ======================================================= >>write/span_text ==== */
-
-/* A cache of text: the rows of one site on one track begin alike, with names that need quoting, so the
-   beginning is made once and then copied. One place for each hash of the site (w->span_text); a later site
-   takes the place. */
-
-NPUPROF_HOT_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
-{
-    return (uint64_t)tid << 32 | site << 8 | kind;
-}
-
-/* The place of a key. It has the text only if its `key` says so. */
-NPUPROF_HOT_ static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
-{
-    return &w->span_text[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_];
-}
-
-/* From here on the writer's output goes into the cache; *aside keeps the real output. */
-NPUPROF_OWN_ static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_span_text_ *cached, npuprof_out_ *aside)
-{
-    *aside = w->out;
-    cached->key = 0;
-    w->out.bytes = cached->text;
-    w->out.capacity = sizeof cached->text;
-    w->out.used = 0;
-    w->out.error = -1;
-}
-
-/* Until here. False: the text is too long for the cache. */
-NPUPROF_OWN_ static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_span_text_ *cached, uint64_t key,
-                                          const npuprof_out_ *aside)
-{
-    const bool fits = w->out.flushes == aside->flushes;
-    cached->length = (uint32_t)w->out.used;
-    cached->last = 0;
-    if (fits) cached->key = key;
-    w->out = *aside;
-    return fits;
-}
-
-/* The last so many bytes of the text just cached are what comes after the numbers. */
-NPUPROF_OWN_ static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t last)
-{
-    cached->last = last;
-    cached->length -= last;
-}
-
-/* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
-   on there sets o->used. */
-NPUPROF_HOT_ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
-{
-    char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
-    memcpy(p, cached->text, 64);
-    if (cached->length > 64) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
-    return p + cached->length;
-}
 /* ==== src/write/block.h =============================================================== >>write/block ==== */
 
 /* Blocks: what the image in a file and a stream consist of behind their header (src/format/arena.h, BLOCK).
@@ -14807,6 +14610,361 @@ NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
     npuprof_block_put_header_piece_(&b, &im, true);
     npuprof_out_flush_(&b.out);
     return b.out.error;
+}
+/* ==== src/write/dump.h ================================================================= >>write/dump ==== */
+
+/* The image into a sink of the program, and the counts of what was recorded. They lock the scratch, so one
+   thread at a time writes or reads. */
+
+NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
+{
+    if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_image: sink.write is NULL");
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    const int error = npuprof_write_image_locked_(sink);
+    npuprof_scratch_unlock_();
+    return npuprof_os_result_(error);
+}
+
+/* Bytes that the records of a slot take. */
+NPUPROF_OWN_ static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+{
+    uint64_t units = 0;
+    for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1))
+        units += npuprof_block_whole_units_(im, at - 1);
+    return units * sizeof(npuprof_unit_);
+}
+
+NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
+{
+#define NPUPROF_WHOLE_(name, text, whole) whole,
+    static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
+#undef NPUPROF_WHOLE_
+    const npuprof_slot_head_ *slot = NULL;
+    if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
+    memset(out, 0, sizeof *out);
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    npuprof_image_ im;
+    npuprof_image_open_unread_(&im);
+    (void)npuprof_survey_events_(&im);
+    const npuprof_header_ *const h = im.h;
+    const uint64_t chunk_bytes = (uint64_t)im.chunk_total * h->chunk_bytes;
+    out->recorded = im.events + NPUPROF_LOAD_(&h->streamed);
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
+        out->lost_by_cause[i] = im.lost[i];
+        if (is_whole[i]) out->lost += im.lost[i];
+    }
+    out->bytes_used = im.table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
+    while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
+        out->bytes_used += npuprof_write_count_bytes_(&im, slot);
+    out->bytes_total = im.next ? h->table_bytes + chunk_bytes : h->arena_bytes;
+    out->threads = im.threads;
+    npuprof_scratch_unlock_();
+#ifndef NPUPROF_RECORD_ONLY
+    out->captures = NPUPROF_LOAD_(&npuprof_capture_now_.files);
+    out->captures_failed = NPUPROF_LOAD_(&npuprof_capture_now_.failed);
+    out->slow = NPUPROF_LOAD_(&npuprof_capture_now_.slow);
+#endif
+    return NPUPROF_OK;
+}
+/* ==== src/write/file.h ================================================================= >>write/file ==== */
+
+/* One file of a finished trace, whatever its output: a writer, and where its bytes go.
+   A file is written under a temporary name and renamed when it is complete, so a reader never sees half of
+   one. The temporary name follows from the path: the next dump there finds and removes what a killed one
+   left.
+   Data: npuprof_s_.own_path, the hash of the path written last, atomic: any thread may write a file. */
+
+/* Writes the open image into a sink. Returns 0 or an errno value. */
+typedef int (*npuprof_file_writer_)(npuprof_sink sink);
+
+/* Runs a writer while no other thread writes or reports. Returns 0 or an errno value. */
+NPUPROF_OWN_ static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
+{
+    npuprof_sink sink;
+    sink.write = npuprof_os_write_;
+    sink.user = fd;
+    if (!npuprof_scratch_lock_()) return EBUSY;
+    const int error = writer(sink);
+    npuprof_scratch_unlock_();
+    return error;
+}
+
+/* Writes a device or a pipe, which cannot be replaced. Returns 0 or an errno value. */
+NPUPROF_OWN_ static int npuprof_file_write_in_place_(const char *path, npuprof_file_writer_ writer)
+{
+    int fd = -1, error = npuprof_os_open_(path, &fd);
+    if (error) return error;
+    error = npuprof_file_run_writer_(writer, &fd);
+    const int close_error = npuprof_os_close_(fd);
+    return error ? error : close_error;
+}
+
+/* Writes a new file and puts it in the place of the one at `path`. Returns 0 or an errno value. */
+NPUPROF_OWN_ static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
+{
+    char temporary[1100];
+    int fd = -1, error = EEXIST;
+    const char *slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    const unsigned mark = (unsigned)npuprof_hash_text_(name, strlen(name));
+    for (unsigned n = 0; n < 100 && error == EEXIST; n++) {
+        snprintf(temporary, sizeof temporary, "%.*s.npuprof-%08x-%u.tmp", (int)(name - path), path, mark, n);
+        error = npuprof_os_create_temporary_(temporary, path, &fd);
+    }
+    if (error) return error;
+    error = npuprof_file_run_writer_(writer, &fd);
+    if (error) (void)npuprof_os_close_(fd);
+    else error = npuprof_os_publish_(fd, temporary, path);
+    if (error) npuprof_os_remove_(temporary);
+    return error;
+}
+
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer)
+{
+    const size_t length = strlen(path);
+    if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
+    if (!writer) return NPUPROF_ERR_UNSUPPORTED;
+    /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
+    if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
+    const bool in_place = npuprof_os_in_place_(path);
+    const int error =
+        in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
+    if (!error) NPUPROF_STORE_(&npuprof_s_.own_path, npuprof_hash_text_(path, strlen(path)));
+    return npuprof_os_result_(error);
+}
+#ifndef NPUPROF_RECORD_ONLY
+/* ==== src/write/work.h ================================================================= >>write/work ==== */
+
+/* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
+   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter for
+   the writer's buffer, a quarter for lanes, and half for spans that are sorted. Writers that need no lanes,
+   or are done with them, use that quarter for their own tables. */
+
+enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
+
+typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
+
+/* Spans of a track that share lanes (write/lanes.h). */
+typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
+
+/* What the rows of a site on a track have in common: all text before the first number (write/span_text.h),
+   and so many bytes behind it that come after the last. key: tid << 32 | site << 8 | kind; 0: none. */
+typedef struct npuprof_span_text_ {
+    uint64_t key;
+    uint32_t length, last;
+    char text[NPUPROF_SPAN_TEXT_MAX_];
+} npuprof_span_text_;
+
+typedef struct npuprof_work_ {
+    npuprof_out_ out;
+    npuprof_image_ image;
+    npuprof_walk_ walk;
+    npuprof_placed_ *placed;               /* spans that are sorted */
+    size_t placed_room;
+    /* lanes of the track at hand */
+    npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
+    uint32_t node_count, free_node, fresh_node, lanes;   /* nodes from fresh_node on were never used */
+    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];
+    npuprof_lane_group_ group[NPUPROF_LANES_];
+    uint32_t next_tid;                     /* for the next track that is no thread */
+    /* text that is used again */
+    npuprof_span_text_ span_text[NPUPROF_SPAN_TEXTS_];
+    npuprof_stamp_cache_ stamps;
+    uint32_t trace_tid;                    /* trace_id is the text of the trace with this root */
+    uint64_t trace_root;
+    char trace_id[33];
+    /* of the JSON */
+    bool comma;
+    /* what is done with an arrow of a flow; times are those of the trace */
+    void (*put_arrow)(struct npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
+                      uint32_t to_tid, int64_t to_ns);
+    uint64_t arrows;
+    uint64_t skipped_values;               /* of counters: not finite */
+} npuprof_work_;
+
+static npuprof_work_ npuprof_work_area_;
+
+NPUPROF_OWN_ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
+{
+    uint8_t *p = (uint8_t *)npuprof_scratch_;
+    const size_t quarter = sizeof npuprof_scratch_ / 4 / 16 * 16;
+    memset(w, 0, sizeof *w);
+    w->out.sink = sink;
+    w->out.bytes = (char *)p;
+    /* Why no more than 32 KiB: what is written is then still in the first cache when the system copies it. */
+    w->out.capacity = quarter < 32768 ? quarter : 32768;
+    w->trace_root = UINT64_MAX;            /* of no trace */
+    w->nodes = (npuprof_lane_node_ *)(void *)(p + quarter);
+    w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
+    w->placed = (npuprof_placed_ *)(void *)(p + 2 * quarter);
+    w->placed_room = (sizeof npuprof_scratch_ - 2 * quarter) / sizeof *w->placed;
+}
+
+/* ---- The walks of read/ that need memory, in that of the work area */
+
+NPUPROF_OWN_ static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_walk_ *d)
+{
+    return (npuprof_work_ *)d->user;
+}
+
+/* d->user: the work area. */
+NPUPROF_OWN_ static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
+{
+    npuprof_work_ *const w = npuprof_work_of_(d);
+    npuprof_execution_walk_(d, &w->image, w->placed, w->placed_room);
+}
+
+NPUPROF_OWN_ static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
+{
+    npuprof_merge_begin_(m, &w->image, w->placed, w->placed_room * sizeof *w->placed);
+}
+
+NPUPROF_OWN_ static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
+{
+    npuprof_merge_ merge;
+    npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->nodes;
+    npuprof_work_begin_merge_(&merge, w);
+    return npuprof_pool_collect_(&merge, list, w->node_count * sizeof *w->nodes / sizeof *list);
+}
+/* ==== src/write/lanes.h =============================================================== >>write/lanes ==== */
+
+/* Lanes: a viewer's track shows spans that nest. Spans of a track that overlap without nesting go into
+   further lanes, each a track of its own. Spans come in the order of their starts; each goes into the first
+   lane of its group where it nests or stands free.
+
+   A lane is a stack of the ends of its open spans, as a list of nodes in the scratch memory (w->nodes). */
+
+/* Spans of one track that must not share lanes: on a device's PE whole executions are above their
+   instructions, so that arrows end at the execution; sampled spans go by stream. */
+enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
+static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
+
+NPUPROF_OWN_ static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
+{
+    w->lanes = 0;
+    w->free_node = 0;
+    w->fresh_node = 1;
+    w->nodes[0].end = INT64_MAX;
+}
+
+/* Takes the spans off a lane that are over at a moment. */
+NPUPROF_HOT_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
+{
+    uint32_t top = w->top[lane];
+    while (w->nodes[top].end <= start) {
+        const uint32_t node = top;
+        top = w->nodes[node].below;
+        w->nodes[node].below = w->free_node;
+        w->free_node = node;
+    }
+    w->top[lane] = top;
+}
+
+/* Puts a span into a lane. False: it neither nests nor stands free there, or there is no node left. */
+NPUPROF_HOT_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
+                                                   int64_t end)
+{
+    npuprof_lane_pop_(w, lane, start);
+    npuprof_lane_node_ *const nodes = w->nodes;
+    const uint32_t top = w->top[lane];
+    uint32_t node = w->free_node;
+    if (nodes[top].end < end) return false;
+    if (node) {
+        w->free_node = nodes[node].below;
+    } else {
+        node = w->fresh_node;
+        if (node == w->node_count) return false;
+        w->fresh_node++;
+    }
+    nodes[node].end = end;
+    nodes[node].below = top;
+    w->top[lane] = node;
+    return true;
+}
+
+NPUPROF_OWN_ static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group)
+{
+    w->top[w->lanes] = 0;
+    w->tid[w->lanes] = 0;
+    w->group[w->lanes] = group;
+    w->lanes++;
+}
+
+NPUPROF_OWN_ static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b)
+{
+    return a.sort == b.sort && a.stream == b.stream;
+}
+
+/* Puts a span into the first lane of its group that can take it; if there are too many lanes, of any group.
+   Returns the lane. NPUPROF_LANES_: no lane or no node is left, and the span gets a track of its own. */
+NPUPROF_OWN_ static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start,
+                                          int64_t end)
+{
+    uint32_t lane = 0;
+    for (; lane < w->lanes; lane++) npuprof_lane_pop_(w, lane, start);
+    for (lane = 0; lane < NPUPROF_LANES_; lane++) {
+        if (lane == w->lanes) npuprof_lane_add_(w, group);
+        if (npuprof_lane_same_group_(w->group[lane], group) && npuprof_lane_nest_(w, lane, start, end))
+            return lane;
+        if (!w->free_node && w->fresh_node == w->node_count) return NPUPROF_LANES_;
+    }
+    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(w, lane, start, end);) lane++;
+    return lane;
+}
+/* ==== src/write/span_text.h ======================================================= >>write/span_text ==== */
+
+/* A cache of text: the rows of one site on one track begin alike, with names that need quoting, so the
+   beginning is made once and then copied. One place for each hash of the site (w->span_text); a later site
+   takes the place. */
+
+NPUPROF_HOT_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
+{
+    return (uint64_t)tid << 32 | site << 8 | kind;
+}
+
+/* The place of a key. It has the text only if its `key` says so. */
+NPUPROF_HOT_ static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
+{
+    return &w->span_text[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_];
+}
+
+/* From here on the writer's output goes into the cache; *aside keeps the real output. */
+NPUPROF_OWN_ static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_span_text_ *cached, npuprof_out_ *aside)
+{
+    *aside = w->out;
+    cached->key = 0;
+    w->out.bytes = cached->text;
+    w->out.capacity = sizeof cached->text;
+    w->out.used = 0;
+    w->out.error = -1;
+}
+
+/* Until here. False: the text is too long for the cache. */
+NPUPROF_OWN_ static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_span_text_ *cached, uint64_t key,
+                                          const npuprof_out_ *aside)
+{
+    const bool fits = w->out.flushes == aside->flushes;
+    cached->length = (uint32_t)w->out.used;
+    cached->last = 0;
+    if (fits) cached->key = key;
+    w->out = *aside;
+    return fits;
+}
+
+/* The last so many bytes of the text just cached are what comes after the numbers. */
+NPUPROF_OWN_ static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t last)
+{
+    cached->last = last;
+    cached->length -= last;
+}
+
+/* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
+   on there sets o->used. */
+NPUPROF_HOT_ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
+{
+    char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
+    memcpy(p, cached->text, 64);
+    if (cached->length > 64) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
+    return p + cached->length;
 }
 /* ==== src/write/stream.h ============================================================= >>write/stream ==== */
 
@@ -17285,6 +17443,7 @@ NPUPROF_OWN_ static int npuprof_sheet_write_locked_(npuprof_sink sink)
     npuprof_out_flush_(&w->out);
     return w->out.error;
 }
+#endif /* !NPUPROF_RECORD_ONLY */
 #ifndef NPUPROF_NO_REPORTS
 /* ==== src/report/common.h =========================================================== >>report/common ==== */
 
@@ -17967,86 +18126,272 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
     }
     return npuprof_report_end_(out);
 }
+#else
+/* ==== src/report/none.h =============================================================== >>report/none ==== */
+#include <string.h>
+
+/* NPUPROF_NO_REPORTS: this part stands in place of the others of this room. A program that prints a report
+   still links; it gets a result and the sentence that says what to do.
+   Owns no data. */
+
+/* ---- What all of them return */
+
+NPUPROF_OWN_ static npuprof_result npuprof_report_left_out_(void)
+{
+    return NPUPROF_LEFT_OUT_("NPUPROF_NO_REPORTS leaves the reports out; dump the trace, and use "
+                             "`npuprof.py report`");
+}
+
+#define NPUPROF_LEFT_OUT_REPORT_(name)                          \
+    NPUPROF_API_ npuprof_result npuprof_##name(FILE *out)       \
+    {                                                           \
+        (void)out;                                              \
+        return npuprof_report_left_out_();                      \
+    }
+NPUPROF_LEFT_OUT_REPORT_(print_summary)
+NPUPROF_LEFT_OUT_REPORT_(print_inferences)
+NPUPROF_LEFT_OUT_REPORT_(print_npu_executions)
+NPUPROF_LEFT_OUT_REPORT_(print_npu_operators)
+NPUPROF_LEFT_OUT_REPORT_(print_external_operators)
+NPUPROF_LEFT_OUT_REPORT_(print_memory)
+NPUPROF_LEFT_OUT_REPORT_(print_bench)
+#undef NPUPROF_LEFT_OUT_REPORT_
+
+NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npuprof_memory_peaks *out)
+{
+    (void)device;
+    if (!out) return NPUPROF_REFUSE_("npuprof_get_memory: out is NULL");
+    memset(out, 0, sizeof *out);
+    return npuprof_report_left_out_();
+}
+
+NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *desc, npuprof_bench_result *out)
+{
+    (void)desc;
+    if (!out) return NPUPROF_REFUSE_("npuprof_bench: out is NULL");
+    memset(out, 0, sizeof *out);
+    return npuprof_report_left_out_();
+}
+
+NPUPROF_API_ void npuprof_bench_reset(void) {}
+
+NPUPROF_API_ size_t npuprof_bench_size(void) { return 0; }
 #endif /* !NPUPROF_NO_REPORTS */
+/* ==== src/process/restart.h ======================================================= >>process/restart ==== */
+
+/* The end of a thread, and the empty trace with which the child of a fork begins.
+
+   A thread that ends closes its open spans and gives its slot back. Another thread may take the slot then.
+   The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
+   stay.
+
+   Data: all of npuprof_s_ and of the arena. A thread's end changes that thread's slot only.
+
+   This part may not know formats, nor files. */
+
+/* Runs at the end of the thread that has this slot. */
+NPUPROF_OWN_ static void npuprof_process_thread_ends_(void *user)
+{
+    npuprof_slot_ *slot = (npuprof_slot_ *)user;
+    if (slot != npuprof_slot_mine_) return;
+    npuprof_slot_mine_ = &npuprof_slot_none_;
+    for (npuprof_slot_ *at = slot; at; at = at->nested) {
+        npuprof_record_unwind_(at, at->open, npuprof_clock_());
+        NPUPROF_STORE_(&at->busy, 0);
+    }
+    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+}
+
+/* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
+NPUPROF_OWN_ static void npuprof_fork_empty_table_(npuprof_header_ *h)
+{
+    const uint32_t end = h->table_used / h->table_unit;
+    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
+        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
+        /* 0: a thread of the parent was adding this entry. It takes one unit, and no type. */
+        if (!e->type_units) e->type_units = 1;
+        const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
+        if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
+        if (type == NPUPROF_ENTRY_RECORDS) {
+            npuprof_records_entry_ *r = (npuprof_records_entry_ *)(void *)e;
+            memset(r->counts, 0, sizeof r->counts);
+        }
+        if (type == NPUPROF_ENTRY_DEVICE) {
+            npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
+            memset(d->notes, 0, sizeof d->notes);
+            memset(&d->overflow, 0, sizeof d->overflow);
+            d->overflow_used = d->first_anchors = d->last_anchors = 0;
+        }
+        id += units;
+    }
+}
+
+/* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
+NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_fork_empty_table_(h);
+    memset(h->lost, 0, sizeof h->lost);
+    memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
+    memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
+    h->clear_ticks = h->streamed = 0;
+    h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
+    npuprof_s_.chunk_free = 0;
+    npuprof_arena_begin_trace_(h);
+    npuprof_control_advance_generation_();
+}
+
+/* Sets back, in the child, every word that names a thread of the parent. */
+NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    s->writer = s->drainer = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = s->listing = 0;
+    s->paused = 0;
+    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
+       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
+       because no token is 0. */
+    const npuprof_slot_ *const mine = npuprof_slot_mine_;
+    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
+    npuprof_slot_mine_ = &npuprof_slot_none_;
+}
+#ifdef NPUPROF_RECORD_ONLY
+/* ==== src/process/only.h ============================================================= >>process/only ==== */
+
+/* NPUPROF_RECORD_ONLY: this part stands in place of setup.h, fork.h and the outputs. It sets the recorder up
+   in the program's memory, and writes the image. There is no environment, so nothing runs before main() or at
+   exit. What is left out is refused with one sentence.
+
+   Data: npuprof_setup_state_, as in setup.h, without 3. */
+
+/* ---- Set-up */
+
+NPUPROF_OWN_ static void npuprof_process_restart_(void)
+{
+    if (npuprof_setup_state_ != 2) return;
+    npuprof_process_forget_threads_();
+    npuprof_fork_start_over_();
+    npuprof_control_set_gate_();
+}
+
+NPUPROF_OWN_ static void npuprof_process_exits_(void) {}
+
+/* Sets up unless that is done. A thread that finds another one at it waits, for some seconds at most; a
+   signal handler that interrupted it does not. */
+NPUPROF_OWN_ static npuprof_result npuprof_process_set_up_(void)
+{
+    uint32_t state = 0;
+    const uintptr_t me = npuprof_slot_me_();
+    if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
+    if (NPUPROF_CAS_(&npuprof_setup_state_, &state, 1)) {
+        NPUPROF_STORE_(&npuprof_s_.setting_up, me);
+        npuprof_clock_choose_();
+        (void)npuprof_arena_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_, NPUPROF_KEEP_OLDEST,
+                                     true);
+        npuprof_control_advance_generation_();
+        npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
+        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+        npuprof_control_set_gate_();
+        return NPUPROF_OK;
+    }
+    for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
+        npuprof_os_yield_();
+        state = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+    }
+    return state == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+}
+
+NPUPROF_API_ bool npuprof_opens_(int level)
+{
+    int waiting = INT_MAX;
+    (void)npuprof_process_set_up_();
+    (void)NPUPROF_CAS_(&npuprof_gate_, &waiting, INT_MIN);
+    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
+}
+
+NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (s->started) return NPUPROF_ERR_STARTED;
+    if (!desc) return NPUPROF_OK;
+    if (desc->output_path || desc->arena_path || desc->capture || desc->sink.write)
+        return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out output_path, arena_path, capture and sink "
+                                 "of npuprof_desc");
+    if (desc->when_full != NPUPROF_KEEP_OLDEST && desc->when_full != NPUPROF_KEEP_NEWEST)
+        return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out every when_full but NPUPROF_KEEP_OLDEST and "
+                                 "NPUPROF_KEEP_NEWEST");
+    if (desc->arena) {
+        const npuprof_header_ *const old = s->header;
+        if (NPUPROF_LOAD_(&old->threads) || old->devices) return NPUPROF_ERR_STARTED;
+        if (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)) return NPUPROF_ERR_ARENA_SIZE;
+        NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+        (void)npuprof_arena_lay_out_(desc->arena, desc->arena_bytes, s->when_full, false);
+        npuprof_image_copy_metadata_(old);
+        npuprof_control_advance_generation_();
+    } else if (desc->arena_bytes) {
+        return NPUPROF_REFUSE_("npuprof_init: arena_bytes without arena");
+    }
+    if (desc->populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
+    npuprof_control_set_policy_(desc->when_full);
+    const npuprof_result r = desc->categories ? npuprof_set_categories(desc->categories) : NPUPROF_OK;
+    npuprof_control_set_gate_();
+    return r;
+}
+
+#ifdef NPUPROF_DESTRUCTOR_
+/* Why: as in setup.h. */
+NPUPROF_DESTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
+#endif
+
+/* ---- The outputs */
+
+NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
+{
+    if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const char *const dot = strrchr(path, '.');
+    if (!dot || strcmp(dot, ".npuprof") != 0)
+        return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out all outputs but .npuprof; npuprof-convert "
+                                 "makes them of it");
+    return npuprof_file_write_by_(path, npuprof_write_image_locked_);
+}
+
+NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
+{
+    (void)sink;
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out JSON; npuprof-convert makes it of an image");
+}
+
+NPUPROF_API_ npuprof_result npuprof_flush(void)
+{
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out streams");
+}
+
+NPUPROF_API_ npuprof_result npuprof_poll(void)
+{
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out capture control");
+}
+#else
 /* ==== src/write/files.h =============================================================== >>write/files ==== */
 #ifndef NPUPROF_NO_JSON
 #endif
 
-/* Files of finished traces: those of npuprof_dump(), and what is written at normal exit.
-   A file is written under a temporary name and renamed when it is complete, so a reader never sees half of
-   one. The temporary name follows from the path: the next dump there finds and removes what a killed one
-   left.
-   Data: npuprof_s_.own_path, the hash of the path written last, atomic: any thread may write a file.
+/* Which file gets which output: npuprof_dump(), and what is written at normal exit. file.h writes one.
+   Data: npuprof_s_.own_path, which is only read here.
    A new output adds its writer to npuprof_file_writers_ and its form and extension to
    control/path.h. */
 
 /* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL:
    left out. */
-static int (*const npuprof_file_writers_[])(npuprof_sink) = {
+static const npuprof_file_writer_ npuprof_file_writers_[] = {
 #ifdef NPUPROF_NO_JSON
     NULL,
 #else
     npuprof_write_json_locked_,
 #endif
     npuprof_csv_write_locked_, npuprof_write_image_locked_, npuprof_sheet_write_locked_ };
-
-/* Writes the open image into a sink. Returns 0 or an errno value. */
-typedef int (*npuprof_file_writer_)(npuprof_sink sink);
-
-/* Runs a writer while no other thread writes or reports. Returns 0 or an errno value. */
-NPUPROF_OWN_ static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
-{
-    npuprof_sink sink;
-    sink.write = npuprof_os_write_;
-    sink.user = fd;
-    if (!npuprof_scratch_lock_()) return EBUSY;
-    const int error = writer(sink);
-    npuprof_scratch_unlock_();
-    return error;
-}
-
-/* Writes a device or a pipe, which cannot be replaced. Returns 0 or an errno value. */
-NPUPROF_OWN_ static int npuprof_file_write_in_place_(const char *path, npuprof_file_writer_ writer)
-{
-    int fd = -1, error = npuprof_os_open_(path, &fd);
-    if (error) return error;
-    error = npuprof_file_run_writer_(writer, &fd);
-    const int close_error = npuprof_os_close_(fd);
-    return error ? error : close_error;
-}
-
-/* Writes a new file and puts it in the place of the one at `path`. Returns 0 or an errno value. */
-NPUPROF_OWN_ static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
-{
-    char temporary[1100];
-    int fd = -1, error = EEXIST;
-    const char *slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-    const unsigned mark = (unsigned)npuprof_hash_text_(name, strlen(name));
-    for (unsigned n = 0; n < 100 && error == EEXIST; n++) {
-        snprintf(temporary, sizeof temporary, "%.*s.npuprof-%08x-%u.tmp", (int)(name - path), path, mark, n);
-        error = npuprof_os_create_temporary_(temporary, path, &fd);
-    }
-    if (error) return error;
-    error = npuprof_file_run_writer_(writer, &fd);
-    if (error) (void)npuprof_os_close_(fd);
-    else error = npuprof_os_publish_(fd, temporary, path);
-    if (error) npuprof_os_remove_(temporary);
-    return error;
-}
-
-NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer)
-{
-    const size_t length = strlen(path);
-    if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
-    if (!writer) return NPUPROF_ERR_UNSUPPORTED;
-    /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
-    if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
-    const bool in_place = npuprof_os_in_place_(path);
-    const int error =
-        in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
-    if (!error) NPUPROF_STORE_(&npuprof_s_.own_path, npuprof_hash_text_(path, strlen(path)));
-    return npuprof_os_result_(error);
-}
 
 /* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
 NPUPROF_OWN_ static npuprof_result npuprof_file_write_(const char *path, int form)
@@ -18244,10 +18589,6 @@ NPUPROF_OWN_ static void npuprof_file_write_at_exit_(void)
     else if (r != NPUPROF_OK)
         npuprof_os_say_("npuprof: %s: %s\n", path.text, npuprof_result_string(r));
 }
-/* ==== src/write/dump.h ================================================================= >>write/dump ==== */
-
-/* The public functions of this room: they lock the scratch, so one thread at a time writes or reads, and hand
-   over to the writers. npuprof_dump() writes a file, the others into a sink of the program. */
 
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
@@ -18264,61 +18605,13 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
     if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_json: sink.write is NULL");
 #ifdef NPUPROF_NO_JSON
-    return NPUPROF_ERR_UNSUPPORTED;
+    return NPUPROF_LEFT_OUT_("NPUPROF_NO_JSON leaves JSON out; npuprof-convert makes it of an image");
 #else
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     const int error = npuprof_write_json_locked_(sink);
     npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 #endif
-}
-
-NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
-{
-    if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_image: sink.write is NULL");
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    const int error = npuprof_write_image_locked_(sink);
-    npuprof_scratch_unlock_();
-    return npuprof_os_result_(error);
-}
-
-/* Bytes that the records of a slot take. */
-NPUPROF_OWN_ static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
-{
-    uint64_t units = 0;
-    for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1))
-        units += npuprof_block_whole_units_(im, at - 1);
-    return units * sizeof(npuprof_unit_);
-}
-
-NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
-{
-#define NPUPROF_WHOLE_(name, text, whole) whole,
-    static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
-#undef NPUPROF_WHOLE_
-    const npuprof_slot_head_ *slot = NULL;
-    if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
-    memset(out, 0, sizeof *out);
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    npuprof_image_ *const im = &npuprof_work_area_.image;
-    npuprof_image_open_(im);
-    const npuprof_header_ *const h = im->h;
-    const uint64_t chunk_bytes = (uint64_t)im->chunk_total * h->chunk_bytes;
-    out->recorded = im->events + NPUPROF_LOAD_(&h->streamed);
-    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        out->lost_by_cause[i] = im->lost[i];
-        if (is_whole[i]) out->lost += im->lost[i];
-    }
-    out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
-    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
-        out->bytes_used += npuprof_write_count_bytes_(im, slot);
-    out->bytes_total = im->next ? h->table_bytes + chunk_bytes : h->arena_bytes;
-    out->threads = im->threads;
-    npuprof_scratch_unlock_();
-    out->captures = NPUPROF_LOAD_(&npuprof_capture_now_.files);
-    out->captures_failed = NPUPROF_LOAD_(&npuprof_capture_now_.failed);
-    out->slow = NPUPROF_LOAD_(&npuprof_capture_now_.slow);
-    return NPUPROF_OK;
 }
 /* ==== src/write/capture.h =========================================================== >>write/capture ==== */
 
@@ -18386,10 +18679,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_capture_(bool clear, uint64_t la
 }
 /* ==== src/process/fork.h ============================================================= >>process/fork ==== */
 
-/* The end of a thread, and the child of a fork: two functions that setup.h hands to os/, and the first record
-   of the child.
-
-   A thread that ends closes its open spans and gives its slot back. Another thread may take the slot then.
+/* The child of a fork: a function that setup.h hands to os/, and the first record of the child.
 
    In the child of a fork only the calling thread is left. Every word that names a thread is set back, and the
    child begins with an empty arena; the table of names stays. Memory is emptied at once. A mapped file is the
@@ -18397,61 +18687,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_capture_(bool clear, uint64_t la
    (npuprof_fork_leave_parent_).
 
    Data: all of npuprof_s_ and of the arena. In the child, nobody else writes it: the hook runs before fork()
-   returns, and state 3 is left by one thread, as in setup.h. A thread's end changes that thread's slot only.
+   returns, and state 3 is left by one thread, as in setup.h.
 
    This part may not know formats. */
-
-/* Runs at the end of the thread that has this slot. */
-NPUPROF_OWN_ static void npuprof_process_thread_ends_(void *user)
-{
-    npuprof_slot_ *slot = (npuprof_slot_ *)user;
-    if (slot != npuprof_slot_mine_) return;
-    npuprof_slot_mine_ = &npuprof_slot_none_;
-    for (npuprof_slot_ *at = slot; at; at = at->nested) {
-        npuprof_record_unwind_(at, at->open, npuprof_clock_());
-        NPUPROF_STORE_(&at->busy, 0);
-    }
-    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-}
-
-/* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
-NPUPROF_OWN_ static void npuprof_fork_empty_table_(npuprof_header_ *h)
-{
-    const uint32_t end = h->table_used / h->table_unit;
-    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        /* 0: a thread of the parent was adding this entry. It takes one unit, and no type. */
-        if (!e->type_units) e->type_units = 1;
-        const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
-        if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
-        if (type == NPUPROF_ENTRY_RECORDS) {
-            npuprof_records_entry_ *r = (npuprof_records_entry_ *)(void *)e;
-            memset(r->counts, 0, sizeof r->counts);
-        }
-        if (type == NPUPROF_ENTRY_DEVICE) {
-            npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
-            memset(d->notes, 0, sizeof d->notes);
-            memset(&d->overflow, 0, sizeof d->overflow);
-            d->overflow_used = d->first_anchors = d->last_anchors = 0;
-        }
-        id += units;
-    }
-}
-
-/* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
-NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
-{
-    npuprof_header_ *h = npuprof_s_.header;
-    npuprof_fork_empty_table_(h);
-    memset(h->lost, 0, sizeof h->lost);
-    memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
-    memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
-    h->clear_ticks = h->streamed = 0;
-    h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
-    npuprof_s_.chunk_free = 0;
-    npuprof_arena_begin_trace_(h);
-    npuprof_control_advance_generation_();
-}
 
 /* Runs in the child of a fork. */
 NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
@@ -18460,16 +18698,8 @@ NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
     if (npuprof_setup_state_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
-    s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = s->listing = 0;
-    s->paused = 0;
+    npuprof_process_forget_threads_();
     if (s->armed) npuprof_capture_start_over_(s->held & NPUPROF_HOLD_COMMAND_);
-    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
-       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
-       because no token is 0. */
-    const npuprof_slot_ *const mine = npuprof_slot_mine_;
-    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
-    npuprof_slot_mine_ = &npuprof_slot_none_;
     npuprof_stream_forget_();
     if (s->mapped_bytes) {
         /* Why the file is not made now: most children only call exec, and would leave an empty one. */
@@ -18741,6 +18971,7 @@ NPUPROF_DESTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_unhook_(void)
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
 NPUPROF_CONSTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
 #endif
+#endif /* !NPUPROF_RECORD_ONLY */
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_
 

@@ -43,6 +43,7 @@
      NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
+     NPUPROF_RECORD_ONLY      the implementing file: recorder and image alone; no other output, no environment
      NPUPROF_AUTO             the implementing file: records functions without marks; compile the files with
                               -finstrument-functions. NPUPROF_AUTO_FUNCTIONS: how many are looked up fast
      NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
@@ -220,6 +221,10 @@ NPUPROF_SHADOW_PUSH_
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_
 #include "clock/host.h"
+#ifdef NPUPROF_RECORD_ONLY             /* size counts more than the time of a record that is no plain span */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
+#endif
 #include "arena/table.h"
 #include "arena/anchors.h"
 #include "arena/layout.h"
@@ -227,12 +232,18 @@ NPUPROF_SHADOW_PUSH_
 #include "arena/thread.h"
 #include "arena/exchange.h"
 #include "arena/slots.h"
-#include "record/enter.h"
 #include "record/args.h"
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_
+#include "record/enter.h"
 #include "record/span.h"
 #include "record/begin.h"
 #include "record/boundary.h"
 #include "record/end.h"
+#ifdef NPUPROF_RECORD_ONLY
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
+#endif
 #include "record/event.h"
 #include "record/memory.h"
 #include "record/thread.h"
@@ -245,10 +256,12 @@ NPUPROF_SHADOW_PUSH_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
 #include "control/start.h"
 #include "control/lock.h"
+#ifndef NPUPROF_RECORD_ONLY
 #include "control/path.h"
 #include "control/conditions.h"
 #include "control/environment.h"
 #include "control/capture.h"
+#endif /* !NPUPROF_RECORD_ONLY */
 #include "clock/device_map.h"
 #include "read/image.h"
 #include "read/cursor.h"
@@ -261,17 +274,22 @@ NPUPROF_SHADOW_PUSH_
 #include "read/live.h"
 #include "read/survey.h"
 #include "read/args.h"
+#ifndef NPUPROF_RECORD_ONLY
 #include "read/walk.h"
 #include "read/executions.h"
 #include "read/merge.h"
 #include "read/memory.h"
+#endif /* !NPUPROF_RECORD_ONLY */
 #include "write/digits.h"
 #include "write/text.h"
+#include "write/block.h"
+#include "write/image.h"
+#include "write/dump.h"
+#include "write/file.h"
+#ifndef NPUPROF_RECORD_ONLY
 #include "write/work.h"
 #include "write/lanes.h"
 #include "write/span_text.h"
-#include "write/block.h"
-#include "write/image.h"
 #include "write/stream.h"
 #ifndef NPUPROF_NO_JSON
 #include "read/resume.h"
@@ -285,18 +303,25 @@ NPUPROF_SHADOW_PUSH_
 #include "write/csv.h"
 #include "write/csv_memory.h"
 #include "write/sheet.h"
+#endif /* !NPUPROF_RECORD_ONLY */
 #ifndef NPUPROF_NO_REPORTS
 #include "report/common.h"
 #include "report/summary.h"
 #include "report/tables.h"
 #include "report/memory.h"
 #include "report/bench.h"
+#else
+#include "report/none.h"
 #endif /* !NPUPROF_NO_REPORTS */
+#include "process/restart.h"
+#ifdef NPUPROF_RECORD_ONLY
+#include "process/only.h"
+#else
 #include "write/files.h"
-#include "write/dump.h"
 #include "write/capture.h"
 #include "process/fork.h"
 #include "process/setup.h"
+#endif /* !NPUPROF_RECORD_ONLY */
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_
 

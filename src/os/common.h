@@ -58,6 +58,9 @@ static npuprof_result npuprof_os_explain_(npuprof_result result, const char *for
 /* NPUPROF_ERR_ARGUMENT, for a public function to return. sentence: a literal that names the function, the
    argument and what is wrong with it. */
 #define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
+/* The same for NPUPROF_ERR_UNSUPPORTED: a knob leaves it out. */
+#define NPUPROF_LEFT_OUT_(sentence) \
+    npuprof_os_explain_(NPUPROF_ERR_UNSUPPORTED, "NPUPROF_ERR_UNSUPPORTED: %s", sentence)
 
 /* Prints on stderr. Why not stdio: the program may have closed or buffered it. */
 NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)

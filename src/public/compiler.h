@@ -51,7 +51,7 @@
    themselves. It also says how the function is compiled: NPUPROF_ROOM_ is empty, or NPUPROF_COLD_ from where
    the root says so. Cold functions are optimised for size, also with -O2; those that record nothing are.
    NPUPROF_HOT_: in a cold room, a function that runs once for each span that is read. It stands for
-   NPUPROF_OWN_. */
+   NPUPROF_OWN_. With NPUPROF_RECORD_ONLY not all functions of a part are used. */
 #define NPUPROF_ROOM_
 #if defined(__clang__)
 #define NPUPROF_COLD_ NPUPROF_ATTRIBUTE_((__cold__, __minsize__))
@@ -60,7 +60,10 @@
 #else
 #define NPUPROF_COLD_
 #endif
-#if defined(__GNUC__) || defined(__clang__)
+#if (defined(__GNUC__) || defined(__clang__)) && defined(NPUPROF_RECORD_ONLY)
+#define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __unused__)) NPUPROF_ROOM_
+#define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __unused__, __hot__))
+#elif defined(__GNUC__) || defined(__clang__)
 #define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__)) NPUPROF_ROOM_
 #define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __hot__))
 #else

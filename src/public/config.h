@@ -76,8 +76,24 @@ extern "C++" {                     /* the user may include this header inside ex
 
 /* NPUPROF_NO_JSON: implementing file. Leaves the JSON writer out; calls for JSON return
    NPUPROF_ERR_UNSUPPORTED.
-   NPUPROF_NO_REPORTS: implementing file. Leaves npuprof_print_* and npuprof_bench* out; a program that calls
-   one does not link. */
+   NPUPROF_NO_REPORTS: implementing file. Leaves npuprof_print_* and npuprof_bench* out; they return
+   NPUPROF_ERR_UNSUPPORTED.
+   NPUPROF_RECORD_ONLY: implementing file. Both, and more is left out: what is recorded stays in memory until
+   npuprof_dump() or npuprof_write_image() writes the image. No CSV, no stream, no mapped arena, no
+   environment, no capture control. Functions and members of npuprof_desc for these return
+   NPUPROF_ERR_UNSUPPORTED, and npuprof_result_string() says which. Not with NPUPROF_FREESTANDING, which has
+   none of it. */
+#ifdef NPUPROF_RECORD_ONLY
+#ifdef NPUPROF_FREESTANDING
+#error "npuprof.h: NPUPROF_RECORD_ONLY is for systems with an OS; NPUPROF_FREESTANDING is smaller without it"
+#endif
+#ifndef NPUPROF_NO_JSON
+#define NPUPROF_NO_JSON
+#endif
+#ifndef NPUPROF_NO_REPORTS
+#define NPUPROF_NO_REPORTS
+#endif
+#endif
 
 /* NPUPROF_NOW(): every file. An expression of unsigned type that reads your own clock. The clock must count
    up and wrap from all ones to 0. A SysTick of 24 bits that counts down from 0xFFFFFF becomes such a clock as

@@ -4,44 +4,16 @@
 #include "../os/common.h"
 #include "../record/enter.h"
 #include "../control/lock.h"
-#include "../control/environment.h"
 #include "../control/capture.h"
 #include "../read/image.h"
 #include "../read/cursor.h"
 #include "../read/threads.h"
 #include "../read/survey.h"
-#include "work.h"
 #include "block.h"
 #include "image.h"
-#include "json_head.h"
-#include "files.h"
 
-/* The public functions of this room: they lock the scratch, so one thread at a time writes or reads, and hand
-   over to the writers. npuprof_dump() writes a file, the others into a sink of the program. */
-
-NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
-{
-    if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
-    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    const char *const dot = strrchr(path, '.');
-    if (dot && (strcmp(dot, ".pftrace") == 0 || strcmp(dot, ".gz") == 0) && !npuprof_os_in_place_(path))
-        return NPUPROF_REFUSE_("npuprof_dump: path ends in .pftrace or .gz: dump a .npuprof, and "
-                               "`npuprof.py convert t.npuprof -o t.pftrace.gz` makes that of it");
-    return npuprof_file_write_(path, npuprof_path_form_(path));
-}
-
-NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
-{
-    if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_json: sink.write is NULL");
-#ifdef NPUPROF_NO_JSON
-    return NPUPROF_ERR_UNSUPPORTED;
-#else
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    const int error = npuprof_write_json_locked_(sink);
-    npuprof_scratch_unlock_();
-    return npuprof_os_result_(error);
-#endif
-}
+/* The image into a sink of the program, and the counts of what was recorded. They lock the scratch, so one
+   thread at a time writes or reads. */
 
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
@@ -70,23 +42,26 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
     memset(out, 0, sizeof *out);
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    npuprof_image_ *const im = &npuprof_work_area_.image;
-    npuprof_image_open_(im);
-    const npuprof_header_ *const h = im->h;
-    const uint64_t chunk_bytes = (uint64_t)im->chunk_total * h->chunk_bytes;
-    out->recorded = im->events + NPUPROF_LOAD_(&h->streamed);
+    npuprof_image_ im;
+    npuprof_image_open_unread_(&im);
+    (void)npuprof_survey_events_(&im);
+    const npuprof_header_ *const h = im.h;
+    const uint64_t chunk_bytes = (uint64_t)im.chunk_total * h->chunk_bytes;
+    out->recorded = im.events + NPUPROF_LOAD_(&h->streamed);
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        out->lost_by_cause[i] = im->lost[i];
-        if (is_whole[i]) out->lost += im->lost[i];
+        out->lost_by_cause[i] = im.lost[i];
+        if (is_whole[i]) out->lost += im.lost[i];
     }
-    out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
-    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
-        out->bytes_used += npuprof_write_count_bytes_(im, slot);
-    out->bytes_total = im->next ? h->table_bytes + chunk_bytes : h->arena_bytes;
-    out->threads = im->threads;
+    out->bytes_used = im.table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
+    while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
+        out->bytes_used += npuprof_write_count_bytes_(&im, slot);
+    out->bytes_total = im.next ? h->table_bytes + chunk_bytes : h->arena_bytes;
+    out->threads = im.threads;
     npuprof_scratch_unlock_();
+#ifndef NPUPROF_RECORD_ONLY
     out->captures = NPUPROF_LOAD_(&npuprof_capture_now_.files);
     out->captures_failed = NPUPROF_LOAD_(&npuprof_capture_now_.failed);
     out->slow = NPUPROF_LOAD_(&npuprof_capture_now_.slow);
+#endif
     return NPUPROF_OK;
 }

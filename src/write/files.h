@@ -14,6 +14,7 @@
 #include "../control/environment.h"
 #include "../control/capture.h"
 #include "text.h"
+#include "file.h"
 #include "image.h"
 #include "stream.h"
 #ifndef NPUPROF_NO_JSON
@@ -22,81 +23,20 @@
 #include "csv_memory.h"
 #include "sheet.h"
 
-/* Files of finished traces: those of npuprof_dump(), and what is written at normal exit.
-   A file is written under a temporary name and renamed when it is complete, so a reader never sees half of
-   one. The temporary name follows from the path: the next dump there finds and removes what a killed one
-   left.
-   Data: npuprof_s_.own_path, the hash of the path written last, atomic: any thread may write a file.
+/* Which file gets which output: npuprof_dump(), and what is written at normal exit. file.h writes one.
+   Data: npuprof_s_.own_path, which is only read here.
    A new output adds its writer to npuprof_file_writers_ and its form and extension to
    control/path.h. */
 
 /* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL:
    left out. */
-static int (*const npuprof_file_writers_[])(npuprof_sink) = {
+static const npuprof_file_writer_ npuprof_file_writers_[] = {
 #ifdef NPUPROF_NO_JSON
     NULL,
 #else
     npuprof_write_json_locked_,
 #endif
     npuprof_csv_write_locked_, npuprof_write_image_locked_, npuprof_sheet_write_locked_ };
-
-/* Writes the open image into a sink. Returns 0 or an errno value. */
-typedef int (*npuprof_file_writer_)(npuprof_sink sink);
-
-/* Runs a writer while no other thread writes or reports. Returns 0 or an errno value. */
-static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
-{
-    npuprof_sink sink;
-    sink.write = npuprof_os_write_;
-    sink.user = fd;
-    if (!npuprof_scratch_lock_()) return EBUSY;
-    const int error = writer(sink);
-    npuprof_scratch_unlock_();
-    return error;
-}
-
-/* Writes a device or a pipe, which cannot be replaced. Returns 0 or an errno value. */
-static int npuprof_file_write_in_place_(const char *path, npuprof_file_writer_ writer)
-{
-    int fd = -1, error = npuprof_os_open_(path, &fd);
-    if (error) return error;
-    error = npuprof_file_run_writer_(writer, &fd);
-    const int close_error = npuprof_os_close_(fd);
-    return error ? error : close_error;
-}
-
-/* Writes a new file and puts it in the place of the one at `path`. Returns 0 or an errno value. */
-static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
-{
-    char temporary[1100];
-    int fd = -1, error = EEXIST;
-    const char *slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-    const unsigned mark = (unsigned)npuprof_hash_text_(name, strlen(name));
-    for (unsigned n = 0; n < 100 && error == EEXIST; n++) {
-        snprintf(temporary, sizeof temporary, "%.*s.npuprof-%08x-%u.tmp", (int)(name - path), path, mark, n);
-        error = npuprof_os_create_temporary_(temporary, path, &fd);
-    }
-    if (error) return error;
-    error = npuprof_file_run_writer_(writer, &fd);
-    if (error) (void)npuprof_os_close_(fd);
-    else error = npuprof_os_publish_(fd, temporary, path);
-    if (error) npuprof_os_remove_(temporary);
-    return error;
-}
-
-static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer)
-{
-    const size_t length = strlen(path);
-    if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
-    if (!writer) return NPUPROF_ERR_UNSUPPORTED;
-    /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
-    if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
-    const bool in_place = npuprof_os_in_place_(path);
-    const int error =
-        in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
-    if (!error) NPUPROF_STORE_(&npuprof_s_.own_path, npuprof_hash_text_(path, strlen(path)));
-    return npuprof_os_result_(error);
-}
 
 /* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
 static npuprof_result npuprof_file_write_(const char *path, int form)
@@ -293,4 +233,28 @@ static void npuprof_file_write_at_exit_(void)
                         "nothing written\n", s->output_path);
     else if (r != NPUPROF_OK)
         npuprof_os_say_("npuprof: %s: %s\n", path.text, npuprof_result_string(r));
+}
+
+NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
+{
+    if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const char *const dot = strrchr(path, '.');
+    if (dot && (strcmp(dot, ".pftrace") == 0 || strcmp(dot, ".gz") == 0) && !npuprof_os_in_place_(path))
+        return NPUPROF_REFUSE_("npuprof_dump: path ends in .pftrace or .gz: dump a .npuprof, and "
+                               "`npuprof.py convert t.npuprof -o t.pftrace.gz` makes that of it");
+    return npuprof_file_write_(path, npuprof_path_form_(path));
+}
+
+NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
+{
+    if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_json: sink.write is NULL");
+#ifdef NPUPROF_NO_JSON
+    return NPUPROF_LEFT_OUT_("NPUPROF_NO_JSON leaves JSON out; npuprof-convert makes it of an image");
+#else
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    const int error = npuprof_write_json_locked_(sink);
+    npuprof_scratch_unlock_();
+    return npuprof_os_result_(error);
+#endif
 }

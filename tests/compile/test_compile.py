@@ -266,6 +266,7 @@ int main(void)
                       ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON"],
                       ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_REPORTS"],
                       ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_NO_REPORTS"],
+                      ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_RECORD_ONLY"],
                       ["-DNPUPROF_OFF", "-DTEST_TWICE"]):
             commands.append(arguments(compiler, newest, "-fsyntax-only", *flags))
         for flags in (["-O0", "-DNPUPROF_STATIC"], ["-O2"], ["-Os"], ["-O2", "-DNPUPROF_OFF"],

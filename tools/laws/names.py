@@ -49,12 +49,12 @@ def rooms(tree):
 def once(tree):
     """A private function or type has one meaning. In os/ a function is there once for each system; what
     public/ declares, and what a part <name>_side.h defines, is there once for hosted code and once for
-    firmware."""
+    firmware. A part only.h stands in place of others, with their names."""
     places, declared = {}, declared_for_users(tree)
     for part in tree.parts:
         source = code.read(tree.texts[part])
         for name, line in [(f.name, f.line) for f in source.functions] + list(source.types.items()):
-            if is_private(name):
+            if is_private(name) and not part.endswith("/only.h"):
                 places.setdefault(name, {}).setdefault(part, line)
     for name, found in places.items():
         kinds = [tree.room(part).kind for part in found if tree.room(part)]

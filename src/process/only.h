@@ -1,0 +1,130 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/hot.h"
+#include "../arena/state.h"
+#include "../os/common.h"
+#include "../clock/host.h"
+#include "../arena/layout.h"
+#include "../arena/thread.h"
+#include "../arena/exchange.h"
+#include "../record/enter.h"
+#include "../control/start.h"
+#include "../read/live.h"
+#include "../write/file.h"
+#include "../write/image.h"
+#include "restart.h"
+
+/* NPUPROF_RECORD_ONLY: this part stands in place of setup.h, fork.h and the outputs. It sets the recorder up
+   in the program's memory, and writes the image. There is no environment, so nothing runs before main() or at
+   exit. What is left out is refused with one sentence.
+
+   Data: npuprof_setup_state_, as in setup.h, without 3. */
+
+/* ---- Set-up */
+
+static void npuprof_process_restart_(void)
+{
+    if (npuprof_setup_state_ != 2) return;
+    npuprof_process_forget_threads_();
+    npuprof_fork_start_over_();
+    npuprof_control_set_gate_();
+}
+
+static void npuprof_process_exits_(void) {}
+
+/* Sets up unless that is done. A thread that finds another one at it waits, for some seconds at most; a
+   signal handler that interrupted it does not. */
+static npuprof_result npuprof_process_set_up_(void)
+{
+    uint32_t state = 0;
+    const uintptr_t me = npuprof_slot_me_();
+    if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
+    if (NPUPROF_CAS_(&npuprof_setup_state_, &state, 1)) {
+        NPUPROF_STORE_(&npuprof_s_.setting_up, me);
+        npuprof_clock_choose_();
+        (void)npuprof_arena_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_, NPUPROF_KEEP_OLDEST,
+                                     true);
+        npuprof_control_advance_generation_();
+        npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
+        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+        npuprof_control_set_gate_();
+        return NPUPROF_OK;
+    }
+    for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
+        npuprof_os_yield_();
+        state = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+    }
+    return state == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+}
+
+NPUPROF_API_ bool npuprof_opens_(int level)
+{
+    int waiting = INT_MAX;
+    (void)npuprof_process_set_up_();
+    (void)NPUPROF_CAS_(&npuprof_gate_, &waiting, INT_MIN);
+    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
+}
+
+NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (s->started) return NPUPROF_ERR_STARTED;
+    if (!desc) return NPUPROF_OK;
+    if (desc->output_path || desc->arena_path || desc->capture || desc->sink.write)
+        return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out output_path, arena_path, capture and sink "
+                                 "of npuprof_desc");
+    if (desc->when_full != NPUPROF_KEEP_OLDEST && desc->when_full != NPUPROF_KEEP_NEWEST)
+        return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out every when_full but NPUPROF_KEEP_OLDEST and "
+                                 "NPUPROF_KEEP_NEWEST");
+    if (desc->arena) {
+        const npuprof_header_ *const old = s->header;
+        if (NPUPROF_LOAD_(&old->threads) || old->devices) return NPUPROF_ERR_STARTED;
+        if (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)) return NPUPROF_ERR_ARENA_SIZE;
+        NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+        (void)npuprof_arena_lay_out_(desc->arena, desc->arena_bytes, s->when_full, false);
+        npuprof_image_copy_metadata_(old);
+        npuprof_control_advance_generation_();
+    } else if (desc->arena_bytes) {
+        return NPUPROF_REFUSE_("npuprof_init: arena_bytes without arena");
+    }
+    if (desc->populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
+    npuprof_control_set_policy_(desc->when_full);
+    const npuprof_result r = desc->categories ? npuprof_set_categories(desc->categories) : NPUPROF_OK;
+    npuprof_control_set_gate_();
+    return r;
+}
+
+#ifdef NPUPROF_DESTRUCTOR_
+/* Why: as in setup.h. */
+NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
+#endif
+
+/* ---- The outputs */
+
+NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
+{
+    if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const char *const dot = strrchr(path, '.');
+    if (!dot || strcmp(dot, ".npuprof") != 0)
+        return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out all outputs but .npuprof; npuprof-convert "
+                                 "makes them of it");
+    return npuprof_file_write_by_(path, npuprof_write_image_locked_);
+}
+
+NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
+{
+    (void)sink;
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out JSON; npuprof-convert makes it of an image");
+}
+
+NPUPROF_API_ npuprof_result npuprof_flush(void)
+{
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out streams");
+}
+
+NPUPROF_API_ npuprof_result npuprof_poll(void)
+{
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out capture control");
+}

@@ -1,0 +1,88 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../format/arena.h"
+#include "../arena/state.h"
+#include "../clock/host.h"
+#include "../arena/table.h"
+#include "../arena/layout.h"
+#include "../arena/chunks.h"
+#include "../arena/slots.h"
+#include "../arena/thread.h"
+#include "../record/end.h"
+#include "../control/start.h"
+
+/* The end of a thread, and the empty trace with which the child of a fork begins.
+
+   A thread that ends closes its open spans and gives its slot back. Another thread may take the slot then.
+   The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
+   stay.
+
+   Data: all of npuprof_s_ and of the arena. A thread's end changes that thread's slot only.
+
+   This part may not know formats, nor files. */
+
+/* Runs at the end of the thread that has this slot. */
+static void npuprof_process_thread_ends_(void *user)
+{
+    npuprof_slot_ *slot = (npuprof_slot_ *)user;
+    if (slot != npuprof_slot_mine_) return;
+    npuprof_slot_mine_ = &npuprof_slot_none_;
+    for (npuprof_slot_ *at = slot; at; at = at->nested) {
+        npuprof_record_unwind_(at, at->open, npuprof_clock_());
+        NPUPROF_STORE_(&at->busy, 0);
+    }
+    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+}
+
+/* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
+static void npuprof_fork_empty_table_(npuprof_header_ *h)
+{
+    const uint32_t end = h->table_used / h->table_unit;
+    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
+        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
+        /* 0: a thread of the parent was adding this entry. It takes one unit, and no type. */
+        if (!e->type_units) e->type_units = 1;
+        const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
+        if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
+        if (type == NPUPROF_ENTRY_RECORDS) {
+            npuprof_records_entry_ *r = (npuprof_records_entry_ *)(void *)e;
+            memset(r->counts, 0, sizeof r->counts);
+        }
+        if (type == NPUPROF_ENTRY_DEVICE) {
+            npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
+            memset(d->notes, 0, sizeof d->notes);
+            memset(&d->overflow, 0, sizeof d->overflow);
+            d->overflow_used = d->first_anchors = d->last_anchors = 0;
+        }
+        id += units;
+    }
+}
+
+/* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
+static void npuprof_fork_start_over_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_fork_empty_table_(h);
+    memset(h->lost, 0, sizeof h->lost);
+    memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
+    memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
+    h->clear_ticks = h->streamed = 0;
+    h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
+    npuprof_s_.chunk_free = 0;
+    npuprof_arena_begin_trace_(h);
+    npuprof_control_advance_generation_();
+}
+
+/* Sets back, in the child, every word that names a thread of the parent. */
+static void npuprof_process_forget_threads_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    s->writer = s->drainer = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = s->listing = 0;
+    s->paused = 0;
+    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
+       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
+       because no token is 0. */
+    const npuprof_slot_ *const mine = npuprof_slot_mine_;
+    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
+    npuprof_slot_mine_ = &npuprof_slot_none_;
+}
