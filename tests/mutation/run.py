@@ -15,7 +15,7 @@ first, and some that see files and the order of two threads (LAST).
 not counted: what does not compile, and survivors whose machine code at -O2 is that of the library itself.
 Weaker memory orders are not among the changes: no test on x86 sees them. tests/schedule/model.c weakens each.
 
-The last lines are a table: room, mutants, killed. Exit code 1 when there is nothing to mutate.
+The last lines are a table: room, mutants, killed. Ctrl-c prints it, too. Exit code 1: nothing to mutate.
 """
 import argparse
 import pathlib
@@ -37,7 +37,8 @@ BUILD = ROOT / "build" / "mutation"
 LAST = {"": ("write/test_golden", "write/test_json"),
         "control/": ("process/test_environment", "process/test_capture"),
         "process/": ("process/test_environment", "process/test_moved"),
-        "arena/": ("schedule/schedule",), "record/": ("schedule/schedule",)}
+        "arena/": ("schedule/schedule",), "record/": ("write/test_results", "schedule/schedule"),
+        "read/": ("write/test_results", "write/test_model")}
 SWAPS = {" < ": [" <= ", " > "], " <= ": [" < "], " > ": [" >= ", " < "], " >= ": [" > "],
          " == ": [" != "], " != ": [" == "], " + ": [" - "], " - ": [" + "], " * ": [" + "], " / ": [" * "],
          " % ": [" / "], " && ": [" || "], " || ": [" && "], " & ": [" | "], " | ": [" & "], " ^ ": [" & "],
@@ -143,7 +144,7 @@ def is_killed(library, room, place, line, most):
     last = [name for key, names in LAST.items() if room.startswith(key) for name in names]
     names = sorted(library.runs.get(place, ()), key=library.seconds)
     names = names[:most]
-    names += [name for name in sorted(last, key=library.seconds) if name not in names and names]
+    names += [name for name in sorted(last, key=library.seconds) if name not in names]
     names = [name for name in names if library.seconds(name) < 1000]
     library.write(place, line)
     for name in names:
@@ -166,7 +167,8 @@ def machine_code(test):
 def is_equivalent(library, place, line):
     """Is the machine code that of the library itself, in each test that runs the line?"""
     def code():
-        return [machine_code(library.tests[name]) for name in sorted(library.runs[place])[:3]]
+        return [machine_code(library.tests[name]) for name in names]
+    names = sorted(library.runs.get(place, ["unit/arena"]))[:3]
     library.write(place, line)
     changed = code()
     library.write(None, None)
@@ -174,21 +176,31 @@ def is_equivalent(library, place, line):
 
 
 def run_room(library, room, wanted):
-    """(mutants that count, killed) of a room."""
+    """Tries the mutants of a room, and yields for each that counts whether it was killed."""
     mutants = list(library.mutants(room))
     random.Random(wanted.seed).shuffle(mutants)
-    counted = killed = 0
     for place, what, line in mutants:
-        if counted == wanted.sample:
-            break
         dead, by = is_killed(library, room, place, line, wanted.most)
         if dead is None or (not dead and by and is_equivalent(library, place, line)):
             continue
-        counted += 1
-        killed += dead
         print(f"{'killed  ' if dead else 'SURVIVED'} {place[0]}:{place[1]}: {what}: "
               f"{by if dead else f'{by} tests: ' + line.strip()}", flush=True)
-    return counted, killed
+        yield dead
+
+
+def run_rooms(library, wanted):
+    """Room after room, one mutant each, so that all have some when the run is stopped; then the table."""
+    runs = {room: run_room(library, room, wanted) for room in wanted.rooms}
+    results = {room: [] for room in wanted.rooms}
+    try:
+        for _ in range(wanted.sample):
+            for room, run in runs.items():
+                results[room] += [dead for dead in [next(run, None)] if dead is not None]
+    except KeyboardInterrupt:
+        pass
+    print(f"{'room':<20} {'mutants':>8} {'killed':>7}")
+    for room, dead in results.items():
+        print(f"{room:<20} {len(dead):8} {coverage.percent(sum(dead), len(dead)):>7}")
 
 
 def main():
@@ -214,10 +226,7 @@ def main():
         return 0
     compiler = "clang" if shutil.which("clang") else "cc"       # it compiles twice as fast at -O0
     runner.os.environ["CC"] = f"{compiler} -iquote {BUILD}"
-    rows = [(room, *run_room(library, room, arguments)) for room in arguments.rooms]
-    print(f"{'room':<20} {'mutants':>8} {'killed':>7}")
-    for room, counted, killed in rows:
-        print(f"{room:<20} {counted:8} {coverage.percent(killed, counted):>7}")
+    run_rooms(library, arguments)
     return 0
 
 

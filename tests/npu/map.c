@@ -17,6 +17,7 @@ static char sysfs[200];
 static int mmap_error;               /* fails so, if not 0 */
 static void *fake_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
+    CHECK(fd < 0 || protection == PROT_READ);      /* no register can be written by way of the library */
     if (fd < 0 || !mmap_error) return (mmap)(at, bytes, protection, flags, fd, offset);
     errno = mmap_error;
     return MAP_FAILED;

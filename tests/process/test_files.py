@@ -227,6 +227,18 @@ class Trouble(Case):
         self.assertEqual(victim.read_text(), "precious")
         self.assertEqual(self.names("t.json"), sorted(NAMES))
 
+    def test_a_link_in_the_way_is_not_followed(self):
+        """The link gives way to the trace; what it leads to stays. Or it is refused."""
+        victim = self.folder / "victim"
+        for name, more in (("t.json", {}), ("t.csv", {}), ("t.npuprof", {}),
+                           ("s.npuprof", {"NPUPROF_WHEN_FULL": "stream"})):
+            victim.write_text("precious")
+            os.symlink(victim, self.folder / name)
+            done = run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH=name, **more))
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(victim.read_text(), "precious", name)
+            self.assertEqual((self.folder / name).is_symlink(), bool(done.stderr), name)
+
     def test_permissions_follow_umask(self):
         import subprocess
         subprocess.run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"),
