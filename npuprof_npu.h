@@ -3932,7 +3932,8 @@ NPUPROF_OWN_ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, con
     if (slot >= count) return false;
     if (x->has_laps) {
         *entries = npuprof_npu_entries_by_laps_(x, s, slot, raw.laps, count);
-        *fits = !s->known || (*entries >= s->last && *entries - s->last <= count);
+        /* Why not a whole lap to slot 0: the laps may have been written, and the slot not yet. */
+        *fits = !s->known || (*entries >= s->last && *entries - s->last <= count - (slot == 0));
         return !s->known || *entries >= s->last;
     }
     *entries = s->known ? s->last + (slot + count - s->last % count) % count : slot;

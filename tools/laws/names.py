@@ -12,7 +12,8 @@ NAMES_OF_AN_RTOS = ("_tx_",)
 INTERFACES_OF_RTOSES = "tests/baremetal/rtos/"
 RESERVED = re.compile(r"\b(?:struct|enum|union)\s+(_\w+)|(?<![\w.>])(_[a-z]\w*)\s*(?:\(|=[^=]|;|\[)")
 FEATURES = ("_GNU_SOURCE", "_DEFAULT_SOURCE", "_POSIX_C_SOURCE")
-REPLACES_BUILT_INS = "fibers.h"      # of the tests: the compiler's own names are macros there
+# Of the tests: the compiler's own names are macros there.
+REPLACES_BUILT_INS = ("fibers.h", "interleaved.c")
 # The C library of Windows has these, with the underscore.
 WINDOWS_CALLS = """_chsize_s _close _dup _environ _exit _fstat64 _get_osfhandle _lseeki64 _mkdir _open _read
     _setmode _stat64 _stricmp _write""".split()
