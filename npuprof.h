@@ -5747,6 +5747,7 @@ typedef struct npuprof_arena_state_ {
     uint32_t *queue;
     uint8_t *chunks;
     uint32_t units;                /* in a chunk */
+    bool zero_at_first;            /* all of the memory was zero when it was laid out */
 
     /* Free chunks. Owner: chunks.h, rule R5. */
     uint64_t chunk_free;
@@ -7066,7 +7067,7 @@ NPUPROF_OWN_ static void npuprof_os_list_objects_(uint64_t *changes, void (*foun
 #include <stdarg.h>
 
 /* The system, as the rooms below include it: the functions of one of posix.h with its two siblings and
-   windows.h, and what is the same on all systems: filling in pages, refusing an argument, a message on
+   windows.h, and what is the same on all systems: pages, refusing an argument, a message on
    stderr.
 
    Data: npuprof_os_refused_, npuprof_os_explained_ and npuprof_os_explained_result_, of the calling thread.
@@ -7088,6 +7089,21 @@ NPUPROF_OWN_ static void npuprof_os_populate_(void *memory, size_t bytes)
 #endif
     /* Why an atomic addition of 0: other threads may be writing to these words. */
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
+}
+
+/* Asks for huge pages in the part of this memory that holds whole ones; the memory is touched no earlier.
+   Nothing happens where the system has no such request. */
+NPUPROF_OWN_ static void npuprof_os_huge_pages_(void *memory, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t huge = 2 * 1024 * 1024;
+    const uintptr_t from = ((uintptr_t)memory + huge - 1) & ~(huge - 1);
+    const uintptr_t to = ((uintptr_t)memory + bytes) & ~(huge - 1);
+    if (from < to) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)bytes;
+#endif
 }
 
 /* The sentence about the argument that was refused last on this thread. NULL: none was. */
@@ -7648,6 +7664,7 @@ NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int 
     h->clock_hz = npuprof_user_hz_();
 #endif
     npuprof_arena_use_(memory);
+    s->zero_at_first = fresh;
     s->chunk_free = 0;
     s->modules = 0;
     npuprof_arena_begin_trace_(h);
@@ -8068,19 +8085,23 @@ NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
            (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen));
 }
 
-/* Zeroes a chunk that was taken, and gives it its state. R6 */
+/* Zeroes a chunk that was taken, and gives it its state. R6. In memory that was zero at first, one that was
+   never used is left as it is. Why: zeroing would touch pages of it that may stay empty.
+   Why `next` is written before `state` is read: the first access to a page is then a write, which takes one
+   page fault and not two. */
 NPUPROF_OWN_ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 {
+    NPUPROF_STORE_(&chunk->next, 0);
+    const bool is_zero = npuprof_s_.zero_at_first && NPUPROF_LOAD_(&chunk->state) == 0;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
     /* Why: a release does not keep later stores behind it, and a process may be killed in between. */
     NPUPROF_SIGNAL_FENCE_();
-    memset(npuprof_chunk_units_(chunk), 0, npuprof_s_.header->chunk_bytes - sizeof *chunk);
+    if (!is_zero) memset(npuprof_chunk_units_(chunk), 0, npuprof_s_.header->chunk_bytes - sizeof *chunk);
     NPUPROF_STORE_(&chunk->base, 0);
     NPUPROF_STORE_(&chunk->first_position, 0);
     NPUPROF_STORE_(&chunk->owner, 0);
     NPUPROF_STORE_(&chunk->prev, 0);
     NPUPROF_STORE_(&chunk->moved_units, 0);
-    NPUPROF_STORE_(&chunk->next, 0);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
 }
 
@@ -18780,6 +18801,17 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_wait_(uint32_t before)
     return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
 }
 
+/* Asks for huge pages for the chunks of an arena that is no file: a thread that fills fresh memory then waits
+   for one page in 2 MiB instead of 512. Why not for the first chunks, nor for an arena below 4 MiB: a process
+   that records little would wait for 2 MiB to be zeroed, and keep them. */
+NPUPROF_OWN_ static void npuprof_setup_pages_(void)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const size_t small = 256 * 1024, all = (size_t)s->header->arena_bytes;
+    const size_t before = (size_t)s->header->chunks_offset + small;
+    if (!s->mapped_bytes && all >= 4 * 1024 * 1024) npuprof_os_huge_pages_(s->base + before, all - before);
+}
+
 /* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
    one. False: the static arena is too small. */
 NPUPROF_OWN_ static bool npuprof_setup_arena_(void)
@@ -18819,6 +18851,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
+    npuprof_setup_pages_();
     npuprof_control_advance_generation_();
     npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
@@ -18883,6 +18916,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
         (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
+        npuprof_setup_pages_();
         npuprof_image_copy_metadata_(old);
         /* The entries of gaps lie in the old table. */
         if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;

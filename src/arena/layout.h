@@ -123,6 +123,7 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
     h->clock_hz = npuprof_user_hz_();
 #endif
     npuprof_arena_use_(memory);
+    s->zero_at_first = fresh;
     s->chunk_free = 0;
     s->modules = 0;
     npuprof_arena_begin_trace_(h);

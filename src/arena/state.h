@@ -64,6 +64,7 @@ typedef struct npuprof_arena_state_ {
     uint32_t *queue;
     uint8_t *chunks;
     uint32_t units;                /* in a chunk */
+    bool zero_at_first;            /* all of the memory was zero when it was laid out */
 
     /* Free chunks. Owner: chunks.h, rule R5. */
     uint64_t chunk_free;

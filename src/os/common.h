@@ -6,7 +6,7 @@
 #include <stdarg.h>
 
 /* The system, as the rooms below include it: the functions of one of posix.h with its two siblings and
-   windows.h, and what is the same on all systems: filling in pages, refusing an argument, a message on
+   windows.h, and what is the same on all systems: pages, refusing an argument, a message on
    stderr.
 
    Data: npuprof_os_refused_, npuprof_os_explained_ and npuprof_os_explained_result_, of the calling thread.
@@ -28,6 +28,21 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
 #endif
     /* Why an atomic addition of 0: other threads may be writing to these words. */
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
+}
+
+/* Asks for huge pages in the part of this memory that holds whole ones; the memory is touched no earlier.
+   Nothing happens where the system has no such request. */
+static void npuprof_os_huge_pages_(void *memory, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t huge = 2 * 1024 * 1024;
+    const uintptr_t from = ((uintptr_t)memory + huge - 1) & ~(huge - 1);
+    const uintptr_t to = ((uintptr_t)memory + bytes) & ~(huge - 1);
+    if (from < to) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)bytes;
+#endif
 }
 
 /* The sentence about the argument that was refused last on this thread. NULL: none was. */

@@ -44,6 +44,17 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
     return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
 }
 
+/* Asks for huge pages for the chunks of an arena that is no file: a thread that fills fresh memory then waits
+   for one page in 2 MiB instead of 512. Why not for the first chunks, nor for an arena below 4 MiB: a process
+   that records little would wait for 2 MiB to be zeroed, and keep them. */
+static void npuprof_setup_pages_(void)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const size_t small = 256 * 1024, all = (size_t)s->header->arena_bytes;
+    const size_t before = (size_t)s->header->chunks_offset + small;
+    if (!s->mapped_bytes && all >= 4 * 1024 * 1024) npuprof_os_huge_pages_(s->base + before, all - before);
+}
+
 /* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
    one. False: the static arena is too small. */
 static bool npuprof_setup_arena_(void)
@@ -83,6 +94,7 @@ static npuprof_result npuprof_setup_once_(void)
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
+    npuprof_setup_pages_();
     npuprof_control_advance_generation_();
     npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
@@ -147,6 +159,7 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
         (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
+        npuprof_setup_pages_();
         npuprof_image_copy_metadata_(old);
         /* The entries of gaps lie in the old table. */
         if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;

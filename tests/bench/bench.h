@@ -67,6 +67,16 @@ static inline void bench_row(const char *name, double *values, int count, const 
     fflush(stdout);
 }
 
+/* The memory of this process that is resident now. 0: the system does not say. */
+static inline double bench_resident_mib(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%*s %ld", &pages) != 1) pages = 0;
+    if (f) fclose(f);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1024 * 1024);
+}
+
 /* The floor: two reads of the counter and one 16-byte store, in a function of its own as a span is. */
 static inline void bench_floor_span(uint64_t *ring, unsigned *at)
 {
