@@ -1113,7 +1113,8 @@ NPUPROF_BEGIN_C_
    the static arena and the environment. Call it once, before the first npuprof_start(). If desc has an arena,
    call it also before the first PROF_THREAD_NAME and npuprof_npu_open(). Too late: NPUPROF_ERR_STARTED. Other
    errors: NPUPROF_ERR_VERSION, NPUPROF_ERR_ARENA_SIZE, NPUPROF_ERR_CATEGORIES, and those of opening a mapped
-   file. The arena's memory is touched only as it fills, unless desc->populate is set. */
+   file. The arena's memory is touched only as it fills, unless desc->populate is set; on Linux in pages of 2 MiB
+   if the arena has 4 MiB or more and is no file. */
 #define npuprof_init(desc) npuprof_init_((desc), sizeof(npuprof_desc), NPUPROF_VERSION)
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)
@@ -5973,6 +5974,27 @@ NPUPROF_OWN_ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 
 NPUPROF_OWN_ static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
 
+/* Is the counter of rdtsc constant in all power states? 1 yes, 0 no, -1: the C library does not say.
+   Why it is asked: the C library keeps what cpuid told it, and in a virtual machine each cpuid takes
+   microseconds. */
+#if defined(__linux__) && defined(__x86_64__)
+/* Of glibc 2.33 and later: struct cpuid_feature, of which the first four words are eax, ebx, ecx and edx. */
+extern const uint32_t *npuprof_os_cpuid_(unsigned leaf) __asm__("__x86_get_cpuid_feature_leaf")
+    NPUPROF_ATTRIBUTE_((weak));
+
+NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static int npuprof_os_tsc_is_constant_(void)
+{
+    enum { LEAF_80000007 = 4 };
+    const uint32_t *(*const volatile ask)(unsigned) = npuprof_os_cpuid_;
+    const uint32_t *const leaf = ask ? ask(LEAF_80000007) : NULL;
+    return leaf ? (int)(leaf[3] >> 8 & 1) : -1;
+}
+
+#else
+NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static int npuprof_os_tsc_is_constant_(void) { return -1; }
+
+#endif
+
 /* ---- Threads and signals */
 
 /* Disables pthread_cancel() for the calling thread, until npuprof_os_release_cancel_() gets what this
@@ -7238,6 +7260,9 @@ NPUPROF_OWN_ static void npuprof_clock_choose_(void)
         NPUPROF_STORE_(&npuprof_clock_last_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
 #else
 #if NPUPROF_HAS_TSC_
+    const int known = npuprof_os_tsc_is_constant_();
+    if (known > 0) npuprof_clock_source_ = NPUPROF_CLOCK_TSC;
+    if (known >= 0) return;
     uint32_t a = 0x80000000u, b, c, d;
     __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
     if (a >= 0x80000007u) {
@@ -11178,6 +11203,15 @@ NPUPROF_OWN_ static bool npuprof_env_is_known_(const char *name, size_t length)
     return false;
 }
 
+/* Does any variable begin like those of npuprof? Why that is asked: looking for each by its name is most of
+   what a process with none pays for its environment. */
+NPUPROF_OWN_ static bool npuprof_env_has_any_(void)
+{
+    for (char **at = npuprof_os_environment_(); at && *at; at++)
+        if (strncmp(*at, "NPUPROF_", 8) == 0) return true;
+    return false;
+}
+
 /* Refuses what looks like a variable of npuprof and is none, such as a misspelt name. */
 NPUPROF_OWN_ static void npuprof_env_refuse_unknown_(void)
 {
@@ -11196,11 +11230,12 @@ NPUPROF_OWN_ static void npuprof_env_refuse_unknown_(void)
 NPUPROF_OWN_ static void npuprof_env_read_(void)
 {
     npuprof_s_.env_when_full = -1;
-    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++) {
+    const int count = npuprof_env_has_any_() ? NPUPROF_ENV_COUNT_ : 0;
+    for (int i = 0; i < count; i++) {
         const char *const name = npuprof_env_variables_[i].name, *const value = npuprof_env_get_(name);
         if (value) npuprof_env_variables_[i].read(name, value);
     }
-    npuprof_env_refuse_unknown_();
+    if (count) npuprof_env_refuse_unknown_();
     npuprof_env_read_traceparent_();
 }
 /* ==== src/control/capture.h ======================================================= >>control/capture ==== */
@@ -18838,8 +18873,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
-    uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
-    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) return npuprof_setup_wait_(before);
+    uint32_t before = 0;
+    /* Why no look before: a first access that writes takes one page fault and not two. */
+    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)
+        && (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
+        return npuprof_setup_wait_(before);
     NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();

@@ -88,6 +88,9 @@ static void npuprof_clock_choose_(void)
         NPUPROF_STORE_(&npuprof_clock_last_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
 #else
 #if NPUPROF_HAS_TSC_
+    const int known = npuprof_os_tsc_is_constant_();
+    if (known > 0) npuprof_clock_source_ = NPUPROF_CLOCK_TSC;
+    if (known >= 0) return;
     uint32_t a = 0x80000000u, b, c, d;
     __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
     if (a >= 0x80000007u) {

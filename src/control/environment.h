@@ -218,6 +218,15 @@ static bool npuprof_env_is_known_(const char *name, size_t length)
     return false;
 }
 
+/* Does any variable begin like those of npuprof? Why that is asked: looking for each by its name is most of
+   what a process with none pays for its environment. */
+static bool npuprof_env_has_any_(void)
+{
+    for (char **at = npuprof_os_environment_(); at && *at; at++)
+        if (strncmp(*at, "NPUPROF_", 8) == 0) return true;
+    return false;
+}
+
 /* Refuses what looks like a variable of npuprof and is none, such as a misspelt name. */
 static void npuprof_env_refuse_unknown_(void)
 {
@@ -236,10 +245,11 @@ static void npuprof_env_refuse_unknown_(void)
 static void npuprof_env_read_(void)
 {
     npuprof_s_.env_when_full = -1;
-    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++) {
+    const int count = npuprof_env_has_any_() ? NPUPROF_ENV_COUNT_ : 0;
+    for (int i = 0; i < count; i++) {
         const char *const name = npuprof_env_variables_[i].name, *const value = npuprof_env_get_(name);
         if (value) npuprof_env_variables_[i].read(name, value);
     }
-    npuprof_env_refuse_unknown_();
+    if (count) npuprof_env_refuse_unknown_();
     npuprof_env_read_traceparent_();
 }

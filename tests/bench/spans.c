@@ -1,13 +1,10 @@
 /* What recording costs, as a ratio to the floor. Floor and library alternate in batches of 2,000.
-   SPDX-License-Identifier: MIT usage: spans hot | sustained POLICY SPANS | fresh WHAT | threads | startup
+   SPDX-License-Identifier: MIT usage: spans hot | sustained POLICY SPANS | fresh KIND | threads
    | device | process POLICY SPANS PATH | image SPANS PATH */
 #include "bench.h"
-static double started_at, set_up_at;
-__attribute__((constructor(101))) static void before(void) { started_at = bench_ns(CLOCK_MONOTONIC); }
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
-__attribute__((constructor(102))) static void after(void) { set_up_at = bench_ns(CLOCK_MONOTONIC); }
 
 enum { ROUNDS = 301, MAX_ROUNDS = 100000, MIB = 1024 * 1024 };
 static double ratio[MAX_ROUNDS], base_ns[MAX_ROUNDS];
@@ -291,14 +288,7 @@ static void process(int policy, long spans, const char *path)
 
 int main(int argc, char **argv)
 {
-    const double in_main = bench_ns(CLOCK_MONOTONIC);
     const char *mode = argc > 1 ? argv[1] : "";
-    if (strcmp(mode, "startup") == 0) {
-        npuprof_start(1);
-        { PROF_SCOPE("first"); }
-        printf("%.3f\n", (bench_ns(CLOCK_MONOTONIC) - in_main + set_up_at - started_at) / 1000);
-        return 0;
-    }
     if (strcmp(mode, "threads") != 0) bench_pin(1);
     if (strcmp(mode, "hot") == 0) hot(argc > 2 ? argv[2] : "");
     else if (strcmp(mode, "device") == 0) device();

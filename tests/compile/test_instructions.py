@@ -25,7 +25,7 @@ COUNTS = {
                           'WORK();', 166, None),
     "span, run-time name": ("WITH_BASE_PROFILER(NULL, name, NULL, PROF_NO_ARGS, WORK());", 80, 80),
     "span, constant name": ('WITH_BASE_PROFILER(NULL, "constant", "c", PROF_NO_ARGS, WORK());', 57, None),
-    "PROF_NEXT": ('PROF_NEXT("next"); WORK();', 33, 33),
+    "PROF_NEXT": ('PROF_NEXT("next"); WORK();', 33, None),
     "instant": ('PROF_INSTANT("c", "moment", PROF_NO_ARGS);', 28, None),
     "counter": ('PROF_COUNTER("value", n);', 28, None),
     "inference": ('PROF_INFERENCE("inference"); WORK();', 77, None),
@@ -34,6 +34,8 @@ COUNTS = {
     "disabled function": ("HOOK(enter); WORK(); HOOK(exit);", 31, 35),
     "disabled inference": ('PROF_INFERENCE("inference"); WORK();', 2, 3),
 }
+# What 1.0 asks for where it is not reached; `make bench` says why.
+GOALS = {"PROF_NEXT": 30}
 SITE_BYTES = 44
 SITE_BYTES_LIMIT = 96
 AUTO_BYTES = 27                    # of a function, by -finstrument-functions
@@ -137,7 +139,8 @@ def figures(compiler):
         return []
     with tempfile.TemporaryDirectory() as folder:
         each = counts(compiler, folder)
-        rows = [(f"{name}: instructions", each[name], "", limit) for name, (_, _, limit) in COUNTS.items()]
+        rows = [(f"{name}: instructions", each[name], "", GOALS.get(name, limit))
+                for name, (_, _, limit) in COUNTS.items()]
         return rows + [("a call site of PROF_SCOPE", float(site_bytes(compiler, folder)), "bytes",
                         SITE_BYTES_LIMIT),
                        ("a function of NPUPROF_AUTO", float(auto_bytes(compiler, folder)), "bytes",
