@@ -1113,8 +1113,8 @@ NPUPROF_BEGIN_C_
    the static arena and the environment. Call it once, before the first npuprof_start(). If desc has an arena,
    call it also before the first PROF_THREAD_NAME and npuprof_npu_open(). Too late: NPUPROF_ERR_STARTED. Other
    errors: NPUPROF_ERR_VERSION, NPUPROF_ERR_ARENA_SIZE, NPUPROF_ERR_CATEGORIES, and those of opening a mapped
-   file. The arena's memory is touched only as it fills, unless desc->populate is set; on Linux in pages of 2 MiB
-   if the arena has 4 MiB or more and is no file. */
+   file. The arena's memory is touched only as it fills, unless desc->populate is set; on Linux in pages of
+   2 MiB if the arena has 4 MiB or more and is no file. */
 #define npuprof_init(desc) npuprof_init_((desc), sizeof(npuprof_desc), NPUPROF_VERSION)
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)

@@ -12,7 +12,8 @@ convert, instructions, and
         the other C files of this folder
 
 What is measured runs under SCHED_FIFO where the system allows it, else on a machine with other work the
-medians may be several times too high; the first line says which. Every ratio is of one process in which the floor (two reads of the counter and one 16-byte store) and the
+medians may be several times too high; the first line says which. Every ratio is of one process in which the
+floor (two reads of the counter and one 16-byte store) and the
 library alternate; the value is the median, the spread the middle half. A row whose middle half is wider than
 a fifth of its median is unstable; its part is run up to three times. All is built so that no branch lies
 across a 32-byte boundary, where the assembler can do that. Why: on Intel's Skylake to Cascade Lake such a
@@ -46,8 +47,8 @@ WHY = {
         "late, 11 stamps, name, token and the thread's slot; 5 at the call. A token kept beside the busy flag "
         "would save 3 to 4 and cost a plain span 1",
     "json: file / write":
-        "332 instructions a span of 77 bytes: 224 text, stamps and nesting, 59 the duration's digits, 49 the pass "
-        "that finds the clock's rate and the ends; write(2) alone is 30 ns of 52",
+        "332 instructions a span of 77 bytes: 224 text, stamps and nesting, 59 the duration's digits, "
+        "49 the pass that finds the clock's rate and the ends; write(2) alone is 30 ns of 52",
     "image: load / read":
         "a span is read, checked and stored again as 16 bytes; read(2) alone copies what the cache holds",
     "start-up to first span":

@@ -20,6 +20,7 @@ __attribute__((constructor(101))) static void before(void)
 }
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+
 __attribute__((constructor(102))) static void after(void)
 {
     set_up_at = now_us();
