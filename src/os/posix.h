@@ -69,27 +69,6 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
 
-/* Is the counter of rdtsc constant in all power states? 1 yes, 0 no, -1: the C library does not say.
-   Why it is asked: the C library keeps what cpuid told it, and in a virtual machine each cpuid takes
-   microseconds. */
-#if defined(__linux__) && defined(__x86_64__)
-/* Of glibc 2.33 and later: struct cpuid_feature, of which the first four words are eax, ebx, ecx and edx. */
-extern const uint32_t *npuprof_os_cpuid_(unsigned leaf) __asm__("__x86_get_cpuid_feature_leaf")
-    NPUPROF_ATTRIBUTE_((weak));
-
-NPUPROF_ATTRIBUTE_((unused)) static int npuprof_os_tsc_is_constant_(void)
-{
-    enum { LEAF_80000007 = 4 };
-    const uint32_t *(*const volatile ask)(unsigned) = npuprof_os_cpuid_;
-    const uint32_t *const leaf = ask ? ask(LEAF_80000007) : NULL;
-    return leaf ? (int)(leaf[3] >> 8 & 1) : -1;
-}
-
-#else
-NPUPROF_ATTRIBUTE_((unused)) static int npuprof_os_tsc_is_constant_(void) { return -1; }
-
-#endif
-
 /* ---- Threads and signals */
 
 /* Disables pthread_cancel() for the calling thread, until npuprof_os_release_cancel_() gets what this

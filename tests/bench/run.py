@@ -44,8 +44,8 @@ FIFO = 50
 WHY = {
     "PROF_NEXT: instructions":
         "28 in the function: 3 generation, 3 slot busy, 4 which span is open, 3 clock, 2 chunk full, 2 too "
-        "late, 11 stamps, name, token and the thread's slot; 5 at the call. A token kept beside the busy flag "
-        "would save 3 to 4 and cost a plain span 1",
+        "late, 11 stamps, name, token and the thread's slot; 5 at the call. A token kept beside the busy "
+        "flag would save 3 to 4 and cost a plain span 1",
     "json: file / write":
         "332 instructions a span of 77 bytes: 224 text, stamps and nesting, 59 the duration's digits, "
         "49 the pass that finds the clock's rate and the ends; write(2) alone is 30 ns of 52",
