@@ -140,7 +140,7 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
         uint8_t bytes[4];
     } blank = {
         { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' },
-        { 0x01020304u, 1 + NPUPROF_RING_, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
+        { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
         { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *),
           NPUPROF_BUILD_KIND_ | NPUPROF_WHEN_FULL << 4 },
     };

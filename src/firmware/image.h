@@ -80,10 +80,12 @@ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
     npuprof_compact_header_ h;
     npuprof_fw_copy_bytes_((uint8_t *)&h, npuprof_fw_arena_, sizeof h);
     h.layout = NPUPROF_LAYOUT_PARTS;
-    h.used = used;
 #if NPUPROF_RING_
+    (void)used;
     h.used = (h.used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_;
     if (NPUPROF_CLOCK_BITS_ >= 48) h.clock = (uint32_t)(npuprof_fw_stamp_(npuprof_fw_arena_) >> 16);
+#else
+    h.used = used;
 #endif
     h.crc = ~npuprof_crc_add_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
     return sink.write(sink.user, &h, sizeof h);

@@ -9,8 +9,9 @@
        header | parts | header again
    A stream is PARTS, too, without an end, and its parts have another head, see STREAM:
        header | up to 64 parts | header | up to 64 parts | ...
-   There the header is what is in a part; its clock and losses are of that moment. So who reads may come late,
-   and sees a target that began anew: the numbers of cells go back.
+   There the header is what is in a part, so a file of it begins with the head of one. Its clock and losses
+   are of that moment. So who reads may come late, and sees a target that began anew: the numbers of cells go
+   back.
    Everything is made of 32-bit words. */
 
 /* ---- HEADER */
@@ -44,9 +45,9 @@ typedef struct npuprof_compact_header_ {
 enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };
 enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note that holds it */
 
-/* ---- RING  The cells of a build with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM; its header has `format` 2, all
-   else has 1. A record lies in cells one behind the other, and none goes on from the last cell to the first,
-   so who starts at cell 0 finds each record behind the one before it.
+/* ---- RING  The cells of a build with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM: build_kind says so. A record
+   lies in cells one behind the other, and none goes on from the last cell to the first, so who starts at cell
+   0 finds each record behind the one before it.
    `used`: bits 0 to 15 are the index of the cell that is taken next; there begins the oldest record, which
    the next one replaces. An index of 0xFFFF: a reader was at work on the target, so where it begins is not
    known. Bits 16 to 28 count the laps, modulo 2^13. Bit 31 is set. Cells that were never taken are all 0.
@@ -56,7 +57,7 @@ enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note
    Stamps: an old record's upper bits cannot follow from the one before it. They follow from `clock`: a start
    is at most a quarter of its range after that, and less than three quarters before.
    PARTS of a ring by npuprof_write_image(): all `cells`, from the oldest on, the first one as number 0;
-   `used` is that of the ring.
+   `used` is that of the ring, with the index of the oldest.
    A stream: cell number n is at index n mod `cells`, in lap n / `cells`. */
 #define NPUPROF_RING_INDEX_ 0xFFFFu
 #define NPUPROF_RING_IS_ 0x80000000u
@@ -67,7 +68,10 @@ enum { NPUPROF_RING_LAP_SHIFT_ = 16 };
 #define NPUPROF_CELL_SENT_ 0x2000u      /* it was handed to the sink */
 
 /* ---- CELL  A record is one cell, followed by field cells if it has more to say. A start has 48 -
-   context_bits bits, an end 47; the bits above follow from the record before and from the start. */
+   context_bits bits, an end 47. Above them: a start is the stamp with these bits that is nearest to the start
+   of the record before, of the first record to `first`; in a RING see there. An end is the first stamp with
+   these bits that is not before the start. A track is a context; their numbers begin with 0. A call site and
+   a key are addresses: their upper half is that of `address`, or one more or less, whichever is nearer. */
 typedef struct npuprof_cell_ {
     uint32_t ref;                  /*  0 the call site: low 32 bits of its address, a multiple of 4;
                                          or kind << 8 | NPUPROF_CELL_CLEARED_, kind: NPUPROF_KIND_*,
@@ -98,7 +102,10 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
                                                                         (host_after - host_before) << 32
      COUNT    what is added   which NPUPROF_NOTE_*                      device
-     RESULT   number of the cell of a span that was open, as of SAMPLED: its arguments are that span's
+     RESULT   number of the cell of a span that was open, as of SAMPLED: its arguments are that span's, and
+              replace those of the same key
+   An event has its value (format/layouts.h, KINDS) as VALUE; of FINISHED, SECOND is the end in ns; of MEMORY,
+   SECOND is the allocated bytes, and THIRD the bytes changed << 2 | 1 alloc, 2 free.
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
@@ -123,8 +130,9 @@ enum {
       4  u32  type | length << 8 | NPUPROF_FIELD_MORE_ if another field follows; of the first field of a
               record in a RING also the cells of that record << 20
       8  u32  low half of the value, 12 u32 high half; or 8 bytes of a text, whose rest lies in the next cells
-   type: of an argument, or one of these. A SECOND or THIRD that is not there is 0. RESULT is an argument:
-   an npuprof_result, whose text the host has. */
+   type: of an argument, or one of these. A text has length bytes. NAME, CATEGORY and TRACK are of records
+   without a call site; an argument of METADATA, THREAD and NAME has no key. A SECOND or THIRD that is not
+   there is 0. RESULT is an argument: an npuprof_result, whose text the host has. */
 #define NPUPROF_FIELD_MORE_ 0x80000000u
 #define NPUPROF_FIELD_LENGTH_(word) ((word) >> 8 & 0xFFF)
 #define NPUPROF_FIELD_CELLS_(word) ((word) >> 20 & 0x7FF)

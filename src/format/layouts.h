@@ -14,12 +14,40 @@
    `endian` shows. No structure has padding that a compiler could choose: an image is the same for every
    compiler and machine, up to its byte order.
 
-   A change here is seen by the writers (arena/, record/, write/ and firmware/), by read/, and by
-   tools/convert/, which checks every byte of an image before anything uses it. Enumerations are only
-   appended to: a number that was written keeps its meaning. What an older reader would misunderstand needs
-   a new `format`.
+   All arithmetic with ticks is modulo 2^64. Texts are UTF-8 where the program gave that. The numbers that
+   images hold are listed in public/types.h (NPUPROF_KINDS, NPUPROF_LOSSES, NPUPROF_ARG_*) and public/macros.h
+   (NPUPROF_STAMP_*, NPUPROF_NOTE_*, NPUPROF_RECORDS_*).
+
+   A change here is seen by the writers (arena/, record/, write/ and firmware/), by read/, by tools/convert/,
+   which checks every byte of an image before anything uses it, and by tests/image/second_reader.py, which is
+   written by this specification alone. tests/image/corpus/ holds images of every machine, which must be
+   readable for ever.
 
    This room owns no data and does not know who writes or reads an image. */
+
+/* ---- VERSIONS  `format` is 1, and frozen: each reader of format 1 reads each image of format 1.
+
+   What keeps the number: a new kind of record, control id, type of argument or field, type of table entry,
+   state of a chunk or block, cause of loss, count of a device; a field that takes the place of one that was 0
+   and means nothing by 0. Numbers are appended, and one that was written keeps its meaning. So that it can be
+   skipped, a new control id or type of argument takes one unit, a new type of field one cell.
+   A reader skips what has a number that it does not know, and counts it.
+
+   What changes it: anything that a reader which skips would misunderstand. A reader refuses a larger number,
+   and says which one it reads; a newer reader goes on reading the smaller ones. */
+
+/* ---- KINDS of events and spans, and the value that each has:
+     SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR   spans, which nest on their thread: begin and end
+     INSTANT                                      0
+     COUNTER_INT, COUNTER_UINT, COUNTER_REAL      a signed or unsigned integer, the bits of a double
+     MEMORY                                       bytes in use. Its name is the tag, its category the pool;
+                                                  without one it is the host's
+     FLOW_OUT, FLOW_IN, ASYNC_BEGIN, ASYNC_END    the id. An ASYNC_END ends the last ASYNC_BEGIN of its id,
+                                                  and has no name
+     FINISHED                                     its start in ns: ARENA and STREAM since the Unix epoch,
+                                                  COMPACT and PARTS since `first`
+     DEVICE                                       its start in device ticks
+   Of two arguments with the same key the later one counts. */
 
 /* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */
 typedef struct npuprof_image_start_ {

@@ -25,7 +25,7 @@ class Target:
         self.lost = 0
 
     def header(self):
-        words = (0x01020304, 2, 4, HEADER - HEAD)
+        words = (0x01020304, 1, 4, HEADER - HEAD)
         body = b"NPUPROF\n" + struct.pack(self.order + "4I4B", *words, 32, 0, 4, STREAM << 4)
         body += struct.pack(self.order + "11I", self.cells, 0, self.lost, 0, self.clock >> 16, HZ, 0,
                             self.start, 0, 0, 0)

@@ -240,7 +240,7 @@ static void parse(void)
         memcpy(&newest, at + 16, sizeof newest);
         CHECK_UINT(p.count, 5);
         CHECK_UINT(p.next, cell_count);
-        CHECK_UINT(newest.format, 2);
+        CHECK_UINT(newest.format, 1);
         CHECK_UINT(newest.layout, NPUPROF_LAYOUT_PARTS);
         headers++;
         parts = 0;

@@ -91,7 +91,7 @@ class Host(unittest.TestCase):
 
     def user_trace(self, native, host="box"):
         """A program's trace, two milliseconds earlier, whose one thread has that number."""
-        about = {"version": "0.1.0", "host": host, "program": "app", "pid": TASK,
+        about = {"version": "1.0.0", "host": host, "program": "app", "pid": TASK,
                  "start_unix_ns": UNIX - 2000000, "start_monotonic_ns": BOOT - 10**9 - 2000000,
                  "start_boottime_ns": BOOT - 2000000, "clock": {"source": "tsc", "hz": 1e9, "error_ns": 100},
                  "lost": {}, "user": {}, "devices": []}

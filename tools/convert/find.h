@@ -17,7 +17,7 @@ static bool npuprof_load_find_layout_(const uint8_t *bytes, size_t count, uint32
         memcpy(words, p + 8, sizeof words);
         if (words[0] == 0x04030201u) npuprof_load_swap32_(words, 4);
         if (words[0] != 0x01020304u || words[2] < from || words[2] > to) continue;
-        if (words[1] != 1 && (words[1] != 2 || words[2] < NPUPROF_LAYOUT_COMPACT)) continue;
+        if (words[1] != 1) continue;
         if (words[2] >= NPUPROF_LAYOUT_COMPACT &&
             npuprof_expand_header_fault_(p, (size_t)(end - p), &found->header, &found->swap)) continue;
         found->layout = words[2];

@@ -46,6 +46,17 @@ static npuprof_result npuprof_load_expand_(const uint8_t *image, size_t bytes,
     return npuprof_load_arena_locked_(expanded, expanded_bytes);
 }
 
+/* Why an image that begins as one of firmware's, and is none, cannot be read. */
+static const char *npuprof_load_firmware_fault_(const uint8_t *image, size_t bytes)
+{
+    uint32_t words[2];                     /* endian, format */
+    if (bytes < sizeof(npuprof_compact_header_)) return "shorter than a header";
+    memcpy(words, image + 8, sizeof words);
+    if (words[0] == 0x04030201u) npuprof_load_swap32_(words, 2);
+    return words[0] == 0x01020304u && words[1] > 1 ? "an image format that this version does not know"
+                                                   : "a damaged header";
+}
+
 /* Loads the image that lies somewhere in these bytes. in_dump: they may be a dump of memory. */
 static npuprof_result npuprof_load_bytes_(uint8_t *image, size_t bytes, const npuprof_elf_ *elf, bool in_dump)
 {
@@ -53,8 +64,7 @@ static npuprof_result npuprof_load_bytes_(uint8_t *image, size_t bytes, const np
     const npuprof_load_found_ found = npuprof_load_find_image_(image + from, bytes - from, in_dump && !from);
     if (found.layout >= NPUPROF_LAYOUT_COMPACT) return npuprof_load_expand_(image, bytes, &found, elf);
     if (!found.layout && npuprof_load_begins_as_firmware_(image, bytes))
-        return npuprof_load_refuse_(0, bytes < sizeof found.header ? "shorter than a header"
-                                                                   : "a damaged header");
+        return npuprof_load_refuse_(0, npuprof_load_firmware_fault_(image, bytes));
     size_t at = 0;
     if (!found.layout && !in_dump && npuprof_load_is_dump_(image, bytes, &at))
         return npuprof_load_refuse_(at, "a dump of memory, whose names are in the program: give --elf "

@@ -34,7 +34,7 @@ static bool npuprof_expand_read_header_(const uint8_t *p, npuprof_compact_header
         npuprof_load_swap32_(&c->cells, (sizeof *c - offsetof(npuprof_compact_header_, cells)) / 4);
     }
     const uint64_t hz = (uint64_t)c->hz_high << 32 | c->hz_low;
-    const bool is_header = memcmp(p, "NPUPROF\n", 8) == 0 && c->endian == 0x01020304u && c->format - 1 < 2 &&
+    const bool is_header = memcmp(p, "NPUPROF\n", 8) == 0 && c->endian == 0x01020304u && c->format == 1 &&
                            c->header_bytes == sizeof *c;
     const bool is_clock = c->clock_bits >= 8 && c->clock_bits <= 64 && hz && hz <= UINT64_C(1000000000000000);
     const bool is_pointer = c->pointer_bytes == 2 || c->pointer_bytes == 4 || c->pointer_bytes == 8;
@@ -44,7 +44,7 @@ static bool npuprof_expand_read_header_(const uint8_t *p, npuprof_compact_header
 
 static bool npuprof_expand_is_ring_(const npuprof_compact_header_ *c)
 {
-    return c->format == 2;
+    return c->build_kind >> 4 != NPUPROF_KEEP_OLDEST;
 }
 
 /* Is this the header of a build that streams? */

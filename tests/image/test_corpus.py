@@ -1,0 +1,104 @@
+# images of every processor and byte order, kept for ever: two readers find in them what is in them
+# SPDX-License-Identifier: MIT
+"""The corpus is that of make_corpus.py. One reader is npuprof-convert, the other is written by the
+specification alone (second_reader.py), and knows nothing of the first."""
+import json
+import lzma
+import struct
+import unittest
+import zlib
+
+import helpers
+from helpers import run, scratch
+from image import second_facts, second_reader
+
+CORPUS = helpers.TESTS / "image" / "corpus"
+IMAGES = sorted(CORPUS.glob("*.npuprof.xz"))
+FORMAT_AT = 12
+
+
+def opened(path):
+    """(name, bytes of the image, bytes of its ELF file or None, its truth)."""
+    name = path.name.removesuffix(".npuprof.xz")
+    elf = CORPUS / f"{name}.elf.xz"
+    own = CORPUS / "truth" / f"{name}.json"
+    parts = name.split("-")
+    common = next(CORPUS / "truth" / f"{'-'.join(parts[n:])}.json" for n in range(1, len(parts))
+                  if own.exists() or (CORPUS / "truth" / f"{'-'.join(parts[n:])}.json").exists())
+    truth = json.loads((own if own.exists() else common).read_text(encoding="utf-8"))
+    names = lzma.decompress(elf.read_bytes()) if elf.exists() else None
+    return name, lzma.decompress(path.read_bytes()), names, truth
+
+
+def with_format(image, order, layout, form):
+    """The image, as if its format were another one; PARTS has two headers, each with a checksum."""
+    image, at = bytearray(image), 0
+    while at >= 0:
+        struct.pack_into(order + "I", image, at + FORMAT_AT, form)
+        if layout == second_reader.PARTS:
+            struct.pack_into(order + "I", image, at + 76, zlib.crc32(image[at:at + 76]))
+        at = image.find(b"NPUPROF\n", at + 1)
+    return bytes(image)
+
+
+def converted(image, elf=None, name="t"):
+    """npuprof-convert's process."""
+    (scratch() / f"{name}.npuprof").write_bytes(image)
+    more = []
+    if elf:
+        (scratch() / f"{name}.elf").write_bytes(elf)
+        more = ["--elf", f"{name}.elf"]
+    return run([helpers.tool("npuprof-convert"), f"{name}.npuprof", *more])
+
+
+class Corpus(unittest.TestCase):
+    maxDiff = 2000
+
+    def test_second_reader(self):
+        for path in IMAGES:
+            name, image, elf, truth = opened(path)
+            with self.subTest(image=name):
+                trace = second_reader.read(image, elf)
+                self.assertEqual(second_facts.of_trace(trace).document(), truth)
+                self.assertEqual((dict(trace.unknown), trace.damaged), ({}, 0))
+
+    def test_converter(self):
+        for path in IMAGES:
+            name, image, elf, truth = opened(path)
+            with self.subTest(image=name):
+                done = converted(image, elf)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(second_facts.of_json(json.loads(done.stdout)).document(), truth)
+
+    def test_complete(self):
+        """Both byte orders, 16, 32 and 64 bits, every layout; small."""
+        found = {second_reader.start_of(opened(path)[1]) for path in IMAGES}
+        self.assertEqual({layout for _, layout in found} - {1, 2, 3, 4}, set())
+        for order in "<>":
+            self.assertLessEqual({(order, 3), (order, 4)}, found)
+        machines = {path.name.split("-")[0] + path.name.split("-")[1] for path in IMAGES}
+        self.assertGreaterEqual(len(machines), 4)
+        sizes = [path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()]
+        self.assertLess(max(sizes), 20_000)
+        self.assertLess(sum(sizes), 300_000)
+
+    def test_newer_format(self):
+        """An image of a format to come is refused, with a sentence, by both."""
+        seen = set()
+        for path in IMAGES:
+            name, image, elf, _ = opened(path)
+            order, layout = second_reader.start_of(image)
+            if (order, layout) in seen or not image.startswith(b"NPUPROF\n"):
+                continue
+            seen.add((order, layout))
+            with self.subTest(image=name):
+                newer = with_format(image, order, layout, 2)
+                with self.assertRaisesRegex(second_reader.Unreadable, "format 2"):
+                    second_reader.read(newer, elf)
+                done = converted(newer, elf)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertRegex(done.stderr, "image format")
+
+
+if __name__ == "__main__":
+    unittest.main()
