@@ -459,6 +459,8 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
 #define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((__noinline__))   /* Linux has a macro noinline */
+/* Bits of a number that is not 0, up to its highest one. */
+#define NPUPROF_BITS_(v) (64u - (unsigned)__builtin_clzll(v))
 /* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. It
    costs a register, so cores that mask none do not have it. */
 #define NPUPROF_KNOWN_(variable) do if (NPUPROF_MASKS_) __asm__ volatile("" : "+r"(variable)); while (0)
@@ -581,6 +583,14 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
 #define NPUPROF_KNOWN_(variable) ((void)(variable))
+NPUPROF_OWN_ static inline unsigned npuprof_bits_(uint64_t v)
+{
+    unsigned n = 0;
+    for (; v; v >>= 1) n++;
+    return n;
+}
+
+#define NPUPROF_BITS_(v) npuprof_bits_(v)
 #if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
 /* Needs /volatile:ms, under which a volatile load acquires and a volatile store releases. It is the default,
    except on arm64. */
@@ -2415,12 +2425,13 @@ NPUPROF_OWN_ static inline const char *npuprof_address_text_(char text[NPUPROF_A
 }
 /* ==== src/format/layouts.h ========================================================= >>format/layouts ==== */
 
-/* The image (.npuprof): the one binary format. It has four layouts.
+/* The image (.npuprof): the one binary format. It has five layouts.
    This part holds what they have in common.
 
      layout    where it is found                                                      described in
      ARENA     memory of a program that records, its mapped file, a dump of its RAM   format/arena.h
-     STREAM    what goes into a sink or a file, block by block                        format/arena.h
+     CODED     what goes into a sink or a file: blocks of coded records               format/arena.h
+     STREAM    what did so before 1.0: blocks of records as they are                  format/arena.h
      COMPACT   RAM of firmware that records                                           format/compact.h
      PARTS     what npuprof_write_image() of firmware sends                           format/compact.h
 
@@ -2467,7 +2478,7 @@ NPUPROF_OWN_ static inline const char *npuprof_address_text_(char text[NPUPROF_A
 typedef struct npuprof_image_start_ {
     char magic[8];                 /*  0 "NPUPROF\n" */
     uint32_t endian;               /*  8 0x01020304, as the machine that wrote the image stores it */
-    uint32_t format;               /* 12 1: the only one so far */
+    uint32_t format;               /* 12 1. A RING of firmware has 2 (format/compact.h) */
     uint32_t layout;               /* 16 NPUPROF_LAYOUT_* */
     uint32_t header_bytes;         /* 20 size of the whole header */
 } npuprof_image_start_;            /* 24 */
@@ -2477,7 +2488,8 @@ enum {
     NPUPROF_LAYOUT_ARENA = 1,
     NPUPROF_LAYOUT_STREAM = 2,
     NPUPROF_LAYOUT_COMPACT = 3,
-    NPUPROF_LAYOUT_PARTS = 4
+    NPUPROF_LAYOUT_PARTS = 4,
+    NPUPROF_LAYOUT_CODED = 5
 };
 
 /* Types of arguments: the public ones, and these two. */
@@ -5467,12 +5479,13 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
 }
 /* ==== src/format/arena.h ============================================================= >>format/arena ==== */
 
-/* The layouts ARENA and STREAM, structure by structure. A number before a field's comment is its offset.
+/* The layouts ARENA, CODED and STREAM, structure by structure. A number before a field's comment is its
+   offset.
 
    ARENA is the arena as it lies in memory:
        header | table | queue | overwritten | chunks        at the offsets that the header gives
-   STREAM is what goes into a sink or a file:
-       header | blocks of chunk_bytes each                  see BLOCK below
+   CODED is what goes into a sink or a file:
+       header | blocks                                      see BLOCK below, and CODE
 
    The table holds names, the chunks hold records. Table, chunks and slots are made of units of 16 bytes.
    Threads, call sites and devices are numbered from 1. A chunk is named by its index + 1. 0 means none. */
@@ -5700,20 +5713,87 @@ typedef struct npuprof_slot_head_ {
     uint64_t lost;                 /* 32 adds to lost[NPUPROF_LOST_FULL] */
 } npuprof_slot_head_;              /* 40 */
 
-/* ---- BLOCK  of a stream. It begins with a chunk's head, in which `next` is NPUPROF_BLOCK_MARK_.
+/* ---- BLOCK  of layout CODED: npuprof_stored_, then its payload, then zeros up to a multiple of 8 bytes. The
+   first block begins where the header ends, at header_bytes; each further one where the one before ends.
 
-   State OPEN or RETIRED: a whole chunk. A later block with the same owner and first_position replaces it,
-   because npuprof_flush() sends copies of chunks that come again: OPEN ones when they are full, RETIRED
-   ones when they are handed on.
+   sum covers the block with its zeros, as 64-bit integers in the image's byte order, with 0 in the place of
+   sum itself. From 0 on, for each integer: sum = (sum ^ integer) * NPUPROF_BLOCK_FACTOR_, modulo 2^64; then
+   the halves of sum change places. A block is good if its mark and its sum are right. Bytes that are no good
+   block were damaged, or a part of them is missing: a reader counts that, and goes on at the next offset, of
+   any alignment, where a good block begins. A process may be killed while it writes: what is behind the last
+   good block is the beginning of one. A block of a state that a reader does not know it skips, and counts.
 
-   Another state: a piece of a region. base is its offset in the region, first_position its length in bytes.
+   State OPEN or RETIRED: units of a chunk with the same base, first_position, owner, state and moved_units;
+   the payload is the CODE of its units from number first_unit on. A chunk of more units than one payload
+   holds follows in further blocks, one behind the other; first_unit is 0 in the first. Where one of them is
+   missing, the chunk ends there. All units behind those that were coded are zero. A later chunk with the same
+   owner and first_position replaces the earlier one, because npuprof_flush() sends copies of chunks that come
+   again: OPEN ones when they are full, RETIRED ones when they are handed on.
+
+   Another state: a piece of a region, as it is. base is its offset in the region; first_position is its
+   length, and the same as bytes; owner, moved_units and first_unit are 0.
      HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1
      TABLE_PIECE    a part of the table
      SLOTS_PIECE    heads of slots, back to back
-   Later pieces replace earlier ones. */
+   Later pieces replace earlier ones.
+
+   Layout STREAM is from before there was a CODE: its blocks have chunk_bytes each, begin with
+   npuprof_chunk_, in which `next` is NPUPROF_BLOCK_MARK_, and have no sum. A chunk's units follow as they
+   are; a piece's bytes follow and, where it is shorter, zeros. */
+typedef struct npuprof_stored_ {
+    uint32_t mark;                 /*  0 NPUPROF_BLOCK_MARK_ */
+    uint16_t bytes;                /*  4 of the payload, without the zeros behind it */
+    uint16_t first_unit;           /*  6 */
+    uint64_t sum;                  /*  8 */
+    uint64_t base;                 /* 16 */
+    uint64_t first_position;       /* 24 */
+    uint32_t owner;                /* 32 */
+    uint16_t state;                /* 36 NPUPROF_CHUNK_*, NPUPROF_BLOCK_*_PIECE */
+    uint16_t moved_units;          /* 38 */
+} npuprof_stored_;                 /* 40 */
+
 #define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
+#define NPUPROF_BLOCK_FACTOR_ UINT64_C(0x9E3779B97F4A7C15)
+
+/* ---- CODE  of a chunk's units, one behind the other. Each begins with a byte:
+     bits 0-2   gap: how the unit's start (w0 >> 20) follows
+     bits 3-5   length
+     bits 6-7   site
+   Integers in the code have the lowest byte first, in every image. Starts count modulo 2^44. What the code
+   goes on from is, at the beginning of each block: start and end the low 44 bits of base, site 0, and 0 for
+   all others.
+
+   gap 1 to 7: a plain unit. Behind the byte follow, each with the number of bytes given:
+     call site     `site` bytes; with 0 it is `site` of the unit before
+     gap           gap 1, 2, 3: so many bytes; the unit's start is `start` + gap
+                   gap 4, 5, 6: 1, 2, 3 bytes; the unit's start is `end` + gap
+                   gap 7:       6 bytes; the unit's start is `start` + gap
+     length        0 to 6 bytes: w1 is the whole start + length, the whole start being the one from base on
+                   whose low 44 bits are the unit's start (see CHUNK). length 7: no bytes; w1 is all ones
+   Then `start` is the unit's start, `site` its call site and, but for length 7, `end` the low 44 bits of w1.
+
+   gap 0: bits 3-7 are the kind of another unit. But for RAW a second byte follows:
+     bits 0-2   bytes of the first number, 0 to 6
+     bits 3-6   bytes of the second number, 0 to 8
+     bit 7      3 bytes with a call site follow, before the numbers; else it is `site`
+   The second number is w1, or a difference of it modulo 2^64, as a signed 64-bit integer d: n = 2 d for
+   d >= 0, and n = -2 d - 1 for d < 0.
+     0 to 27       kind / 2 is the control id - NPUPROF_CONTROL_. Bit 7 is 0. First number: the payload
+                   (w0 >> 20) XOR the payload of the unit before with that id. Second: w1; of an odd kind, the
+                   difference of w1 to that of the unit before with that id
+     28 EVENT      first number: the gap from `start` to the unit's start, which then is `start`. Second: w1
+     29            as 28, with the difference of w1 to that of the unit of kind 28, 29 or 30 before
+     30 MOVED      the start is 0, and `start` stays. First number: 0, without bytes. Second: w1
+     31 RAW        w0 and w1 follow, 8 bytes each; nothing else changes
+   After 28 to 30 `site` is the call site. Any kind may stand for any unit that it can express. */
+enum {
+    NPUPROF_CODE_CONTROLS_ = 14, NPUPROF_CODE_EVENT_ = 28, NPUPROF_CODE_MOVED_ = 30, NPUPROF_CODE_RAW_ = 31,
+    NPUPROF_CODE_MOST_ = 19                /* bytes that a unit takes, at most */
+};
+#define NPUPROF_CODE_START_MASK_ (((uint64_t)1 << NPUPROF_START_BITS_) - 1)
 
 NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
+NPUPROF_ASSERT_(block, sizeof(npuprof_stored_) == 40 && offsetof(npuprof_stored_, owner) == 32);
 NPUPROF_ASSERT_(header_start, offsetof(npuprof_header_, header_bytes) ==
                            offsetof(npuprof_image_start_, header_bytes));
 NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
@@ -6363,15 +6443,11 @@ NPUPROF_OWN_ static void npuprof_os_discard_(int fd, const char *path)
     close(fd);
 }
 
-/* Cuts off what was written behind the last whole block, or behind the header. header_bytes 0: everything.
-   False: the file cannot be cut, as a pipe. */
-NPUPROF_OWN_ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+/* Cuts the file off behind its first `good` bytes, where the next ones will go. False: it cannot be cut, as a
+   pipe. */
+NPUPROF_OWN_ static bool npuprof_os_take_back_(int fd, uint64_t good)
 {
-    const off_t at = lseek(fd, 0, SEEK_CUR);
-    if (at < 0) return false;
-    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0
-        : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
-    return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
+    return ftruncate(fd, (off_t)good) == 0 && lseek(fd, (off_t)good, SEEK_SET) == (off_t)good;
 }
 
 /* Is this path written in place, and not by a new file: a device, a fifo, an open descriptor? */
@@ -6849,13 +6925,9 @@ NPUPROF_OWN_ static void npuprof_os_discard_(int fd, const char *path)
     DeleteFileA(path);
 }
 
-NPUPROF_OWN_ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+NPUPROF_OWN_ static bool npuprof_os_take_back_(int fd, uint64_t good)
 {
-    const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
-    if (at < 0) return false;
-    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0
-        : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
-    return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
+    return _lseeki64(fd, (int64_t)good, SEEK_SET) == (int64_t)good && SetEndOfFile(npuprof_os_handle_(fd));
 }
 
 NPUPROF_OWN_ static bool npuprof_os_in_place_(const char *path)
@@ -14376,56 +14448,231 @@ NPUPROF_OWN_ static inline void npuprof_digits_trace_id_(const npuprof_image_ *i
     npuprof_digits_hex_text_(digits + 16, id);
     if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
+/* ==== src/write/code.h ================================================================= >>write/code ==== */
+#include <string.h>
+
+/* The code of a chunk's units in a block (src/format/arena.h, CODE): a few bytes for what follows from the
+   unit before, and no way to lose one: what fits no shorter form is written as it is.
+   Data: npuprof_block_coder_, of the one thread that writes. The units may be those of an open chunk: each
+   word is loaded once.
+   This part knows words, not records: it need not know which call site is a span and which a counter. */
+
+typedef struct npuprof_block_coder_ {
+    uint64_t base, start, end;             /* of the chunk; the references of CODE */
+    uint64_t payload[NPUPROF_CODE_CONTROLS_], w1[NPUPROF_CODE_CONTROLS_ + 1];
+    uint32_t site;
+    uint32_t string;                       /* units that are bytes of a string, from here on */
+} npuprof_block_coder_;
+
+/* Begins a block. What is left of a string stays. */
+NPUPROF_OWN_ static void npuprof_block_coder_begin_(npuprof_block_coder_ *c, uint64_t base)
+{
+    const uint32_t string = c->string;
+    memset(c, 0, sizeof *c);
+    c->base = base;
+    c->start = c->end = base & NPUPROF_CODE_START_MASK_;
+    c->string = string;
+}
+
+/* How many bytes hold a number; 0: none. */
+NPUPROF_HOT_ static inline unsigned npuprof_block_coder_bytes_(uint64_t v)
+{
+    return v ? (NPUPROF_BITS_(v) + 7) / 8 : 0;
+}
+
+/* Puts the low `count` bytes of a number, lowest first. Writes 8 in any case. */
+NPUPROF_HOT_ static inline uint8_t *npuprof_block_coder_put_(uint8_t *to, uint64_t v, unsigned count)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    memcpy(to, &v, 8);
+    return to + count;
+}
+
+/* The shorter one of v and its difference to `before`, as a number without sign. *is_difference: which. */
+NPUPROF_HOT_ static inline uint64_t npuprof_block_coder_choose_(uint64_t v, uint64_t before,
+                                                                 bool *is_difference)
+{
+    const uint64_t difference = v - before;
+    const uint64_t a = v << 1 ^ (0 - (v >> 63)), b = difference << 1 ^ (0 - (difference >> 63));
+    *is_difference = b < a;
+    return b < a ? b : a;
+}
+
+/* One of the long forms: code, lengths, site if it is another one, two numbers. */
+NPUPROF_HOT_ static uint8_t *npuprof_block_coder_put_long_(uint8_t *to, unsigned code, const uint32_t *site,
+                                                          uint64_t first, uint64_t second)
+{
+    const unsigned a = npuprof_block_coder_bytes_(first), b = npuprof_block_coder_bytes_(second);
+    *to++ = (uint8_t)(code << 3);
+    *to++ = (uint8_t)(a | b << 3 | (site ? 0x80u : 0));
+    if (site) to = npuprof_block_coder_put_(to, *site, 3);
+    to = npuprof_block_coder_put_(to, first, a);
+    return npuprof_block_coder_put_(to, second, b);
+}
+
+/* A unit with a call site that is no plain span with a short gap before it. */
+NPUPROF_HOT_ static uint8_t *npuprof_block_coder_put_site_(npuprof_block_coder_ *c, uint64_t w0, uint64_t w1,
+                                                          uint8_t *to)
+{
+    const uint32_t site = (uint32_t)w0 & NPUPROF_ID_MASK_, *const other = site == c->site ? NULL : &site;
+    const uint64_t start = w0 >> NPUPROF_ID_BITS_, mask = NPUPROF_CODE_START_MASK_;
+    const uint64_t length = w1 - (c->base + ((start - c->base) & mask));
+    const bool is_open = w1 == NPUPROF_END_OPEN_;
+    bool is_difference;
+    c->site = site;
+    if (start && (is_open || length >> 48 == 0)) {
+        const unsigned sites = !other ? 0 : 1u + (site > 0xFF) + (site > 0xFFFF);
+        const unsigned bytes = is_open ? 0 : npuprof_block_coder_bytes_(length);
+        *to++ = (uint8_t)(7u | (is_open ? 7u : bytes) << 3 | sites << 6);
+        to = npuprof_block_coder_put_(to, site, sites);
+        to = npuprof_block_coder_put_(to, (start - c->start) & mask, 6);
+        to = npuprof_block_coder_put_(to, length, bytes);
+        if (!is_open) c->end = w1 & mask;
+        c->start = start;
+        return to;
+    }
+    const uint64_t value = npuprof_block_coder_choose_(w1, c->w1[NPUPROF_CODE_CONTROLS_], &is_difference);
+    c->w1[NPUPROF_CODE_CONTROLS_] = w1;
+    if (!start) {                          /* the first unit of a span that was moved */
+        const uint64_t as_is = w1 << 1 ^ (0 - (w1 >> 63));
+        return npuprof_block_coder_put_long_(to, NPUPROF_CODE_MOVED_, other, 0, as_is);
+    }
+    const uint64_t gap = (start - c->start) & mask;
+    c->start = start;
+    return npuprof_block_coder_put_long_(to, NPUPROF_CODE_EVENT_ + is_difference, other, gap, value);
+}
+
+/* A unit that is not plain. NULL: it ends the chunk. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ uint8_t *
+npuprof_block_coder_put_other_(npuprof_block_coder_ *c, uint64_t w0, uint64_t w1, uint8_t *to)
+{
+    const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_, k = id - NPUPROF_CONTROL_;
+    const uint64_t payload = w0 >> NPUPROF_ID_BITS_;
+    bool is_difference;
+    if (!c->string) {
+        if (!w0) return NULL;
+        if (id - 1 < NPUPROF_CONTROL_ - 1) return npuprof_block_coder_put_site_(c, w0, w1, to);
+        if (id && k < NPUPROF_CODE_CONTROLS_) {
+            const uint64_t value = npuprof_block_coder_choose_(w1, c->w1[k], &is_difference);
+            const uint64_t change = payload ^ c->payload[k];
+            if (id == NPUPROF_CONTROL_ARG_ && payload >> 32 > 8)
+                c->string = (uint32_t)NPUPROF_UNITS_((payload >> 32) - 8);
+            c->payload[k] = payload;
+            c->w1[k] = w1;
+            return npuprof_block_coder_put_long_(to, k << 1 | is_difference, NULL, change, value);
+        }
+    } else {
+        c->string--;
+    }
+    *to++ = NPUPROF_CODE_RAW_ << 3;
+    to = npuprof_block_coder_put_(to, w0, 8);
+    return npuprof_block_coder_put_(to, w1, 8);
+}
+
+/* Codes units until the chunk ends. *to: where the code goes, and then its end; NPUPROF_CODE_MOST_ bytes for
+   each unit, and 8. Returns the first unit that was not coded. */
+NPUPROF_HOT_ static const npuprof_unit_ *
+npuprof_block_coder_put_units_(npuprof_block_coder_ *c, const npuprof_unit_ *u, const npuprof_unit_ *end,
+                               uint8_t **to)
+{
+    const uint64_t base = c->base, mask = NPUPROF_CODE_START_MASK_;
+    uint8_t *p = *to;
+    for (; u < end; u++) {
+        const uint64_t w0 = NPUPROF_LOAD_(&u->w0), w1 = NPUPROF_LOAD_(&u->w1);
+        const uint64_t start = w0 >> NPUPROF_ID_BITS_, length = w1 - (base + ((start - base) & mask));
+        const uint64_t after_start = (start - c->start) & mask, after_end = (start - c->end) & mask;
+        const bool by_end = after_end < after_start;
+        const uint64_t gap = by_end ? after_end : after_start;
+        const uint32_t site = (uint32_t)w0 & NPUPROF_ID_MASK_;
+        if (NPUPROF_UNLIKELY_(site - 1 >= NPUPROF_CONTROL_ - 1 || gap >> 24 || length >> 48 || !start ||
+                              c->string)) {
+            uint8_t *const behind = npuprof_block_coder_put_other_(c, w0, w1, p);
+            if (!behind) break;
+            p = behind;
+            continue;
+        }
+        const unsigned gaps = 1u + (gap > 0xFF) + (gap > 0xFFFF);
+        const unsigned lengths = npuprof_block_coder_bytes_(length);
+        const unsigned sites = site == c->site ? 0 : 1u + (site > 0xFF) + (site > 0xFFFF);
+        *p = (uint8_t)((gaps + (by_end ? 3 : 0)) | lengths << 3 | sites << 6);
+        p = npuprof_block_coder_put_(p + 1, site, sites);
+        p = npuprof_block_coder_put_(p, gap, gaps);
+        p = npuprof_block_coder_put_(p, length, lengths);
+        c->start = start;
+        c->end = w1 & mask;
+        c->site = site;
+    }
+    *to = p;
+    return u;
+}
+
+/* The sum of a block; the length is a multiple of 8. */
+NPUPROF_HOT_ static uint64_t npuprof_block_coder_sum_(const uint64_t *words, size_t bytes)
+{
+    uint64_t sum = 0;
+    for (const uint64_t *const end = words + bytes / 8; words < end; words++) {
+        sum = (sum ^ *words) * NPUPROF_BLOCK_FACTOR_;
+        sum = sum << 32 | sum >> 32;
+    }
+    return sum;
+}
 /* ==== src/write/block.h =============================================================== >>write/block ==== */
 
 /* Blocks: what the image in a file and a stream consist of behind their header (src/format/arena.h, BLOCK).
-   A block is a chunk, or a piece of a region: header, table or slots.
-   Data: npuprof_block_writer_, of the one thread that writes. What is written may belong to threads that
-   record meanwhile; the words of a region and of an open chunk are loaded one by one, so each is whole.
+   A block is made of a chunk, or of a piece of a region: header, table or slots.
+   Data: npuprof_block_writer_, and npuprof_block_now_, the block that is being made. Both are of the one
+   thread that writes: it holds the scratch, or is the drainer, and neither runs while the other does. What is
+   written may belong to threads that record meanwhile; the words of a region and of an open chunk are loaded
+   one by one, so each is whole.
    This part does not know whether the blocks go to a file or a sink, nor which of them are needed. */
+
+/* Why not all of a chunk: one of 64 KiB would need as much memory, which nothing else does. */
+enum { NPUPROF_BLOCK_UNITS_ = 512, NPUPROF_BLOCK_PAYLOAD_ = NPUPROF_BLOCK_UNITS_ * NPUPROF_CODE_MOST_ };
+
+static struct {
+    npuprof_stored_ head;
+    uint64_t payload[NPUPROF_BLOCK_PAYLOAD_ / 8 + 2];      /* the coder writes 8 bytes more */
+} npuprof_block_now_;
 
 typedef struct npuprof_block_writer_ {
     npuprof_out_ out;
-    uint32_t block_bytes;
-    uint32_t left;                         /* bytes that the block just begun still needs */
+    uint32_t chunk_bytes;
+    uint64_t put;                          /* bytes of all that was put */
 } npuprof_block_writer_;
 
-NPUPROF_OWN_ static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t block_bytes,
+NPUPROF_OWN_ static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t chunk_bytes,
                                         void *buffer, size_t buffer_bytes)
 {
     memset(b, 0, sizeof *b);
     b->out.sink = sink;
     b->out.bytes = (char *)buffer;
     b->out.capacity = buffer_bytes;
-    b->block_bytes = block_bytes;
+    b->chunk_bytes = chunk_bytes;
 }
 
-/* Fills the rest of the block with zeros. */
-NPUPROF_OWN_ static void npuprof_block_end_(npuprof_block_writer_ *b)
+/* Puts bytes: what does not fit into the buffer goes to the sink at once, behind all that was put. */
+NPUPROF_OWN_ static void npuprof_block_put_bytes_(npuprof_block_writer_ *b, const void *bytes, size_t count)
 {
-    static const char zeros[256] = { 0 };
-    while (b->left) {
-        const uint32_t n = b->left < sizeof zeros ? b->left : (uint32_t)sizeof zeros;
-        npuprof_out_put_(&b->out, zeros, n);
-        b->left -= n;
-    }
+    npuprof_out_ *const o = &b->out;
+    b->put += count;
+    if (count > o->capacity - o->used) npuprof_out_flush_(o);
+    if (count <= o->capacity) npuprof_out_put_(o, (const char *)bytes, count);
+    else if (!o->error) o->error = o->sink.write(o->sink.user, bytes, count);
 }
 
-NPUPROF_OWN_ static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ head)
+/* Puts the block that was made, with so many bytes of payload. */
+NPUPROF_OWN_ static void npuprof_block_put_(npuprof_block_writer_ *b, size_t bytes)
 {
-    npuprof_block_end_(b);
-    head.next = NPUPROF_BLOCK_MARK_;
-    npuprof_out_put_(&b->out, (const char *)&head, sizeof head);
-    b->left = b->block_bytes - (uint32_t)sizeof head;
-}
-
-/* Puts words that other threads may be changing. count: bytes, a multiple of 8. */
-NPUPROF_OWN_ static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words, size_t count)
-{
-    for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
-        const uint64_t v = NPUPROF_LOAD_(w);
-        npuprof_out_put_(&b->out, (const char *)&v, 8);
-    }
+    npuprof_stored_ *const head = &npuprof_block_now_.head;
+    const size_t zeros = (8 - bytes % 8) % 8, count = sizeof *head + bytes + zeros;
+    memset((uint8_t *)npuprof_block_now_.payload + bytes, 0, zeros);
+    head->mark = NPUPROF_BLOCK_MARK_;
+    head->bytes = (uint16_t)bytes;
+    head->sum = 0;
+    head->sum = npuprof_block_coder_sum_((const uint64_t *)(const void *)&npuprof_block_now_, count);
+    npuprof_block_put_bytes_(b, &npuprof_block_now_, count);
 }
 
 /* ---- Regions: the bytes from `at` to `end`, put one after the other, as pieces of one block each */
@@ -14433,39 +14680,45 @@ NPUPROF_OWN_ static void npuprof_block_put_words_(npuprof_block_writer_ *b, cons
 typedef struct npuprof_block_region_ {
     npuprof_block_writer_ *blocks;
     uint16_t state;                        /* of the blocks: NPUPROF_BLOCK_*_PIECE */
-    uint64_t at, end;
+    uint64_t at;
+    uint32_t used;                         /* bytes of the piece that is being made */
 } npuprof_block_region_;
 
 NPUPROF_OWN_ static npuprof_block_region_ npuprof_block_begin_region_(npuprof_block_writer_ *b, uint16_t state,
-                                                         uint64_t at,
-                                                         uint64_t end)
+                                                         uint64_t at)
 {
     npuprof_block_region_ r;
-    npuprof_block_end_(b);
     r.blocks = b;
     r.state = state;
     r.at = at;
-    r.end = end;
+    r.used = 0;
     return r;
 }
 
+/* Puts the piece that was made, if any. */
+NPUPROF_OWN_ static void npuprof_block_end_region_(npuprof_block_region_ *r)
+{
+    npuprof_stored_ *const head = &npuprof_block_now_.head;
+    if (!r->used) return;
+    memset(head, 0, sizeof *head);
+    head->state = r->state;
+    head->base = r->at;
+    head->first_position = r->used;
+    npuprof_block_put_(r->blocks, r->used);
+    r->at += r->used;
+    r->used = 0;
+}
+
+/* Puts words that other threads may be changing. count: bytes, a multiple of 8. */
 NPUPROF_OWN_ static void npuprof_block_put_region_(npuprof_block_region_ *r, const void *words, size_t count)
 {
-    while (count) {
-        if (!r->blocks->left) {
-            npuprof_chunk_ head;
-            memset(&head, 0, sizeof head);
-            head.state = r->state;
-            head.base = r->at;
-            head.first_position = npuprof_min_(r->end - r->at, r->blocks->block_bytes - sizeof head);
-            npuprof_block_put_head_(r->blocks, head);
-        }
-        const size_t n = count < r->blocks->left ? count : r->blocks->left;
-        npuprof_block_put_words_(r->blocks, words, n);
-        words = (const uint8_t *)words + n;
-        r->at += n;
-        r->blocks->left -= (uint32_t)n;
-        count -= n;
+    /* Why no more than a chunk: a reader may give each block the space of one. */
+    const uint32_t chunk_room = r->blocks->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
+    const uint32_t room = (uint32_t)npuprof_min_(chunk_room, NPUPROF_BLOCK_PAYLOAD_);
+    for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
+        npuprof_block_now_.payload[r->used / 8] = NPUPROF_LOAD_(w);
+        r->used += 8;
+        if (r->used + 8 > room) npuprof_block_end_region_(r);
     }
 }
 
@@ -14488,7 +14741,7 @@ NPUPROF_OWN_ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, 
     const uint32_t first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
     uint32_t finished = end;
     if (from < first) from = first;
-    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from, end);
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from);
     for (uint32_t at = from; at < end;) {
         const npuprof_entry_ *const e = (const npuprof_entry_ *)(const void *)(im->table + at);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units), units = type_units & 0xFFFFFFu;
@@ -14500,7 +14753,7 @@ NPUPROF_OWN_ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, 
         if (at < finished) finished = at;
         at += npuprof_block_put_unfinished_(&r, units, unit, end - at);
     }
-    npuprof_block_end_(b);
+    npuprof_block_end_region_(&r);
     return finished;
 }
 
@@ -14509,12 +14762,10 @@ NPUPROF_OWN_ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, 
 NPUPROF_OWN_ static void npuprof_block_put_slots_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
-    uint64_t bytes = 0;
-    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) bytes += sizeof *slot;
-    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0, bytes);
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
         npuprof_block_put_region_(&r, slot, sizeof *slot);
-    npuprof_block_end_(b);
+    npuprof_block_end_region_(&r);
 }
 
 /* ---- The header */
@@ -14525,7 +14776,7 @@ NPUPROF_OWN_ static void npuprof_block_copy_header_(const npuprof_image_ *im, np
     const uint64_t *const from = (const uint64_t *)(const void *)im->h;
     uint64_t *const to = (uint64_t *)(void *)copy;
     for (size_t i = 0; i < sizeof *copy / 8; i++) to[i] = NPUPROF_LOAD_(from + i);
-    copy->layout = NPUPROF_LAYOUT_STREAM;
+    copy->layout = NPUPROF_LAYOUT_CODED;
     copy->header_bytes = (sizeof *copy + 63) / 64 * 64;
     copy->threads = im->threads;
     copy->table_used = im->table_used;
@@ -14539,11 +14790,10 @@ NPUPROF_OWN_ static void npuprof_block_copy_header_(const npuprof_image_ *im, np
 /* The header that an image begins with. */
 NPUPROF_OWN_ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
-    npuprof_header_ h;
-    npuprof_block_copy_header_(im, &h);
-    npuprof_out_put_(&b->out, (const char *)&h, sizeof h);
-    b->left = h.header_bytes - (uint32_t)sizeof h;
-    npuprof_block_end_(b);
+    union { npuprof_header_ h; uint8_t bytes[(sizeof(npuprof_header_) + 63) / 64 * 64]; } head;
+    memset(&head, 0, sizeof head);
+    npuprof_block_copy_header_(im, &head.h);
+    npuprof_block_put_bytes_(b, &head, sizeof head);
 }
 
 /* A newer header; `closing`: nothing comes behind it. */
@@ -14552,9 +14802,9 @@ NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
     h.closed = closing;
-    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0, sizeof h);
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0);
     npuprof_block_put_region_(&r, &h, sizeof h);
-    npuprof_block_end_(b);
+    npuprof_block_end_region_(&r);
 }
 
 /* ---- Chunks */
@@ -14573,48 +14823,42 @@ NPUPROF_OWN_ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im
     return n;
 }
 
-/* A copy of a chunk; of one that a thread is filling, the whole records. */
-NPUPROF_OWN_ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t index)
+/* Puts the records of a chunk; of one that a thread is filling, the whole ones. */
+NPUPROF_OWN_ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im,
+                                     const npuprof_chunk_ *chunk)
 {
-    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
-    npuprof_chunk_ head;
-    head.state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
-    head.base = chunk->base;
-    head.first_position = chunk->first_position;
-    head.owner = chunk->owner;
-    head.prev = chunk->prev;
-    head.moved_units = chunk->moved_units;
-    npuprof_block_put_head_(b, head);
-    const bool is_open = head.state == NPUPROF_CHUNK_OPEN;
-    const size_t bytes = (size_t)(is_open ? npuprof_block_whole_units_(im, index) :
-                                  im->units) * sizeof(npuprof_unit_);
-    if (is_open) npuprof_block_put_words_(b, chunk + 1, bytes);
-    else npuprof_out_put_(&b->out, (const char *)(chunk + 1), bytes);
-    b->left -= (uint32_t)bytes;
-    npuprof_block_end_(b);
-}
-
-/* Hands `count` bytes to the sink from where they are, behind all that was put. */
-NPUPROF_OWN_ static void npuprof_block_put_direct_(npuprof_block_writer_ *b, const void *bytes, size_t count)
-{
-    npuprof_block_end_(b);
-    npuprof_out_flush_(&b->out);
-    if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, bytes, count);
-}
-
-/* A chunk that nobody else uses, from where it is. */
-NPUPROF_OWN_ static void npuprof_block_put_own_chunk_(npuprof_block_writer_ *b, npuprof_chunk_ *chunk)
-{
-    NPUPROF_STORE_(&chunk->next, NPUPROF_BLOCK_MARK_);
-    npuprof_block_put_direct_(b, chunk, b->block_bytes);
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1), *u = units;
+    npuprof_stored_ *const head = &npuprof_block_now_.head;
+    npuprof_block_coder_ coder;
+    uint32_t taken;
+    head->state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+    head->base = chunk->base;
+    head->first_position = chunk->first_position;
+    head->owner = chunk->owner;
+    head->moved_units = chunk->moved_units;
+    const npuprof_unit_ *end = u + im->units;
+    if (head->state == NPUPROF_CHUNK_OPEN)
+        end = u + npuprof_block_whole_units_(im, (uint32_t)((size_t)((const uint8_t *)chunk - im->chunks) /
+                                                            im->h->chunk_bytes));
+    coder.string = 0;
+    do {
+        uint8_t *const code = (uint8_t *)npuprof_block_now_.payload, *code_end = code;
+        const npuprof_unit_ *const from = u;
+        const uint32_t left = (uint32_t)(end - u);
+        taken = (uint32_t)npuprof_min_(left, NPUPROF_BLOCK_UNITS_);
+        head->first_unit = (uint16_t)(u - units);
+        npuprof_block_coder_begin_(&coder, head->base);
+        u = npuprof_block_coder_put_units_(&coder, u, u + taken, &code_end);
+        if (u > from || from == units) npuprof_block_put_(b, (size_t)(code_end - code));
+        taken -= (uint32_t)(u - from);
+    } while (u < end && !taken);
 }
 /* ==== src/write/image.h =============================================================== >>write/image ==== */
 
 /* The image of an arena, in one go: header, table, slots, chunks, and a last header that says it is complete.
    Threads go on recording meanwhile. What they add to chunks behind the place that was read is not in the
    image; the table is sent up to the newest name that a copied record may use.
-   Data: the caller holds the scratch, which is the buffer here. `next` in the heads of retired chunks is ours
-   while we hold it (only readers use it), so it can carry the mark of a block. */
+   Data: the caller holds the scratch, which is the buffer here. */
 
 /* The newest stamp of the live arena. Only a slot's last chunk can hold it: open spans move to it. */
 NPUPROF_OWN_ static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im)
@@ -14632,56 +14876,6 @@ NPUPROF_OWN_ static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im
     return last;
 }
 
-/* How many retired chunks lie side by side from chunk `at` (index + 1) on and follow each other in their
-   slot, at most `limit`; *behind: the slot's chunk behind them. */
-NPUPROF_OWN_ static uint32_t npuprof_write_count_adjacent_(const npuprof_image_ *im, uint32_t at, uint32_t limit,
-                                              uint32_t *behind)
-{
-    uint32_t count = 0, next = at;
-    while (next == at + count && count < limit) {
-        const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, next - 1);
-        NPUPROF_PREFETCH_((uintptr_t)chunk + 8 * (uintptr_t)im->h->chunk_bytes);
-        if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_RETIRED) break;
-        /* Of an image that was read back the heads stay as they are: only those of a stream have the mark. */
-        if (im->next && chunk->next != NPUPROF_BLOCK_MARK_) break;
-        next = npuprof_image_next_chunk_(im, next - 1);
-        count++;
-    }
-    *behind = next;
-    return count;
-}
-
-/* Puts adjacent retired chunks from where they are: marks their heads as blocks, and links them again. */
-NPUPROF_OWN_ static void npuprof_write_put_adjacent_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at,
-                                        uint32_t count, uint32_t behind)
-{
-    const bool is_live = !im->next;
-    for (uint32_t i = 0; i < count && is_live; i++)
-        NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, NPUPROF_BLOCK_MARK_);
-    npuprof_block_put_direct_(b, npuprof_image_chunk_(im, at - 1), (size_t)count * b->block_bytes);
-    for (uint32_t i = 0; i < count && is_live; i++)
-        NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, i + 1 < count ? at + i + 1 : behind);
-}
-
-/* Puts a slot's chunks, `at` being index + 1 of the first.
-   Why at least 64 KiB from where they are: below that a copy costs less than a call of the system. Why at
-   most 256 KiB: the heads that were just marked are still in the cache when they are linked again. */
-NPUPROF_OWN_ static void npuprof_write_put_chunks_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at)
-{
-    enum { DIRECT_MIN = 65536, DIRECT_MAX = 262144 };
-    while (at) {
-        uint32_t behind;
-        const uint32_t count = npuprof_write_count_adjacent_(im, at, DIRECT_MAX / b->block_bytes, &behind);
-        if (count * b->block_bytes >= DIRECT_MIN) {
-            npuprof_write_put_adjacent_(b, im, at, count, behind);
-            at = behind;
-        } else {
-            npuprof_block_put_chunk_(b, im, at - 1);
-            at = npuprof_image_next_chunk_(im, at - 1);
-        }
-    }
-}
-
 /* Writes the image of what the reader is to read. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
 {
@@ -14690,12 +14884,18 @@ NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
     npuprof_image_ im;
     npuprof_image_open_unread_(&im);
     npuprof_image_take_closing_anchor_(&im, im.next ? 0 : npuprof_write_newest_live_(&im));
-    npuprof_block_begin_writer_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, sizeof npuprof_scratch_);
+    /* Why no more than 64 KiB: what is written is then still in the cache when the system copies it. */
+    const size_t buffer_bytes = sizeof npuprof_scratch_ < 65536 ? sizeof npuprof_scratch_ : 65536;
+    npuprof_block_begin_writer_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, buffer_bytes);
     npuprof_block_put_header_(&b, &im);
     const uint32_t table_sent = npuprof_block_put_table_(&b, &im, 0);
     npuprof_block_put_slots_(&b, &im);
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
-        npuprof_write_put_chunks_(&b, &im, slot->first_chunk);
+        for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(&im, at - 1)) {
+            NPUPROF_PREFETCH_((uintptr_t)npuprof_image_chunk_(&im, at - 1) +
+                              8 * (uintptr_t)im.h->chunk_bytes);
+            npuprof_block_put_chunk_(&b, &im, npuprof_image_chunk_(&im, at - 1));
+        }
     if (!im.next) {
         /* Why again: a record that was just copied may use a name that is newer than the table above. */
         im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
@@ -15074,9 +15274,10 @@ static struct {
     bool broken;
     int fd;                        /* of our own file; -1: there is none */
     uint32_t table_sent;           /* bytes of the table that are out */
+    uint64_t sent;                 /* bytes of all that is out and whole */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { false, false, -1, 0, 0, 0, NPUPROF_OK };
 
 /* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will
    create its own. A sink of the program stays with the parent: the child keeps its oldest records. */
@@ -15112,19 +15313,18 @@ NPUPROF_OWN_ static int npuprof_stream_open_file_(void)
     return error;
 }
 
-/* Notes a failure. From our own file, what was written of a block is taken back, so the next block may
-   succeed. */
-NPUPROF_OWN_ static void npuprof_stream_fail_(int error, size_t block_bytes)
+/* Notes a failure. From our own file, what was written since the last success is taken back, so the next
+   block may succeed. */
+NPUPROF_OWN_ static void npuprof_stream_fail_(int error)
 {
-    const size_t header_bytes = npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0;
     if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
-        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, header_bytes, block_bytes);
+        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, npuprof_stream_.sent);
     if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
 }
 
-/* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1
-   (0: none). With `all` it also sends all slots, the whole table and the header. False: the sink failed. */
-NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+/* Sends the new part of the table and one chunk, or none. With `all` it also sends all slots, the whole table
+   and the header, which without a chunk ends the stream. False: the sink failed. */
+NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, const npuprof_chunk_ *chunk, bool all)
 {
     npuprof_block_writer_ b;
     char buffer[1024];
@@ -15136,18 +15336,18 @@ NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
             table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
-        if (all) npuprof_block_put_header_piece_(&b, im, !own);
+        if (all) npuprof_block_put_header_piece_(&b, im, !chunk);
         /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
-        if (own) npuprof_block_put_own_chunk_(&b, own);
-        if (index) npuprof_block_put_chunk_(&b, im, index - 1);
+        if (chunk) npuprof_block_put_chunk_(&b, im, chunk);
         npuprof_out_flush_(&b.out);
         error = b.out.error;
     }
     if (error) {
-        npuprof_stream_fail_(error, im->h->chunk_bytes);
+        npuprof_stream_fail_(error);
         return false;
     }
     npuprof_stream_.begun = true;
+    npuprof_stream_.sent += b.put;
     npuprof_stream_.table_sent = table_sent;
     npuprof_stream_.chunks = all ? 0 : npuprof_stream_.chunks + 1;
     return true;
@@ -15170,7 +15370,7 @@ NPUPROF_OWN_ static bool npuprof_stream_drain_locked_(void)
         const uint64_t events = npuprof_chunk_count_events_(h, chunk, &arguments);
         /* Why all now and then: clock anchors and names of threads change, and the process may be killed. */
         const bool all = npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes);
-        if (npuprof_stream_send_(&im, chunk, 0, all)) NPUPROF_ADD_(&h->streamed, events);
+        if (npuprof_stream_send_(&im, chunk, all)) NPUPROF_ADD_(&h->streamed, events);
         else NPUPROF_ADD_(&h->lost[NPUPROF_LOST_SINK], events);
         npuprof_chunk_free_(chunk);
         any = true;
@@ -15219,11 +15419,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     const npuprof_slot_head_ *slot = NULL;
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(&im, at - 1))
-            if (!npuprof_stream_send_(&im, NULL, at, false))
+            if (!npuprof_stream_send_(&im, npuprof_image_chunk_(&im, at - 1), false))
                 *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
     /* Why again: the chunks just sent may use names that are newer than the table that was sent. */
     im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
-    (void)npuprof_stream_send_(&im, NULL, 0, true);
+    (void)npuprof_stream_send_(&im, NULL, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
     npuprof_scratch_unlock_();

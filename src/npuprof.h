@@ -282,6 +282,7 @@ NPUPROF_SHADOW_PUSH_
 #endif /* !NPUPROF_RECORD_ONLY */
 #include "write/digits.h"
 #include "write/text.h"
+#include "write/code.h"
 #include "write/block.h"
 #include "write/image.h"
 #include "write/dump.h"

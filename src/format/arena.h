@@ -2,12 +2,13 @@
 #include "../public/macros.h"
 #include "layouts.h"
 
-/* The layouts ARENA and STREAM, structure by structure. A number before a field's comment is its offset.
+/* The layouts ARENA, CODED and STREAM, structure by structure. A number before a field's comment is its
+   offset.
 
    ARENA is the arena as it lies in memory:
        header | table | queue | overwritten | chunks        at the offsets that the header gives
-   STREAM is what goes into a sink or a file:
-       header | blocks of chunk_bytes each                  see BLOCK below
+   CODED is what goes into a sink or a file:
+       header | blocks                                      see BLOCK below, and CODE
 
    The table holds names, the chunks hold records. Table, chunks and slots are made of units of 16 bytes.
    Threads, call sites and devices are numbered from 1. A chunk is named by its index + 1. 0 means none. */
@@ -235,20 +236,87 @@ typedef struct npuprof_slot_head_ {
     uint64_t lost;                 /* 32 adds to lost[NPUPROF_LOST_FULL] */
 } npuprof_slot_head_;              /* 40 */
 
-/* ---- BLOCK  of a stream. It begins with a chunk's head, in which `next` is NPUPROF_BLOCK_MARK_.
+/* ---- BLOCK  of layout CODED: npuprof_stored_, then its payload, then zeros up to a multiple of 8 bytes. The
+   first block begins where the header ends, at header_bytes; each further one where the one before ends.
 
-   State OPEN or RETIRED: a whole chunk. A later block with the same owner and first_position replaces it,
-   because npuprof_flush() sends copies of chunks that come again: OPEN ones when they are full, RETIRED
-   ones when they are handed on.
+   sum covers the block with its zeros, as 64-bit integers in the image's byte order, with 0 in the place of
+   sum itself. From 0 on, for each integer: sum = (sum ^ integer) * NPUPROF_BLOCK_FACTOR_, modulo 2^64; then
+   the halves of sum change places. A block is good if its mark and its sum are right. Bytes that are no good
+   block were damaged, or a part of them is missing: a reader counts that, and goes on at the next offset, of
+   any alignment, where a good block begins. A process may be killed while it writes: what is behind the last
+   good block is the beginning of one. A block of a state that a reader does not know it skips, and counts.
 
-   Another state: a piece of a region. base is its offset in the region, first_position its length in bytes.
+   State OPEN or RETIRED: units of a chunk with the same base, first_position, owner, state and moved_units;
+   the payload is the CODE of its units from number first_unit on. A chunk of more units than one payload
+   holds follows in further blocks, one behind the other; first_unit is 0 in the first. Where one of them is
+   missing, the chunk ends there. All units behind those that were coded are zero. A later chunk with the same
+   owner and first_position replaces the earlier one, because npuprof_flush() sends copies of chunks that come
+   again: OPEN ones when they are full, RETIRED ones when they are handed on.
+
+   Another state: a piece of a region, as it is. base is its offset in the region; first_position is its
+   length, and the same as bytes; owner, moved_units and first_unit are 0.
      HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1
      TABLE_PIECE    a part of the table
      SLOTS_PIECE    heads of slots, back to back
-   Later pieces replace earlier ones. */
+   Later pieces replace earlier ones.
+
+   Layout STREAM is from before there was a CODE: its blocks have chunk_bytes each, begin with
+   npuprof_chunk_, in which `next` is NPUPROF_BLOCK_MARK_, and have no sum. A chunk's units follow as they
+   are; a piece's bytes follow and, where it is shorter, zeros. */
+typedef struct npuprof_stored_ {
+    uint32_t mark;                 /*  0 NPUPROF_BLOCK_MARK_ */
+    uint16_t bytes;                /*  4 of the payload, without the zeros behind it */
+    uint16_t first_unit;           /*  6 */
+    uint64_t sum;                  /*  8 */
+    uint64_t base;                 /* 16 */
+    uint64_t first_position;       /* 24 */
+    uint32_t owner;                /* 32 */
+    uint16_t state;                /* 36 NPUPROF_CHUNK_*, NPUPROF_BLOCK_*_PIECE */
+    uint16_t moved_units;          /* 38 */
+} npuprof_stored_;                 /* 40 */
+
 #define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
+#define NPUPROF_BLOCK_FACTOR_ UINT64_C(0x9E3779B97F4A7C15)
+
+/* ---- CODE  of a chunk's units, one behind the other. Each begins with a byte:
+     bits 0-2   gap: how the unit's start (w0 >> 20) follows
+     bits 3-5   length
+     bits 6-7   site
+   Integers in the code have the lowest byte first, in every image. Starts count modulo 2^44. What the code
+   goes on from is, at the beginning of each block: start and end the low 44 bits of base, site 0, and 0 for
+   all others.
+
+   gap 1 to 7: a plain unit. Behind the byte follow, each with the number of bytes given:
+     call site     `site` bytes; with 0 it is `site` of the unit before
+     gap           gap 1, 2, 3: so many bytes; the unit's start is `start` + gap
+                   gap 4, 5, 6: 1, 2, 3 bytes; the unit's start is `end` + gap
+                   gap 7:       6 bytes; the unit's start is `start` + gap
+     length        0 to 6 bytes: w1 is the whole start + length, the whole start being the one from base on
+                   whose low 44 bits are the unit's start (see CHUNK). length 7: no bytes; w1 is all ones
+   Then `start` is the unit's start, `site` its call site and, but for length 7, `end` the low 44 bits of w1.
+
+   gap 0: bits 3-7 are the kind of another unit. But for RAW a second byte follows:
+     bits 0-2   bytes of the first number, 0 to 6
+     bits 3-6   bytes of the second number, 0 to 8
+     bit 7      3 bytes with a call site follow, before the numbers; else it is `site`
+   The second number is w1, or a difference of it modulo 2^64, as a signed 64-bit integer d: n = 2 d for
+   d >= 0, and n = -2 d - 1 for d < 0.
+     0 to 27       kind / 2 is the control id - NPUPROF_CONTROL_. Bit 7 is 0. First number: the payload
+                   (w0 >> 20) XOR the payload of the unit before with that id. Second: w1; of an odd kind, the
+                   difference of w1 to that of the unit before with that id
+     28 EVENT      first number: the gap from `start` to the unit's start, which then is `start`. Second: w1
+     29            as 28, with the difference of w1 to that of the unit of kind 28, 29 or 30 before
+     30 MOVED      the start is 0, and `start` stays. First number: 0, without bytes. Second: w1
+     31 RAW        w0 and w1 follow, 8 bytes each; nothing else changes
+   After 28 to 30 `site` is the call site. Any kind may stand for any unit that it can express. */
+enum {
+    NPUPROF_CODE_CONTROLS_ = 14, NPUPROF_CODE_EVENT_ = 28, NPUPROF_CODE_MOVED_ = 30, NPUPROF_CODE_RAW_ = 31,
+    NPUPROF_CODE_MOST_ = 19                /* bytes that a unit takes, at most */
+};
+#define NPUPROF_CODE_START_MASK_ (((uint64_t)1 << NPUPROF_START_BITS_) - 1)
 
 NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
+NPUPROF_ASSERT_(block, sizeof(npuprof_stored_) == 40 && offsetof(npuprof_stored_, owner) == 32);
 NPUPROF_ASSERT_(header_start, offsetof(npuprof_header_, header_bytes) ==
                            offsetof(npuprof_image_start_, header_bytes));
 NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&

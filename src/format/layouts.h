@@ -1,12 +1,13 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
 
-/* The image (.npuprof): the one binary format. It has four layouts.
+/* The image (.npuprof): the one binary format. It has five layouts.
    This part holds what they have in common.
 
      layout    where it is found                                                      described in
      ARENA     memory of a program that records, its mapped file, a dump of its RAM   format/arena.h
-     STREAM    what goes into a sink or a file, block by block                        format/arena.h
+     CODED     what goes into a sink or a file: blocks of coded records               format/arena.h
+     STREAM    what did so before 1.0: blocks of records as they are                  format/arena.h
      COMPACT   RAM of firmware that records                                           format/compact.h
      PARTS     what npuprof_write_image() of firmware sends                           format/compact.h
 
@@ -53,7 +54,7 @@
 typedef struct npuprof_image_start_ {
     char magic[8];                 /*  0 "NPUPROF\n" */
     uint32_t endian;               /*  8 0x01020304, as the machine that wrote the image stores it */
-    uint32_t format;               /* 12 1: the only one so far */
+    uint32_t format;               /* 12 1. A RING of firmware has 2 (format/compact.h) */
     uint32_t layout;               /* 16 NPUPROF_LAYOUT_* */
     uint32_t header_bytes;         /* 20 size of the whole header */
 } npuprof_image_start_;            /* 24 */
@@ -63,7 +64,8 @@ enum {
     NPUPROF_LAYOUT_ARENA = 1,
     NPUPROF_LAYOUT_STREAM = 2,
     NPUPROF_LAYOUT_COMPACT = 3,
-    NPUPROF_LAYOUT_PARTS = 4
+    NPUPROF_LAYOUT_PARTS = 4,
+    NPUPROF_LAYOUT_CODED = 5
 };
 
 /* Types of arguments: the public ones, and these two. */

@@ -167,15 +167,11 @@ static void npuprof_os_discard_(int fd, const char *path)
     close(fd);
 }
 
-/* Cuts off what was written behind the last whole block, or behind the header. header_bytes 0: everything.
-   False: the file cannot be cut, as a pipe. */
-static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+/* Cuts the file off behind its first `good` bytes, where the next ones will go. False: it cannot be cut, as a
+   pipe. */
+static bool npuprof_os_take_back_(int fd, uint64_t good)
 {
-    const off_t at = lseek(fd, 0, SEEK_CUR);
-    if (at < 0) return false;
-    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0
-        : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
-    return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
+    return ftruncate(fd, (off_t)good) == 0 && lseek(fd, (off_t)good, SEEK_SET) == (off_t)good;
 }
 
 /* Is this path written in place, and not by a new file: a device, a fifo, an open descriptor? */

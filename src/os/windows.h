@@ -211,13 +211,9 @@ static void npuprof_os_discard_(int fd, const char *path)
     DeleteFileA(path);
 }
 
-static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+static bool npuprof_os_take_back_(int fd, uint64_t good)
 {
-    const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
-    if (at < 0) return false;
-    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0
-        : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
-    return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
+    return _lseeki64(fd, (int64_t)good, SEEK_SET) == (int64_t)good && SetEndOfFile(npuprof_os_handle_(fd));
 }
 
 static bool npuprof_os_in_place_(const char *path)

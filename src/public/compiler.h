@@ -91,6 +91,8 @@
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
 #define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((__noinline__))   /* Linux has a macro noinline */
+/* Bits of a number that is not 0, up to its highest one. */
+#define NPUPROF_BITS_(v) (64u - (unsigned)__builtin_clzll(v))
 /* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. It
    costs a register, so cores that mask none do not have it. */
 #define NPUPROF_KNOWN_(variable) do if (NPUPROF_MASKS_) __asm__ volatile("" : "+r"(variable)); while (0)
@@ -213,6 +215,14 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
 #define NPUPROF_KNOWN_(variable) ((void)(variable))
+static inline unsigned npuprof_bits_(uint64_t v)
+{
+    unsigned n = 0;
+    for (; v; v >>= 1) n++;
+    return n;
+}
+
+#define NPUPROF_BITS_(v) npuprof_bits_(v)
 #if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
 /* Needs /volatile:ms, under which a volatile load acquires and a volatile store releases. It is the default,
    except on arm64. */

@@ -8,55 +8,61 @@
 #include "../read/cursor.h"
 #include "../read/threads.h"
 #include "text.h"
+#include "code.h"
 
 /* Blocks: what the image in a file and a stream consist of behind their header (src/format/arena.h, BLOCK).
-   A block is a chunk, or a piece of a region: header, table or slots.
-   Data: npuprof_block_writer_, of the one thread that writes. What is written may belong to threads that
-   record meanwhile; the words of a region and of an open chunk are loaded one by one, so each is whole.
+   A block is made of a chunk, or of a piece of a region: header, table or slots.
+   Data: npuprof_block_writer_, and npuprof_block_now_, the block that is being made. Both are of the one
+   thread that writes: it holds the scratch, or is the drainer, and neither runs while the other does. What is
+   written may belong to threads that record meanwhile; the words of a region and of an open chunk are loaded
+   one by one, so each is whole.
    This part does not know whether the blocks go to a file or a sink, nor which of them are needed. */
+
+/* Why not all of a chunk: one of 64 KiB would need as much memory, which nothing else does. */
+enum { NPUPROF_BLOCK_UNITS_ = 512, NPUPROF_BLOCK_PAYLOAD_ = NPUPROF_BLOCK_UNITS_ * NPUPROF_CODE_MOST_ };
+
+static struct {
+    npuprof_stored_ head;
+    uint64_t payload[NPUPROF_BLOCK_PAYLOAD_ / 8 + 2];      /* the coder writes 8 bytes more */
+} npuprof_block_now_;
 
 typedef struct npuprof_block_writer_ {
     npuprof_out_ out;
-    uint32_t block_bytes;
-    uint32_t left;                         /* bytes that the block just begun still needs */
+    uint32_t chunk_bytes;
+    uint64_t put;                          /* bytes of all that was put */
 } npuprof_block_writer_;
 
-static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t block_bytes,
+static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t chunk_bytes,
                                         void *buffer, size_t buffer_bytes)
 {
     memset(b, 0, sizeof *b);
     b->out.sink = sink;
     b->out.bytes = (char *)buffer;
     b->out.capacity = buffer_bytes;
-    b->block_bytes = block_bytes;
+    b->chunk_bytes = chunk_bytes;
 }
 
-/* Fills the rest of the block with zeros. */
-static void npuprof_block_end_(npuprof_block_writer_ *b)
+/* Puts bytes: what does not fit into the buffer goes to the sink at once, behind all that was put. */
+static void npuprof_block_put_bytes_(npuprof_block_writer_ *b, const void *bytes, size_t count)
 {
-    static const char zeros[256] = { 0 };
-    while (b->left) {
-        const uint32_t n = b->left < sizeof zeros ? b->left : (uint32_t)sizeof zeros;
-        npuprof_out_put_(&b->out, zeros, n);
-        b->left -= n;
-    }
+    npuprof_out_ *const o = &b->out;
+    b->put += count;
+    if (count > o->capacity - o->used) npuprof_out_flush_(o);
+    if (count <= o->capacity) npuprof_out_put_(o, (const char *)bytes, count);
+    else if (!o->error) o->error = o->sink.write(o->sink.user, bytes, count);
 }
 
-static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ head)
+/* Puts the block that was made, with so many bytes of payload. */
+static void npuprof_block_put_(npuprof_block_writer_ *b, size_t bytes)
 {
-    npuprof_block_end_(b);
-    head.next = NPUPROF_BLOCK_MARK_;
-    npuprof_out_put_(&b->out, (const char *)&head, sizeof head);
-    b->left = b->block_bytes - (uint32_t)sizeof head;
-}
-
-/* Puts words that other threads may be changing. count: bytes, a multiple of 8. */
-static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words, size_t count)
-{
-    for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
-        const uint64_t v = NPUPROF_LOAD_(w);
-        npuprof_out_put_(&b->out, (const char *)&v, 8);
-    }
+    npuprof_stored_ *const head = &npuprof_block_now_.head;
+    const size_t zeros = (8 - bytes % 8) % 8, count = sizeof *head + bytes + zeros;
+    memset((uint8_t *)npuprof_block_now_.payload + bytes, 0, zeros);
+    head->mark = NPUPROF_BLOCK_MARK_;
+    head->bytes = (uint16_t)bytes;
+    head->sum = 0;
+    head->sum = npuprof_block_coder_sum_((const uint64_t *)(const void *)&npuprof_block_now_, count);
+    npuprof_block_put_bytes_(b, &npuprof_block_now_, count);
 }
 
 /* ---- Regions: the bytes from `at` to `end`, put one after the other, as pieces of one block each */
@@ -64,39 +70,45 @@ static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words
 typedef struct npuprof_block_region_ {
     npuprof_block_writer_ *blocks;
     uint16_t state;                        /* of the blocks: NPUPROF_BLOCK_*_PIECE */
-    uint64_t at, end;
+    uint64_t at;
+    uint32_t used;                         /* bytes of the piece that is being made */
 } npuprof_block_region_;
 
 static npuprof_block_region_ npuprof_block_begin_region_(npuprof_block_writer_ *b, uint16_t state,
-                                                         uint64_t at,
-                                                         uint64_t end)
+                                                         uint64_t at)
 {
     npuprof_block_region_ r;
-    npuprof_block_end_(b);
     r.blocks = b;
     r.state = state;
     r.at = at;
-    r.end = end;
+    r.used = 0;
     return r;
 }
 
+/* Puts the piece that was made, if any. */
+static void npuprof_block_end_region_(npuprof_block_region_ *r)
+{
+    npuprof_stored_ *const head = &npuprof_block_now_.head;
+    if (!r->used) return;
+    memset(head, 0, sizeof *head);
+    head->state = r->state;
+    head->base = r->at;
+    head->first_position = r->used;
+    npuprof_block_put_(r->blocks, r->used);
+    r->at += r->used;
+    r->used = 0;
+}
+
+/* Puts words that other threads may be changing. count: bytes, a multiple of 8. */
 static void npuprof_block_put_region_(npuprof_block_region_ *r, const void *words, size_t count)
 {
-    while (count) {
-        if (!r->blocks->left) {
-            npuprof_chunk_ head;
-            memset(&head, 0, sizeof head);
-            head.state = r->state;
-            head.base = r->at;
-            head.first_position = npuprof_min_(r->end - r->at, r->blocks->block_bytes - sizeof head);
-            npuprof_block_put_head_(r->blocks, head);
-        }
-        const size_t n = count < r->blocks->left ? count : r->blocks->left;
-        npuprof_block_put_words_(r->blocks, words, n);
-        words = (const uint8_t *)words + n;
-        r->at += n;
-        r->blocks->left -= (uint32_t)n;
-        count -= n;
+    /* Why no more than a chunk: a reader may give each block the space of one. */
+    const uint32_t chunk_room = r->blocks->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
+    const uint32_t room = (uint32_t)npuprof_min_(chunk_room, NPUPROF_BLOCK_PAYLOAD_);
+    for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
+        npuprof_block_now_.payload[r->used / 8] = NPUPROF_LOAD_(w);
+        r->used += 8;
+        if (r->used + 8 > room) npuprof_block_end_region_(r);
     }
 }
 
@@ -119,7 +131,7 @@ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof
     const uint32_t first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
     uint32_t finished = end;
     if (from < first) from = first;
-    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from, end);
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from);
     for (uint32_t at = from; at < end;) {
         const npuprof_entry_ *const e = (const npuprof_entry_ *)(const void *)(im->table + at);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units), units = type_units & 0xFFFFFFu;
@@ -131,7 +143,7 @@ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof
         if (at < finished) finished = at;
         at += npuprof_block_put_unfinished_(&r, units, unit, end - at);
     }
-    npuprof_block_end_(b);
+    npuprof_block_end_region_(&r);
     return finished;
 }
 
@@ -140,12 +152,10 @@ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof
 static void npuprof_block_put_slots_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
-    uint64_t bytes = 0;
-    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) bytes += sizeof *slot;
-    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0, bytes);
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
         npuprof_block_put_region_(&r, slot, sizeof *slot);
-    npuprof_block_end_(b);
+    npuprof_block_end_region_(&r);
 }
 
 /* ---- The header */
@@ -156,7 +166,7 @@ static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_
     const uint64_t *const from = (const uint64_t *)(const void *)im->h;
     uint64_t *const to = (uint64_t *)(void *)copy;
     for (size_t i = 0; i < sizeof *copy / 8; i++) to[i] = NPUPROF_LOAD_(from + i);
-    copy->layout = NPUPROF_LAYOUT_STREAM;
+    copy->layout = NPUPROF_LAYOUT_CODED;
     copy->header_bytes = (sizeof *copy + 63) / 64 * 64;
     copy->threads = im->threads;
     copy->table_used = im->table_used;
@@ -170,11 +180,10 @@ static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_
 /* The header that an image begins with. */
 static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
-    npuprof_header_ h;
-    npuprof_block_copy_header_(im, &h);
-    npuprof_out_put_(&b->out, (const char *)&h, sizeof h);
-    b->left = h.header_bytes - (uint32_t)sizeof h;
-    npuprof_block_end_(b);
+    union { npuprof_header_ h; uint8_t bytes[(sizeof(npuprof_header_) + 63) / 64 * 64]; } head;
+    memset(&head, 0, sizeof head);
+    npuprof_block_copy_header_(im, &head.h);
+    npuprof_block_put_bytes_(b, &head, sizeof head);
 }
 
 /* A newer header; `closing`: nothing comes behind it. */
@@ -183,9 +192,9 @@ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npup
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
     h.closed = closing;
-    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0, sizeof h);
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0);
     npuprof_block_put_region_(&r, &h, sizeof h);
-    npuprof_block_end_(b);
+    npuprof_block_end_region_(&r);
 }
 
 /* ---- Chunks */
@@ -204,38 +213,33 @@ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t in
     return n;
 }
 
-/* A copy of a chunk; of one that a thread is filling, the whole records. */
-static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t index)
+/* Puts the records of a chunk; of one that a thread is filling, the whole ones. */
+static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im,
+                                     const npuprof_chunk_ *chunk)
 {
-    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
-    npuprof_chunk_ head;
-    head.state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
-    head.base = chunk->base;
-    head.first_position = chunk->first_position;
-    head.owner = chunk->owner;
-    head.prev = chunk->prev;
-    head.moved_units = chunk->moved_units;
-    npuprof_block_put_head_(b, head);
-    const bool is_open = head.state == NPUPROF_CHUNK_OPEN;
-    const size_t bytes = (size_t)(is_open ? npuprof_block_whole_units_(im, index) :
-                                  im->units) * sizeof(npuprof_unit_);
-    if (is_open) npuprof_block_put_words_(b, chunk + 1, bytes);
-    else npuprof_out_put_(&b->out, (const char *)(chunk + 1), bytes);
-    b->left -= (uint32_t)bytes;
-    npuprof_block_end_(b);
-}
-
-/* Hands `count` bytes to the sink from where they are, behind all that was put. */
-static void npuprof_block_put_direct_(npuprof_block_writer_ *b, const void *bytes, size_t count)
-{
-    npuprof_block_end_(b);
-    npuprof_out_flush_(&b->out);
-    if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, bytes, count);
-}
-
-/* A chunk that nobody else uses, from where it is. */
-static void npuprof_block_put_own_chunk_(npuprof_block_writer_ *b, npuprof_chunk_ *chunk)
-{
-    NPUPROF_STORE_(&chunk->next, NPUPROF_BLOCK_MARK_);
-    npuprof_block_put_direct_(b, chunk, b->block_bytes);
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1), *u = units;
+    npuprof_stored_ *const head = &npuprof_block_now_.head;
+    npuprof_block_coder_ coder;
+    uint32_t taken;
+    head->state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+    head->base = chunk->base;
+    head->first_position = chunk->first_position;
+    head->owner = chunk->owner;
+    head->moved_units = chunk->moved_units;
+    const npuprof_unit_ *end = u + im->units;
+    if (head->state == NPUPROF_CHUNK_OPEN)
+        end = u + npuprof_block_whole_units_(im, (uint32_t)((size_t)((const uint8_t *)chunk - im->chunks) /
+                                                            im->h->chunk_bytes));
+    coder.string = 0;
+    do {
+        uint8_t *const code = (uint8_t *)npuprof_block_now_.payload, *code_end = code;
+        const npuprof_unit_ *const from = u;
+        const uint32_t left = (uint32_t)(end - u);
+        taken = (uint32_t)npuprof_min_(left, NPUPROF_BLOCK_UNITS_);
+        head->first_unit = (uint16_t)(u - units);
+        npuprof_block_coder_begin_(&coder, head->base);
+        u = npuprof_block_coder_put_units_(&coder, u, u + taken, &code_end);
+        if (u > from || from == units) npuprof_block_put_(b, (size_t)(code_end - code));
+        taken -= (uint32_t)(u - from);
+    } while (u < end && !taken);
 }

@@ -27,9 +27,10 @@ static struct {
     bool broken;
     int fd;                        /* of our own file; -1: there is none */
     uint32_t table_sent;           /* bytes of the table that are out */
+    uint64_t sent;                 /* bytes of all that is out and whole */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { false, false, -1, 0, 0, 0, NPUPROF_OK };
 
 /* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will
    create its own. A sink of the program stays with the parent: the child keeps its oldest records. */
@@ -65,19 +66,18 @@ static int npuprof_stream_open_file_(void)
     return error;
 }
 
-/* Notes a failure. From our own file, what was written of a block is taken back, so the next block may
-   succeed. */
-static void npuprof_stream_fail_(int error, size_t block_bytes)
+/* Notes a failure. From our own file, what was written since the last success is taken back, so the next
+   block may succeed. */
+static void npuprof_stream_fail_(int error)
 {
-    const size_t header_bytes = npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0;
     if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
-        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, header_bytes, block_bytes);
+        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, npuprof_stream_.sent);
     if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
 }
 
-/* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1
-   (0: none). With `all` it also sends all slots, the whole table and the header. False: the sink failed. */
-static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+/* Sends the new part of the table and one chunk, or none. With `all` it also sends all slots, the whole table
+   and the header, which without a chunk ends the stream. False: the sink failed. */
+static bool npuprof_stream_send_(const npuprof_image_ *im, const npuprof_chunk_ *chunk, bool all)
 {
     npuprof_block_writer_ b;
     char buffer[1024];
@@ -89,18 +89,18 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, 
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
             table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
-        if (all) npuprof_block_put_header_piece_(&b, im, !own);
+        if (all) npuprof_block_put_header_piece_(&b, im, !chunk);
         /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
-        if (own) npuprof_block_put_own_chunk_(&b, own);
-        if (index) npuprof_block_put_chunk_(&b, im, index - 1);
+        if (chunk) npuprof_block_put_chunk_(&b, im, chunk);
         npuprof_out_flush_(&b.out);
         error = b.out.error;
     }
     if (error) {
-        npuprof_stream_fail_(error, im->h->chunk_bytes);
+        npuprof_stream_fail_(error);
         return false;
     }
     npuprof_stream_.begun = true;
+    npuprof_stream_.sent += b.put;
     npuprof_stream_.table_sent = table_sent;
     npuprof_stream_.chunks = all ? 0 : npuprof_stream_.chunks + 1;
     return true;
@@ -123,7 +123,7 @@ static bool npuprof_stream_drain_locked_(void)
         const uint64_t events = npuprof_chunk_count_events_(h, chunk, &arguments);
         /* Why all now and then: clock anchors and names of threads change, and the process may be killed. */
         const bool all = npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes);
-        if (npuprof_stream_send_(&im, chunk, 0, all)) NPUPROF_ADD_(&h->streamed, events);
+        if (npuprof_stream_send_(&im, chunk, all)) NPUPROF_ADD_(&h->streamed, events);
         else NPUPROF_ADD_(&h->lost[NPUPROF_LOST_SINK], events);
         npuprof_chunk_free_(chunk);
         any = true;
@@ -172,11 +172,11 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     const npuprof_slot_head_ *slot = NULL;
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(&im, at - 1))
-            if (!npuprof_stream_send_(&im, NULL, at, false))
+            if (!npuprof_stream_send_(&im, npuprof_image_chunk_(&im, at - 1), false))
                 *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
     /* Why again: the chunks just sent may use names that are newer than the table that was sent. */
     im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
-    (void)npuprof_stream_send_(&im, NULL, 0, true);
+    (void)npuprof_stream_send_(&im, NULL, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
     npuprof_scratch_unlock_();

@@ -49,7 +49,7 @@ WHY = {
     "json: file / write":
         "332 instructions a span of 77 bytes: 224 text, stamps and nesting, 59 the duration's digits, "
         "49 the pass that finds the clock's rate and the ends; write(2) alone is 30 ns of 52",
-    "image: load / read":
+    "image: load / read of raw units":
         "a span is read, checked and stored again as 16 bytes; read(2) alone copies what the cache holds",
     "start-up to first span":
         "17 pages touched first, at 1.7 us each in this guest, are most of it",
@@ -169,7 +169,10 @@ def convert(spans):
     count, values = 10**6, {"json": [], "csv": [], "pftrace": []}
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else BUILD) as folder:
         image = pathlib.Path(folder) / "i.npuprof"
+        output_of(spans, "image", count, image, "args")
+        with_integer = image.stat().st_size / count
         output_of(spans, "image", count, image)
+        plain = image.stat().st_size / count
         for kind in 7 * tuple(values):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             output_of(tool, image, "-o", pathlib.Path(folder) / f"o.{kind}")
@@ -182,7 +185,9 @@ def convert(spans):
     ratios = [ours / json for ours, json in zip(values["pftrace"], values["json"])]
     return rows + [row_of("npuprof-convert to .pftrace", ratios, "x JSON", 0.6,
                           statistics.median(values["pftrace"])),
-                   row_of("a span in .pftrace", [size], "bytes", 30)]
+                   row_of("a span in .pftrace", [size], "bytes", 30),
+                   row_of("a span in .npuprof", [plain], "bytes", 6),
+                   row_of("a span with one integer in .npuprof", [with_integer], "bytes", 14)]
 
 
 def instructions():

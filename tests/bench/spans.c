@@ -1,6 +1,6 @@
 /* What recording costs, as a ratio to the floor. Floor and library alternate in batches of 2,000.
    SPDX-License-Identifier: MIT usage: spans hot | sustained POLICY SPANS | fresh KIND | threads
-   | device | process POLICY SPANS PATH | image SPANS PATH */
+   | device | process POLICY SPANS PATH | image SPANS PATH [args] */
 #include "bench.h"
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
@@ -298,9 +298,9 @@ int main(int argc, char **argv)
     else if (strcmp(mode, "process") == 0 && argc > 4) process(atoi(argv[2]), atol(argv[3]), argv[4]);
     else if (strcmp(mode, "image") == 0 && argc > 3) {
         const long spans = atol(argv[2]);
-        init(NPUPROF_KEEP_OLDEST, (size_t)spans * 16 / MIB * 6 / 5 + 16, true);
+        init(NPUPROF_KEEP_OLDEST, (size_t)spans * (argc > 4 ? 32 : 16) / MIB * 6 / 5 + 16, true);
         npuprof_start(1);
-        for (long i = 0; i < spans / BATCH; i++) span();
+        for (long i = 0; i < spans / BATCH; i++) (void)(argc > 4 ? one_argument() : span());
         if (npuprof_dump(argv[3]) != NPUPROF_OK) return 2;
     } else return 2;
     npuprof_stats stats;

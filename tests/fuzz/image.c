@@ -158,6 +158,27 @@ static npuprof_result look_at(const uint8_t *bytes, size_t count, output *json, 
     return r;
 }
 
+/* The image as npuprof_write_image() stores it: loaded again it is the same trace. */
+static void store_and_look(const uint8_t *bytes, size_t count, const output *before)
+{
+    static output stored, json;
+    npuprof_damage damage;
+    const npuprof_sink sink = { keep, &stored };
+    uint8_t *copy = (uint8_t *)malloc(count);
+    if (!copy) abort();
+    memcpy(copy, bytes, count);
+    stored.count = json.count = 0;
+    if (npuprof_load_any_(NULL, copy, count, of_elf, 0, NULL)) broken("cannot be loaded again");
+    if (npuprof_write_image(sink)) broken("the image was not stored");
+    npuprof_unload();
+    free(copy);
+    if (look_at((const uint8_t *)stored.bytes, stored.count, &json, &damage))
+        broken("what was stored cannot be loaded");
+    if (damage.places) broken("what was stored is damaged");
+    if (json.count != before->count || memcmp(json.bytes, before->bytes, json.count) != 0)
+        broken("what was stored is another trace");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     static output first, second;
@@ -169,6 +190,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         fprintf(stderr, "at %ld: %.80s\n", (long)(t.at - first.bytes), t.at);
         broken("not strict JSON");
     }
+    if (!damage.places) store_and_look(bytes, count, &first);
     if (bytes[count - 1] % 16 == 0) {      /* now and then: the same image, the same words */
         look_at(bytes, count, &second, &again);
         if (damage.places != again.places || first.count != second.count

@@ -69,7 +69,7 @@ static void to_a_file(void)
     CHECK_UINT(s.recorded, n);
     CHECK_UINT(s.lost, 0);
     CHECK_INT(stat(path, &st), 0);
-    CHECK((uint64_t)st.st_size >= n * 16 && (uint64_t)st.st_size < n * 17 + (4 << 20));
+    CHECK((uint64_t)st.st_size >= n * 2 && (uint64_t)st.st_size < n * 6 + (4 << 20));
     check_file(path, n, 0, false);
     unlink(path);
     printf("note stream: %.1f ns a span, sustained, over %" PRIu64
@@ -119,7 +119,7 @@ static void to_a_counting_sink(void)
     const npuprof_stats s = life_stats();
     CHECK_UINT(s.recorded, n);
     CHECK_UINT(s.lost, 0);
-    CHECK(got >= n * 16);
+    CHECK(got >= n * 2 && got < n * 6);
     printf("note stream: %.1f ns a span, sustained, to a sink that only counts, %.2f bytes a span\n",
            took / (double)n * 1e9,
            (double)got / (double)n);
@@ -412,16 +412,16 @@ static void full_disk(void)
             const life_path name = life_own_path("npuprof");
             begin_to_file(name.pattern, 65536);
             setrlimit(RLIMIT_FSIZE, &limit);
-            for (int k = 0; k < 40000; k++) { PROF_SCOPE("s"); }
+            for (int k = 0; k < 200000; k++) { PROF_SCOPE("s"); }
             (void)npuprof_flush();
-            npuprof_stats s = life_account(40000, true);
+            npuprof_stats s = life_account(200000, true);
             CHECK(s.lost_by_cause[NPUPROF_LOST_SINK] > 10000);
             limit.rlim_cur = RLIM_INFINITY;
             setrlimit(RLIMIT_FSIZE, &limit);
             for (int k = 0; k < 40000; k++) { PROF_SCOPE("t"); }
             (void)npuprof_flush();
             CHECK_INT(npuprof_flush(), NPUPROF_OK);
-            s = life_account(80000, true);
+            s = life_account(240000, true);
             CHECK(s.recorded >= 39000);    /* it goes on as soon as there is room */
             CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_SINK]);
             check_file(name.path, s.recorded, s.lost, false);
@@ -456,9 +456,9 @@ static void fifo(uint64_t reader_takes)
         _exit(0);
     }
     begin_to_file(name.pattern, 65536);
-    for (int i = 0; i < 40000; i++) { PROF_SCOPE("s"); }
+    for (int i = 0; i < 80000; i++) { PROF_SCOPE("s"); }
     const npuprof_result r = npuprof_flush();
-    const npuprof_stats s = life_account(40000, true);
+    const npuprof_stats s = life_account(80000, true);
     if (reader_takes == UINT64_MAX) {
         CHECK_INT(r, NPUPROF_OK);
         CHECK_UINT(s.lost, 0);

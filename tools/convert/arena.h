@@ -4,6 +4,7 @@
 #include "header.h"
 #include "table.h"
 #include "slots.h"
+#include "coded.h"
 #include "blocks.h"
 
 /* Makes a reader's image (npuprof_loaded_.image) of an ARENA or STREAM image in memory.
@@ -141,6 +142,8 @@ static npuprof_result npuprof_load_arena_locked_(uint8_t *bytes, size_t count)
 {
     npuprof_load_scan_ s;
     npuprof_result r = npuprof_load_read_header_(bytes, count);
+    if (r == NPUPROF_OK && npuprof_loaded_.header.layout == NPUPROF_LAYOUT_CODED)
+        r = npuprof_load_decode_stream_(&bytes, &count);
     if (r == NPUPROF_OK) r = npuprof_load_scan_image_(&s, bytes, count);
     if (r != NPUPROF_OK) return r;
     npuprof_load_repair_header_();

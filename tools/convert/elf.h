@@ -124,7 +124,7 @@ static const uint8_t *npuprof_elf_build_id_bytes_(const npuprof_elf_ *elf, size_
 /* The first four bytes of the GNU build id, as a word of the target. False: the file has none. */
 static bool npuprof_elf_build_id_(const npuprof_elf_ *elf, uint32_t *build)
 {
-    size_t bytes;
+    size_t bytes = 0;
     const uint8_t *const id = npuprof_elf_build_id_bytes_(elf, &bytes);
     if (!id || bytes < 4) return false;
     *build = (uint32_t)npuprof_elf_number_(elf, id, 4);

@@ -4,6 +4,11 @@
 /* Where an image begins. One of a host begins with the file. One of firmware may lie anywhere: in a dump of
    memory, in a core file, or in what a serial line brought beside other output. */
 
+static bool npuprof_load_is_firmware_(uint32_t layout)
+{
+    return layout == NPUPROF_LAYOUT_COMPACT || layout == NPUPROF_LAYOUT_PARTS;
+}
+
 /* Looks for the first header of a layout from `from` to `to`. False: there is none. */
 static bool npuprof_load_find_layout_(const uint8_t *bytes, size_t count, uint32_t from, uint32_t to,
                                       npuprof_load_found_ *found)
@@ -18,7 +23,8 @@ static bool npuprof_load_find_layout_(const uint8_t *bytes, size_t count, uint32
         if (words[0] == 0x04030201u) npuprof_load_swap32_(words, 4);
         if (words[0] != 0x01020304u || words[2] < from || words[2] > to) continue;
         if (words[1] != 1) continue;
-        if (words[2] >= NPUPROF_LAYOUT_COMPACT &&
+        const bool is_firmware = npuprof_load_is_firmware_(words[2]);
+        if (is_firmware &&
             npuprof_expand_header_fault_(p, (size_t)(end - p), &found->header, &found->swap)) continue;
         found->layout = words[2];
         found->at = (size_t)(p - bytes);
@@ -36,7 +42,7 @@ static npuprof_load_found_ npuprof_load_find_image_(const uint8_t *bytes, size_t
     const size_t head = (size_t)npuprof_min_(count, sizeof found.header);
     memset(&found, 0, sizeof found);
     if (count >= 8 && memcmp(bytes, "NPUPROF\n", 8) == 0 &&
-        npuprof_load_find_layout_(bytes, head, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_PARTS, &found))
+        npuprof_load_find_layout_(bytes, head, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_CODED, &found))
         return found;
     if (in_dump &&
         npuprof_load_find_layout_(bytes, count, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_COMPACT, &found))
@@ -67,5 +73,5 @@ static bool npuprof_load_begins_as_firmware_(const uint8_t *bytes, size_t count)
 {
     /* Bytes 16 to 19 are the layout, in either byte order. */
     return count >= 24 && memcmp(bytes, "NPUPROF\n", 8) == 0 &&
-        (bytes[16] | bytes[19]) >= NPUPROF_LAYOUT_COMPACT;
+        npuprof_load_is_firmware_(bytes[16] | bytes[19]);
 }

@@ -2,9 +2,9 @@
 #include "loaded.h"
 #include "swap.h"
 
-/* The header of an ARENA or STREAM image. First all that the rest is found by: a fault there refuses the
-   image. Then the values that outputs show: a fault there is damage, and the value is replaced by one that
-   says nothing. */
+/* The header of an image with layout ARENA, CODED or STREAM. First all that the rest is found by: a fault
+   there refuses the image. Then the values that outputs show: a fault there is damage, and the value is
+   replaced by one that says nothing. */
 
 /* Can the rest of the image be found by this header? NULL: yes. Else what is wrong, at *offset of the
    header. */
@@ -19,7 +19,8 @@ static const char *npuprof_load_header_fault_(const npuprof_header_ *h, size_t b
         return text;                                      \
     }
     NPUPROF_LOAD_REFUSE_(format, h->format != 1, "an image format that this version does not know")
-    NPUPROF_LOAD_REFUSE_(layout, !is_arena && h->layout != NPUPROF_LAYOUT_STREAM, "no such layout")
+    NPUPROF_LOAD_REFUSE_(layout, !is_arena && h->layout != NPUPROF_LAYOUT_CODED &&
+                         h->layout != NPUPROF_LAYOUT_STREAM, "no such layout")
     NPUPROF_LOAD_REFUSE_(header_bytes, h->header_bytes < sizeof *h || h->header_bytes % 64 ||
                          h->header_bytes > bytes, "the header's size")
     NPUPROF_LOAD_REFUSE_(table_unit, h->table_unit != 16, "the table's unit")

@@ -62,7 +62,7 @@ static npuprof_result npuprof_load_bytes_(uint8_t *image, size_t bytes, const np
 {
     const size_t from = npuprof_loaded_.from;
     const npuprof_load_found_ found = npuprof_load_find_image_(image + from, bytes - from, in_dump && !from);
-    if (found.layout >= NPUPROF_LAYOUT_COMPACT) return npuprof_load_expand_(image, bytes, &found, elf);
+    if (npuprof_load_is_firmware_(found.layout)) return npuprof_load_expand_(image, bytes, &found, elf);
     if (!found.layout && npuprof_load_begins_as_firmware_(image, bytes))
         return npuprof_load_refuse_(0, npuprof_load_firmware_fault_(image, bytes));
     size_t at = 0;

@@ -20,13 +20,26 @@ static struct {
     bool is_live;                          /* a process goes on writing into the file */
     uint32_t *order;                       /* indexes of the chunks with records, by owner and position */
     uint32_t ordered;                      /* how many */
+    /* of a stream whose units were coded (coded.h): where each block was in the file; how many; the file's
+       size */
+    struct { const uint64_t *offsets; uint64_t blocks, end; } coded;
 } npuprof_loaded_;
+
+/* Where in the file is what lies at this offset of the image? Of a block that was coded, its beginning. */
+static uint64_t npuprof_load_offset_in_file_(uint64_t offset)
+{
+    const npuprof_header_ *const h = &npuprof_loaded_.header;
+    if (!npuprof_loaded_.coded.offsets || offset < h->header_bytes) return offset;
+    const uint64_t block = (offset - h->header_bytes) / h->chunk_bytes;
+    return block < npuprof_loaded_.coded.blocks ? npuprof_loaded_.coded.offsets[block]
+                                                : npuprof_loaded_.coded.end;
+}
 
 /* Counts a damaged place. The first one is reported. */
 static void npuprof_load_note_damage_(uint64_t offset, const char *what)
 {
     if (npuprof_loaded_.damage.places++) return;
-    npuprof_loaded_.damage.offset = offset;
+    npuprof_loaded_.damage.offset = npuprof_load_offset_in_file_(offset);
     npuprof_loaded_.damage.what = what;
 }
 

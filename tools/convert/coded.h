@@ -1,0 +1,311 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "loaded.h"
+#include "swap.h"
+#include "header.h"
+
+/* The blocks of layout CODED (src/format/arena.h, BLOCK and CODE): made into those of layout STREAM, of
+   chunk_bytes each, which blocks.h reads.
+   Two walks. The first finds the good blocks, so that memory for them can be had; the second writes them
+   there. What is no good block counts as damage, one place for each run of such bytes.
+   Behind the blocks lies for each of them where it was in the file, so that what is found in it later can be
+   said to be there. */
+
+typedef struct npuprof_load_coded_ {
+    const uint8_t *bytes;          /* the image */
+    size_t count;                  /* its bytes */
+    size_t at;                     /* where the next block is expected */
+    bool is_whole;                 /* all blocks are good: no need to look again */
+    npuprof_stored_ head;          /* of the block at hand, in our byte order */
+} npuprof_load_coded_;
+
+static uint64_t npuprof_load_number_(const uint8_t *bytes, unsigned count)
+{
+    static const uint64_t masks[9] = {
+        0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, UINT64_C(0xFFFFFFFFFF), UINT64_C(0xFFFFFFFFFFFF),
+        UINT64_C(0xFFFFFFFFFFFFFF), UINT64_MAX
+    };
+    uint64_t v;
+    memcpy(&v, bytes, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    npuprof_load_swap64_(&v, 1);
+#endif
+    return v & masks[count];
+}
+
+/* The sum of the block at these bytes. */
+static uint64_t npuprof_load_sum_(const uint8_t *bytes, size_t count)
+{
+    uint64_t sum = 0, v;
+    for (size_t at = 0; at < count; at += 8) {
+        memcpy(&v, bytes + at, 8);
+        if (npuprof_loaded_.swap) npuprof_load_swap64_(&v, 1);
+        if (at == offsetof(npuprof_stored_, sum)) v = 0;
+        sum = (sum ^ v) * NPUPROF_BLOCK_FACTOR_;
+        sum = sum << 32 | sum >> 32;
+    }
+    return sum;
+}
+
+/* Is there a good block at this offset? Its bytes; 0: no. Its head goes into c->head. */
+static size_t npuprof_load_coded_at_(npuprof_load_coded_ *c, size_t at)
+{
+    npuprof_stored_ *const head = &c->head;
+    if (c->count - at < sizeof *head) return 0;
+    memcpy(head, c->bytes + at, sizeof *head);
+    if (npuprof_loaded_.swap) {
+        npuprof_load_swap32_(&head->mark, 1);
+        head->bytes = npuprof_load_swap16_(head->bytes);
+        head->first_unit = npuprof_load_swap16_(head->first_unit);
+        npuprof_load_swap64_(&head->sum, 3);
+        npuprof_load_swap32_(&head->owner, 1);
+        head->state = npuprof_load_swap16_(head->state);
+        head->moved_units = npuprof_load_swap16_(head->moved_units);
+    }
+    const size_t bytes = sizeof *head + (head->bytes + (size_t)7) / 8 * 8;
+    if (head->mark != NPUPROF_BLOCK_MARK_ || bytes > c->count - at) return 0;
+    return c->is_whole || npuprof_load_sum_(c->bytes + at, bytes) == head->sum ? bytes : 0;
+}
+
+/* Are the bytes from here on the beginning of a block, of which the end is missing? */
+static bool npuprof_load_is_begun_(const npuprof_load_coded_ *c, size_t at)
+{
+    const size_t left = c->count - at;
+    npuprof_stored_ head;
+    uint32_t mark = NPUPROF_BLOCK_MARK_;
+    if (npuprof_loaded_.swap) npuprof_load_swap32_(&mark, 1);
+    if (memcmp(c->bytes + at, &mark, left < 4 ? left : 4) != 0) return false;
+    if (left < sizeof head) return true;
+    memcpy(&head, c->bytes + at, sizeof head);
+    return left - sizeof head < (npuprof_loaded_.swap ? npuprof_load_swap16_(head.bytes) : head.bytes);
+}
+
+/* Goes to the next good block. Returns its offset, or c->count: there are no more. */
+static size_t npuprof_load_next_coded_(npuprof_load_coded_ *c)
+{
+    uint32_t mark = NPUPROF_BLOCK_MARK_;
+    uint8_t first;
+    size_t at = c->at, bytes = npuprof_load_coded_at_(c, at);
+    if (npuprof_loaded_.swap) npuprof_load_swap32_(&mark, 1);
+    memcpy(&first, &mark, 1);
+    while (!bytes && at < c->count) {
+        const uint8_t *const next = (const uint8_t *)memchr(c->bytes + at + 1, first, c->count - at - 1);
+        at = next ? (size_t)(next - c->bytes) : c->count;
+        if (next) bytes = npuprof_load_coded_at_(c, at);
+    }
+    c->at = at + bytes;
+    return at;
+}
+
+/* ---- Units */
+
+/* What the code goes on from. */
+typedef struct npuprof_load_decoder_ {
+    uint64_t base, start, end;
+    uint64_t payload[NPUPROF_CODE_CONTROLS_], w1[NPUPROF_CODE_CONTROLS_ + 1];
+    uint32_t site;
+} npuprof_load_decoder_;
+
+/* Reads one unit that is not plain. Returns where the next one begins; NULL: that is no code. */
+static const uint8_t *npuprof_load_decoder_take_other_(npuprof_load_decoder_ *d, const uint8_t *p,
+                                                       npuprof_unit_ *u)
+{
+    const unsigned kind = *p >> 3;
+    const bool is_control = kind < NPUPROF_CODE_EVENT_;
+    if (kind == NPUPROF_CODE_RAW_) {
+        u->w0 = npuprof_load_number_(p + 1, 8);
+        u->w1 = npuprof_load_number_(p + 9, 8);
+        return p + 17;
+    }
+    const unsigned a = p[1] & 7u, b = p[1] >> 3 & 15u;
+    if (a > 6 || b > 8) return NULL;
+    const bool has_site = p[1] >> 7;
+    p += 2;
+    if (has_site) {
+        d->site = (uint32_t)npuprof_load_number_(p, 3);
+        p += 3;
+    }
+    const uint64_t first = npuprof_load_number_(p, a), second = npuprof_load_number_(p + a, b);
+    uint64_t *const before = &d->w1[is_control ? kind / 2 : (unsigned)NPUPROF_CODE_CONTROLS_];
+    const bool is_difference = kind % 2 && kind != NPUPROF_CODE_MOVED_;
+    const uint64_t value = second >> 1 ^ (0 - (second & 1));
+    u->w1 = *before = is_difference ? *before + value : value;
+    if (is_control) {
+        d->payload[kind / 2] = (d->payload[kind / 2] ^ first) & NPUPROF_CODE_START_MASK_;
+        u->w0 = d->payload[kind / 2] << NPUPROF_ID_BITS_ | (NPUPROF_CONTROL_ + kind / 2);
+    } else {
+        if (kind != NPUPROF_CODE_MOVED_) d->start = (d->start + first) & NPUPROF_CODE_START_MASK_;
+        u->w0 = (kind == NPUPROF_CODE_MOVED_ ? 0 : d->start) << NPUPROF_ID_BITS_ |
+                (d->site & NPUPROF_ID_MASK_);
+    }
+    return p + a + b;
+}
+
+/* Decodes from p to end, behind which 32 bytes may be read, into at most `room` units. How many; UINT32_MAX:
+   that is no code. */
+static uint32_t npuprof_load_decoder_take_units_(uint64_t base, const uint8_t *p, const uint8_t *end,
+                                                 npuprof_unit_ *units, uint32_t room)
+{
+    static const uint8_t gap_bytes[8] = { 0, 1, 2, 3, 1, 2, 3, 6 };
+    const uint64_t mask = NPUPROF_CODE_START_MASK_;
+    npuprof_unit_ *u = units;
+    npuprof_load_decoder_ d;
+    memset(&d, 0, sizeof d);
+    d.base = base;
+    d.start = d.end = base & mask;
+    for (; p && p < end && u < units + room; u++) {
+        const unsigned gap = *p & 7u, length = *p >> 3 & 7u, sites = *p >> 6;
+        if (!gap) {
+            p = npuprof_load_decoder_take_other_(&d, p, u);
+            continue;
+        }
+        if (sites) d.site = (uint32_t)npuprof_load_number_(p + 1, sites) & NPUPROF_ID_MASK_;
+        p += 1 + sites;
+        const uint64_t from = gap > 3 && gap < 7 ? d.end : d.start;
+        d.start = (from + npuprof_load_number_(p, gap_bytes[gap])) & mask;
+        p += gap_bytes[gap];
+        u->w0 = d.start << NPUPROF_ID_BITS_ | d.site;
+        u->w1 = NPUPROF_END_OPEN_;
+        if (length == 7) continue;
+        u->w1 = base + ((d.start - base) & mask) + npuprof_load_number_(p, length);
+        d.end = u->w1 & mask;
+        p += length;
+    }
+    return p == end ? (uint32_t)(u - units) : UINT32_MAX;
+}
+
+/* Decodes the block at hand, which lies at `at`, behind the first `units` of a chunk. Returns how many units
+   the chunk has then; UINT32_MAX: that is no code. */
+static uint32_t npuprof_load_decode_(const npuprof_load_coded_ *c, size_t at, npuprof_chunk_ *chunk,
+                                     uint32_t units)
+{
+    uint8_t code[UINT16_MAX + 33];
+    const uint32_t most = (npuprof_loaded_.header.chunk_bytes - (uint32_t)sizeof *chunk) / 16;
+    npuprof_unit_ *const to = (npuprof_unit_ *)(void *)(chunk + 1) + units;
+    memcpy(code, c->bytes + at + sizeof c->head, c->head.bytes);
+    memset(code + c->head.bytes, 0, 32);
+    const uint32_t more = npuprof_load_decoder_take_units_(c->head.base, code, code + c->head.bytes, to,
+                                                           most - units);
+    if (more == UINT32_MAX) memset(to, 0, (size_t)(most - units) * sizeof *to);
+    else if (npuprof_loaded_.swap) npuprof_load_swap64_(to, (size_t)more * 2);
+    return more == UINT32_MAX ? more : units + more;
+}
+
+/* ---- Blocks */
+
+/* Where the blocks that are made go. */
+typedef struct npuprof_load_made_ {
+    uint8_t *bytes;
+    uint64_t *offsets;             /* of each block: where it was in the file */
+    uint64_t count;
+    uint32_t units;                /* of the last one; UINT32_MAX: no block may go on with it */
+} npuprof_load_made_;
+
+static npuprof_chunk_ *npuprof_load_made_at_(const npuprof_load_made_ *m, uint64_t i)
+{
+    return (npuprof_chunk_ *)(void *)(m->bytes + i * npuprof_loaded_.header.chunk_bytes);
+}
+
+/* Does the block begin a chunk or hold a piece? Else it goes on with a chunk. */
+static bool npuprof_load_begins_chunk_(const npuprof_stored_ *head)
+{
+    return !npuprof_load_has_records_(head->state) || !head->first_unit;
+}
+
+/* The block at hand is one that goes on with a chunk. */
+static void npuprof_load_make_more_(npuprof_load_made_ *m, const npuprof_load_coded_ *c, size_t at)
+{
+    npuprof_chunk_ *const chunk = m->count ? npuprof_load_made_at_(m, m->count - 1) : NULL;
+    npuprof_chunk_ head;
+    memset(&head, 0, sizeof head);
+    if (chunk) head = *chunk;
+    if (npuprof_loaded_.swap) npuprof_load_swap_chunk_head_(&head);
+    const bool follows = m->units == c->head.first_unit && head.owner == c->head.owner &&
+                         head.first_position == c->head.first_position && head.base == c->head.base;
+    if (follows) m->units = npuprof_load_decode_(c, at, chunk, m->units);
+    if (!follows || m->units == UINT32_MAX) npuprof_load_note_damage_(at, "a damaged block");
+}
+
+/* Makes of the block at hand, which lies at `at`, one of layout STREAM. */
+static void npuprof_load_make_block_(npuprof_load_made_ *m, const npuprof_load_coded_ *c, size_t at)
+{
+    const npuprof_stored_ *const head = &c->head;
+    const uint32_t room = npuprof_loaded_.header.chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
+    if (!npuprof_load_begins_chunk_(head)) {
+        npuprof_load_make_more_(m, c, at);
+        return;
+    }
+    npuprof_chunk_ *const chunk = npuprof_load_made_at_(m, m->count);
+    m->offsets[m->count++] = at;
+    m->units = UINT32_MAX;
+    bool good = true;
+    if (npuprof_load_has_records_(head->state)) {
+        m->units = npuprof_load_decode_(c, at, chunk, 0);
+        good = m->units != UINT32_MAX;
+    } else if (head->bytes <= room) {
+        memcpy(chunk + 1, c->bytes + at + sizeof *head, head->bytes);
+    }
+    if (head->state > NPUPROF_CHUNK_SLOTS && head->state <= NPUPROF_BLOCK_SLOTS_PIECE)
+        good = head->bytes <= room && head->bytes == head->first_position;
+    if (!good) npuprof_load_note_damage_(at, "a damaged block");
+    chunk->base = head->base;
+    chunk->first_position = head->first_position;
+    chunk->owner = head->owner;
+    chunk->next = NPUPROF_BLOCK_MARK_;
+    chunk->state = good || m->units != UINT32_MAX ? head->state : (uint16_t)NPUPROF_CHUNK_FREE;
+    chunk->moved_units = head->moved_units;
+    if (npuprof_loaded_.swap) npuprof_load_swap_chunk_head_(chunk);
+}
+
+/* The first walk: counts the blocks to make, and notes what is no good block. */
+static uint64_t npuprof_load_count_coded_(npuprof_load_coded_ *c)
+{
+    uint64_t blocks = 0;
+    bool is_whole = true;
+    while (c->at < c->count) {
+        const size_t expected = c->at, at = npuprof_load_next_coded_(c);
+        const bool is_begun = at == c->count && npuprof_load_is_begun_(c, expected);
+        if (at != expected && !is_begun) npuprof_load_note_damage_(expected, "a damaged block");
+        if (at < c->count) blocks += npuprof_load_begins_chunk_(&c->head);
+        is_whole = is_whole && at == expected;
+    }
+    c->is_whole = is_whole;
+    return blocks;
+}
+
+/* Makes an image of layout STREAM, in memory of our own, of one of layout CODED whose header was read.
+   In: the image and its bytes; out: those of what was made. */
+static npuprof_result npuprof_load_decode_stream_(uint8_t **bytes, size_t *count)
+{
+    npuprof_header_ *const h = &npuprof_loaded_.header;
+    npuprof_load_coded_ c;
+    npuprof_load_made_ m;
+    memset(&c, 0, sizeof c);
+    memset(&m, 0, sizeof m);
+    c.bytes = *bytes;
+    c.count = *count;
+    c.at = h->header_bytes;
+    const uint64_t blocks = npuprof_load_count_coded_(&c);
+    const uint64_t end = h->header_bytes + blocks * h->chunk_bytes, total = end + blocks * sizeof *m.offsets;
+    uint8_t *const image = total > SIZE_MAX / 2 ? NULL : (uint8_t *)npuprof_os_memory_((size_t)total);
+    if (!image) return NPUPROF_ERR_NO_SPACE;
+#ifdef MADV_HUGEPAGE
+    (void)madvise(image, (size_t)total, MADV_HUGEPAGE);
+#endif
+    memcpy(image, *bytes, h->header_bytes);
+    m.bytes = image + h->header_bytes;
+    m.offsets = (uint64_t *)(void *)(image + end);
+    for (c.at = h->header_bytes; c.at < c.count;) {
+        const size_t at = npuprof_load_next_coded_(&c);
+        if (at < c.count) npuprof_load_make_block_(&m, &c, at);
+    }
+    npuprof_loaded_.coded.offsets = m.offsets;
+    npuprof_loaded_.coded.blocks = blocks;
+    npuprof_loaded_.coded.end = c.count;
+    if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
+    npuprof_loaded_.file = image;
+    npuprof_loaded_.file_bytes = (size_t)total;
+    h->layout = NPUPROF_LAYOUT_STREAM;
+    *bytes = image;
+    *count = (size_t)end;
+    return NPUPROF_OK;
+}
