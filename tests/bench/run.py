@@ -50,7 +50,7 @@ WHY = {
         "332 instructions a span of 77 bytes: 224 text, stamps and nesting, 59 the duration's digits, "
         "49 the pass that finds the clock's rate and the ends; write(2) alone is 30 ns of 52",
     "image: load / read of raw units":
-        "a span is read, checked and stored again as 16 bytes; read(2) alone copies what the cache holds",
+        "a span is decoded, checked and stored again as 16 bytes; read(2) alone copies what the cache holds",
     "start-up to first span":
         "17 pages touched first, at 1.7 us each in this guest, are most of it",
 }
