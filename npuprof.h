@@ -2469,7 +2469,7 @@ NPUPROF_OWN_ static inline const char *npuprof_address_text_(char text[NPUPROF_A
                                                   without one it is the host's
      FLOW_OUT, FLOW_IN, ASYNC_BEGIN, ASYNC_END    the id. An ASYNC_END ends the last ASYNC_BEGIN of its id,
                                                   and has no name
-     FINISHED                                     its start in ns: ARENA and STREAM since the Unix epoch,
+     FINISHED                                     its start in ns: of a host since the Unix epoch,
                                                   COMPACT and PARTS since `first`
      DEVICE                                       its start in device ticks
    Of two arguments with the same key the later one counts. */
@@ -2478,7 +2478,7 @@ NPUPROF_OWN_ static inline const char *npuprof_address_text_(char text[NPUPROF_A
 typedef struct npuprof_image_start_ {
     char magic[8];                 /*  0 "NPUPROF\n" */
     uint32_t endian;               /*  8 0x01020304, as the machine that wrote the image stores it */
-    uint32_t format;               /* 12 1. A RING of firmware has 2 (format/compact.h) */
+    uint32_t format;               /* 12 1, see VERSIONS */
     uint32_t layout;               /* 16 NPUPROF_LAYOUT_* */
     uint32_t header_bytes;         /* 20 size of the whole header */
 } npuprof_image_start_;            /* 24 */
