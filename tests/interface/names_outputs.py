@@ -20,12 +20,16 @@ TRACEPARENT = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
 
 
 def environment():
-    """The variables that the library asks for: a program with a getenv() that prints them."""
+    """The variables that the library asks for, by a program with a getenv() that prints them, and those that
+    its table has."""
     source, program = scratch() / "asked.c", scratch() / "asked"
     source.write_text('#define _GNU_SOURCE\n#include <stdlib.h>\n#include <stdio.h>\n'
                       'static char *asked(const char *name) { printf("%s\\n", name); return NULL; }\n'
                       '#define getenv asked\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
-                      'int main(void) { return npuprof_init(NULL) != NPUPROF_OK; }\n')
+                      'int main(void)\n{\n'
+                      '    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++)\n'
+                      '        puts(npuprof_env_variables_[i].name);\n'
+                      '    return npuprof_init(NULL) != NPUPROF_OK;\n}\n')
     built = run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", source, "-o", program, "-pthread"])
     assert built.returncode == 0, built.stderr
     done = run([program], env=helpers.environment())
