@@ -11,28 +11,37 @@ import pftrace
 from helpers import ROOT, run, scratch
 
 IMAGES = 24
-STALL_NS = 5000000      # a busy machine may stop the thread that moves the simulator's clock, see test_digits
+# A busy machine may stop the thread that moves the simulator's clock (npu/test_digits.py). So times of the
+# device are compared with this allowance, and a run in which they contradict the host's is made again.
+STALL_NS, RUNS = 5000000, 3
 # A layer's tracks; each span of a chain is on one of the layer that is said beside it.
 LAYERS = {"Python": r"model \d \(Python\)", "C++": r"runtime \d \(C\+\+\)", "C": r"driver \(C\)",
           "NPU": r"npusim PE \d"}
 
 
 class Timeline:
-    """The spans and arrows of a trace, each end of an arrow with the span that a viewer gives it to."""
+    """The spans of a trace, and its arrows: number, category, and the spans at each end."""
 
     def __init__(self, trace):
         self.tracks = {e["tid"]: e["args"]["name"] for e in helpers.events(trace, "M", "thread_name")}
         self.spans = [(e["tid"], e["name"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e.get("args", {}))
                       for e in helpers.events(trace, "X")]
         starts = {(e["cat"], e["name"], e["id"]): self.around(e) for e in helpers.events(trace, "s")}
-        self.arrows = [(starts[e["cat"], e["name"], e["id"]], self.around(e), e["cat"])
-                       for e in helpers.events(trace, "f")]
+        self.arrows = [(number, e["cat"], starts[e["cat"], e["name"], e["id"]], self.around(e))
+                       for number, e in enumerate(helpers.events(trace, "f"))]
 
     def around(self, end):
-        """The innermost span that is open at the time of this end."""
+        """The innermost span that is open at the time of this end, as viewers find it. Also the one around it
+        if the inner one begins at that very time: the mark then stands in either of them."""
         at = ns(end["ts"])
-        return max((s for s in self.spans if s[0] == end["tid"] and s[2] <= at < s[3]),
-                   key=lambda s: (s[2], -s[3]))
+        spans = sorted((s for s in self.spans if s[0] == end["tid"] and s[2] <= at < s[3]),
+                       key=lambda s: (-s[2], s[3]))
+        return spans[:1 + (spans[0][2] == at)]
+
+    def arrow(self, end, span, category="flow"):
+        """The one arrow with this span at its beginning (2) or its end (3)."""
+        (found,) = [a for a in self.arrows if a[1] == category and span in a[end]]
+        return found
 
     def inside(self, span, name):
         """The one span of this name inside another one of its track."""
@@ -62,9 +71,12 @@ class Stack(unittest.TestCase):
         for part in ("libnpuprof.so", "examples/digits/npusim"):
             helpers.tool(part)
         folder = scratch() / name
-        done = run(["make", "--no-print-directory", "-C", ROOT, "demo-stack", f"STACK={folder}",
-                    f"STACK_JSON={folder / 'stack.json'}", *compilers],
-                   env=helpers.environment(), timeout=150)
+        for _ in range(RUNS):
+            done = run(["make", "--no-print-directory", "-C", ROOT, "demo-stack", f"STACK={folder}",
+                        f"STACK_JSON={folder / 'stack.json'}", *compilers],
+                       env=helpers.environment(), timeout=150)
+            if "causality_violations" not in done.stdout + done.stderr:
+                break
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"{IMAGES} images", done.stdout)
         self.assertIn("scores equal to Python's: yes", done.stdout)
@@ -85,36 +97,40 @@ class Stack(unittest.TestCase):
                 used |= self.check_chain(line, head)
         # Five arrows an inference, and there are no others but those to the parts of an execution.
         self.assertEqual(len(used), 5 * IMAGES)
-        self.assertEqual(sum(arrow[2] == "flow" for arrow in line.arrows), 4 * IMAGES)
+        self.assertEqual(sum(arrow[1] == "flow" for arrow in line.arrows), 4 * IMAGES)
         return line
 
     def check_chain(self, line, head):
-        """Follows the arrows of an inference down to the NPU, and back from the answer. Its arrows."""
-        def one(at, span, cat):
-            (found,) = [a for a in line.arrows if a[at][:4] == span[:4] and a[2] == cat]
+        """Follows the arrows of an inference down to the NPU, and back from the answer. Their numbers."""
+        def named(arrow, end, name):
+            (found,) = [s for s in arrow[end] if s[1] == name]
             return found
 
-        def key(arrow):
-            return arrow[0][:4] + arrow[1][:4]
-
-        first = one(0, line.inside(head, "start"), "flow")
-        second = one(0, line.inside(first[1], "Network"), "flow")
-        third = one(0, second[1], "submit")
-        last = one(1, line.inside(head, "wait"), "flow")
-        again = one(1, line.outside(last[0], "run graph"), "flow")
-        spans = [first[0], first[1], second[0], second[1], third[1], again[0], again[1], last[0], last[1]]
-        self.assertEqual([(line.layer(s), s[1]) for s in spans],
-                         [("Python", "start"), ("C++", "run graph"), ("C++", "Network"), ("C", "submit"),
-                          ("NPU", "Execution"), ("C", "resume graph"), ("C++", "run graph"),
-                          ("C++", "Classify"), ("Python", "wait")])
+        start, wait = line.inside(head, "start"), line.inside(head, "wait")
+        to_runtime = line.arrow(2, start)
+        graph = named(to_runtime, 3, "run graph")
+        network = line.inside(graph, "Network")
+        to_driver = line.arrow(2, network)
+        submit = named(to_driver, 3, "submit")
+        to_npu = line.arrow(2, submit, "submit")
+        execution = named(to_npu, 3, "Execution")
+        to_model = line.arrow(3, wait)
+        classify = named(to_model, 2, "Classify")
+        graph_again = line.outside(classify, "run graph")
+        resumed = line.arrow(3, graph_again)
+        resume = named(resumed, 2, "resume graph")
+        self.assertEqual([line.layer(s) for s in (start, graph, network, submit, execution)],
+                         ["Python", "C++", "C++", "C", "NPU"])
+        complete = line.outside(resume, "complete")
+        self.assertEqual([line.layer(s) for s in (complete, graph_again, classify, wait)],
+                         ["C", "C++", "C++", "Python"])
         # In time: nobody works before he is asked.
-        execution, error = third[1], third[1][4]["error_ns"] + STALL_NS
-        begins = [head[2], first[0][2], first[1][2], second[0][2], second[1][2], execution[2] + error]
+        error = execution[4]["error_ns"] + STALL_NS
+        begins = [head[2], start[2], graph[2], network[2], submit[2], execution[2] + error]
         self.assertEqual(begins, sorted(begins))
-        line.outside(again[0], "complete")
-        ends = [execution[3] - error, again[0][2], again[1][2], last[0][2], last[1][3], head[3]]
+        ends = [execution[3] - error, resume[2], graph_again[2], classify[2], wait[3], head[3]]
         self.assertEqual(ends, sorted(ends))
-        return {key(a) for a in (first, second, third, again, last)}
+        return {arrow[0] for arrow in (to_runtime, to_driver, to_npu, resumed, to_model)}
 
     def test_default_compiler(self):
         path = self.demo("default")
@@ -130,10 +146,12 @@ class Stack(unittest.TestCase):
             base = found.snapshots[0][6]
             # There the engines of a device are tracks below one of its name.
             tracks = {number: name.removeprefix("npusim ") for number, name in line.tracks.items()}
-            arrows = [tuple((found.slices[n].track.name, found.slices[n].name, found.slices[n].start - base)
-                            for n in pair) for pair in found.arrows]
-            self.assertEqual(sorted(arrows), sorted(tuple((tracks[s[0]], *s[1:3]) for s in arrow[:2])
-                                                    for arrow in line.arrows))
+            arrows = [[(found.slices[n].track.name, found.slices[n].name, found.slices[n].start - base)
+                       for n in pair] for pair in found.arrows]
+            self.assertEqual(len(arrows), len(line.arrows))
+            for _, _, *ends in line.arrows:
+                first, last = ([(tracks[s[0]], *s[1:3]) for s in spans] for spans in ends)
+                self.assertEqual(sum(a in first and b in last for a, b in arrows), 1, (first, last))
 
     def test_clang(self):
         helpers.need("clang++")
