@@ -99,7 +99,8 @@ static void gaudi_describe(npuprof_npu_desc *d, bool fed)
 
 static void gaudi_describe_fed(npuprof_npu_desc *d) { gaudi_describe(d, true); }
 static void gaudi_describe_polled(npuprof_npu_desc *d) { gaudi_describe(d, false); }
-static uint64_t gaudi_number(uint32_t serial, uint32_t lane) { (void)lane; return serial & 0xFFF; }
+/* The driver's own number, of which an entry has the low 12 bits. */
+static uint64_t gaudi_number(uint32_t serial, uint32_t lane) { (void)lane; return 0x500000000 + serial; }
 
 /* An event, unless the queue is full. */
 static void gaudi_event(const play_job *job)

@@ -122,7 +122,7 @@ static void fence_ended(const play_job *job)
 }
 
 static const char *fence_name(const play_job *job) { (void)job; return "wait"; }
-static uint64_t fence_number(uint32_t serial, uint32_t lane) { (void)lane; return 0x10000000000u + serial; }
+static uint64_t fence_number(uint32_t serial, uint32_t lane) { (void)lane; return (serial + 1ull) << 32; }
 
 static const play_model fence_model = {
     .name = "fence", .lanes = INTEL_LOGS, .hz = 38400000, .start = 77777777, .ppm = -21,
