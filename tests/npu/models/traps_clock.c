@@ -250,10 +250,12 @@ static void rknpu_off(void)
     (void)npuprof_npu_read(&play_npus[0], &ticks);
     (void)npuprof_npu_sync(&play_npus[0]);
     (void)npuprof_npu_drain(&play_npus[0]);
+    (void)npuprof_npu_complete_host(&play_npus[0], 0, 0, "late", NULL, 0, npuprof_now_ns(), PROF_NO_ARGS,
+                                    true);
     CHECK_UINT(callback_reads, reads);
     json_node *t = written();
     CHECK_UINT(callback_reads, reads);
-    CHECK_UINT(device_spans(t), 5);
+    CHECK_UINT(device_spans(t), 6);
 }
 
 CHECK_MAIN(CASE(ethosn_start_lost), CASE(ethosn_gap),

@@ -139,6 +139,36 @@ static void gaudi_torn(void)
     CHECK(naive > 10);
 }
 
+/* By an ioctl: the answer is of some moment between the two looks at the host's clock. */
+static uint64_t slow_ticks(void *user)
+{
+    (void)user;
+    play_until(play.host + 2000);
+    const uint64_t ticks = play_ticks(play.host);
+    play_until(play.host + 100);
+    return ticks;
+}
+
+static void gaudi_ioctl(void)
+{
+    npuprof_npu_desc d;
+    memset(&d, 0, sizeof d);
+    d.read_ticks = slow_ticks;
+    d.counter.hz = play.hz;
+    npuprof_start(1);
+    const int64_t offset = npuprof_now_ns() - (int64_t)play.host;
+    CHECK_INT(npuprof_npu_open(&npu, &d), NPUPROF_OK);
+    for (int i = 0; i < 10; i++) {
+        int64_t ns;
+        uint64_t error;
+        play_until(play.host + 50000000);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        CHECK_INT(npuprof_npu_host_ns(&npu, play_ticks(play.host), &ns, &error), NPUPROF_OK);
+        CHECK(llabs((long long)(ns - offset - (int64_t)play.host)) <= (long long)error + 30);
+    }
+    npuprof_npu_close(&npu);
+}
+
 /* ---- Tenstorrent: a load of the low word latches the high one, and kernels load it, too */
 
 static bool others_read;
@@ -325,6 +355,6 @@ static void index_without_power(void)
     CHECK_UINT(device_spans(written()), 5);
 }
 
-CHECK_MAIN(CASE(gaudi_not_enabled), CASE(gaudi_reset), CASE(gaudi_torn), CASE(tt_latch),
+CHECK_MAIN(CASE(gaudi_not_enabled), CASE(gaudi_reset), CASE(gaudi_torn), CASE(gaudi_ioctl), CASE(tt_latch),
            CASE(vip_other_model), CASE(vip_gaps), CASE(fence_resumes), CASE(fence_two_laps),
            CASE(xdna_halves), CASE(index_without_power))
