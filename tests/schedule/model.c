@@ -27,9 +27,9 @@ enum { NEVER, IS_FREE, IS_OPEN, IS_RETIRED, NOBODY = 255 };
 
 enum { RELAXED, ACQUIRE = 1, RELEASE = 2, SC = 4 };
 enum { RETIRE_STATE, RETIRE_TAIL, RETIRE_ENTRY, UNQUEUE_HEAD, UNQUEUE_ENTRY, UNQUEUE_CAS, FREE_HEAD,
-       FREE_STATE, FREE_NEXT, FREE_CAS, TAKE_HEAD, TAKE_NEXT, TAKE_CAS, FRESH_STATE, OPEN_STATE, LOOK_FROZEN,
-       BEGIN_RECYCLING, LOOK_AGAIN, END_RECYCLING, FREEZE, WAIT_RECYCLING, READER_STATE, THAW, RECORD_W1,
-       RECORD_W0, READ_W0, READ_W1, SITES };
+       FREE_STATE, FREE_NEXT, FREE_CAS, TAKE_HEAD, TAKE_NEXT, TAKE_CAS, FRESH_NEXT, FRESH_LOOK,
+       FRESH_STATE, OPEN_STATE, LOOK_FROZEN, BEGIN_RECYCLING, LOOK_AGAIN, END_RECYCLING, FREEZE,
+       WAIT_RECYCLING, READER_STATE, THAW, RECORD_W1, RECORD_W0, READ_W0, READ_W1, SITES };
 /* needed: the parts of the order without which a scenario fails. why: the other parts are not. */
 static const struct { const char *name; unsigned order, needed; const char *why; } orders[SITES] = {
     [RETIRE_STATE] = { "retire: state", RELEASE, RELEASE, "" },
@@ -51,6 +51,8 @@ static const struct { const char *name; unsigned order, needed; const char *why;
     [TAKE_NEXT] = { "take: next", RELAXED, 0, "" },
     [TAKE_CAS] = { "take: CAS of chunk_free", ACQUIRE | RELEASE, ACQUIRE,
         "a swap passes on the view of the store before" },
+    [FRESH_NEXT] = { "fresh: next", RELAXED, 0, "" },
+    [FRESH_LOOK] = { "fresh: look at state", RELAXED, 0, "" },
     [FRESH_STATE] = { "fresh: state FREE", RELEASE, 0,
         "readers go by the owner, released later; for a killed process" },
     [OPEN_STATE] = { "fresh: state OPEN", RELEASE, 0,
@@ -290,14 +292,18 @@ static bool take(int pc)
 static bool make_fresh(int pc)
 {
     const int chunk = m->chunk[me];
+    m->pc[me]++;
     if (pc == 0) {
+        set(FRESH_NEXT, NEXT + chunk, 0);
+    } else if (pc == 1) {
+        if (load(FRESH_LOOK, STATE + chunk) == NEVER && possible) fail("a used chunk is taken for a new one");
+    } else if (pc == 2) {
         set(FRESH_STATE, STATE + chunk, IS_FREE);
         plain_write(chunk);
     } else {
         set(OPEN_STATE, STATE + chunk, IS_OPEN);
     }
-    m->pc[me] = 1;
-    return pc == 1;
+    return pc == 3;
 }
 
 /* refused: b is 1, and the way goes on behind npuprof_chunk_end_recycling_() */
@@ -397,7 +403,7 @@ static const scenario scenarios[] = {
     { "two who drain", 2, 2, 2, { { FILL, UNQUEUE, READ }, { FILL, UNQUEUE, READ } } },
     { "free stack", 2, 2, 0, { { TAKE, WRITE }, { TAKE, STASH, TAKE, WRITE, STASH, GIVE } } },
     { "free stack of three", 4, 3, 1,
-      { { WRITE, GIVE, TAKE, FRESH }, { TAKE, FRESH, GIVE }, { TAKE, FRESH } } },
+      { { WRITE, GIVE, TAKE, FRESH }, { TAKE, FRESH, GIVE }, { TAKE } } },
     { "keep newest", 2, 2, 1, { { FILL, RECYCLE }, { LOOK } } },
     { "keep newest of two", 2, 2, 2, { { FILL, RECYCLE }, { FILL }, { LOOK } } },
     { "two readings", 2, 2, 1, { { FILL, RECYCLE, RECYCLE }, { LOOK, LOOK } } },
@@ -421,7 +427,7 @@ static void begin_scenario(memory *at)
     for (unsigned i = 0; i < now->chunks; i++) {
         if (i < now->owned) {
             at->chunk[i] = at->holder[i] = (uint8_t)i;
-            at->at[STATE + i][0].value = IS_OPEN;
+            at->at[STATE + i][0].value = NEVER;          /* a taker may not see this old state */
         } else {
             at->at[NEXT + i][0].value = at->at[FREE][0].value;
             at->at[FREE][0].value = (uint8_t)(i + 1);
