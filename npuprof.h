@@ -1077,8 +1077,9 @@ typedef struct npuprof_keys_ {
     uint32_t fast;                 /* the call site is valid, too, while it is the arena's fast generation */
     uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
-    uint64_t text;                 /* where the last name and category are in the table, in bytes, << 32 | the
-                                      generation for which that is right */
+    uint64_t text;                 /* where the call site with the last name and category is in the table,
+                                      << 32 | the generation for which that is right: its offset; with the
+                                      highest bit of the generation set its id, as it lies in a later part */
     const char *file;              /* of the macro, as in npuprof_site_ */
     uint32_t line;
 } npuprof_keys_;
@@ -5514,10 +5515,10 @@ typedef struct npuprof_header_ {
     uint64_t lost[NPUPROF_LOST_CAPACITY_];   /* 72 by NPUPROF_LOST_*; SLOT and OVERWRITTEN add to it */
     npuprof_host_anchor_ first, last[2];   /* 200 of the start, and the two newest ones */
     uint32_t last_used;            /* 320 number of renewals; the newest anchor is last[last_used & 1] */
-    uint32_t table_offset, table_bytes;   /* 324 */
+    uint32_t table_offset, table_bytes;   /* 324 of the table's first part */
     uint32_t table_unit;           /* 332 bytes of a table unit: 16 */
-    uint32_t bucket_count;         /* 336 hash buckets at the table's start */
-    uint32_t table_used, sites;    /* 340 bytes in use from the table's start; number of call sites */
+    uint32_t table_first;          /* 336 offset in the table of its first entry */
+    uint32_t table_used, sites;    /* 340 where the table's entries end; number of call sites */
     uint32_t queue_offset, queue_slots;   /* 348 */
     uint32_t queue_head, queue_tail;      /* 356 positions, counting up for ever */
     uint32_t chunks_offset, chunk_bytes, chunk_count;   /* 364 */
@@ -5533,8 +5534,17 @@ typedef struct npuprof_header_ {
     char traceparent[56];          /* 552 of W3C Trace Context, or empty */
 } npuprof_header_;                 /* 608 */
 
-/* ---- TABLE  Append-only: bucket_count hash buckets of 4 bytes, then entries of whole units. The id of an
-   entry is its offset / 16. An entry begins with npuprof_entry_:
+/* ---- TABLE  Entries of whole units, append-only. Offsets count from the table's start. The entries lie from
+   table_first to table_used. What is in front of them is the recorder's own.
+
+   The first part of the table holds the offsets below table_bytes. In an arena it lies at table_offset.
+   Behind it the table goes on in parts of chunk_bytes each, the first one from table_bytes on. Each begins
+   with 32 bytes that hold no entry: in an arena they are the head of the chunk that this part is. Such a
+   chunk has the state TABLE_PIECE. Its `base` is the offset in the table of what is behind its head, and
+   first_position is the length of that in bytes; 0 and 0 while the chunk is not in use. The parts may lie in
+   any chunks, in any order. No entry lies in two parts: SKIP fills the rest of one.
+
+   The id of an entry is its offset / 16. An entry begins with npuprof_entry_:
      STRING        a: length; the bytes and a NUL follow
      SITE          npuprof_site_entry_: a call site. a: kind | number << 8
      METADATA      npuprof_pair_entry_. b: key, value
@@ -5545,9 +5555,8 @@ typedef struct npuprof_header_ {
      LANE          npuprof_pair_entry_. a: number of the device; b: a PE of it, name of that one's track
      RECORDS       npuprof_records_entry_
      MODULE        npuprof_module_entry_
-   At the table's end, growing down, 4 bytes for each call site hold the id of its entry: number n is at
-   table_bytes - 4 n. A reader can rebuild that from the entries, and needs neither buckets, hash nor next.
-   */
+     SKIP          nothing for a reader
+   A reader finds a call site by the number in its entry. It needs neither hash nor next. */
 
 typedef struct npuprof_entry_ {
     uint32_t type_units;           /*  0 type << 24 | units. Type 0: the entry is not finished; skip it */
@@ -5558,7 +5567,7 @@ typedef struct npuprof_entry_ {
 enum {
     NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT,
     NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS, NPUPROF_ENTRY_LANE,
-    NPUPROF_ENTRY_RECORDS, NPUPROF_ENTRY_MODULE
+    NPUPROF_ENTRY_RECORDS, NPUPROF_ENTRY_MODULE, NPUPROF_ENTRY_SKIP
 };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
@@ -5692,8 +5701,8 @@ typedef struct npuprof_chunk_ {
     uint16_t moved_units;          /* 30 */
 } npuprof_chunk_;                  /* 32 */
 
-/* States of a chunk; SLOTS: it holds slots, not records. Then what a block of a stream holds that is no
-   chunk. */
+/* States of a chunk. SLOTS: it holds slots, not records. TABLE_PIECE: a part of the table. Then what else a
+   block of a stream holds that is no chunk. */
 enum {
     NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
     NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE
@@ -5733,7 +5742,7 @@ typedef struct npuprof_slot_head_ {
    Another state: a piece of a region, as it is. base is its offset in the region; first_position is its
    length, and the same as bytes; owner, moved_units and first_unit are 0.
      HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1
-     TABLE_PIECE    a part of the table
+     TABLE_PIECE    bytes of the table
      SLOTS_PIECE    heads of slots, back to back
    Later pieces replace earlier ones.
 
@@ -5862,7 +5871,14 @@ typedef struct npuprof_arena_state_ {
     uint8_t *base;
     npuprof_header_ *header;
     uint8_t *table;
+    uint32_t table_units;          /* in its first part */
+    uint32_t *pages;               /* of each later part: index + 1 of its chunk; 0: none yet. By table.h */
+    uint32_t page_count;
+    unsigned page_shift;           /* 1 << page_shift units are in a chunk and its head */
+    uint32_t *index;               /* ids of the entries that hold ids of call sites. By table.h */
+    uint32_t index_count;
     uint32_t *buckets;
+    uint32_t bucket_count;
     uint32_t *queue;
     uint8_t *chunks;
     uint32_t units;                /* in a chunk */
@@ -6011,16 +6027,49 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 
 enum { NPUPROF_TABLE_UNIT_ = 16 };     /* of this arena; another image says what its own is */
 
+/* The first offset from `at` on where an entry of the table may begin: behind the head, if a later part
+   begins there. */
+NPUPROF_OWN_ static inline uint32_t npuprof_table_past_head_(const npuprof_header_ *h, uint32_t at)
+{
+    const bool is_head = at >= h->table_bytes && (at - h->table_bytes) % h->chunk_bytes == 0;
+    return is_head ? at + (uint32_t)sizeof(npuprof_chunk_) : at;
+}
+
+/* An entry behind the first part of the table. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void *npuprof_table_entry_behind_(uint32_t id)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const uint32_t unit = id - s->table_units, in_page = unit & (((uint32_t)1 << s->page_shift) - 1);
+    const uint32_t number = NPUPROF_LOAD_ACQUIRE_(&s->pages[unit >> s->page_shift]);
+    return (uint8_t *)npuprof_chunk_at_(number - 1) + (size_t)in_page * NPUPROF_TABLE_UNIT_;
+}
+
 NPUPROF_OWN_ static inline void *npuprof_table_entry_at_(uint32_t id)
 {
+    if (NPUPROF_UNLIKELY_(id >= npuprof_s_.table_units)) return npuprof_table_entry_behind_(id);
     return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
 }
 
-/* The word of a table that holds the id of a call site's entry. */
-NPUPROF_OWN_ static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h,
-                                                  uint32_t number)
+enum { NPUPROF_TABLE_SITES_ = 16 };    /* call sites for each word of the index */
+
+/* Holds ids of call sites' entries, of consecutive numbers. For readers it is of the type SKIP. */
+typedef struct npuprof_table_index_entry_ {
+    npuprof_entry_ head;
+    uint32_t ids[NPUPROF_TABLE_SITES_];
+} npuprof_table_index_entry_;
+
+/* The id of a call site's entry. 0: there is no such call site. */
+NPUPROF_OWN_ static inline uint32_t npuprof_table_site_id_(uint32_t number)
 {
-    return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
+    const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[number / NPUPROF_TABLE_SITES_]);
+    if (!at) return 0;
+    const npuprof_table_index_entry_ *e = (const npuprof_table_index_entry_ *)npuprof_table_entry_at_(at);
+    return NPUPROF_LOAD_ACQUIRE_(&e->ids[number % NPUPROF_TABLE_SITES_]);
+}
+
+NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_table_site_at_(uint32_t number)
+{
+    return (const npuprof_site_entry_ *)npuprof_table_entry_at_(npuprof_table_site_id_(number));
 }
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
@@ -7391,208 +7440,6 @@ NPUPROF_OWN_ static void npuprof_clock_choose_(void)
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
 #endif
-/* ==== src/arena/table.h =============================================================== >>arena/table ==== */
-
-#include <string.h>
-
-/* The table of names: strings, call sites, metadata and devices, which records name by number
-   (format/arena.h). It only grows. Words, all of them atomic:
-     header.table_used     end of the entries. By CAS, by whoever comes, past an entry that has its size
-     header.sites          number of call sites; added to
-     entry.type_units      size by CAS from 0: the entry is taken. Type, with release: the entry is whole
-     buckets, entry.next   lists of whole entries by hash; an entry is put in front of its list by CAS
-     the index at the end  id of a call site's entry, with release, before anybody uses its number
-   So whoever reads a number, an id or table_used with acquire sees whole what lies behind it. Lock-free:
-   two threads may store the same name at the same time, and it is then there twice, which harms nobody.
-   This part does not know who uses the names. */
-
-/* Appends an entry of that size, zeroed and not finished. NULL: the table is full. */
-NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
-{
-    npuprof_header_ *h = npuprof_s_.header;
-    const uint32_t units = (uint32_t)((bytes + h->table_unit - 1) / h->table_unit);
-    /* Why a margin: a thread may have taken the number of a site and not yet stored its id. */
-    const uint32_t margin = h->table_bytes < 2048 ? 32 : h->table_bytes < 65536 ? 256 : 4096;
-    bool mine = false;
-    /* Why the size before the end: a reader gets past an entry that is not finished, however long its thread
-       stands still. */
-    for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used); !mine;) {
-        const uint64_t taken = (uint64_t)used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4 + margin;
-        if (taken + (uint64_t)units * h->table_unit > h->table_bytes) return NULL;
-        *id = used / h->table_unit;
-        uint32_t size = 0;
-        mine = NPUPROF_CAS_(&((npuprof_entry_ *)npuprof_table_entry_at_(*id))->type_units, &size, units);
-        const uint32_t end = used + (mine ? units : size & 0xFFFFFFu) * h->table_unit;
-        if (NPUPROF_CAS_(&h->table_used, &used, end)) used = end;
-    }
-    return (npuprof_entry_ *)npuprof_table_entry_at_(*id);
-}
-
-/* The entry is whole: readers may look at it. */
-NPUPROF_OWN_ static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
-{
-    NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24);
-}
-
-NPUPROF_OWN_ static uint32_t *npuprof_table_bucket_(uint32_t hash)
-{
-    return &npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)];
-}
-
-/* Puts a finished entry into its bucket: look-ups find it. */
-NPUPROF_OWN_ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
-{
-    uint32_t *bucket = npuprof_table_bucket_(hash);
-    uint32_t head = NPUPROF_LOAD_ACQUIRE_(bucket);
-    NPUPROF_STORE_(&e->hash, hash);
-    do NPUPROF_STORE_(&e->next, head);
-    while (!NPUPROF_CAS_(bucket, &head, id));
-}
-
-/* ---- Strings */
-
-enum {
-    NPUPROF_TABLE_STRING_LIMIT_ = 65535,   /* longest name */
-    NPUPROF_ARG_STRING_LIMIT_ = 1024       /* longest string argument; those lie in the chunks */
-};
-
-/* The id of a string that is in the table, or 0. */
-NPUPROF_OWN_ static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint32_t hash)
-{
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
-    while (id) {
-        const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_table_entry_at_(id);
-        const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
-        if (e->hash == hash && is_string && e->a == length && memcmp(e + 1, text, length) == 0) break;
-        id = e->next;
-    }
-    return id;
-}
-
-NPUPROF_OWN_ static bool npuprof_table_has_string_(const char *text)
-{
-    const size_t length = strlen(text);
-    return npuprof_table_find_string_(text, length, npuprof_hash_text_(text, length)) != 0;
-}
-
-/* The id of a string, copied into the table at its first use. 0: the table is full. */
-NPUPROF_OWN_ static uint32_t npuprof_table_intern_string_(const char *text)
-{
-    const size_t length = npuprof_utf8_cut_(text, strlen(text), NPUPROF_TABLE_STRING_LIMIT_);
-    const uint32_t hash = npuprof_hash_text_(text, length);
-    uint32_t id = npuprof_table_find_string_(text, length, hash);
-    if (id) return id;
-    npuprof_entry_ *e = npuprof_table_add_entry_(sizeof *e + length + 1, &id);
-    if (!e) return 0;
-    e->a = (uint32_t)length;
-    memcpy(e + 1, text, length);
-    npuprof_table_finish_entry_(e, NPUPROF_ENTRY_STRING);
-    npuprof_table_publish_entry_(e, id, hash);
-    return id;
-}
-
-/* ---- Call sites */
-
-/* What makes a call site: equal ones share an entry. */
-typedef struct npuprof_table_site_ { uint32_t kind, name, category, file, line; } npuprof_table_site_;
-
-NPUPROF_OWN_ static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ *s)
-{
-    const uint64_t source = (uint64_t)s->file << 32 ^ s->line;
-    const uint64_t all = (uint64_t)s->name << 32 ^ (uint64_t)s->category << 8 ^ s->kind;
-    return (uint32_t)(npuprof_hash_mix_(source ? all ^ npuprof_hash_mix_(source) : all) >> 16);
-}
-
-NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
-{
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
-    while (id) {
-        const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
-        const bool is_site = NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE;
-        const bool same = e->name == s->name && e->category == s->category && e->file == s->file &&
-                          e->line == s->line;
-        if (e->head.hash == hash && is_site && same && (e->head.a & 0xFF) == s->kind) return e;
-        id = e->head.next;
-    }
-    return NULL;
-}
-
-/* The entry of a call site, made at its first use. NULL: the table is full. */
-NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
-{
-    const uint32_t hash = npuprof_table_hash_site_(s);
-    const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
-    if (found) return found;
-    npuprof_header_ *h = npuprof_s_.header;
-    uint32_t id;
-    /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
-    if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
-    npuprof_site_entry_ *e = (npuprof_site_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
-    if (!e) return NULL;
-    const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
-    e->head.a = number << 8 | s->kind;
-    e->name = s->name;
-    e->category = s->category;
-    e->file = s->file;
-    e->line = s->line;
-    npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
-    NPUPROF_STORE_RELEASE_(npuprof_table_site_id_at_(npuprof_s_.table, h, number), id);
-    npuprof_table_publish_entry_(&e->head, id, hash);
-    return e;
-}
-
-/* The entry of a call site by its texts. file: NULL if it is not known. NULL: the table is full. */
-NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
-                                                             const char *name, const char *file,
-                                                             uint32_t line)
-{
-    const bool has_category = category && *category;
-    npuprof_table_site_ s = { kind, 0, 0, 0, 0 };
-    s.name = npuprof_table_intern_string_(name ? name : "");
-    if (has_category) s.category = npuprof_table_intern_string_(category);
-    if (!s.name || (has_category && !s.category)) return NULL;
-    if (file) s.file = npuprof_table_intern_string_(file);
-    if (s.file) s.line = line;
-    return npuprof_table_enter_site_(&s);
-}
-
-/* Its number. 0: the table is full. */
-NPUPROF_OWN_ static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name,
-                                                  const char *file, uint32_t line)
-{
-    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name, file, line);
-    return e ? e->head.a >> 8 : 0;
-}
-
-/* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
-NPUPROF_OWN_ static uint32_t npuprof_table_site_with_results_(uint32_t number)
-{
-    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
-    const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
-    npuprof_table_site_ s = { e->head.a & 0xFF, e->name, e->category, e->file, e->line };
-    if (s.line & NPUPROF_SITE_RESULTS_) return number;
-    s.line |= NPUPROF_SITE_RESULTS_;
-    e = npuprof_table_enter_site_(&s);
-    return e ? e->head.a >> 8 : 0;
-}
-
-/* ---- Pairs: metadata, and variables that were refused. False: the table is full, which is counted. */
-NPUPROF_OWN_ static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
-{
-    uint32_t id;
-    const uint32_t key_id = npuprof_table_intern_string_(key ? key : "");
-    const uint32_t value_id = npuprof_table_intern_string_(value ? value : "");
-    npuprof_pair_entry_ *e = NULL;
-    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
-    if (!e) {
-        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
-        return false;
-    }
-    e->b[0] = key_id;
-    e->b[1] = value_id;
-    npuprof_table_finish_entry_(&e->head, type);
-    return true;
-}
 /* ==== src/arena/anchors.h =========================================================== >>arena/anchors ==== */
 
 /* Host anchors: the ticks of the trace and the system's clocks, read together. A reader computes from the
@@ -7687,9 +7534,9 @@ NPUPROF_OWN_ static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 
 #include <string.h>
 
-/* Lays an arena out in a piece of memory: how big the table, the queue and the chunks are, and where they
-   begin. Writes the whole header, and where things lie into the state. One thread is here, before others
-   can record. It does not know whose memory it is. */
+/* Lays an arena out in a piece of memory: how big the table's first part, the queue and the chunks are, and
+   where they begin. Writes the whole header, and where things lie into the state. One thread is here, before
+   others can record. It does not know whose memory it is. */
 
 /* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk (R3, R5). */
 #define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
@@ -7720,28 +7567,43 @@ NPUPROF_OWN_ static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
     return bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
 }
 
-/* A quarter of a small arena, an eighth of others, and no more than 256 MiB. */
-NPUPROF_OWN_ static size_t npuprof_arena_table_bytes_(size_t bytes)
+/* The table's first part: pages | index | buckets | entries. */
+typedef struct npuprof_arena_table_plan_ {
+    uint32_t pages, index, buckets;        /* words of 4 bytes */
+    uint32_t first, bytes;                 /* offset of the first entry; bytes of the part */
+} npuprof_arena_table_plan_;
+
+/* With all of its pages the table takes a quarter of a small arena, an eighth of others, and no more than
+   256 MiB. The first part has space for ten names at least. Why all of it in the smallest ones: they have
+   few chunks, and each holds records of a thread. */
+NPUPROF_OWN_ static npuprof_arena_table_plan_ npuprof_arena_plan_table_(uint64_t bytes)
 {
-    size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
-    if (table_bytes > 256 * 1024 * 1024) table_bytes = 256 * 1024 * 1024;
-    return table_bytes / 64 * 64;
+    npuprof_arena_table_plan_ p;
+    const uint32_t most = (uint32_t)npuprof_min_(bytes / (bytes < 65536 ? 4 : 8), 256 * 1024 * 1024);
+    const uint32_t entries = bytes < 16384 ? most : (uint32_t)npuprof_max_(bytes / 256, 1024);
+    const uint32_t page = npuprof_arena_chunk_bytes_((size_t)bytes) - (uint32_t)sizeof(npuprof_chunk_);
+    const uint32_t most_index = (NPUPROF_ID_MASK_ + 1) / NPUPROF_TABLE_SITES_;
+    p.pages = (most - entries + page - 1) / page;
+    p.index = (uint32_t)npuprof_min_(most / 512 + 1, most_index);
+    for (p.buckets = 8; p.buckets < most / 256;) p.buckets *= 2;
+    p.first = ((p.pages + p.index + p.buckets) * 4 + 15) / 16 * 16;
+    p.bytes = (p.first + entries + 63) / 64 * 64;
+    return p;
 }
 
 /* Zeroes all but the chunks (not if the memory is fresh: zero already), and writes the sizes and offsets. */
 NPUPROF_OWN_ static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
 {
-    const uint32_t max_chunks = NPUPROF_CHUNK_NUMBER_MASK_ - 1, unit = NPUPROF_TABLE_UNIT_;
+    const uint32_t max_chunks = NPUPROF_CHUNK_NUMBER_MASK_ - 1;
     const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
-    const size_t table_bytes = npuprof_arena_table_bytes_(bytes);
+    const npuprof_arena_table_plan_ table = npuprof_arena_plan_table_(bytes);
     const uint32_t chunk_bytes = npuprof_arena_chunk_bytes_(bytes);
     const size_t for_each = chunk_bytes + sizeof(npuprof_overwritten_);      /* and 4 bytes of the queue */
-    uint32_t buckets = 8, queue_slots = 1;
-    while (buckets < table_bytes / 256) buckets *= 2;
-    uint32_t count = (uint32_t)((bytes - header_bytes - table_bytes) / (for_each + 4));
+    uint32_t queue_slots = 1;
+    uint32_t count = (uint32_t)((bytes - header_bytes - table.bytes) / (for_each + 4));
     if (count > max_chunks) count = max_chunks;
     while (queue_slots < count) queue_slots *= 2;
-    const size_t queue_offset = header_bytes + table_bytes;
+    const size_t queue_offset = header_bytes + table.bytes;
     const size_t overwritten_offset = queue_offset + ((size_t)queue_slots * 4 + 15) / 16 * 16;
     while (count && overwritten_offset + count * for_each > bytes) count--;
     const size_t chunks_offset = overwritten_offset + count * sizeof(npuprof_overwritten_);
@@ -7749,10 +7611,9 @@ NPUPROF_OWN_ static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, b
     h->arena_bytes = bytes;
     h->header_bytes = (uint32_t)header_bytes;
     h->table_offset = (uint32_t)header_bytes;
-    h->table_bytes = (uint32_t)table_bytes;
-    h->table_unit = unit;
-    h->bucket_count = buckets;
-    h->table_used = (buckets * 4 + unit - 1) / unit * unit;
+    h->table_bytes = table.bytes;
+    h->table_unit = NPUPROF_TABLE_UNIT_;
+    h->table_first = h->table_used = table.first;
     h->queue_offset = (uint32_t)queue_offset;
     h->queue_slots = queue_slots;
     h->overwritten_offset = (uint32_t)overwritten_offset;
@@ -7766,11 +7627,19 @@ NPUPROF_OWN_ static void npuprof_arena_use_(void *memory)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_header_ *const h = (npuprof_header_ *)memory;
+    const npuprof_arena_table_plan_ table = npuprof_arena_plan_table_(h->arena_bytes);
     s->base = (uint8_t *)memory;
     s->header = h;
     NPUPROF_STORE_(&npuprof_lost_, &h->lost[0]);
     s->table = s->base + h->table_offset;
-    s->buckets = (uint32_t *)(void *)s->table;
+    s->table_units = table.bytes / NPUPROF_TABLE_UNIT_;
+    s->pages = (uint32_t *)(void *)s->table;
+    s->page_count = table.pages;
+    for (s->page_shift = 0; h->chunk_bytes >> s->page_shift > NPUPROF_TABLE_UNIT_;) s->page_shift++;
+    s->index = s->pages + table.pages;
+    s->index_count = table.index;
+    s->buckets = s->index + table.index;
+    s->bucket_count = table.buckets;
     s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
     s->chunks = s->base + h->chunks_offset;
 }
@@ -8280,6 +8149,311 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nes
     else NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
     if (recycling) npuprof_chunk_end_recycling_();
     return chunk;
+}
+/* ==== src/arena/table.h =============================================================== >>arena/table ==== */
+
+#include <string.h>
+
+/* The table of names: strings, call sites, metadata and devices, which records name by number
+   (format/arena.h). It only grows: behind its first part in chunks, its pages. Words, all of them atomic:
+     header.table_used     end of the entries. By CAS, by whoever comes, past an entry that has its size
+     header.sites          number of call sites; added to
+     pages                 chunk of a page by CAS from 0, before table_used goes into the page
+     base, first_position  of that chunk's head: the same values by all who begin the page, before
+                           table_used goes into it
+     entry.type_units      size by CAS from 0: the entry is taken. Type, with release: the entry is whole
+     buckets, entry.next   lists of whole entries by hash; an entry is put in front of its list by CAS
+     index                 id, by CAS from 0, of a zeroed entry that holds ids of call sites
+     the ids there         each with release, before anybody uses the number of its call site
+   So whoever reads a number, an id or table_used with acquire sees whole what lies behind it. Lock-free, but
+   for the chunk of a page (exchange.h): two threads may store the same name at the same time, and it is
+   then there twice, which harms nobody. This part does not know who uses the names. */
+
+/* Takes a chunk for a page, if nobody else does. Returns index + 1 of the page's chunk. 0: there is none. */
+NPUPROF_OWN_ static uint32_t npuprof_table_take_page_(uint32_t page, bool nested)
+{
+    npuprof_os_signals_ held;
+    uint32_t number = 0;
+    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
+    if (shared) npuprof_os_hold_signals_(&held);
+    npuprof_chunk_ *const chunk = npuprof_chunk_take_(NPUPROF_BLOCK_TABLE_PIECE, nested, &held);
+    if (!chunk) {
+        number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+    } else {
+        const uint32_t ours = npuprof_chunk_index_(chunk) + 1;
+        if (NPUPROF_CAS_(&npuprof_s_.pages[page], &number, ours)) number = ours;
+        else npuprof_chunk_free_(chunk);
+        npuprof_exchange_end_();
+    }
+    if (shared) npuprof_os_release_signals_(&held);
+    return number;
+}
+
+/* Makes sure that the page is there which begins at that offset. False: the table is full. */
+NPUPROF_OWN_ static bool npuprof_table_make_page_(uint32_t at, bool nested)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t page = (at - h->table_bytes) / h->chunk_bytes, head = sizeof(npuprof_chunk_);
+    if (page >= npuprof_s_.page_count) return false;
+    uint32_t number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+    if (!number) number = npuprof_table_take_page_(page, nested);
+    if (!number) return false;
+    npuprof_chunk_ *const chunk = npuprof_chunk_at_(number - 1);
+    NPUPROF_STORE_(&chunk->base, (uint64_t)at + head);
+    NPUPROF_STORE_(&chunk->first_position, (uint64_t)h->chunk_bytes - head);
+    return true;
+}
+
+/* Appends an entry of that size, zeroed and not finished. NULL: the table is full. nested: for a signal
+   handler, which waits for no chunk. */
+NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t *id)
+{
+    npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t unit = NPUPROF_TABLE_UNIT_, size = (uint32_t)((bytes + unit - 1) / unit * unit);
+    for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);;) {
+        const uint32_t at = npuprof_table_past_head_(h, used);
+        if (at != used && !npuprof_table_make_page_(used, nested)) return NULL;
+        const uint32_t beyond = used < h->table_bytes ? 0 : (used - h->table_bytes) / h->chunk_bytes + 1;
+        const uint32_t left = h->table_bytes + beyond * h->chunk_bytes - at;
+        const bool fits = size <= left;
+        /* Why the page first: while there is none for a long entry, a short one may still fit. */
+        if (!fits && size > h->chunk_bytes - sizeof(npuprof_chunk_)) return NULL;
+        if (!fits && !npuprof_table_make_page_(at + left, nested)) return NULL;
+        npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(at / unit);
+        uint32_t found = 0;
+        const uint32_t ours = fits ? size / unit : left / unit | (uint32_t)NPUPROF_ENTRY_SKIP << 24;
+        const bool mine = NPUPROF_CAS_(&e->type_units, &found, ours);
+        /* Why the size before the end: a reader gets past an entry that is not finished, however long its
+           thread stands still. */
+        const uint32_t end = at + ((mine ? ours : found) & 0xFFFFFFu) * unit;
+        if (NPUPROF_CAS_(&h->table_used, &used, end)) used = end;
+        *id = at / unit;
+        if (mine && fits) return e;
+    }
+}
+
+/* The same; it may wait for a chunk, but not in a signal handler that interrupted a record. */
+NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
+{
+    const npuprof_slot_ *const slot = npuprof_slot_mine_;
+    return npuprof_table_append_(bytes, slot->nested && NPUPROF_LOAD_(&slot->nested->busy), id);
+}
+
+/* Walks over the entries up to an offset. *at: 0 before the first one. NULL: there are no more, or one is
+   being taken just now. */
+NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_next_(uint32_t *at, uint32_t end)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t here = npuprof_table_past_head_(h, *at ? *at : h->table_first);
+    if (here >= end) return NULL;
+    npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(here / NPUPROF_TABLE_UNIT_);
+    const uint32_t units = NPUPROF_LOAD_ACQUIRE_(&e->type_units) & 0xFFFFFFu;
+    *at = here + units * NPUPROF_TABLE_UNIT_;
+    return units ? e : NULL;
+}
+
+/* The entry is whole: readers may look at it. */
+NPUPROF_OWN_ static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
+{
+    NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24);
+}
+
+NPUPROF_OWN_ static uint32_t *npuprof_table_bucket_(uint32_t hash)
+{
+    return &npuprof_s_.buckets[hash & (npuprof_s_.bucket_count - 1)];
+}
+
+/* Puts a finished entry into its bucket: look-ups find it. */
+NPUPROF_OWN_ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
+{
+    uint32_t *bucket = npuprof_table_bucket_(hash);
+    uint32_t head = NPUPROF_LOAD_ACQUIRE_(bucket);
+    NPUPROF_STORE_(&e->hash, hash);
+    do NPUPROF_STORE_(&e->next, head);
+    while (!NPUPROF_CAS_(bucket, &head, id));
+}
+
+/* ---- Strings */
+
+enum {
+    NPUPROF_TABLE_STRING_LIMIT_ = 65535,   /* longest name of an image; see npuprof_table_text_limit_() */
+    NPUPROF_ARG_STRING_LIMIT_ = 1024       /* longest string argument; those lie in the chunks */
+};
+
+/* Bytes of the longest name: it fits into a page. */
+NPUPROF_OWN_ static size_t npuprof_table_text_limit_(void)
+{
+    return npuprof_s_.header->chunk_bytes - sizeof(npuprof_chunk_) - sizeof(npuprof_entry_) - 1;
+}
+
+/* Of a name that is longer, its start and this are kept. */
+#define NPUPROF_TABLE_CUT_ "\xE2\x80\xA6"
+
+/* The id of a string that is in the table, or 0. It is the text of that length, and behind it `end`. */
+NPUPROF_OWN_ static uint32_t npuprof_table_find_string_(const char *text, size_t length, const char *end, uint32_t hash)
+{
+    const size_t more = strlen(end);
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
+    while (id) {
+        const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_table_entry_at_(id);
+        const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
+        const char *const bytes = (const char *)(e + 1);
+        if (e->hash == hash && is_string && e->a == length + more && memcmp(bytes, text, length) == 0 &&
+            memcmp(bytes + length, end, more) == 0)
+            break;
+        id = e->next;
+    }
+    return id;
+}
+
+NPUPROF_OWN_ static bool npuprof_table_has_string_(const char *text)
+{
+    const size_t length = strlen(text);
+    return npuprof_table_find_string_(text, length, "", npuprof_hash_text_(text, length)) != 0;
+}
+
+/* The id of a string, copied into the table at its first use. 0: the table is full. */
+NPUPROF_OWN_ static uint32_t npuprof_table_intern_string_(const char *text)
+{
+    const size_t all = strlen(text), limit = npuprof_table_text_limit_();
+    const char *const end = all > limit ? NPUPROF_TABLE_CUT_ : "";
+    const size_t more = strlen(end), length = npuprof_utf8_cut_(text, all, limit - more);
+    const uint32_t hash = npuprof_hash_text_(text, length);
+    uint32_t id = npuprof_table_find_string_(text, length, end, hash);
+    if (id) return id;
+    npuprof_entry_ *e = npuprof_table_add_entry_(sizeof *e + length + more + 1, &id);
+    if (!e) return 0;
+    e->a = (uint32_t)(length + more);
+    memcpy(e + 1, text, length);
+    memcpy((char *)(e + 1) + length, end, more);
+    npuprof_table_finish_entry_(e, NPUPROF_ENTRY_STRING);
+    npuprof_table_publish_entry_(e, id, hash);
+    return id;
+}
+
+/* ---- Call sites */
+
+/* What makes a call site: equal ones share an entry. */
+typedef struct npuprof_table_site_ { uint32_t kind, name, category, file, line; } npuprof_table_site_;
+
+NPUPROF_OWN_ static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ *s)
+{
+    const uint64_t source = (uint64_t)s->file << 32 ^ s->line;
+    const uint64_t all = (uint64_t)s->name << 32 ^ (uint64_t)s->category << 8 ^ s->kind;
+    return (uint32_t)(npuprof_hash_mix_(source ? all ^ npuprof_hash_mix_(source) : all) >> 16);
+}
+
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
+{
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
+    while (id) {
+        const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
+        const bool is_site = NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE;
+        const bool same = e->name == s->name && e->category == s->category && e->file == s->file &&
+                          e->line == s->line;
+        if (e->head.hash == hash && is_site && same && (e->head.a & 0xFF) == s->kind) return e;
+        id = e->head.next;
+    }
+    return NULL;
+}
+
+/* Where the id of a call site's entry goes. NULL: the table is full. */
+NPUPROF_OWN_ static uint32_t *npuprof_table_make_site_id_(uint32_t number)
+{
+    const uint32_t n = number / NPUPROF_TABLE_SITES_;
+    if (n >= npuprof_s_.index_count) return NULL;
+    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[n]);
+    if (!at) {
+        uint32_t ours;
+        npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_table_index_entry_), &ours);
+        if (!e) return NULL;
+        npuprof_table_finish_entry_(e, NPUPROF_ENTRY_SKIP);
+        if (NPUPROF_CAS_(&npuprof_s_.index[n], &at, ours)) at = ours;
+    }
+    return &((npuprof_table_index_entry_ *)npuprof_table_entry_at_(at))->ids[number % NPUPROF_TABLE_SITES_];
+}
+
+/* The entry of a call site, made at its first use. NULL: the table is full. */
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
+{
+    const uint32_t hash = npuprof_table_hash_site_(s);
+    const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
+    if (found) return found;
+    npuprof_header_ *h = npuprof_s_.header;
+    uint32_t id;
+    /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
+    if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
+    /* Why before the number is taken: in a full table no number is lost. */
+    if (!npuprof_table_make_site_id_(NPUPROF_LOAD_(&h->sites) + 1)) return NULL;
+    npuprof_site_entry_ *e = (npuprof_site_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
+    if (!e) return NULL;
+    const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
+    uint32_t *const site_id = npuprof_table_make_site_id_(number);
+    if (!site_id) {
+        npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SKIP);
+        return NULL;
+    }
+    e->head.a = number << 8 | s->kind;
+    e->name = s->name;
+    e->category = s->category;
+    e->file = s->file;
+    e->line = s->line;
+    npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
+    NPUPROF_STORE_RELEASE_(site_id, id);
+    npuprof_table_publish_entry_(&e->head, id, hash);
+    return e;
+}
+
+/* The entry of a call site by its texts. file: NULL if it is not known. NULL: the table is full. */
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
+                                                             const char *name, const char *file,
+                                                             uint32_t line)
+{
+    const bool has_category = category && *category;
+    npuprof_table_site_ s = { kind, 0, 0, 0, 0 };
+    s.name = npuprof_table_intern_string_(name ? name : "");
+    if (has_category) s.category = npuprof_table_intern_string_(category);
+    if (!s.name || (has_category && !s.category)) return NULL;
+    if (file) s.file = npuprof_table_intern_string_(file);
+    if (s.file) s.line = line;
+    return npuprof_table_enter_site_(&s);
+}
+
+/* Its number. 0: the table is full. */
+NPUPROF_OWN_ static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name,
+                                                  const char *file, uint32_t line)
+{
+    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name, file, line);
+    return e ? e->head.a >> 8 : 0;
+}
+
+/* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
+NPUPROF_OWN_ static uint32_t npuprof_table_site_with_results_(uint32_t number)
+{
+    const npuprof_site_entry_ *e = npuprof_table_site_at_(number);
+    npuprof_table_site_ s = { e->head.a & 0xFF, e->name, e->category, e->file, e->line };
+    if (s.line & NPUPROF_SITE_RESULTS_) return number;
+    s.line |= NPUPROF_SITE_RESULTS_;
+    e = npuprof_table_enter_site_(&s);
+    return e ? e->head.a >> 8 : 0;
+}
+
+/* ---- Pairs: metadata, and variables that were refused. False: the table is full, which is counted. */
+NPUPROF_OWN_ static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
+{
+    uint32_t id;
+    const uint32_t key_id = npuprof_table_intern_string_(key ? key : "");
+    const uint32_t value_id = npuprof_table_intern_string_(value ? value : "");
+    npuprof_pair_entry_ *e = NULL;
+    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
+    if (!e) {
+        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        return false;
+    }
+    e->b[0] = key_id;
+    e->b[1] = value_id;
+    npuprof_table_finish_entry_(&e->head, type);
+    return true;
 }
 /* ==== src/arena/slots.h =============================================================== >>arena/slots ==== */
 
@@ -9028,20 +9202,42 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t 
 
 /* ---- Name and category come at run time, or may differ between inlined copies of one macro */
 
-NPUPROF_OWN_ static inline const char *npuprof_record_string_(uint32_t id)
+/* An entry, in_first: of the first part of the table. */
+NPUPROF_OWN_ static inline const npuprof_entry_ *npuprof_record_entry_(uint32_t id, bool in_first)
 {
-    return (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(id) + 1);
+    const void *const first = npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+    return (const npuprof_entry_ *)(in_first ? first : npuprof_table_entry_at_(id));
 }
 
 /* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
+   in_first: it lies in the first part of the table, and so do its texts, which came before it.
    Why texts and not pointers: a buffer may hold another name by now. */
-NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
+NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_record_match_text_(const npuprof_site_entry_ *e,
+                                                                    bool in_first, const char *category,
                                                                     const char *name)
 {
-    const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)(npuprof_s_.table + (text >> 32));
-    if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->name)) != 0)) return NULL;
+    if (NPUPROF_UNLIKELY_(!name)) return NULL;
+    if (NPUPROF_UNLIKELY_(strcmp(name, (const char *)(npuprof_record_entry_(e->name, in_first) + 1)) != 0))
+        return NULL;
     if (!category || !e->category) return !category && !e->category ? e : NULL;
-    return strcmp(category, npuprof_record_string_(e->category)) == 0 ? e : NULL;
+    return strcmp(category, (const char *)(npuprof_record_entry_(e->category, in_first) + 1)) == 0 ? e : NULL;
+}
+
+/* Of a site in the table's first part, by its offset there. */
+NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_record_match_first_(uint32_t at, const char *category,
+                                                                     const char *name)
+{
+    const void *const e = npuprof_s_.table + at;
+    return npuprof_record_match_text_((const npuprof_site_entry_ *)e, true, category, name);
+}
+
+/* Of any site, by its id. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ const npuprof_site_entry_ *npuprof_record_match_anywhere_(uint32_t id,
+                                                                                  const char *category,
+                                                                                  const char *name)
+{
+    const void *const e = npuprof_table_entry_at_(id);
+    return npuprof_record_match_text_((const npuprof_site_entry_ *)e, false, category, name);
 }
 
 /* Gives a call site the name and category of its first call. Does it have these?
@@ -9057,6 +9253,9 @@ NPUPROF_OWN_ static bool npuprof_record_name_site_(npuprof_site_ *site, const ch
     return NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category;
 }
 
+/* In keys->text beside the generation, which has 31 bits: the site does not lie in the table's first part. */
+#define NPUPROF_KEYS_ANYWHERE_ 0x80000000u
+
 /* The number of a call site, by its own name and category if it has one (constants of the call), else by
    `keys`, where they came at run time. 0: it is not to be recorded, or the table is full, which is
    counted. */
@@ -9069,7 +9268,10 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
-    if ((uint32_t)text == generation) e = npuprof_record_match_text_(text, category, name);
+    const uint32_t place = (uint32_t)(text >> 32);
+    if ((uint32_t)text == generation) e = npuprof_record_match_first_(place, category, name);
+    else if ((uint32_t)text == (generation | NPUPROF_KEYS_ANYWHERE_))
+        e = npuprof_record_match_anywhere_(place, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
     e = npuprof_table_intern_site_(kind, category, name, keys->file, keys->line);
@@ -9077,9 +9279,11 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
     }
-    const uint64_t place = (uint64_t)((const uint8_t *)e - npuprof_s_.table);
-    NPUPROF_STORE_RELEASE_(&keys->text, place << 32 | generation);
-    return e->head.a >> 8;
+    const uint32_t number = e->head.a >> 8, id = npuprof_table_site_id_(number);
+    const bool in_first = id < npuprof_s_.table_units;
+    const uint64_t at = in_first ? id * NPUPROF_TABLE_UNIT_ : id;
+    NPUPROF_STORE_RELEASE_(&keys->text, at << 32 | generation | (in_first ? 0 : NPUPROF_KEYS_ANYWHERE_));
+    return number;
 }
 
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
@@ -9122,6 +9326,12 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys, uint32_t kind)
 {
     const npuprof_args none = { NULL, 0 };
+    const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
+    if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_fast_generation_) | NPUPROF_KEYS_ANYWHERE_)) {
+        const npuprof_site_entry_ *const e =
+            npuprof_record_match_anywhere_((uint32_t)(text >> 32), category, name);
+        if (e) return npuprof_record_begin_number_(e->head.a >> 8);
+    }
     return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, none);
 }
 
@@ -9131,7 +9341,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *ca
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
     if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_fast_generation_)))
-        e = npuprof_record_match_text_(text, category, name);
+        e = npuprof_record_match_first_((uint32_t)(text >> 32), category, name);
     return NPUPROF_LIKELY_(e != NULL) ? npuprof_record_begin_number_(e->head.a >> 8)
         : npuprof_record_begin_text_slow_(name, category, keys, kind);
 }
@@ -9209,9 +9419,7 @@ NPUPROF_OWN_ static npuprof_record_boundary_ npuprof_record_look_at_end_(const n
     npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
     const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
     const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
-    const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
-    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
-    b.kind = ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
+    b.kind = npuprof_table_site_at_((uint32_t)u->w0 & NPUPROF_ID_MASK_)->head.a & 0xFF;
     b.ticks = now > start ? now - start : 0;
     return b;
 }
@@ -9683,8 +9891,7 @@ NPUPROF_OWN_ static uint64_t npuprof_record_position_(const npuprof_slot_ *slot,
 NPUPROF_OWN_ static uint32_t npuprof_record_kind_(const npuprof_unit_ *u)
 {
     const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
-    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
-    return ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
+    return npuprof_table_site_at_(number)->head.a & 0xFF;
 }
 
 /* The slot, its newest open span, and the root of its trace: the innermost PROF_RECORD around it, else the
@@ -9781,15 +9988,11 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
 /* The first entry of a type whose `a` is the number of a device, or NULL. */
 NPUPROF_OWN_ static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
 {
-    const npuprof_header_ *h = npuprof_s_.header;
-    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->table_used) / h->table_unit;
-    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        if (type_units >> 24 == type && e->a == device) return e;
-        if (!(type_units & 0xFFFFFFu)) break;
-        id += type_units & 0xFFFFFFu;
-    }
+    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->table_used);
+    uint32_t at = 0;
+    npuprof_entry_ *e;
+    while ((e = npuprof_table_next_(&at, end)) != NULL)
+        if (NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type && e->a == device) return e;
     return NULL;
 }
 
@@ -11403,7 +11606,8 @@ NPUPROF_OWN_ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *i
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return NULL;
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
-    npuprof_pause_entry_ *const e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, id);
+    npuprof_pause_entry_ *const e =
+        (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
     if (e) e->from = npuprof_clock_();
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e;
@@ -12100,6 +12304,8 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
 typedef struct npuprof_image_ {
     const npuprof_header_ *h;
     const uint8_t *table, *chunks;         /* chunk number i is at chunks + i * chunk_bytes */
+    const uint32_t *pages;                 /* live: index + 1 of the chunks where the table goes on */
+    const uint32_t *site_ids;              /* ids of the call sites' entries, if loaded; else NULL */
     const uint8_t *slots;                  /* the slots' unit numbers count from here */
     uint64_t slots_bytes;
     /* the next chunk of each chunk, if loaded; NULL: the chunks say it */
@@ -12171,13 +12377,25 @@ NPUPROF_OWN_ static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
     return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used);
 }
 
+/* Where an offset of the table lies that is below table_used. */
+NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_table_at_(const npuprof_image_ *im, uint64_t at)
+{
+    const uint8_t *place = im->table + at;
+    if (NPUPROF_UNLIKELY_(at >= im->h->table_bytes)) {
+        const uint32_t beyond = (uint32_t)at - im->h->table_bytes, page = beyond / im->h->chunk_bytes;
+        place = im->chunks + (size_t)(NPUPROF_LOAD_ACQUIRE_(&im->pages[page]) - 1) * im->h->chunk_bytes;
+        place += beyond % im->h->chunk_bytes;
+    }
+    return (const npuprof_entry_ *)(const void *)place;
+}
+
 /* The table's entry `id`, if it is of this type and at least so many bytes long; otherwise NULL. */
 NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type,
                                                   size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
     if (id == 0 || at + bytes > npuprof_image_table_used_(im)) return NULL;
-    const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
+    const npuprof_entry_ *e = npuprof_image_table_at_(im, at);
     /* Why acquire: who adds an entry stores its type last. */
     return NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type ? e : NULL;
 }
@@ -12185,8 +12403,8 @@ NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_ima
 /* A call site by its number, or NULL. */
 NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
-    if (number == 0 || (uint64_t)number * 4 + npuprof_image_table_used_(im) > im->h->table_bytes) return NULL;
-    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_site_id_at_(im->table, im->h, number));
+    if (number == 0 || number > NPUPROF_LOAD_(&im->h->sites)) return NULL;
+    const uint32_t id = im->site_ids ? im->site_ids[number] : npuprof_table_site_id_(number);
     return (const npuprof_site_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE,
                                                                            sizeof(npuprof_site_entry_));
 }
@@ -12222,17 +12440,17 @@ NPUPROF_OWN_ static inline bool npuprof_image_text_is_(const npuprof_image_ *im,
 NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes,
                                                        uint32_t *id)
 {
-    const uint32_t unit = im->h->table_unit, end = im->table_used / unit;
-    if (*id == 0) *id = (im->h->bucket_count * 4 + unit - 1) / unit;
-    while (*id < end) {
-        const uint32_t at = *id;
-        const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + (size_t)at * unit);
-        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        if (!(type_units & 0xFFFFFFu)) break;      /* it is being added right now */
-        *id += type_units & 0xFFFFFFu;
-        if (type_units >> 24 == type && (uint64_t)at * unit + bytes <= im->table_used) return e;
+    const uint32_t unit = im->h->table_unit;
+    for (uint32_t at = *id ? *id * unit : im->h->table_first;;) {
+        at = npuprof_table_past_head_(im->h, at);
+        if (at >= im->table_used) return NULL;
+        const npuprof_entry_ *e = npuprof_image_table_at_(im, at);
+        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units), left = im->table_used - at;
+        if (!(type_units & 0xFFFFFFu)) return NULL;    /* it is being added right now */
+        at += (type_units & 0xFFFFFFu) * unit;
+        *id = at / unit;
+        if (type_units >> 24 == type && bytes <= left) return e;
     }
-    return NULL;
 }
 
 /* The id that follows from the arena's seed for a record: never 0, and the same each time it is read. */
@@ -13331,6 +13549,7 @@ NPUPROF_OWN_ static void npuprof_image_init_live_(npuprof_image_ *im)
     im->h = h;
     im->table = npuprof_s_.table;
     im->chunks = npuprof_s_.chunks;
+    im->pages = npuprof_s_.pages;
     im->slots = npuprof_s_.base;
     im->slots_bytes = h->arena_bytes;
     im->units = npuprof_s_.units;
@@ -13385,6 +13604,8 @@ NPUPROF_OWN_ static void npuprof_image_copy_metadata_(const npuprof_header_ *old
     memset(&im, 0, sizeof im);
     im.h = old;
     im.table = (const uint8_t *)(const void *)old + old->table_offset;
+    im.pages = (const uint32_t *)(const void *)im.table;
+    im.chunks = (const uint8_t *)(const void *)old + old->chunks_offset;
     im.table_used = old->table_used;
     memcpy(npuprof_s_.header->traceparent, old->traceparent, sizeof old->traceparent);
     for (int i = 0; i < 2; i++) {
@@ -14737,13 +14958,18 @@ NPUPROF_OWN_ static uint32_t npuprof_block_put_unfinished_(npuprof_block_region_
    is not finished: the next call goes on there. */
 NPUPROF_OWN_ static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t from)
 {
+    static const uint64_t no_entry[sizeof(npuprof_chunk_) / 8] = { 0 };
     const uint32_t unit = im->h->table_unit, end = im->table_used;
-    const uint32_t first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
     uint32_t finished = end;
-    if (from < first) from = first;
+    if (from < im->h->table_first) from = im->h->table_first;
     npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from);
     for (uint32_t at = from; at < end;) {
-        const npuprof_entry_ *const e = (const npuprof_entry_ *)(const void *)(im->table + at);
+        if (npuprof_table_past_head_(im->h, at) != at) {
+            npuprof_block_put_region_(&r, no_entry, sizeof no_entry);
+            at += (uint32_t)sizeof no_entry;
+            continue;
+        }
+        const npuprof_entry_ *const e = npuprof_image_table_at_(im, at);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units), units = type_units & 0xFFFFFFu;
         if (type_units >> 24 && units && (uint64_t)units * unit <= end - at) {
             npuprof_block_put_region_(&r, e, units * unit);
@@ -14947,7 +15173,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
         out->lost_by_cause[i] = im.lost[i];
         if (is_whole[i]) out->lost += im.lost[i];
     }
-    out->bytes_used = im.table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
+    out->bytes_used = im.table_used;
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         out->bytes_used += npuprof_write_count_bytes_(&im, slot);
     out->bytes_total = im.next ? h->table_bytes + chunk_bytes : h->arena_bytes;
@@ -18499,13 +18725,14 @@ NPUPROF_OWN_ static void npuprof_process_thread_ends_(void *user)
 /* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
 NPUPROF_OWN_ static void npuprof_fork_empty_table_(npuprof_header_ *h)
 {
-    const uint32_t end = h->table_used / h->table_unit;
-    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        /* 0: a thread of the parent was adding this entry. It takes one unit, and no type. */
+    const uint32_t skip = (uint32_t)NPUPROF_ENTRY_SKIP << 24;
+    for (uint32_t at = h->table_first; (at = npuprof_table_past_head_(h, at)) < h->table_used;) {
+        npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(at / NPUPROF_TABLE_UNIT_);
+        /* 0: a thread of the parent was adding this entry. It takes one unit. */
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
-        if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
+        const bool goes = !type || type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS;
+        if (goes) e->type_units = units | skip;
         if (type == NPUPROF_ENTRY_RECORDS) {
             npuprof_records_entry_ *r = (npuprof_records_entry_ *)(void *)e;
             memset(r->counts, 0, sizeof r->counts);
@@ -18516,8 +18743,31 @@ NPUPROF_OWN_ static void npuprof_fork_empty_table_(npuprof_header_ *h)
             memset(&d->overflow, 0, sizeof d->overflow);
             d->overflow_used = d->first_anchors = d->last_anchors = 0;
         }
-        id += units;
+        at += units * NPUPROF_TABLE_UNIT_;
     }
+}
+
+/* Moves the pages of the table to the first chunks, whose records are not needed any more. Returns how many
+   those are. */
+NPUPROF_OWN_ static uint32_t npuprof_fork_gather_pages_(void)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const size_t words = s->header->chunk_bytes / sizeof(uint64_t);
+    uint32_t page = 0;
+    for (; page < s->page_count && s->pages[page]; page++) {
+        uint64_t *const to = (uint64_t *)(void *)npuprof_chunk_at_(page);
+        uint64_t *const from = (uint64_t *)(void *)npuprof_chunk_at_(s->pages[page] - 1);
+        if (from == to) continue;
+        for (uint32_t later = page + 1; later < s->page_count; later++)
+            if (s->pages[later] == page + 1) s->pages[later] = s->pages[page];
+        s->pages[page] = page + 1;
+        for (size_t i = 0; i < words; i++) {
+            const uint64_t was = to[i];
+            to[i] = from[i];
+            from[i] = was;
+        }
+    }
+    return page;
 }
 
 /* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
@@ -18529,7 +18779,8 @@ NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
     memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
     memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
     h->clear_ticks = h->streamed = 0;
-    h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
+    h->queue_head = h->queue_tail = h->slot_first = h->threads = 0;
+    h->chunk_next = npuprof_fork_gather_pages_();
     npuprof_s_.chunk_free = 0;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
@@ -19009,18 +19260,34 @@ NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
 NPUPROF_OWN_ static void npuprof_fork_move_to_(void *memory)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    s->base = (uint8_t *)memory;
-    s->header = (npuprof_header_ *)memory;
-    NPUPROF_STORE_(&npuprof_lost_, &s->header->lost[0]);
-    s->table = s->base + s->header->table_offset;
-    s->buckets = (uint32_t *)(void *)s->table;
-    s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
-    s->chunks = s->base + s->header->chunks_offset;
+    npuprof_arena_use_(memory);
     if (memory == npuprof_static_arena_) {
         const size_t room =
             (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
         if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
     }
+}
+
+/* Copies header and table of the parent's arena, whose threads go on, to this memory of so many bytes. The
+   table's pages come to the first chunks. False: they do not fit. */
+NPUPROF_OWN_ static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_header_ *const h = s->header;
+    uint32_t *const copy = (uint32_t *)(void *)(memory + h->table_offset);
+    if (h->chunks_offset > bytes) return false;
+    memcpy(memory, s->base, h->chunks_offset);
+    /* Why only now: what was copied may lead to the newest entries. */
+    const uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);
+    const uint32_t behind = used > h->table_bytes ? used - h->table_bytes : 0;
+    const uint32_t pages = (behind + h->chunk_bytes - 1) / h->chunk_bytes;
+    if (h->chunks_offset + (uint64_t)pages * h->chunk_bytes > bytes) return false;
+    for (uint32_t i = 0; i < pages; i++)
+        memcpy(memory + h->chunks_offset + (size_t)i * h->chunk_bytes, npuprof_chunk_at_(s->pages[i] - 1),
+               h->chunk_bytes);
+    for (uint32_t i = 0; i < s->page_count; i++) copy[i] = i < pages ? i + 1 : 0;
+    ((npuprof_header_ *)(void *)memory)->table_used = used;
+    return true;
 }
 
 /* Leaves the parent's mapped file, at the child's first record. The child moves to a file of its own; if it
@@ -19030,7 +19297,6 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     uint8_t *const old = s->base;
-    const npuprof_header_ *h = s->header;
     const size_t bytes = s->mapped_bytes;
     void *memory = NULL;
     (void)npuprof_os_close_(s->mapped_fd);
@@ -19038,8 +19304,8 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
-    if (memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_) {
-        memcpy(memory, old, h->chunks_offset);
+    const size_t room = memory == npuprof_static_arena_ ? sizeof npuprof_static_arena_ : bytes;
+    if (npuprof_fork_copy_names_((uint8_t *)memory, room)) {
         npuprof_fork_move_to_(memory);
         npuprof_fork_start_over_();
     } else {

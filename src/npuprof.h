@@ -225,12 +225,12 @@ NPUPROF_SHADOW_PUSH_
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
 #endif
-#include "arena/table.h"
 #include "arena/anchors.h"
 #include "arena/layout.h"
 #include "arena/chunks.h"
 #include "arena/thread.h"
 #include "arena/exchange.h"
+#include "arena/table.h"
 #include "arena/slots.h"
 #include "record/args.h"
 #undef NPUPROF_ROOM_

@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-/* Lays an arena out in a piece of memory: how big the table, the queue and the chunks are, and where they
-   begin. Writes the whole header, and where things lie into the state. One thread is here, before others
-   can record. It does not know whose memory it is. */
+/* Lays an arena out in a piece of memory: how big the table's first part, the queue and the chunks are, and
+   where they begin. Writes the whole header, and where things lie into the state. One thread is here, before
+   others can record. It does not know whose memory it is. */
 
 /* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk (R3, R5). */
 #define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
@@ -44,28 +44,43 @@ static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
     return bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
 }
 
-/* A quarter of a small arena, an eighth of others, and no more than 256 MiB. */
-static size_t npuprof_arena_table_bytes_(size_t bytes)
+/* The table's first part: pages | index | buckets | entries. */
+typedef struct npuprof_arena_table_plan_ {
+    uint32_t pages, index, buckets;        /* words of 4 bytes */
+    uint32_t first, bytes;                 /* offset of the first entry; bytes of the part */
+} npuprof_arena_table_plan_;
+
+/* With all of its pages the table takes a quarter of a small arena, an eighth of others, and no more than
+   256 MiB. The first part has space for ten names at least. Why all of it in the smallest ones: they have
+   few chunks, and each holds records of a thread. */
+static npuprof_arena_table_plan_ npuprof_arena_plan_table_(uint64_t bytes)
 {
-    size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
-    if (table_bytes > 256 * 1024 * 1024) table_bytes = 256 * 1024 * 1024;
-    return table_bytes / 64 * 64;
+    npuprof_arena_table_plan_ p;
+    const uint32_t most = (uint32_t)npuprof_min_(bytes / (bytes < 65536 ? 4 : 8), 256 * 1024 * 1024);
+    const uint32_t entries = bytes < 16384 ? most : (uint32_t)npuprof_max_(bytes / 256, 1024);
+    const uint32_t page = npuprof_arena_chunk_bytes_((size_t)bytes) - (uint32_t)sizeof(npuprof_chunk_);
+    const uint32_t most_index = (NPUPROF_ID_MASK_ + 1) / NPUPROF_TABLE_SITES_;
+    p.pages = (most - entries + page - 1) / page;
+    p.index = (uint32_t)npuprof_min_(most / 512 + 1, most_index);
+    for (p.buckets = 8; p.buckets < most / 256;) p.buckets *= 2;
+    p.first = ((p.pages + p.index + p.buckets) * 4 + 15) / 16 * 16;
+    p.bytes = (p.first + entries + 63) / 64 * 64;
+    return p;
 }
 
 /* Zeroes all but the chunks (not if the memory is fresh: zero already), and writes the sizes and offsets. */
 static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
 {
-    const uint32_t max_chunks = NPUPROF_CHUNK_NUMBER_MASK_ - 1, unit = NPUPROF_TABLE_UNIT_;
+    const uint32_t max_chunks = NPUPROF_CHUNK_NUMBER_MASK_ - 1;
     const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
-    const size_t table_bytes = npuprof_arena_table_bytes_(bytes);
+    const npuprof_arena_table_plan_ table = npuprof_arena_plan_table_(bytes);
     const uint32_t chunk_bytes = npuprof_arena_chunk_bytes_(bytes);
     const size_t for_each = chunk_bytes + sizeof(npuprof_overwritten_);      /* and 4 bytes of the queue */
-    uint32_t buckets = 8, queue_slots = 1;
-    while (buckets < table_bytes / 256) buckets *= 2;
-    uint32_t count = (uint32_t)((bytes - header_bytes - table_bytes) / (for_each + 4));
+    uint32_t queue_slots = 1;
+    uint32_t count = (uint32_t)((bytes - header_bytes - table.bytes) / (for_each + 4));
     if (count > max_chunks) count = max_chunks;
     while (queue_slots < count) queue_slots *= 2;
-    const size_t queue_offset = header_bytes + table_bytes;
+    const size_t queue_offset = header_bytes + table.bytes;
     const size_t overwritten_offset = queue_offset + ((size_t)queue_slots * 4 + 15) / 16 * 16;
     while (count && overwritten_offset + count * for_each > bytes) count--;
     const size_t chunks_offset = overwritten_offset + count * sizeof(npuprof_overwritten_);
@@ -73,10 +88,9 @@ static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
     h->arena_bytes = bytes;
     h->header_bytes = (uint32_t)header_bytes;
     h->table_offset = (uint32_t)header_bytes;
-    h->table_bytes = (uint32_t)table_bytes;
-    h->table_unit = unit;
-    h->bucket_count = buckets;
-    h->table_used = (buckets * 4 + unit - 1) / unit * unit;
+    h->table_bytes = table.bytes;
+    h->table_unit = NPUPROF_TABLE_UNIT_;
+    h->table_first = h->table_used = table.first;
     h->queue_offset = (uint32_t)queue_offset;
     h->queue_slots = queue_slots;
     h->overwritten_offset = (uint32_t)overwritten_offset;
@@ -90,11 +104,19 @@ static void npuprof_arena_use_(void *memory)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_header_ *const h = (npuprof_header_ *)memory;
+    const npuprof_arena_table_plan_ table = npuprof_arena_plan_table_(h->arena_bytes);
     s->base = (uint8_t *)memory;
     s->header = h;
     NPUPROF_STORE_(&npuprof_lost_, &h->lost[0]);
     s->table = s->base + h->table_offset;
-    s->buckets = (uint32_t *)(void *)s->table;
+    s->table_units = table.bytes / NPUPROF_TABLE_UNIT_;
+    s->pages = (uint32_t *)(void *)s->table;
+    s->page_count = table.pages;
+    for (s->page_shift = 0; h->chunk_bytes >> s->page_shift > NPUPROF_TABLE_UNIT_;) s->page_shift++;
+    s->index = s->pages + table.pages;
+    s->index_count = table.index;
+    s->buckets = s->index + table.index;
+    s->bucket_count = table.buckets;
     s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
     s->chunks = s->base + h->chunks_offset;
 }

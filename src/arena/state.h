@@ -60,7 +60,14 @@ typedef struct npuprof_arena_state_ {
     uint8_t *base;
     npuprof_header_ *header;
     uint8_t *table;
+    uint32_t table_units;          /* in its first part */
+    uint32_t *pages;               /* of each later part: index + 1 of its chunk; 0: none yet. By table.h */
+    uint32_t page_count;
+    unsigned page_shift;           /* 1 << page_shift units are in a chunk and its head */
+    uint32_t *index;               /* ids of the entries that hold ids of call sites. By table.h */
+    uint32_t index_count;
     uint32_t *buckets;
+    uint32_t bucket_count;
     uint32_t *queue;
     uint8_t *chunks;
     uint32_t units;                /* in a chunk */
@@ -209,14 +216,47 @@ static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 
 enum { NPUPROF_TABLE_UNIT_ = 16 };     /* of this arena; another image says what its own is */
 
+/* The first offset from `at` on where an entry of the table may begin: behind the head, if a later part
+   begins there. */
+static inline uint32_t npuprof_table_past_head_(const npuprof_header_ *h, uint32_t at)
+{
+    const bool is_head = at >= h->table_bytes && (at - h->table_bytes) % h->chunk_bytes == 0;
+    return is_head ? at + (uint32_t)sizeof(npuprof_chunk_) : at;
+}
+
+/* An entry behind the first part of the table. */
+static NPUPROF_NOINLINE_ void *npuprof_table_entry_behind_(uint32_t id)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const uint32_t unit = id - s->table_units, in_page = unit & (((uint32_t)1 << s->page_shift) - 1);
+    const uint32_t number = NPUPROF_LOAD_ACQUIRE_(&s->pages[unit >> s->page_shift]);
+    return (uint8_t *)npuprof_chunk_at_(number - 1) + (size_t)in_page * NPUPROF_TABLE_UNIT_;
+}
+
 static inline void *npuprof_table_entry_at_(uint32_t id)
 {
+    if (NPUPROF_UNLIKELY_(id >= npuprof_s_.table_units)) return npuprof_table_entry_behind_(id);
     return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
 }
 
-/* The word of a table that holds the id of a call site's entry. */
-static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h,
-                                                  uint32_t number)
+enum { NPUPROF_TABLE_SITES_ = 16 };    /* call sites for each word of the index */
+
+/* Holds ids of call sites' entries, of consecutive numbers. For readers it is of the type SKIP. */
+typedef struct npuprof_table_index_entry_ {
+    npuprof_entry_ head;
+    uint32_t ids[NPUPROF_TABLE_SITES_];
+} npuprof_table_index_entry_;
+
+/* The id of a call site's entry. 0: there is no such call site. */
+static inline uint32_t npuprof_table_site_id_(uint32_t number)
 {
-    return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
+    const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[number / NPUPROF_TABLE_SITES_]);
+    if (!at) return 0;
+    const npuprof_table_index_entry_ *e = (const npuprof_table_index_entry_ *)npuprof_table_entry_at_(at);
+    return NPUPROF_LOAD_ACQUIRE_(&e->ids[number % NPUPROF_TABLE_SITES_]);
+}
+
+static inline const npuprof_site_entry_ *npuprof_table_site_at_(uint32_t number)
+{
+    return (const npuprof_site_entry_ *)npuprof_table_entry_at_(npuprof_table_site_id_(number));
 }

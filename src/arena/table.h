@@ -4,40 +4,109 @@
 #include "../numbers/text.h"
 #include "../format/arena.h"
 #include "state.h"
+#include "../os/common.h"
+#include "chunks.h"
+#include "thread.h"
+#include "exchange.h"
 
 #include <string.h>
 
 /* The table of names: strings, call sites, metadata and devices, which records name by number
-   (format/arena.h). It only grows. Words, all of them atomic:
+   (format/arena.h). It only grows: behind its first part in chunks, its pages. Words, all of them atomic:
      header.table_used     end of the entries. By CAS, by whoever comes, past an entry that has its size
      header.sites          number of call sites; added to
+     pages                 chunk of a page by CAS from 0, before table_used goes into the page
+     base, first_position  of that chunk's head: the same values by all who begin the page, before
+                           table_used goes into it
      entry.type_units      size by CAS from 0: the entry is taken. Type, with release: the entry is whole
      buckets, entry.next   lists of whole entries by hash; an entry is put in front of its list by CAS
-     the index at the end  id of a call site's entry, with release, before anybody uses its number
-   So whoever reads a number, an id or table_used with acquire sees whole what lies behind it. Lock-free:
-   two threads may store the same name at the same time, and it is then there twice, which harms nobody.
-   This part does not know who uses the names. */
+     index                 id, by CAS from 0, of a zeroed entry that holds ids of call sites
+     the ids there         each with release, before anybody uses the number of its call site
+   So whoever reads a number, an id or table_used with acquire sees whole what lies behind it. Lock-free, but
+   for the chunk of a page (exchange.h): two threads may store the same name at the same time, and it is
+   then there twice, which harms nobody. This part does not know who uses the names. */
 
-/* Appends an entry of that size, zeroed and not finished. NULL: the table is full. */
+/* Takes a chunk for a page, if nobody else does. Returns index + 1 of the page's chunk. 0: there is none. */
+static uint32_t npuprof_table_take_page_(uint32_t page, bool nested)
+{
+    npuprof_os_signals_ held;
+    uint32_t number = 0;
+    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
+    if (shared) npuprof_os_hold_signals_(&held);
+    npuprof_chunk_ *const chunk = npuprof_chunk_take_(NPUPROF_BLOCK_TABLE_PIECE, nested, &held);
+    if (!chunk) {
+        number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+    } else {
+        const uint32_t ours = npuprof_chunk_index_(chunk) + 1;
+        if (NPUPROF_CAS_(&npuprof_s_.pages[page], &number, ours)) number = ours;
+        else npuprof_chunk_free_(chunk);
+        npuprof_exchange_end_();
+    }
+    if (shared) npuprof_os_release_signals_(&held);
+    return number;
+}
+
+/* Makes sure that the page is there which begins at that offset. False: the table is full. */
+static bool npuprof_table_make_page_(uint32_t at, bool nested)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t page = (at - h->table_bytes) / h->chunk_bytes, head = sizeof(npuprof_chunk_);
+    if (page >= npuprof_s_.page_count) return false;
+    uint32_t number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+    if (!number) number = npuprof_table_take_page_(page, nested);
+    if (!number) return false;
+    npuprof_chunk_ *const chunk = npuprof_chunk_at_(number - 1);
+    NPUPROF_STORE_(&chunk->base, (uint64_t)at + head);
+    NPUPROF_STORE_(&chunk->first_position, (uint64_t)h->chunk_bytes - head);
+    return true;
+}
+
+/* Appends an entry of that size, zeroed and not finished. NULL: the table is full. nested: for a signal
+   handler, which waits for no chunk. */
+static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t *id)
+{
+    npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t unit = NPUPROF_TABLE_UNIT_, size = (uint32_t)((bytes + unit - 1) / unit * unit);
+    for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);;) {
+        const uint32_t at = npuprof_table_past_head_(h, used);
+        if (at != used && !npuprof_table_make_page_(used, nested)) return NULL;
+        const uint32_t beyond = used < h->table_bytes ? 0 : (used - h->table_bytes) / h->chunk_bytes + 1;
+        const uint32_t left = h->table_bytes + beyond * h->chunk_bytes - at;
+        const bool fits = size <= left;
+        /* Why the page first: while there is none for a long entry, a short one may still fit. */
+        if (!fits && size > h->chunk_bytes - sizeof(npuprof_chunk_)) return NULL;
+        if (!fits && !npuprof_table_make_page_(at + left, nested)) return NULL;
+        npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(at / unit);
+        uint32_t found = 0;
+        const uint32_t ours = fits ? size / unit : left / unit | (uint32_t)NPUPROF_ENTRY_SKIP << 24;
+        const bool mine = NPUPROF_CAS_(&e->type_units, &found, ours);
+        /* Why the size before the end: a reader gets past an entry that is not finished, however long its
+           thread stands still. */
+        const uint32_t end = at + ((mine ? ours : found) & 0xFFFFFFu) * unit;
+        if (NPUPROF_CAS_(&h->table_used, &used, end)) used = end;
+        *id = at / unit;
+        if (mine && fits) return e;
+    }
+}
+
+/* The same; it may wait for a chunk, but not in a signal handler that interrupted a record. */
 static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 {
-    npuprof_header_ *h = npuprof_s_.header;
-    const uint32_t units = (uint32_t)((bytes + h->table_unit - 1) / h->table_unit);
-    /* Why a margin: a thread may have taken the number of a site and not yet stored its id. */
-    const uint32_t margin = h->table_bytes < 2048 ? 32 : h->table_bytes < 65536 ? 256 : 4096;
-    bool mine = false;
-    /* Why the size before the end: a reader gets past an entry that is not finished, however long its thread
-       stands still. */
-    for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used); !mine;) {
-        const uint64_t taken = (uint64_t)used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4 + margin;
-        if (taken + (uint64_t)units * h->table_unit > h->table_bytes) return NULL;
-        *id = used / h->table_unit;
-        uint32_t size = 0;
-        mine = NPUPROF_CAS_(&((npuprof_entry_ *)npuprof_table_entry_at_(*id))->type_units, &size, units);
-        const uint32_t end = used + (mine ? units : size & 0xFFFFFFu) * h->table_unit;
-        if (NPUPROF_CAS_(&h->table_used, &used, end)) used = end;
-    }
-    return (npuprof_entry_ *)npuprof_table_entry_at_(*id);
+    const npuprof_slot_ *const slot = npuprof_slot_mine_;
+    return npuprof_table_append_(bytes, slot->nested && NPUPROF_LOAD_(&slot->nested->busy), id);
+}
+
+/* Walks over the entries up to an offset. *at: 0 before the first one. NULL: there are no more, or one is
+   being taken just now. */
+static npuprof_entry_ *npuprof_table_next_(uint32_t *at, uint32_t end)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t here = npuprof_table_past_head_(h, *at ? *at : h->table_first);
+    if (here >= end) return NULL;
+    npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(here / NPUPROF_TABLE_UNIT_);
+    const uint32_t units = NPUPROF_LOAD_ACQUIRE_(&e->type_units) & 0xFFFFFFu;
+    *at = here + units * NPUPROF_TABLE_UNIT_;
+    return units ? e : NULL;
 }
 
 /* The entry is whole: readers may look at it. */
@@ -48,7 +117,7 @@ static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
 
 static uint32_t *npuprof_table_bucket_(uint32_t hash)
 {
-    return &npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)];
+    return &npuprof_s_.buckets[hash & (npuprof_s_.bucket_count - 1)];
 }
 
 /* Puts a finished entry into its bucket: look-ups find it. */
@@ -64,18 +133,31 @@ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_
 /* ---- Strings */
 
 enum {
-    NPUPROF_TABLE_STRING_LIMIT_ = 65535,   /* longest name */
+    NPUPROF_TABLE_STRING_LIMIT_ = 65535,   /* longest name of an image; see npuprof_table_text_limit_() */
     NPUPROF_ARG_STRING_LIMIT_ = 1024       /* longest string argument; those lie in the chunks */
 };
 
-/* The id of a string that is in the table, or 0. */
-static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint32_t hash)
+/* Bytes of the longest name: it fits into a page. */
+static size_t npuprof_table_text_limit_(void)
 {
+    return npuprof_s_.header->chunk_bytes - sizeof(npuprof_chunk_) - sizeof(npuprof_entry_) - 1;
+}
+
+/* Of a name that is longer, its start and this are kept. */
+#define NPUPROF_TABLE_CUT_ "\xE2\x80\xA6"
+
+/* The id of a string that is in the table, or 0. It is the text of that length, and behind it `end`. */
+static uint32_t npuprof_table_find_string_(const char *text, size_t length, const char *end, uint32_t hash)
+{
+    const size_t more = strlen(end);
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
     while (id) {
         const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_table_entry_at_(id);
         const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
-        if (e->hash == hash && is_string && e->a == length && memcmp(e + 1, text, length) == 0) break;
+        const char *const bytes = (const char *)(e + 1);
+        if (e->hash == hash && is_string && e->a == length + more && memcmp(bytes, text, length) == 0 &&
+            memcmp(bytes + length, end, more) == 0)
+            break;
         id = e->next;
     }
     return id;
@@ -84,20 +166,23 @@ static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint
 static bool npuprof_table_has_string_(const char *text)
 {
     const size_t length = strlen(text);
-    return npuprof_table_find_string_(text, length, npuprof_hash_text_(text, length)) != 0;
+    return npuprof_table_find_string_(text, length, "", npuprof_hash_text_(text, length)) != 0;
 }
 
 /* The id of a string, copied into the table at its first use. 0: the table is full. */
 static uint32_t npuprof_table_intern_string_(const char *text)
 {
-    const size_t length = npuprof_utf8_cut_(text, strlen(text), NPUPROF_TABLE_STRING_LIMIT_);
+    const size_t all = strlen(text), limit = npuprof_table_text_limit_();
+    const char *const end = all > limit ? NPUPROF_TABLE_CUT_ : "";
+    const size_t more = strlen(end), length = npuprof_utf8_cut_(text, all, limit - more);
     const uint32_t hash = npuprof_hash_text_(text, length);
-    uint32_t id = npuprof_table_find_string_(text, length, hash);
+    uint32_t id = npuprof_table_find_string_(text, length, end, hash);
     if (id) return id;
-    npuprof_entry_ *e = npuprof_table_add_entry_(sizeof *e + length + 1, &id);
+    npuprof_entry_ *e = npuprof_table_add_entry_(sizeof *e + length + more + 1, &id);
     if (!e) return 0;
-    e->a = (uint32_t)length;
+    e->a = (uint32_t)(length + more);
     memcpy(e + 1, text, length);
+    memcpy((char *)(e + 1) + length, end, more);
     npuprof_table_finish_entry_(e, NPUPROF_ENTRY_STRING);
     npuprof_table_publish_entry_(e, id, hash);
     return id;
@@ -129,6 +214,22 @@ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_s
     return NULL;
 }
 
+/* Where the id of a call site's entry goes. NULL: the table is full. */
+static uint32_t *npuprof_table_make_site_id_(uint32_t number)
+{
+    const uint32_t n = number / NPUPROF_TABLE_SITES_;
+    if (n >= npuprof_s_.index_count) return NULL;
+    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[n]);
+    if (!at) {
+        uint32_t ours;
+        npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_table_index_entry_), &ours);
+        if (!e) return NULL;
+        npuprof_table_finish_entry_(e, NPUPROF_ENTRY_SKIP);
+        if (NPUPROF_CAS_(&npuprof_s_.index[n], &at, ours)) at = ours;
+    }
+    return &((npuprof_table_index_entry_ *)npuprof_table_entry_at_(at))->ids[number % NPUPROF_TABLE_SITES_];
+}
+
 /* The entry of a call site, made at its first use. NULL: the table is full. */
 static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
 {
@@ -139,16 +240,23 @@ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_
     uint32_t id;
     /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
     if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
+    /* Why before the number is taken: in a full table no number is lost. */
+    if (!npuprof_table_make_site_id_(NPUPROF_LOAD_(&h->sites) + 1)) return NULL;
     npuprof_site_entry_ *e = (npuprof_site_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) return NULL;
     const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
+    uint32_t *const site_id = npuprof_table_make_site_id_(number);
+    if (!site_id) {
+        npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SKIP);
+        return NULL;
+    }
     e->head.a = number << 8 | s->kind;
     e->name = s->name;
     e->category = s->category;
     e->file = s->file;
     e->line = s->line;
     npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
-    NPUPROF_STORE_RELEASE_(npuprof_table_site_id_at_(npuprof_s_.table, h, number), id);
+    NPUPROF_STORE_RELEASE_(site_id, id);
     npuprof_table_publish_entry_(&e->head, id, hash);
     return e;
 }
@@ -179,8 +287,7 @@ static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *cat
 /* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
 static uint32_t npuprof_table_site_with_results_(uint32_t number)
 {
-    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
-    const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
+    const npuprof_site_entry_ *e = npuprof_table_site_at_(number);
     npuprof_table_site_ s = { e->head.a & 0xFF, e->name, e->category, e->file, e->line };
     if (s.line & NPUPROF_SITE_RESULTS_) return number;
     s.line |= NPUPROF_SITE_RESULTS_;

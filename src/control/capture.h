@@ -66,7 +66,8 @@ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return NULL;
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
-    npuprof_pause_entry_ *const e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, id);
+    npuprof_pause_entry_ *const e =
+        (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
     if (e) e->from = npuprof_clock_();
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e;

@@ -37,10 +37,10 @@ typedef struct npuprof_header_ {
     uint64_t lost[NPUPROF_LOST_CAPACITY_];   /* 72 by NPUPROF_LOST_*; SLOT and OVERWRITTEN add to it */
     npuprof_host_anchor_ first, last[2];   /* 200 of the start, and the two newest ones */
     uint32_t last_used;            /* 320 number of renewals; the newest anchor is last[last_used & 1] */
-    uint32_t table_offset, table_bytes;   /* 324 */
+    uint32_t table_offset, table_bytes;   /* 324 of the table's first part */
     uint32_t table_unit;           /* 332 bytes of a table unit: 16 */
-    uint32_t bucket_count;         /* 336 hash buckets at the table's start */
-    uint32_t table_used, sites;    /* 340 bytes in use from the table's start; number of call sites */
+    uint32_t table_first;          /* 336 offset in the table of its first entry */
+    uint32_t table_used, sites;    /* 340 where the table's entries end; number of call sites */
     uint32_t queue_offset, queue_slots;   /* 348 */
     uint32_t queue_head, queue_tail;      /* 356 positions, counting up for ever */
     uint32_t chunks_offset, chunk_bytes, chunk_count;   /* 364 */
@@ -56,8 +56,17 @@ typedef struct npuprof_header_ {
     char traceparent[56];          /* 552 of W3C Trace Context, or empty */
 } npuprof_header_;                 /* 608 */
 
-/* ---- TABLE  Append-only: bucket_count hash buckets of 4 bytes, then entries of whole units. The id of an
-   entry is its offset / 16. An entry begins with npuprof_entry_:
+/* ---- TABLE  Entries of whole units, append-only. Offsets count from the table's start. The entries lie from
+   table_first to table_used. What is in front of them is the recorder's own.
+
+   The first part of the table holds the offsets below table_bytes. In an arena it lies at table_offset.
+   Behind it the table goes on in parts of chunk_bytes each, the first one from table_bytes on. Each begins
+   with 32 bytes that hold no entry: in an arena they are the head of the chunk that this part is. Such a
+   chunk has the state TABLE_PIECE. Its `base` is the offset in the table of what is behind its head, and
+   first_position is the length of that in bytes; 0 and 0 while the chunk is not in use. The parts may lie in
+   any chunks, in any order. No entry lies in two parts: SKIP fills the rest of one.
+
+   The id of an entry is its offset / 16. An entry begins with npuprof_entry_:
      STRING        a: length; the bytes and a NUL follow
      SITE          npuprof_site_entry_: a call site. a: kind | number << 8
      METADATA      npuprof_pair_entry_. b: key, value
@@ -68,9 +77,8 @@ typedef struct npuprof_header_ {
      LANE          npuprof_pair_entry_. a: number of the device; b: a PE of it, name of that one's track
      RECORDS       npuprof_records_entry_
      MODULE        npuprof_module_entry_
-   At the table's end, growing down, 4 bytes for each call site hold the id of its entry: number n is at
-   table_bytes - 4 n. A reader can rebuild that from the entries, and needs neither buckets, hash nor next.
-   */
+     SKIP          nothing for a reader
+   A reader finds a call site by the number in its entry. It needs neither hash nor next. */
 
 typedef struct npuprof_entry_ {
     uint32_t type_units;           /*  0 type << 24 | units. Type 0: the entry is not finished; skip it */
@@ -81,7 +89,7 @@ typedef struct npuprof_entry_ {
 enum {
     NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT,
     NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS, NPUPROF_ENTRY_LANE,
-    NPUPROF_ENTRY_RECORDS, NPUPROF_ENTRY_MODULE
+    NPUPROF_ENTRY_RECORDS, NPUPROF_ENTRY_MODULE, NPUPROF_ENTRY_SKIP
 };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
@@ -215,8 +223,8 @@ typedef struct npuprof_chunk_ {
     uint16_t moved_units;          /* 30 */
 } npuprof_chunk_;                  /* 32 */
 
-/* States of a chunk; SLOTS: it holds slots, not records. Then what a block of a stream holds that is no
-   chunk. */
+/* States of a chunk. SLOTS: it holds slots, not records. TABLE_PIECE: a part of the table. Then what else a
+   block of a stream holds that is no chunk. */
 enum {
     NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
     NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE
@@ -256,7 +264,7 @@ typedef struct npuprof_slot_head_ {
    Another state: a piece of a region, as it is. base is its offset in the region; first_position is its
    length, and the same as bytes; owner, moved_units and first_unit are 0.
      HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1
-     TABLE_PIECE    a part of the table
+     TABLE_PIECE    bytes of the table
      SLOTS_PIECE    heads of slots, back to back
    Later pieces replace earlier ones.
 

@@ -52,18 +52,34 @@ static void npuprof_fork_in_child_(void)
 static void npuprof_fork_move_to_(void *memory)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    s->base = (uint8_t *)memory;
-    s->header = (npuprof_header_ *)memory;
-    NPUPROF_STORE_(&npuprof_lost_, &s->header->lost[0]);
-    s->table = s->base + s->header->table_offset;
-    s->buckets = (uint32_t *)(void *)s->table;
-    s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
-    s->chunks = s->base + s->header->chunks_offset;
+    npuprof_arena_use_(memory);
     if (memory == npuprof_static_arena_) {
         const size_t room =
             (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
         if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
     }
+}
+
+/* Copies header and table of the parent's arena, whose threads go on, to this memory of so many bytes. The
+   table's pages come to the first chunks. False: they do not fit. */
+static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_header_ *const h = s->header;
+    uint32_t *const copy = (uint32_t *)(void *)(memory + h->table_offset);
+    if (h->chunks_offset > bytes) return false;
+    memcpy(memory, s->base, h->chunks_offset);
+    /* Why only now: what was copied may lead to the newest entries. */
+    const uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);
+    const uint32_t behind = used > h->table_bytes ? used - h->table_bytes : 0;
+    const uint32_t pages = (behind + h->chunk_bytes - 1) / h->chunk_bytes;
+    if (h->chunks_offset + (uint64_t)pages * h->chunk_bytes > bytes) return false;
+    for (uint32_t i = 0; i < pages; i++)
+        memcpy(memory + h->chunks_offset + (size_t)i * h->chunk_bytes, npuprof_chunk_at_(s->pages[i] - 1),
+               h->chunk_bytes);
+    for (uint32_t i = 0; i < s->page_count; i++) copy[i] = i < pages ? i + 1 : 0;
+    ((npuprof_header_ *)(void *)memory)->table_used = used;
+    return true;
 }
 
 /* Leaves the parent's mapped file, at the child's first record. The child moves to a file of its own; if it
@@ -73,7 +89,6 @@ static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     uint8_t *const old = s->base;
-    const npuprof_header_ *h = s->header;
     const size_t bytes = s->mapped_bytes;
     void *memory = NULL;
     (void)npuprof_os_close_(s->mapped_fd);
@@ -81,8 +96,8 @@ static void npuprof_fork_leave_parent_(void)
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
-    if (memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_) {
-        memcpy(memory, old, h->chunks_offset);
+    const size_t room = memory == npuprof_static_arena_ ? sizeof npuprof_static_arena_ : bytes;
+    if (npuprof_fork_copy_names_((uint8_t *)memory, room)) {
         npuprof_fork_move_to_(memory);
         npuprof_fork_start_over_();
     } else {

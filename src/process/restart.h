@@ -36,13 +36,14 @@ static void npuprof_process_thread_ends_(void *user)
 /* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
 static void npuprof_fork_empty_table_(npuprof_header_ *h)
 {
-    const uint32_t end = h->table_used / h->table_unit;
-    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        /* 0: a thread of the parent was adding this entry. It takes one unit, and no type. */
+    const uint32_t skip = (uint32_t)NPUPROF_ENTRY_SKIP << 24;
+    for (uint32_t at = h->table_first; (at = npuprof_table_past_head_(h, at)) < h->table_used;) {
+        npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(at / NPUPROF_TABLE_UNIT_);
+        /* 0: a thread of the parent was adding this entry. It takes one unit. */
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
-        if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
+        const bool goes = !type || type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS;
+        if (goes) e->type_units = units | skip;
         if (type == NPUPROF_ENTRY_RECORDS) {
             npuprof_records_entry_ *r = (npuprof_records_entry_ *)(void *)e;
             memset(r->counts, 0, sizeof r->counts);
@@ -53,8 +54,31 @@ static void npuprof_fork_empty_table_(npuprof_header_ *h)
             memset(&d->overflow, 0, sizeof d->overflow);
             d->overflow_used = d->first_anchors = d->last_anchors = 0;
         }
-        id += units;
+        at += units * NPUPROF_TABLE_UNIT_;
     }
+}
+
+/* Moves the pages of the table to the first chunks, whose records are not needed any more. Returns how many
+   those are. */
+static uint32_t npuprof_fork_gather_pages_(void)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const size_t words = s->header->chunk_bytes / sizeof(uint64_t);
+    uint32_t page = 0;
+    for (; page < s->page_count && s->pages[page]; page++) {
+        uint64_t *const to = (uint64_t *)(void *)npuprof_chunk_at_(page);
+        uint64_t *const from = (uint64_t *)(void *)npuprof_chunk_at_(s->pages[page] - 1);
+        if (from == to) continue;
+        for (uint32_t later = page + 1; later < s->page_count; later++)
+            if (s->pages[later] == page + 1) s->pages[later] = s->pages[page];
+        s->pages[page] = page + 1;
+        for (size_t i = 0; i < words; i++) {
+            const uint64_t was = to[i];
+            to[i] = from[i];
+            from[i] = was;
+        }
+    }
+    return page;
 }
 
 /* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
@@ -66,7 +90,8 @@ static void npuprof_fork_start_over_(void)
     memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
     memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
     h->clear_ticks = h->streamed = 0;
-    h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
+    h->queue_head = h->queue_tail = h->slot_first = h->threads = 0;
+    h->chunk_next = npuprof_fork_gather_pages_();
     npuprof_s_.chunk_free = 0;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();

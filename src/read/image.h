@@ -16,6 +16,8 @@
 typedef struct npuprof_image_ {
     const npuprof_header_ *h;
     const uint8_t *table, *chunks;         /* chunk number i is at chunks + i * chunk_bytes */
+    const uint32_t *pages;                 /* live: index + 1 of the chunks where the table goes on */
+    const uint32_t *site_ids;              /* ids of the call sites' entries, if loaded; else NULL */
     const uint8_t *slots;                  /* the slots' unit numbers count from here */
     uint64_t slots_bytes;
     /* the next chunk of each chunk, if loaded; NULL: the chunks say it */
@@ -87,13 +89,25 @@ static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
     return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used);
 }
 
+/* Where an offset of the table lies that is below table_used. */
+static const npuprof_entry_ *npuprof_image_table_at_(const npuprof_image_ *im, uint64_t at)
+{
+    const uint8_t *place = im->table + at;
+    if (NPUPROF_UNLIKELY_(at >= im->h->table_bytes)) {
+        const uint32_t beyond = (uint32_t)at - im->h->table_bytes, page = beyond / im->h->chunk_bytes;
+        place = im->chunks + (size_t)(NPUPROF_LOAD_ACQUIRE_(&im->pages[page]) - 1) * im->h->chunk_bytes;
+        place += beyond % im->h->chunk_bytes;
+    }
+    return (const npuprof_entry_ *)(const void *)place;
+}
+
 /* The table's entry `id`, if it is of this type and at least so many bytes long; otherwise NULL. */
 static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type,
                                                   size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
     if (id == 0 || at + bytes > npuprof_image_table_used_(im)) return NULL;
-    const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
+    const npuprof_entry_ *e = npuprof_image_table_at_(im, at);
     /* Why acquire: who adds an entry stores its type last. */
     return NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type ? e : NULL;
 }
@@ -101,8 +115,8 @@ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint
 /* A call site by its number, or NULL. */
 static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
-    if (number == 0 || (uint64_t)number * 4 + npuprof_image_table_used_(im) > im->h->table_bytes) return NULL;
-    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_site_id_at_(im->table, im->h, number));
+    if (number == 0 || number > NPUPROF_LOAD_(&im->h->sites)) return NULL;
+    const uint32_t id = im->site_ids ? im->site_ids[number] : npuprof_table_site_id_(number);
     return (const npuprof_site_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE,
                                                                            sizeof(npuprof_site_entry_));
 }
@@ -138,17 +152,17 @@ static inline bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id,
 static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes,
                                                        uint32_t *id)
 {
-    const uint32_t unit = im->h->table_unit, end = im->table_used / unit;
-    if (*id == 0) *id = (im->h->bucket_count * 4 + unit - 1) / unit;
-    while (*id < end) {
-        const uint32_t at = *id;
-        const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + (size_t)at * unit);
-        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        if (!(type_units & 0xFFFFFFu)) break;      /* it is being added right now */
-        *id += type_units & 0xFFFFFFu;
-        if (type_units >> 24 == type && (uint64_t)at * unit + bytes <= im->table_used) return e;
+    const uint32_t unit = im->h->table_unit;
+    for (uint32_t at = *id ? *id * unit : im->h->table_first;;) {
+        at = npuprof_table_past_head_(im->h, at);
+        if (at >= im->table_used) return NULL;
+        const npuprof_entry_ *e = npuprof_image_table_at_(im, at);
+        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units), left = im->table_used - at;
+        if (!(type_units & 0xFFFFFFu)) return NULL;    /* it is being added right now */
+        at += (type_units & 0xFFFFFFu) * unit;
+        *id = at / unit;
+        if (type_units >> 24 == type && bytes <= left) return e;
     }
-    return NULL;
 }
 
 /* The id that follows from the arena's seed for a record: never 0, and the same each time it is read. */

@@ -19,6 +19,7 @@ static void npuprof_image_init_live_(npuprof_image_ *im)
     im->h = h;
     im->table = npuprof_s_.table;
     im->chunks = npuprof_s_.chunks;
+    im->pages = npuprof_s_.pages;
     im->slots = npuprof_s_.base;
     im->slots_bytes = h->arena_bytes;
     im->units = npuprof_s_.units;
@@ -73,6 +74,8 @@ static void npuprof_image_copy_metadata_(const npuprof_header_ *old)
     memset(&im, 0, sizeof im);
     im.h = old;
     im.table = (const uint8_t *)(const void *)old + old->table_offset;
+    im.pages = (const uint32_t *)(const void *)im.table;
+    im.chunks = (const uint8_t *)(const void *)old + old->chunks_offset;
     im.table_used = old->table_used;
     memcpy(npuprof_s_.header->traceparent, old->traceparent, sizeof old->traceparent);
     for (int i = 0; i < 2; i++) {

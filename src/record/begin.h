@@ -203,20 +203,42 @@ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 
 /* ---- Name and category come at run time, or may differ between inlined copies of one macro */
 
-static inline const char *npuprof_record_string_(uint32_t id)
+/* An entry, in_first: of the first part of the table. */
+static inline const npuprof_entry_ *npuprof_record_entry_(uint32_t id, bool in_first)
 {
-    return (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(id) + 1);
+    const void *const first = npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+    return (const npuprof_entry_ *)(in_first ? first : npuprof_table_entry_at_(id));
 }
 
 /* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
+   in_first: it lies in the first part of the table, and so do its texts, which came before it.
    Why texts and not pointers: a buffer may hold another name by now. */
-static inline const npuprof_site_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
+static inline const npuprof_site_entry_ *npuprof_record_match_text_(const npuprof_site_entry_ *e,
+                                                                    bool in_first, const char *category,
                                                                     const char *name)
 {
-    const npuprof_site_entry_ *const e = (const npuprof_site_entry_ *)(npuprof_s_.table + (text >> 32));
-    if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->name)) != 0)) return NULL;
+    if (NPUPROF_UNLIKELY_(!name)) return NULL;
+    if (NPUPROF_UNLIKELY_(strcmp(name, (const char *)(npuprof_record_entry_(e->name, in_first) + 1)) != 0))
+        return NULL;
     if (!category || !e->category) return !category && !e->category ? e : NULL;
-    return strcmp(category, npuprof_record_string_(e->category)) == 0 ? e : NULL;
+    return strcmp(category, (const char *)(npuprof_record_entry_(e->category, in_first) + 1)) == 0 ? e : NULL;
+}
+
+/* Of a site in the table's first part, by its offset there. */
+static inline const npuprof_site_entry_ *npuprof_record_match_first_(uint32_t at, const char *category,
+                                                                     const char *name)
+{
+    const void *const e = npuprof_s_.table + at;
+    return npuprof_record_match_text_((const npuprof_site_entry_ *)e, true, category, name);
+}
+
+/* Of any site, by its id. */
+static NPUPROF_NOINLINE_ const npuprof_site_entry_ *npuprof_record_match_anywhere_(uint32_t id,
+                                                                                  const char *category,
+                                                                                  const char *name)
+{
+    const void *const e = npuprof_table_entry_at_(id);
+    return npuprof_record_match_text_((const npuprof_site_entry_ *)e, false, category, name);
 }
 
 /* Gives a call site the name and category of its first call. Does it have these?
@@ -232,6 +254,9 @@ static bool npuprof_record_name_site_(npuprof_site_ *site, const char *category,
     return NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category;
 }
 
+/* In keys->text beside the generation, which has 31 bits: the site does not lie in the table's first part. */
+#define NPUPROF_KEYS_ANYWHERE_ 0x80000000u
+
 /* The number of a call site, by its own name and category if it has one (constants of the call), else by
    `keys`, where they came at run time. 0: it is not to be recorded, or the table is full, which is
    counted. */
@@ -244,7 +269,10 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
-    if ((uint32_t)text == generation) e = npuprof_record_match_text_(text, category, name);
+    const uint32_t place = (uint32_t)(text >> 32);
+    if ((uint32_t)text == generation) e = npuprof_record_match_first_(place, category, name);
+    else if ((uint32_t)text == (generation | NPUPROF_KEYS_ANYWHERE_))
+        e = npuprof_record_match_anywhere_(place, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
     e = npuprof_table_intern_site_(kind, category, name, keys->file, keys->line);
@@ -252,9 +280,11 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
     }
-    const uint64_t place = (uint64_t)((const uint8_t *)e - npuprof_s_.table);
-    NPUPROF_STORE_RELEASE_(&keys->text, place << 32 | generation);
-    return e->head.a >> 8;
+    const uint32_t number = e->head.a >> 8, id = npuprof_table_site_id_(number);
+    const bool in_first = id < npuprof_s_.table_units;
+    const uint64_t at = in_first ? id * NPUPROF_TABLE_UNIT_ : id;
+    NPUPROF_STORE_RELEASE_(&keys->text, at << 32 | generation | (in_first ? 0 : NPUPROF_KEYS_ANYWHERE_));
+    return number;
 }
 
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
@@ -297,6 +327,12 @@ static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys, uint32_t kind)
 {
     const npuprof_args none = { NULL, 0 };
+    const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
+    if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_fast_generation_) | NPUPROF_KEYS_ANYWHERE_)) {
+        const npuprof_site_entry_ *const e =
+            npuprof_record_match_anywhere_((uint32_t)(text >> 32), category, name);
+        if (e) return npuprof_record_begin_number_(e->head.a >> 8);
+    }
     return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, none);
 }
 
@@ -306,7 +342,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *ca
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
     if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_fast_generation_)))
-        e = npuprof_record_match_text_(text, category, name);
+        e = npuprof_record_match_first_((uint32_t)(text >> 32), category, name);
     return NPUPROF_LIKELY_(e != NULL) ? npuprof_record_begin_number_(e->head.a >> 8)
         : npuprof_record_begin_text_slow_(name, category, keys, kind);
 }

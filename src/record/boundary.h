@@ -79,9 +79,7 @@ static npuprof_record_boundary_ npuprof_record_look_at_end_(const npuprof_slot_ 
     npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
     const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
     const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
-    const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
-    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
-    b.kind = ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
+    b.kind = npuprof_table_site_at_((uint32_t)u->w0 & NPUPROF_ID_MASK_)->head.a & 0xFF;
     b.ticks = now > start ? now - start : 0;
     return b;
 }

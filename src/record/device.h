@@ -18,15 +18,11 @@
 /* The first entry of a type whose `a` is the number of a device, or NULL. */
 static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
 {
-    const npuprof_header_ *h = npuprof_s_.header;
-    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->table_used) / h->table_unit;
-    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        if (type_units >> 24 == type && e->a == device) return e;
-        if (!(type_units & 0xFFFFFFu)) break;
-        id += type_units & 0xFFFFFFu;
-    }
+    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->table_used);
+    uint32_t at = 0;
+    npuprof_entry_ *e;
+    while ((e = npuprof_table_next_(&at, end)) != NULL)
+        if (NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type && e->a == device) return e;
     return NULL;
 }
 

@@ -80,8 +80,7 @@ static uint64_t npuprof_record_position_(const npuprof_slot_ *slot, npuprof_chun
 static uint32_t npuprof_record_kind_(const npuprof_unit_ *u)
 {
     const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
-    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
-    return ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
+    return npuprof_table_site_at_(number)->head.a & 0xFF;
 }
 
 /* The slot, its newest open span, and the root of its trace: the innermost PROF_RECORD around it, else the

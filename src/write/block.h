@@ -127,13 +127,18 @@ static uint32_t npuprof_block_put_unfinished_(npuprof_block_region_ *r, uint32_t
    is not finished: the next call goes on there. */
 static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t from)
 {
+    static const uint64_t no_entry[sizeof(npuprof_chunk_) / 8] = { 0 };
     const uint32_t unit = im->h->table_unit, end = im->table_used;
-    const uint32_t first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
     uint32_t finished = end;
-    if (from < first) from = first;
+    if (from < im->h->table_first) from = im->h->table_first;
     npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from);
     for (uint32_t at = from; at < end;) {
-        const npuprof_entry_ *const e = (const npuprof_entry_ *)(const void *)(im->table + at);
+        if (npuprof_table_past_head_(im->h, at) != at) {
+            npuprof_block_put_region_(&r, no_entry, sizeof no_entry);
+            at += (uint32_t)sizeof no_entry;
+            continue;
+        }
+        const npuprof_entry_ *const e = npuprof_image_table_at_(im, at);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units), units = type_units & 0xFFFFFFu;
         if (type_units >> 24 && units && (uint64_t)units * unit <= end - at) {
             npuprof_block_put_region_(&r, e, units * unit);

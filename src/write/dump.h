@@ -52,7 +52,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
         out->lost_by_cause[i] = im.lost[i];
         if (is_whole[i]) out->lost += im.lost[i];
     }
-    out->bytes_used = im.table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
+    out->bytes_used = im.table_used;
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         out->bytes_used += npuprof_write_count_bytes_(&im, slot);
     out->bytes_total = im.next ? h->table_bytes + chunk_bytes : h->arena_bytes;

@@ -234,6 +234,7 @@ def main():
              "sustained stream": lambda: rows_of(output_of(spans, "sustained", STREAM, 10**7)),
              "fresh": lambda: fresh(spans),
              "threads": lambda: rows_of(output_of(spans, "threads")), "shared": None,
+             "names": lambda: rows_of(output_of(spans, "names")),
              "device": lambda: rows_of(output_of(spans, "device")),
              "startup": startup, "process": lambda: process(spans, count),
              "convert": lambda: convert(spans),

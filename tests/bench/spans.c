@@ -1,6 +1,6 @@
 /* What recording costs, as a ratio to the floor. Floor and library alternate in batches of 2,000.
    SPDX-License-Identifier: MIT usage: spans hot | sustained POLICY SPANS | fresh KIND | threads
-   | device | process POLICY SPANS PATH | image SPANS PATH [args] */
+   | device | names | process POLICY SPANS PATH | image SPANS PATH [args] */
 #include "bench.h"
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
@@ -286,12 +286,31 @@ static void process(int policy, long spans, const char *path)
     if (policy != NPUPROF_STREAM) _exit(0);
 }
 
+/* What of a full arena of 1 MiB does not hold spans, when these have ten names. */
+static void names(void)
+{
+    char name[16];
+    npuprof_stats stats;
+    init(NPUPROF_KEEP_OLDEST, 1, true);
+    npuprof_start(1);
+    for (int i = 0; i < 70000; i++) {
+        snprintf(name, sizeof name, "name %d", i % 10);
+        PROF_BEGIN(NULL, name);
+        PROF_END();
+    }
+    npuprof_get_stats(&stats);
+    if (stats.recorded + stats.lost != 70000 || !stats.lost) exit(2);
+    double rest = 100 - (double)stats.recorded * 16 * 100 / MIB;
+    bench_row("full 1 MiB, ten names: not for spans", &rest, 1, "% of bytes", 5, 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "threads") != 0) bench_pin(1);
     if (strcmp(mode, "hot") == 0) hot(argc > 2 ? argv[2] : "");
     else if (strcmp(mode, "device") == 0) device();
+    else if (strcmp(mode, "names") == 0) names();
     else if (strcmp(mode, "sustained") == 0 && argc > 3) sustained(atoi(argv[2]), atoi(argv[3]));
     else if (strcmp(mode, "fresh") == 0 && argc > 2) fresh(atoi(argv[2]) & 3);
     else if (strcmp(mode, "threads") == 0) threads();

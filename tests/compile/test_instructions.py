@@ -30,6 +30,8 @@ COUNTS = {
     "counter": ('PROF_COUNTER("value", n);', 28, None),
     "inference": ('PROF_INFERENCE("inference"); WORK();', 77, None),
     "function of NPUPROF_AUTO": ("HOOK(enter); WORK(); HOOK(exit);", 80, 90),
+    "span, run-time name, table grown":
+        ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 159, 160),
     "disabled": ('PROF_SCOPE("span"); WORK();', 2, 3),
     "disabled function": ("HOOK(enter); WORK(); HOOK(exit);", 31, 35),
     "disabled inference": ('PROF_INFERENCE("inference"); WORK();', 2, 3),
@@ -54,7 +56,19 @@ int main(void);
 #define WORK() __asm__ volatile("" ::: "memory")
 #define NOINLINE __attribute__((noinline, noclone))
 static volatile int64_t n = 1;
-static char name[16] = "a name";
+static char name[16] = "a name", later[16] = "a later name";
+/* The table's first part is full of names then. */
+static void grow(void)
+{
+    static char text[1001];
+    for (int i = 0; i < 1000; i++) text[i] = 'x';
+    for (int i = 1; i < 600; i++) {
+        text[0] = (char)('A' + i % 2);       /* all that strcmp looks at */
+        text[i] = 'y';
+        PROF_BEGIN(NULL, text);
+        PROF_END();
+    }
+}
 """
 LOOP = ("NOINLINE void loop_%d(int rounds);\n"
         "NOINLINE void loop_%d(int rounds) { %s for (int i = 0; i < rounds; i++) { %s WORK(); } WORK(); }\n")
@@ -72,6 +86,7 @@ def counts(compiler, folder):
     for k, (name, statement, before) in enumerate(statements):
         text += LOOP % (k, k, before, statement)
         calls += "npuprof_stop();\n" if name.startswith("disabled") else ""
+        calls += "grow();\n" if name.endswith("table grown") else ""
         calls += f"loop_{k}(3);\n"
         for time in range(TIMES):
             for rounds in (SHORT, LONG):

@@ -262,6 +262,53 @@ static void blocks_one(const void *user)
 
 static void blocks(void) { each_layout(blocks_one); }
 
+/* Parts of the table wherever a wrong head puts them: nothing is read or written outside of it. */
+static void wild_parts(void)
+{
+    static const uint64_t wild[] = { 0, 8, 16, 1024, 65536, 1u << 28, 1u << 29, UINT32_MAX - 7,
+                                     (uint64_t)1 << 32, INT64_MAX - 7, UINT64_MAX - 7, UINT64_MAX };
+    enum { WILD = sizeof wild / sizeof *wild };
+    char name[80];
+    npuprof_damage damage;
+    const life_path path = life_own_path("npuprof");
+    npuprof_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.arena_bytes = 65536;
+    desc.arena_path = path.pattern;
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    npuprof_start(1);
+    for (int i = 0; i < 60; i++) {
+        snprintf(name, sizeof name, "a name of a table that is longer than its first part, %d", i);
+        PROF_BEGIN("c", name);
+        PROF_END();
+    }
+    npuprof_stop();
+    image im = { NULL, 0, life_stats().recorded };
+    im.bytes = (uint8_t *)check_read_file(path.path, &im.count);
+    CHECK_STOP(im.bytes != NULL);
+    unlink(path.path);
+    int parts = 0;
+    npuprof_header_ h;
+    memcpy(&h, im.bytes, sizeof h);
+    for (size_t at = h.chunks_offset; at + h.chunk_bytes <= im.count; at += h.chunk_bytes) {
+        npuprof_chunk_ chunk;
+        memcpy(&chunk, im.bytes + at, sizeof chunk);
+        if (chunk.state != NPUPROF_BLOCK_TABLE_PIECE) continue;
+        parts++;
+        for (int i = 0; i < WILD * WILD; i++) {
+            npuprof_chunk_ bad = chunk;
+            bad.base = i % 3 == 0 ? chunk.base + wild[i % WILD] : wild[i % WILD];
+            bad.first_position = wild[i / WILD];
+            memcpy(im.bytes + at, &bad, sizeof bad);
+            (void)look(&im, im.bytes, im.count, &damage);
+        }
+        memcpy(im.bytes + at, &chunk, sizeof chunk);
+    }
+    CHECK(parts >= 2);
+    CHECK_UINT(look(&im, im.bytes, im.count, &damage), im.recorded);
+    CHECK_UINT(damage.places, 0);
+}
+
 /* A large image that is damaged everywhere is still read in linear time. */
 static void damaged_everywhere_one(const void *user)
 {
@@ -321,6 +368,6 @@ static void loaded_beside_live(void)
     unlink(name.path);
 }
 
-CHECK_MAIN(CASE(whole), CASE(truncated), CASE_THOROUGH(flipped), CASE_THOROUGH(blocks),
+CHECK_MAIN(CASE(whole), CASE(truncated), CASE(wild_parts), CASE_THOROUGH(flipped), CASE_THOROUGH(blocks),
            CASE_THOROUGH(damaged_everywhere),
            CASE(loaded_beside_live))

@@ -137,6 +137,24 @@ static void names(int me)
     thread_ends();
 }
 
+/* Names so long that the table grows by a chunk every third one. */
+static void grows(int me)
+{
+    char name[320];
+    for (int i = 0; i < 4; i++) {
+        memset(name, 'n', sizeof name);
+        name[sizeof name - 1] = 0;
+        memcpy(name, me & 1 ? "b" : "a", 1);
+        memcpy(name + 1, &"0123456789"[(i + me) % 10], 1);
+        done.begun++;
+        PROF_BEGIN("c", name);
+        PROF_END();
+        done.ended++;
+        instant();
+    }
+    thread_ends();
+}
+
 /* ---- Sinks */
 
 typedef struct bytes {
@@ -369,7 +387,8 @@ enum {
     HANDLERS = 1,                      /* signals come */
     UNFAIR = 2,                        /* random schedules only, which work against fiber 0 */
     UNCOUNTED = 4,                     /* what is executed is not known */
-    SLOW = 8                           /* hundreds of thousands of accesses: a few random schedules */
+    SLOW = 8,                          /* hundreds of thousands of accesses: a few random schedules */
+    GROWS = 16                         /* an arena whose table grows in chunks */
 };
 typedef struct scenario {
     const char *name;
@@ -413,6 +432,10 @@ static const scenario scenarios[] = {
     { "handlers+image", { mixed, names, write_image }, HANDLERS, NULL },
     { "handlers+clear", { mixed, spans, clears }, HANDLERS, NULL },
     { "starved", { late_stats, records_long, records_long, records_long }, UNFAIR, NULL },
+    { "grows", { grows, grows, grows }, GROWS, NULL },
+    { "grows+image", { grows, grows, write_image }, GROWS, NULL },
+    { "grows+flush", { grows, restarts, flushes }, GROWS, NULL },
+    { "grows+handlers", { grows, grows }, GROWS | HANDLERS, NULL },
     { "slow", { mixed, mixed, stats }, SLOW, NULL },
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
@@ -469,6 +492,19 @@ static void check_slots(const npuprof_header_ *h)
 }
 
 /* Each chunk that was ever taken is in exactly one place, and nobody is left in the middle of anything. */
+/* Those where the table goes on. */
+static void check_pages(void)
+{
+#ifndef SCHEDULE_OLD
+    for (uint32_t n = 0; n < npuprof_s_.page_count; n++) {
+        const uint32_t i = npuprof_s_.pages[n] - 1;
+        if (i == UINT32_MAX) continue;
+        if (npuprof_chunk_at_(i)->state != NPUPROF_BLOCK_TABLE_PIECE) fiber_fail("chunk %u is no page", i);
+        places[i]++;
+    }
+#endif
+}
+
 static void check_rest(void)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
@@ -477,6 +513,7 @@ static void check_rest(void)
     check_free_chunks(h);
     check_queue(h);
     check_slots(h);
+    check_pages();
     for (uint32_t i = 0; i < h->chunk_next && i < h->chunk_count; i++) {
         places[i] = (uint8_t)(places[i] + (npuprof_chunk_at_(i)->state == NPUPROF_CHUNK_SLOTS));
         if (places[i] != 1) fiber_fail("chunk %u is in %u places", i, places[i]);

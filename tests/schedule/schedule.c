@@ -67,11 +67,11 @@ static void restore(const library *l)
     fiber_load_locals(&the.fiber[FIBERS]);
 }
 
-/* An arena of so many chunks. */
-static void set_up(int when_full, uint32_t chunks)
+/* An arena of so many chunks. grows: one whose table does not lie in its first part. */
+static void set_up(int when_full, uint32_t chunks, bool grows)
 {
     policy = when_full;
-    for (arena_bytes = 2048; arena_bytes <= sizeof arena; arena_bytes += 64) {
+    for (arena_bytes = grows ? 16384 : 2048; arena_bytes <= sizeof arena; arena_bytes += 64) {
         const npuprof_desc desc = { .arena = arena, .arena_bytes = arena_bytes, .when_full = when_full,
                                     .sink = { put, &stream } };
         restore(&first);
@@ -80,6 +80,7 @@ static void set_up(int when_full, uint32_t chunks)
         if (npuprof_init(&desc) != NPUPROF_OK) abort();
         if (npuprof_s_.header->chunk_count >= chunks) break;
     }
+    if (grows) npuprof_s_.header->chunk_count = chunks;      /* so that they run out */
     npuprof_start(1);
     keep(&fresh);
     memcpy(fresh_arena, arena, arena_bytes);
@@ -217,7 +218,7 @@ static void begin_combination(const scenario *sc, int when_full, uint32_t chunks
     now->policy = when_full;
     now->chunks = chunks;
     now->told = false;
-    set_up(when_full, chunks);
+    set_up(when_full, chunks, sc->flags & GROWS);
 }
 
 static void run_combination(const scenario *sc, int when_full, uint32_t chunks, const plan *p)

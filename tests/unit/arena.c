@@ -175,6 +175,96 @@ static void names_full(void)
     CHECK(s.recorded * 16 > 256 * 1024 / 2);
 }
 
+/* ---- names take what they need ---- */
+
+/* Spans of ten names in an arena that is full, by the image that is written of it. */
+static void *ten_names(void *user)
+{
+    const load *l = (const load *)user;
+    pthread_barrier_wait(&all_ready);
+    for (int i = 0; i < l->spans_each; i += 10) {
+        { PROF_SCOPE("decode"); }
+        { PROF_SCOPE("embed"); }
+        { PROF_SCOPE("attention"); }
+        { PROF_SCOPE("softmax"); }
+        { PROF_SCOPE("matmul"); }
+        { PROF_SCOPE("normalise"); }
+        { PROF_SCOPE("sample"); }
+        { PROF_SCOPE("copy in"); }
+        { PROF_SCOPE("copy out"); }
+        { PROF_SCOPE("wait"); }
+    }
+    return NULL;
+}
+
+static void arena_of_ten_names(const void *user)
+{
+    const load *l = (const load *)user;
+    run_threads(l, ten_names);
+    const uint64_t lost = get_stats().lost, all = (uint64_t)l->threads * (uint64_t)l->spans_each;
+    json_node *t = written();
+    const size_t spans = trace_count(t, "X", NULL);
+    CHECK_UINT(spans + lost, all);
+    /* Why less with more threads: each has a slot. */
+    if (spans * 16 < l->arena_bytes * (l->threads == 1 ? 95 : 92) / 100)
+        check_failed_(__FILE__, __LINE__, "an arena of %zu bytes holds only %zu spans", l->arena_bytes,
+                      spans);
+}
+
+static void names_need_little(void)
+{
+    const load one = { 1 << 20, 1, 70000 }, eight = { 1 << 20, 8, 70000 };
+    check_in_child(arena_of_ten_names, &one);
+    check_in_child(arena_of_ten_names, &eight);
+}
+
+static int take_bytes(void *user, const void *bytes, size_t count)
+{
+    (void)bytes;
+    *(size_t *)user += count;
+    return 0;
+}
+
+/* Names that come when the arena is full of records, one for each span. */
+static void names_of_a_full_arena(const void *user)
+{
+    const int when_full = *(const int *)user;
+    static uint64_t memory[(1 << 20) / 8];
+    static size_t sunk;
+    char name[64];
+    npuprof_desc d = { .arena = memory, .arena_bytes = sizeof memory, .when_full = when_full };
+    if (when_full == NPUPROF_STREAM) d.sink = (npuprof_sink){ take_bytes, &sunk };
+    CHECK_INT(npuprof_init(&d), NPUPROF_OK);
+    npuprof_start(1);
+    for (int i = 0; i < 200000; i++) { PROF_SCOPE("s"); }
+    for (int i = 0; i < 800; i++) {
+        snprintf(name, sizeof name, "a name of a name table that has to grow, %d", i);
+        record_named(name);
+    }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, 200800);
+    if (when_full == NPUPROF_KEEP_OLDEST) {
+        CHECK(s.lost_by_cause[NPUPROF_LOST_NAMES] + s.lost_by_cause[NPUPROF_LOST_FULL] == s.lost);
+        CHECK(s.lost_by_cause[NPUPROF_LOST_NAMES] > 0);
+    } else {
+        CHECK_UINT(s.lost_by_cause[NPUPROF_LOST_NAMES], 0);
+    }
+    if (when_full != NPUPROF_KEEP_NEWEST) return;
+    json_node *t = written();
+    int found = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        const char *const n = json_text(json_get(e, "name"));
+        found += n && strncmp(n, "a name of a name table", 22) == 0;
+    }
+    CHECK_INT(found, 800);
+}
+
+static void names_come_late(void)
+{
+    static const int when_full[] = { NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST, NPUPROF_STREAM };
+    for (int i = 0; i < 3; i++) check_in_child(names_of_a_full_arena, &when_full[i]);
+}
+
 /* ---- the size of a span ---- */
 
 static void sixteen_bytes(void)
@@ -538,7 +628,8 @@ static void read_beside_threads(void)
     CHECK_UINT(s.recorded + s.lost, 1);
 }
 
-CHECK_MAIN(CASE_THOROUGH(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_full), CASE(sixteen_bytes),
+CHECK_MAIN(CASE_THOROUGH(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_full), CASE(names_need_little),
+           CASE(names_come_late), CASE(sixteen_bytes),
            CASE(no_system_call),
            CASE(arena_use), CASE_THOROUGH(thread_churn),
            CASE(thread_churn_full), CASE(thread_ends_inside_a_span), CASE(deep_nesting),

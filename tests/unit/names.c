@@ -1,5 +1,5 @@
 /* test: - run-time names at one call site: a buffer used again, categories, muting, arguments of alternating
-   keys, a closed gate
+   keys, a closed gate, names that are too long
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #define NPUPROF_IMPLEMENTATION
@@ -103,5 +103,23 @@ static void phases_of_a_closed_gate(void)
     CHECK_INT(how_many(t, "three") + how_many(t, "four"), 2);
 }
 
-CHECK_MAIN(CASE(buffer_used_again), CASE(categories_that_change), CASE(keys_that_alternate),
+/* A name, a category and a value of metadata that are too long: cut, and seen to be. */
+static void too_long(void)
+{
+    static char text[10001];
+    memset(text, 'x', sizeof text - 1);
+    npuprof_start(1);
+    CHECK_INT(npuprof_metadata("long", text), NPUPROF_OK);
+    for (int i = 0; i < 3; i++) named(text, text);
+    text[8143] = 0;
+    named(text, text);
+    json_node *t = written();
+    CHECK_INT(how_many(t, text), 1);
+    strcpy(text + 8140, "\xE2\x80\xA6");
+    CHECK_INT(how_many(t, text), 3);
+    CHECK_STR(json_text(json_get(trace_event(t, "X", text, 2), "cat")), text);
+    CHECK_STR(json_text(json_get(t, "metadata.npuprof.user.long")), text);
+}
+
+CHECK_MAIN(CASE(too_long), CASE(buffer_used_again), CASE(categories_that_change), CASE(keys_that_alternate),
            CASE(phases_of_a_closed_gate))

@@ -91,7 +91,8 @@ static npuprof_result npuprof_load_scan_image_(npuprof_load_scan_ *s, uint8_t *b
     s->count = count;
     s->stream = h->layout == NPUPROF_LAYOUT_STREAM;
     s->first_offset = s->stream ? h->header_bytes : h->chunks_offset;
-    s->table_used = s->stream ? 0 : h->table_used;
+    s->table_part = h->table_bytes;
+    s->table_used = s->stream ? 0 : npuprof_min_(h->table_used, h->table_bytes);
     s->chunks = (count - s->first_offset) / h->chunk_bytes;
     if (s->chunks > UINT32_MAX - 1) return npuprof_load_refuse_(s->first_offset, "too many chunks");
     if (!s->stream) {
@@ -108,8 +109,8 @@ static npuprof_result npuprof_load_scan_image_(npuprof_load_scan_ *s, uint8_t *b
     return NPUPROF_OK;
 }
 
-/* Fills the memory beside the image: table with the index of the call sites | slots as sorted | slots as
-   found | order of the chunks | next chunk of each. False: there is no memory. */
+/* Fills the memory beside the image: table | slots as sorted | slots as found | order of the chunks | next
+   chunk of each | ids of the call sites' entries. False: there is no memory. */
 static bool npuprof_load_fill_side_(const npuprof_load_scan_ *s)
 {
     npuprof_header_ *const h = &npuprof_loaded_.header;
@@ -117,10 +118,10 @@ static bool npuprof_load_fill_side_(const npuprof_load_scan_ *s)
     /* Why not the header's number of sites: that of a stream is older than the table. An entry takes two
        units. */
     h->sites = (uint32_t)npuprof_min_(s->table_used / sizeof(npuprof_pair_entry_), NPUPROF_CONTROL_ - 1);
-    const size_t table_bytes = ((size_t)s->table_used + (size_t)h->sites * 4 + 15) / 16 * 16;
+    const size_t table_bytes = ((size_t)s->table_used + 15) / 16 * 16;
     const size_t sorted_bytes = 16 + ((size_t)s->slots + ordered + 1) * NPUPROF_IMAGE_SLOT_UNITS_ * 16;
     const size_t found_bytes = (size_t)s->slots * sizeof(npuprof_slot_head_);
-    const size_t list_bytes = ((size_t)ordered + (size_t)s->chunks) * 4;
+    const size_t list_bytes = ((size_t)ordered + (size_t)s->chunks + h->sites + 1) * 4;
     npuprof_loaded_.side_bytes = table_bytes + sorted_bytes + found_bytes + list_bytes + 64;
     npuprof_loaded_.side = npuprof_os_memory_(npuprof_loaded_.side_bytes);
     if (!npuprof_loaded_.side) return false;
@@ -129,10 +130,11 @@ static bool npuprof_load_fill_side_(const npuprof_load_scan_ *s)
     npuprof_loaded_.order = (uint32_t *)(void *)(found + s->slots);
     uint32_t *const next = npuprof_loaded_.order + ordered;
     h->table_bytes = (uint32_t)table_bytes;
-    if (h->bucket_count * 4 > s->table_used) h->bucket_count = (uint32_t)(s->table_used / 4);
+    if (h->table_first > s->table_used) h->table_first = (uint32_t)s->table_used / 16 * 16;
     const uint64_t found_count = npuprof_load_collect_(s, table, found);
     npuprof_loaded_.image.next = next;
-    npuprof_load_check_table_(table, (uint32_t)s->table_used, s->stream ? s->first_offset : h->table_offset);
+    npuprof_load_check_table_(table, (uint32_t)s->table_used, s->table_part, next + s->chunks,
+                              s->stream ? s->first_offset : h->table_offset);
     npuprof_load_make_slots_(next, sorted, found, found_count, s->first_offset);
     return true;
 }

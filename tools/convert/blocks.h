@@ -17,6 +17,7 @@ typedef struct npuprof_load_scan_ {
     uint64_t chunks;               /* how many chunks or whole blocks there are */
     uint64_t closed;               /* index + 1 of the block that ends a stream; 0: none yet */
     uint64_t table_used;           /* bytes of the table */
+    uint32_t table_part;           /* bytes of its first part */
     uint64_t slots;                /* slot heads there may be, at most */
     npuprof_header_ newest;        /* of a stream: the newest header, made of its pieces, not swapped */
 } npuprof_load_scan_;
@@ -79,7 +80,7 @@ static void npuprof_load_scan_piece_(npuprof_load_scan_ *s, npuprof_chunk_ *piec
 {
     const npuprof_header_ *const h = &npuprof_loaded_.header;
     const uint64_t data_bytes = h->chunk_bytes - sizeof *piece, end = piece->base + piece->first_position;
-    const bool is_too_far = piece->base > (uint64_t)h->bucket_count * 4 + s->count;
+    const bool is_too_far = piece->base > (uint64_t)h->table_first + s->count;
     if (piece->first_position > data_bytes || is_too_far || (piece->base | piece->first_position) % 8) {
         npuprof_load_note_damage_(at, "a damaged piece");
         piece->state = NPUPROF_CHUNK_FREE;
@@ -105,7 +106,8 @@ static void npuprof_load_scan_chunk_(npuprof_load_scan_ *s, uint64_t at, uint64_
         npuprof_load_scan_records_(chunk, at);
     } else if (state == NPUPROF_CHUNK_SLOTS && !s->stream) {
         s->slots += (h->chunk_bytes - sizeof *chunk) / h->slot_bytes;
-    } else if (state >= NPUPROF_BLOCK_HEADER_PIECE && state <= NPUPROF_BLOCK_SLOTS_PIECE && s->stream) {
+    } else if (state == NPUPROF_BLOCK_TABLE_PIECE ||
+               (state >= NPUPROF_BLOCK_HEADER_PIECE && state <= NPUPROF_BLOCK_SLOTS_PIECE && s->stream)) {
         npuprof_load_scan_piece_(s, chunk, at, i);
     } else if (state != NPUPROF_CHUNK_FREE) {
         npuprof_load_note_damage_(at, "a chunk of no known kind");
@@ -124,7 +126,8 @@ static void npuprof_load_scan_all_(npuprof_load_scan_ *s)
     s->chunks = i;
     if (s->stream && s->closed != s->chunks)
         npuprof_load_note_damage_(s->count, "the end of the stream is missing");
-    if (s->table_used > 256u * 1024 * 1024) s->table_used = 0;
+    if (!s->stream) s->table_used = npuprof_min_(s->table_used, npuprof_loaded_.header.table_used);
+    if (s->table_used > NPUPROF_LOAD_TABLE_MAX_) s->table_used = 0;
 }
 
 /* The second walk: copies the table, and the heads of slots to `found`; returns how many those are. */
@@ -134,7 +137,8 @@ static uint64_t npuprof_load_collect_(const npuprof_load_scan_ *s, uint8_t *tabl
     const uint64_t found_bytes = s->slots * sizeof *found;
     uint64_t count = 0;
     uint32_t ordered = 0;
-    if (!s->stream) memcpy(table, s->bytes + h->table_offset, (size_t)s->table_used);
+    const uint64_t first_part = s->stream ? 0 : npuprof_min_(s->table_used, s->table_part);
+    if (first_part) memcpy(table, s->bytes + h->table_offset, (size_t)first_part);
     for (uint32_t i = 0; i < s->chunks; i++) {
         const npuprof_chunk_ *const chunk = npuprof_image_chunk_(&npuprof_loaded_.image, i);
         const uint8_t *const data = (const uint8_t *)(chunk + 1);
@@ -143,9 +147,10 @@ static uint64_t npuprof_load_collect_(const npuprof_load_scan_ *s, uint8_t *tabl
         } else if (chunk->state == NPUPROF_CHUNK_SLOTS && !s->stream) {
             for (size_t at = 0; at + h->slot_bytes <= h->chunk_bytes - sizeof *chunk; at += h->slot_bytes)
                 memcpy(&found[count++], data + at, sizeof *found);
-        } else if (chunk->state == NPUPROF_BLOCK_TABLE_PIECE && s->stream) {
-            if (chunk->base + chunk->first_position > s->table_used) continue;
-            memcpy(table + chunk->base, data, (size_t)chunk->first_position);
+        } else if (chunk->state == NPUPROF_BLOCK_TABLE_PIECE) {
+            const uint64_t bytes = chunk->base < s->table_used ? s->table_used - chunk->base : 0;
+            memcpy(table + npuprof_min_(chunk->base, s->table_used), data,
+                   (size_t)npuprof_min_(chunk->first_position, bytes));
         } else if (chunk->state == NPUPROF_BLOCK_SLOTS_PIECE && s->stream) {
             const uint64_t bytes = chunk->base < found_bytes ? found_bytes - chunk->base : 0;
             memcpy((uint8_t *)found + npuprof_min_(chunk->base, found_bytes), data,

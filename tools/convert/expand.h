@@ -181,8 +181,7 @@ static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_hea
     h->table_offset = (uint32_t)header_bytes;
     h->table_bytes = (uint32_t)table_bytes;
     h->table_unit = 16;
-    h->table_used = 16;                    /* an id is never 0 */
-    h->bucket_count = 4;
+    h->table_first = h->table_used = 16;   /* an id is never 0 */
     h->chunks_offset = h->queue_offset = (uint32_t)(header_bytes + table_bytes);
     h->chunk_bytes = NPUPROF_EXPAND_CHUNK_BYTES_;
     h->slot_bytes = sizeof(npuprof_slot_head_);

@@ -6,12 +6,14 @@
    there refuses the image. Then the values that outputs show: a fault there is damage, and the value is
    replaced by one that says nothing. */
 
+enum { NPUPROF_LOAD_TABLE_MAX_ = 512 * 1024 * 1024 };      /* bytes: twice as much as is ever written */
+
 /* Can the rest of the image be found by this header? NULL: yes. Else what is wrong, at *offset of the
    header. */
 static const char *npuprof_load_header_fault_(const npuprof_header_ *h, size_t bytes, uint64_t *offset)
 {
-    const uint32_t most_table = 256u * 1024 * 1024, most_buckets = 1u << 20;
-    const uint64_t table_end = (uint64_t)h->table_offset + h->table_used;
+    const uint32_t most_table = NPUPROF_LOAD_TABLE_MAX_;
+    const uint64_t table_end = (uint64_t)h->table_offset + npuprof_min_(h->table_used, h->table_bytes);
     const bool is_arena = h->layout == NPUPROF_LAYOUT_ARENA;
 #define NPUPROF_LOAD_REFUSE_(field, condition, text)      \
     if (condition) {                                      \
@@ -25,9 +27,9 @@ static const char *npuprof_load_header_fault_(const npuprof_header_ *h, size_t b
                          h->header_bytes > bytes, "the header's size")
     NPUPROF_LOAD_REFUSE_(table_unit, h->table_unit != 16, "the table's unit")
     NPUPROF_LOAD_REFUSE_(table_bytes, h->table_bytes > most_table || h->table_bytes % 16, "the table's size")
-    NPUPROF_LOAD_REFUSE_(bucket_count, h->bucket_count > h->table_bytes / 4 || h->bucket_count > most_buckets,
-                         "the table's buckets")
-    NPUPROF_LOAD_REFUSE_(table_used, h->table_used > h->table_bytes || h->table_used % 16,
+    NPUPROF_LOAD_REFUSE_(table_first, h->table_first > h->table_bytes || h->table_first % 16,
+                         "the table's first entry")
+    NPUPROF_LOAD_REFUSE_(table_used, h->table_used > most_table || h->table_used % 16,
                          "the table's used bytes")
     NPUPROF_LOAD_REFUSE_(chunk_bytes, h->chunk_bytes < 256 || h->chunk_bytes > 65536 || h->chunk_bytes % 16,
                          "the size of a chunk")

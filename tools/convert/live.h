@@ -145,10 +145,25 @@ static void npuprof_load_copy_chunks_(npuprof_load_live_ *x, uint32_t chunks)
     }
 }
 
+/* Copies the chunks where the table goes on, also those that held records when these were copied. */
+static void npuprof_load_copy_pages_(const npuprof_load_live_ *x, uint32_t chunks)
+{
+    for (uint32_t i = 0; i < chunks; i++) {
+        const npuprof_chunk_ *const chunk = npuprof_load_chunk_in_(x->from, i);
+        npuprof_chunk_ *const copy = npuprof_load_chunk_in_(x->to, i);
+        if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_BLOCK_TABLE_PIECE) continue;
+        if (npuprof_load_has_records_(copy->state)) npuprof_load_copy_changed_(x, i);
+        npuprof_load_copy_words_(copy, chunk, x->to->chunk_bytes);
+        /* Why: a thread that another one was faster than gave it back, and it holds records now. */
+        if (copy->state != NPUPROF_BLOCK_TABLE_PIECE) copy->state = NPUPROF_CHUNK_FREE;
+    }
+}
+
 /* Copies the header and the table. Call after the records are copied: they may use the newest names. */
-static void npuprof_load_copy_names_(const npuprof_load_live_ *x)
+static void npuprof_load_copy_names_(const npuprof_load_live_ *x, size_t arena_bytes)
 {
     const size_t clocks = offsetof(npuprof_header_, first), clocks_end = offsetof(npuprof_header_, last_used);
+    const npuprof_header_ checked = *x->to;
     npuprof_header_ before;
     memset(&before, 0, sizeof before);
     /* Why until the clock anchors are the same twice: one may be written just now. */
@@ -158,9 +173,16 @@ static void npuprof_load_copy_names_(const npuprof_load_live_ *x)
         before = *x->to;
         npuprof_load_copy_words_(x->to, x->from, sizeof *x->to);
     }
+    /* Why: nobody else has checked what the file says of them by now. */
+    x->to->table_offset = checked.table_offset;
+    x->to->table_bytes = checked.table_bytes;
+    x->to->chunks_offset = checked.chunks_offset;
+    x->to->chunk_bytes = checked.chunk_bytes;
     const size_t bytes = (size_t)npuprof_min_(x->to->table_used, x->to->table_bytes);
     const size_t at = x->to->table_offset;
     npuprof_load_copy_words_((uint8_t *)x->to + at, (const uint8_t *)x->from + at, bytes);
+    const size_t room = (arena_bytes - x->to->chunks_offset) / x->to->chunk_bytes;
+    npuprof_load_copy_pages_(x, (uint32_t)npuprof_min_(room, x->to->chunk_next));
 }
 
 /* A copy of an arena that a process is writing into, in memory of its own. NULL: it is no arena that can be
@@ -187,6 +209,6 @@ static void *npuprof_load_copy_arena_(const uint8_t *from, size_t bytes)
     }
     npuprof_load_copy_chunks_(&x, chunks);
     npuprof_load_note_seen_(&x, chunks);
-    npuprof_load_copy_names_(&x);
+    npuprof_load_copy_names_(&x, bytes);
     return x.to;
 }

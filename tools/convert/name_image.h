@@ -46,18 +46,16 @@ static uint64_t npuprof_symbols_entry_bytes_(const npuprof_symbols_name_ *name)
     return (sizeof(npuprof_entry_) + name->length + 1 + 15) / 16 * 16;
 }
 
-/* The table again, with `more` bytes for texts between its entries and the index of its call sites. NULL:
-   there is no memory, or no number for so much. */
+/* The table again, with `more` bytes for texts behind its entries. NULL: there is no memory, or no number for
+   so much. */
 static uint8_t *npuprof_symbols_copy_table_(const npuprof_image_ *im, uint64_t more)
 {
     npuprof_header_ *const h = &npuprof_loaded_.header;
-    const uint64_t used = (im->table_used + (uint64_t)15) / 16 * 16, index = (uint64_t)h->sites * 4;
-    const uint64_t bytes = used + more + (index + 15) / 16 * 16;
-    if (bytes > UINT32_MAX / 2 || index > h->table_bytes) return NULL;
+    const uint64_t used = (im->table_used + (uint64_t)15) / 16 * 16, bytes = used + more;
+    if (bytes > UINT32_MAX / 2) return NULL;
     uint8_t *const table = (uint8_t *)npuprof_os_memory_((size_t)bytes);
     if (!table) return NULL;
     memcpy(table, im->table, im->table_used);
-    memcpy(table + bytes - index, im->table + h->table_bytes - index, (size_t)index);
     npuprof_loaded_.table = table;
     npuprof_loaded_.table_bytes = (size_t)bytes;
     h->table_bytes = (uint32_t)bytes;
