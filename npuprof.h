@@ -40,7 +40,7 @@
      NPUPROF_OFF              any file: every npuprof name becomes a no-op there
      NPUPROF_STATIC           the implementing file: all names are private to it, and it has its own arena
      NPUPROF_ARENA_BYTES      the implementing file: size of the static arena, default 16 MiB
-     NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
+     NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 320 KiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
      NPUPROF_RECORD_ONLY      the implementing file: recorder and image alone; no other output, no environment
@@ -224,11 +224,15 @@ extern "C++" {                     /* the user may include this header inside ex
 #endif
 
 /* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
-   output buffer). Implementing file. Default 1 MiB, at least 1024; not used with NPUPROF_FREESTANDING. More
-   makes traces with many device spans faster to write. Traces and tables are complete with any size; the
+   output buffer). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
+   used with NPUPROF_FREESTANDING. An index of a seventh of it lies beside it. More makes traces with many device spans faster to write. Traces and tables are complete with any size; the
    memory tables are the exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES
-#define NPUPROF_SCRATCH_BYTES (1024 * 1024)
+#ifdef NPUPROF_RECORD_ONLY
+#define NPUPROF_SCRATCH_BYTES (16 * 1024)
+#else
+#define NPUPROF_SCRATCH_BYTES (320 * 1024)
+#endif
 #endif
 #if NPUPROF_SCRATCH_BYTES < 1024
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"
@@ -13657,7 +13661,7 @@ NPUPROF_OWN_ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_e
 
 /* Passes over the plain records that come next, as long as their sites are among those met last, which are
    number << 8 | kind. Returns how many. */
-NPUPROF_HOT_ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256],
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256],
                                                    npuprof_extent_ *x)
 {
     npuprof_cursor_ c = *cursor;
@@ -15255,9 +15259,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npup
 /* ==== src/write/work.h ================================================================= >>write/work ==== */
 
 /* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
-   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter for
-   the writer's buffer, a quarter for lanes, and half for spans that are sorted. Writers that need no lanes,
-   or are done with them, use that quarter for their own tables. */
+   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter, but
+   32 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
+   Writers that need no lanes, or are done with them, use that quarter for their own tables. */
 
 enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
@@ -15311,12 +15315,13 @@ NPUPROF_OWN_ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_s
     w->out.sink = sink;
     w->out.bytes = (char *)p;
     /* Why no more than 32 KiB: what is written is then still in the first cache when the system copies it. */
-    w->out.capacity = quarter < 32768 ? quarter : 32768;
+    const size_t buffer = quarter < 32768 ? quarter : 32768;
+    w->out.capacity = buffer;
     w->trace_root = UINT64_MAX;            /* of no trace */
-    w->nodes = (npuprof_lane_node_ *)(void *)(p + quarter);
+    w->nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
-    w->placed = (npuprof_placed_ *)(void *)(p + 2 * quarter);
-    w->placed_room = (sizeof npuprof_scratch_ - 2 * quarter) / sizeof *w->placed;
+    w->placed = (npuprof_placed_ *)(void *)(p + buffer + quarter);
+    w->placed_room = (sizeof npuprof_scratch_ - buffer - quarter) / sizeof *w->placed;
 }
 
 /* ---- The walks of read/ that need memory, in that of the work area */
@@ -16003,7 +16008,7 @@ NPUPROF_OWN_ static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
 }
 
 /* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
-NPUPROF_HOT_ static void npuprof_json_plain_(npuprof_work_ *w)
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
 {
     const bool walk = npuprof_json_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;

@@ -64,11 +64,15 @@ extern "C++" {                     /* the user may include this header inside ex
 #endif
 
 /* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
-   output buffer). Implementing file. Default 1 MiB, at least 1024; not used with NPUPROF_FREESTANDING. More
-   makes traces with many device spans faster to write. Traces and tables are complete with any size; the
+   output buffer). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
+   used with NPUPROF_FREESTANDING. An index of a seventh of it lies beside it. More makes traces with many device spans faster to write. Traces and tables are complete with any size; the
    memory tables are the exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES
-#define NPUPROF_SCRATCH_BYTES (1024 * 1024)
+#ifdef NPUPROF_RECORD_ONLY
+#define NPUPROF_SCRATCH_BYTES (16 * 1024)
+#else
+#define NPUPROF_SCRATCH_BYTES (320 * 1024)
+#endif
 #endif
 #if NPUPROF_SCRATCH_BYTES < 1024
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"

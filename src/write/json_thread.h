@@ -27,7 +27,7 @@ static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
 }
 
 /* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
-NPUPROF_HOT_ static void npuprof_json_plain_(npuprof_work_ *w)
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
 {
     const bool walk = npuprof_json_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;

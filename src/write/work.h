@@ -9,9 +9,9 @@
 #include "text.h"
 
 /* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
-   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter for
-   the writer's buffer, a quarter for lanes, and half for spans that are sorted. Writers that need no lanes,
-   or are done with them, use that quarter for their own tables. */
+   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter, but
+   32 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
+   Writers that need no lanes, or are done with them, use that quarter for their own tables. */
 
 enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
@@ -65,12 +65,13 @@ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     w->out.sink = sink;
     w->out.bytes = (char *)p;
     /* Why no more than 32 KiB: what is written is then still in the first cache when the system copies it. */
-    w->out.capacity = quarter < 32768 ? quarter : 32768;
+    const size_t buffer = quarter < 32768 ? quarter : 32768;
+    w->out.capacity = buffer;
     w->trace_root = UINT64_MAX;            /* of no trace */
-    w->nodes = (npuprof_lane_node_ *)(void *)(p + quarter);
+    w->nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
-    w->placed = (npuprof_placed_ *)(void *)(p + 2 * quarter);
-    w->placed_room = (sizeof npuprof_scratch_ - 2 * quarter) / sizeof *w->placed;
+    w->placed = (npuprof_placed_ *)(void *)(p + buffer + quarter);
+    w->placed_room = (sizeof npuprof_scratch_ - buffer - quarter) / sizeof *w->placed;
 }
 
 /* ---- The walks of read/ that need memory, in that of the work area */
