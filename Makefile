@@ -82,8 +82,9 @@ qemu:                           ## run the library on real devices of emulated x
 baremetal:                      ## run the library on microcontrollers and other processors, all emulated
 	@$(PYTHON) tests/baremetal/run.py
 
-size:                           ## print what npuprof takes on a Cortex-M0+, in bytes
+size:                           ## print what npuprof takes on a Cortex-M0+ and here, in bytes, with limits
 	@$(PYTHON) tests/baremetal/run.py --sizes
+	@CC="$(CC)" $(PYTHON) tests/bench/sizes.py
 
 san:                            ## run the C tests under the address, undefined and thread sanitizers
 	@$(RUN_TESTS) --sanitize address,undefined

@@ -225,8 +225,9 @@ extern "C++" {                     /* the user may include this header inside ex
 
 /* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
    output buffer). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
-   used with NPUPROF_FREESTANDING. An index of a seventh of it lies beside it. More makes traces with many device spans faster to write. Traces and tables are complete with any size; the
-   memory tables are the exception, and say so when they leave records out. */
+   used with NPUPROF_FREESTANDING. An index of a seventh of it lies beside it. More makes traces with many
+   device spans faster to write. Traces and tables are complete with any size; the memory tables are the
+   exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #ifdef NPUPROF_RECORD_ONLY
 #define NPUPROF_SCRATCH_BYTES (16 * 1024)
@@ -12361,7 +12362,7 @@ typedef struct npuprof_event_ {
     uint64_t locator;                      /* where the record is: npuprof_cursor_decode_at_() */
 } npuprof_event_;
 
-NPUPROF_OWN_ static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
+NPUPROF_HOT_ static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
 {
     return (const npuprof_chunk_ *)(const void *)(im->chunks + (size_t)index * im->h->chunk_bytes);
 }
@@ -12376,7 +12377,7 @@ NPUPROF_OWN_ static uint32_t npuprof_image_next_chunk_(const npuprof_image_ *im,
 
 /* Bytes of the table that are in use.
    Why not im->table_used of a live arena: a record newer than that may name what lies behind it. */
-NPUPROF_OWN_ static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
+NPUPROF_HOT_ static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
 {
     return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used);
 }
@@ -12394,8 +12395,8 @@ NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_table_at_(const npuprof_
 }
 
 /* The table's entry `id`, if it is of this type and at least so many bytes long; otherwise NULL. */
-NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type,
-                                                  size_t bytes)
+NPUPROF_HOT_ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id,
+                                                               uint32_t type, size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
     if (id == 0 || at + bytes > npuprof_image_table_used_(im)) return NULL;
@@ -12405,7 +12406,7 @@ NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_ima
 }
 
 /* A call site by its number, or NULL. */
-NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
+NPUPROF_HOT_ static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
     if (number == 0 || number > NPUPROF_LOAD_(&im->h->sites)) return NULL;
     const uint32_t id = im->site_ids ? im->site_ids[number] : npuprof_table_site_id_(number);
@@ -12560,7 +12561,7 @@ NPUPROF_OWN_ static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npup
 }
 
 /* The end of a span, from the stamp in ev->value. */
-NPUPROF_OWN_ static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_event_ *ev)
+NPUPROF_HOT_ static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_event_ *ev)
 {
     if (ev->value != NPUPROF_END_OPEN_) {
         ev->cut = ev->value >> 63 != 0;
@@ -12572,7 +12573,7 @@ NPUPROF_OWN_ static inline void npuprof_cursor_decode_end_(const npuprof_image_ 
 }
 
 /* The units with control ids behind a head. Returns the first one that is none of these. */
-NPUPROF_OWN_ static inline const npuprof_unit_ *
+NPUPROF_HOT_ static inline const npuprof_unit_ *
 npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end, npuprof_event_ *ev)
 {
     for (; u < end; u++) {
@@ -12607,8 +12608,8 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
 }
 
 /* The end of the units behind a head that have control ids of their own, and no arguments. */
-NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(const npuprof_unit_ *u,
-                                                                 const npuprof_unit_ *end)
+NPUPROF_HOT_ static inline const npuprof_unit_ *
+npuprof_cursor_skip_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
     while (u < end && npuprof_unit_load_id_(u) - NPUPROF_CONTROL_FINISHED_ <=
                           NPUPROF_CONTROL_LINK_ROOT_ - NPUPROF_CONTROL_FINISHED_) u++;
@@ -12616,7 +12617,8 @@ NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(co
 }
 
 /* The end of the arguments that begin at u. */
-NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
+NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u,
+                                                                          const npuprof_unit_ *end)
 {
     while (u < end && npuprof_unit_load_id_(u) == NPUPROF_CONTROL_ARG_) {
         const uint64_t length = u->w0 >> NPUPROF_ID_BITS_ >> 32;
@@ -12629,8 +12631,9 @@ NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const 
 
 /* The head of the record at *u: where and when it began, and its site. Moves *u behind it. Returns the unit
    that has the end or value, which is elsewhere if the span moved away; NULL: not in the image. */
-NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_image_ *im, uint32_t index,
-                                                               bool moved, const npuprof_unit_ **u,
+NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_image_ *im,
+                                                               uint32_t index, bool moved,
+                                                               const npuprof_unit_ **u,
                                                                uint64_t w0, npuprof_event_ *ev)
 {
     const npuprof_unit_ *const head = *u, *at = head;
@@ -12656,8 +12659,8 @@ NPUPROF_OWN_ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(cons
 /* Decodes the record at unit number `unit` of a chunk; `first`: the chunk is the first of its slot. Returns
    how many units it takes; 0: there is none. *shown is false if the record is shown elsewhere, is older than
    the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
-NPUPROF_OWN_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first,
-                                       npuprof_event_ *ev, bool *shown)
+NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit,
+                                                    bool first, npuprof_event_ *ev, bool *shown)
 {
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
@@ -13062,7 +13065,7 @@ typedef struct npuprof_placed_ {
 } npuprof_placed_;
 
 /* The order on the page: by track, start, then the longer one first. The locator makes the order total. */
-NPUPROF_OWN_ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
+NPUPROF_HOT_ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
 {
     if (a->track != b->track) return a->track < b->track;
     if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
@@ -13130,13 +13133,13 @@ NPUPROF_OWN_ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_im
 
 /* ---- Heaps of placed spans, the last one in the order on top */
 
-NPUPROF_OWN_ static bool npuprof_placed_heap_before_(const void *a, const void *b)
+NPUPROF_HOT_ static bool npuprof_placed_heap_before_(const void *a, const void *b)
 {
     return npuprof_placed_before_((const npuprof_placed_ *)a, (const npuprof_placed_ *)b);
 }
 
 /* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
-NPUPROF_OWN_ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
+NPUPROF_HOT_ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
                                      const npuprof_placed_ *p)
 {
     if (*count < capacity) {
@@ -13149,7 +13152,7 @@ NPUPROF_OWN_ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t 
 }
 
 /* Sorts spans, whether they are a heap or not. */
-NPUPROF_OWN_ static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
+NPUPROF_HOT_ static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
 {
     npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
 }
@@ -13661,8 +13664,8 @@ NPUPROF_OWN_ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_e
 
 /* Passes over the plain records that come next, as long as their sites are among those met last, which are
    number << 8 | kind. Returns how many. */
-NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256],
-                                                   npuprof_extent_ *x)
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t
+npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
 {
     npuprof_cursor_ c = *cursor;
     npuprof_plain_ p;
@@ -15259,8 +15262,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npup
 /* ==== src/write/work.h ================================================================= >>write/work ==== */
 
 /* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
-   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter, but
-   32 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
+   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter,
+   but 32 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
    Writers that need no lanes, or are done with them, use that quarter for their own tables. */
 
 enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };

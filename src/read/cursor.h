@@ -92,7 +92,7 @@ static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *i
 }
 
 /* The end of a span, from the stamp in ev->value. */
-static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_event_ *ev)
+NPUPROF_HOT_ static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_event_ *ev)
 {
     if (ev->value != NPUPROF_END_OPEN_) {
         ev->cut = ev->value >> 63 != 0;
@@ -104,7 +104,7 @@ static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_
 }
 
 /* The units with control ids behind a head. Returns the first one that is none of these. */
-static inline const npuprof_unit_ *
+NPUPROF_HOT_ static inline const npuprof_unit_ *
 npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end, npuprof_event_ *ev)
 {
     for (; u < end; u++) {
@@ -139,8 +139,8 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
 }
 
 /* The end of the units behind a head that have control ids of their own, and no arguments. */
-static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(const npuprof_unit_ *u,
-                                                                 const npuprof_unit_ *end)
+NPUPROF_HOT_ static inline const npuprof_unit_ *
+npuprof_cursor_skip_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
     while (u < end && npuprof_unit_load_id_(u) - NPUPROF_CONTROL_FINISHED_ <=
                           NPUPROF_CONTROL_LINK_ROOT_ - NPUPROF_CONTROL_FINISHED_) u++;
@@ -148,7 +148,8 @@ static inline const npuprof_unit_ *npuprof_cursor_skip_controls_(const npuprof_u
 }
 
 /* The end of the arguments that begin at u. */
-static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
+NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u,
+                                                                          const npuprof_unit_ *end)
 {
     while (u < end && npuprof_unit_load_id_(u) == NPUPROF_CONTROL_ARG_) {
         const uint64_t length = u->w0 >> NPUPROF_ID_BITS_ >> 32;
@@ -161,8 +162,9 @@ static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_
 
 /* The head of the record at *u: where and when it began, and its site. Moves *u behind it. Returns the unit
    that has the end or value, which is elsewhere if the span moved away; NULL: not in the image. */
-static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_image_ *im, uint32_t index,
-                                                               bool moved, const npuprof_unit_ **u,
+NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_image_ *im,
+                                                               uint32_t index, bool moved,
+                                                               const npuprof_unit_ **u,
                                                                uint64_t w0, npuprof_event_ *ev)
 {
     const npuprof_unit_ *const head = *u, *at = head;
@@ -188,8 +190,8 @@ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_ima
 /* Decodes the record at unit number `unit` of a chunk; `first`: the chunk is the first of its slot. Returns
    how many units it takes; 0: there is none. *shown is false if the record is shown elsewhere, is older than
    the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
-static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first,
-                                       npuprof_event_ *ev, bool *shown)
+NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit,
+                                                    bool first, npuprof_event_ *ev, bool *shown)
 {
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);

@@ -69,7 +69,7 @@ typedef struct npuprof_event_ {
     uint64_t locator;                      /* where the record is: npuprof_cursor_decode_at_() */
 } npuprof_event_;
 
-static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
+NPUPROF_HOT_ static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
 {
     return (const npuprof_chunk_ *)(const void *)(im->chunks + (size_t)index * im->h->chunk_bytes);
 }
@@ -84,7 +84,7 @@ static uint32_t npuprof_image_next_chunk_(const npuprof_image_ *im, uint32_t ind
 
 /* Bytes of the table that are in use.
    Why not im->table_used of a live arena: a record newer than that may name what lies behind it. */
-static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
+NPUPROF_HOT_ static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
 {
     return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used);
 }
@@ -102,8 +102,8 @@ static const npuprof_entry_ *npuprof_image_table_at_(const npuprof_image_ *im, u
 }
 
 /* The table's entry `id`, if it is of this type and at least so many bytes long; otherwise NULL. */
-static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type,
-                                                  size_t bytes)
+NPUPROF_HOT_ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id,
+                                                               uint32_t type, size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
     if (id == 0 || at + bytes > npuprof_image_table_used_(im)) return NULL;
@@ -113,7 +113,7 @@ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint
 }
 
 /* A call site by its number, or NULL. */
-static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
+NPUPROF_HOT_ static const npuprof_site_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
     if (number == 0 || number > NPUPROF_LOAD_(&im->h->sites)) return NULL;
     const uint32_t id = im->site_ids ? im->site_ids[number] : npuprof_table_site_id_(number);

@@ -26,7 +26,7 @@ typedef struct npuprof_placed_ {
 } npuprof_placed_;
 
 /* The order on the page: by track, start, then the longer one first. The locator makes the order total. */
-static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
+NPUPROF_HOT_ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
 {
     if (a->track != b->track) return a->track < b->track;
     if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
@@ -94,13 +94,13 @@ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_ca
 
 /* ---- Heaps of placed spans, the last one in the order on top */
 
-static bool npuprof_placed_heap_before_(const void *a, const void *b)
+NPUPROF_HOT_ static bool npuprof_placed_heap_before_(const void *a, const void *b)
 {
     return npuprof_placed_before_((const npuprof_placed_ *)a, (const npuprof_placed_ *)b);
 }
 
 /* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
-static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
+NPUPROF_HOT_ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
                                      const npuprof_placed_ *p)
 {
     if (*count < capacity) {
@@ -113,7 +113,7 @@ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, siz
 }
 
 /* Sorts spans, whether they are a heap or not. */
-static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
+NPUPROF_HOT_ static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
 {
     npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
 }

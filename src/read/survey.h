@@ -47,8 +47,8 @@ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, co
 
 /* Passes over the plain records that come next, as long as their sites are among those met last, which are
    number << 8 | kind. Returns how many. */
-NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256],
-                                                   npuprof_extent_ *x)
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t
+npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
 {
     npuprof_cursor_ c = *cursor;
     npuprof_plain_ p;

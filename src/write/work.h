@@ -9,8 +9,8 @@
 #include "text.h"
 
 /* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
-   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter, but
-   32 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
+   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter,
+   but 32 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
    Writers that need no lanes, or are done with them, use that quarter for their own tables. */
 
 enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
