@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """What npuprof takes in a program on this machine, knob by knob, and how long it compiles.
 
-usage: sizes.py [--json FILE]    CC in the environment names the compiler, gcc by default
+usage: sizes.py [--short] [--json FILE]    CC in the environment names the compiler, gcc by default
+
+--short: -O2 of that compiler alone, and no time.
 
 A row is examples/01_hello.c, linked: text (code, constants, unwind tables, dynamic linking) as `size` counts
 it, and the static memory beside the arena. The last row is `.text` alone of a program that records and writes
@@ -109,6 +111,8 @@ def main():
     builds = [(compiler, "-O2"), (compiler, "-Os")]
     if shutil.which("clang") and compiler != "clang":
         builds.append(("clang", "-O2"))
+    if "--short" in sys.argv:
+        builds = builds[:1]
     heads = "".join(f"{' '.join(b):>11}" for b in builds)
     print(f"    this machine, bytes of text:{heads}   beside the arena")
     report, bad = {}, []
@@ -120,14 +124,16 @@ def main():
         report[what] = {"text": text, "bss": bss}
         bad += [what] if said.startswith("over") or bss > BSS_LIMIT else []
     text = section_text(compiler)
-    seconds, steady = compile_seconds(compiler)
+    seconds, steady = (0, 1) if "--short" in sys.argv else compile_seconds(compiler)
     report.update({TEXT: {"text": text}, "compile": {"seconds": seconds, "ratio": seconds / steady}})
     for what, value, limits in ((TEXT, text, LIMITS[TEXT]),
                                 ("seconds to compile, gcc -O2", round(seconds, 2), SECONDS)):
-        print(f"    {what:46} {value}; {verdict(value, *limits)}")
+        if value:
+            print(f"    {what:46} {value}; {verdict(value, *limits)}")
         # Why not the time: another program on the machine makes it longer.
         bad += [what] if what == TEXT and value > limits[0] else []
-    print(f"    that is {seconds / steady:.1f} times a file of 400 small functions")
+    if seconds:
+        print(f"    that is {seconds / steady:.1f} times a file of 400 small functions")
     if "--json" in sys.argv:
         pathlib.Path(sys.argv[sys.argv.index("--json") + 1]).write_text(json.dumps(report))
     if bad:

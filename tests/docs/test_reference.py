@@ -202,14 +202,21 @@ class Costs(unittest.TestCase):
         wanted = re.search(r"arm-none-eabi-gcc (\d+) -Os", text)[1]
         if compiler.split(".")[0] != wanted:
             self.skipTest(f"arm-none-eabi-gcc is {compiler.strip()}, the figures are of {wanted}")
-        done = run(["make", "-s", "-C", ROOT, "size"], timeout=600)
+        done = run([sys.executable, ROOT / "tests/baremetal/run.py", "--sizes"], timeout=200)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         printed = re.findall(r"^   (\S.*?) {2,}(\d+)(?: +(\d+))?$", done.stdout, re.M)
         self.assertEqual([[what, flash] for what, flash, _ in printed], rows(FIRMWARE, "Size and cost")[0])
         self.assertIn(f"{printed[0][2]} bytes of RAM", text)
-        if run([helpers.CC[0], "-dumpversion"]).stdout.split(".")[0].strip() != "12":
-            return
+
+    @helpers.thorough
+    def test_sizes_here(self):
+        """A host's figures are within 5 % of what `make size` prints."""
+        if run([*helpers.CC, "-dumpversion"]).stdout.split(".")[0].strip() != "12":
+            self.skipTest("the figures are of gcc 12")
+        done = run([sys.executable, ROOT / "tests/bench/sizes.py", "--short"], timeout=140)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         host = re.findall(r"^    (\w[\w ]*?) {2,}(\d+)(?: +\d+)* +(\d+)(?:   limit.*)?$", done.stdout, re.M)
+        self.assertEqual(len(host), 5, done.stdout)
         for (what, flash, ram), row in zip(host, rows(REFERENCE, "Sizes")[0]):
             self.assertEqual(row[0].strip("`"), what)
             for stated, measured in ((row[1], flash), (row[2], ram)):
