@@ -8094,14 +8094,14 @@ NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
            (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen));
 }
 
-/* Zeroes a chunk that was taken, and gives it its state. R6. In memory that was zero at first, one that was
-   never used is left as it is. Why: zeroing would touch pages of it that may stay empty.
-   Why `next` is written before `state` is read: the first access to a page is then a write, which takes one
+/* Zeroes a chunk that was taken, and gives it its state. R6. In memory that was zero at first, one that never
+   had an owner is left as it is. Why: zeroing would touch pages of it that may stay empty.
+   Why `next` is written before `owner` is read: the first access to a page is then a write, which takes one
    page fault and not two. */
 NPUPROF_OWN_ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 {
     NPUPROF_STORE_(&chunk->next, 0);
-    const bool is_zero = npuprof_s_.zero_at_first && NPUPROF_LOAD_(&chunk->state) == 0;
+    const bool is_zero = npuprof_s_.zero_at_first && NPUPROF_LOAD_(&chunk->owner) == 0;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
     /* Why: a release does not keep later stores behind it, and a process may be killed in between. */
     NPUPROF_SIGNAL_FENCE_();
@@ -18790,6 +18790,7 @@ NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
     h->queue_head = h->queue_tail = h->slot_first = h->threads = 0;
     h->chunk_next = npuprof_fork_gather_pages_();
     npuprof_s_.chunk_free = 0;
+    npuprof_s_.zero_at_first = false;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
 }

@@ -93,6 +93,7 @@ static void npuprof_fork_start_over_(void)
     h->queue_head = h->queue_tail = h->slot_first = h->threads = 0;
     h->chunk_next = npuprof_fork_gather_pages_();
     npuprof_s_.chunk_free = 0;
+    npuprof_s_.zero_at_first = false;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
 }

@@ -21,6 +21,7 @@
 enum { THREADS = 3, CHUNKS = 3, QUEUE = 4, STORES = 12, TOP = 15 };
 enum { TAIL, HEAD, FREE, FROZEN, RECYCLING, W0, W1, ENTRY, NEXT = ENTRY + QUEUE, STATE = NEXT + CHUNKS,
        DATA = STATE + CHUNKS, READS = DATA + CHUNKS, WORDS = READS + THREADS * CHUNKS };
+/* NEVER: it never had an owner, which make_fresh() looks at. */
 enum { NEVER, IS_FREE, IS_OPEN, IS_RETIRED, NOBODY = 255 };
 
 /* ---- Orders, of each access of the code */
@@ -52,7 +53,7 @@ static const struct { const char *name; unsigned order, needed; const char *why;
     [TAKE_CAS] = { "take: CAS of chunk_free", ACQUIRE | RELEASE, ACQUIRE,
         "a swap passes on the view of the store before" },
     [FRESH_NEXT] = { "fresh: next", RELAXED, 0, "" },
-    [FRESH_LOOK] = { "fresh: look at state", RELAXED, 0, "" },
+    [FRESH_LOOK] = { "fresh: look at owner", RELAXED, 0, "" },
     [FRESH_STATE] = { "fresh: state FREE", RELEASE, 0,
         "readers go by the owner, released later; for a killed process" },
     [OPEN_STATE] = { "fresh: state OPEN", RELEASE, 0,
