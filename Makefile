@@ -20,8 +20,9 @@ VERSION = $$(sed -n 's/^.define NPUPROF_VERSION_STRING "\(.*\)"/\1/p' npuprof.h)
 PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALLED = $(DESTDIR)$(PREFIX)
-# Why share/: headers are for every processor, and cross compilers look only there for what is.
-ROOMS = $(INSTALLED)/include $(INSTALLED)/share/pkgconfig $(INSTALLED)/share/cmake/npuprof
+# lib or share: where pkg-config's and CMake's files go. Why share in Debian: its cross compilers look there.
+PACKAGES ?= lib
+ROOMS = $(INSTALLED)/include $(INSTALLED)/$(PACKAGES)/pkgconfig $(INSTALLED)/$(PACKAGES)/cmake/npuprof
 FUZZ_SECONDS ?= 0
 ROOM ?= record/ public/hot.h arena/ clock/ read/
 SAMPLE ?= 40
@@ -116,16 +117,16 @@ install:                        ## install the headers, a pkg-config and a CMake
 	install -m 644 $(HEADERS) $(INSTALLED)/include
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: npuprof' \
 	    'Description: one timeline of host threads and NPU engines' "Version: $(VERSION)" \
-	    'Cflags: -I$${includedir}' 'Libs: -pthread' > $(INSTALLED)/share/pkgconfig/npuprof.pc
-	install -m 644 tools/packaging/cmake/npuprof-config.cmake $(INSTALLED)/share/cmake/npuprof
+	    'Cflags: -I$${includedir}' 'Libs: -pthread' > $(INSTALLED)/$(PACKAGES)/pkgconfig/npuprof.pc
+	install -m 644 tools/packaging/cmake/npuprof-config.cmake $(INSTALLED)/$(PACKAGES)/cmake/npuprof
 	sed "s/@VERSION@/$(VERSION)/" tools/packaging/cmake/npuprof-config-version.cmake.in \
-	    > $(INSTALLED)/share/cmake/npuprof/npuprof-config-version.cmake
-	chmod 644 $(INSTALLED)/share/pkgconfig/npuprof.pc $(INSTALLED)/share/cmake/npuprof/*
+	    > $(INSTALLED)/$(PACKAGES)/cmake/npuprof/npuprof-config-version.cmake
+	chmod 644 $(INSTALLED)/$(PACKAGES)/pkgconfig/npuprof.pc $(INSTALLED)/$(PACKAGES)/cmake/npuprof/*
 
 uninstall:                      ## remove what install put there
-	rm -f $(addprefix $(INSTALLED)/include/,$(HEADERS)) $(INSTALLED)/share/pkgconfig/npuprof.pc
-	rm -f $(INSTALLED)/share/cmake/npuprof/npuprof-config*.cmake
-	rmdir $(INSTALLED)/share/cmake/npuprof 2>/dev/null || true
+	rm -f $(addprefix $(INSTALLED)/include/,$(HEADERS)) $(INSTALLED)/$(PACKAGES)/pkgconfig/npuprof.pc
+	rm -f $(INSTALLED)/$(PACKAGES)/cmake/npuprof/npuprof-config*.cmake
+	rmdir $(INSTALLED)/$(PACKAGES)/cmake/npuprof 2>/dev/null || true
 
 dist:                           ## make the release archive and what package managers install it with
 	$(PYTHON) tools/packaging/dist.py

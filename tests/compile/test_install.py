@@ -20,8 +20,8 @@ README, REFERENCE = ((ROOT / name).read_text(encoding="utf-8")
 
 class Install(Outside):
     files = ["include/npuprof.h", "include/npuprof_npu.h",
-             "share/cmake/npuprof/npuprof-config-version.cmake", "share/cmake/npuprof/npuprof-config.cmake",
-             "share/pkgconfig/npuprof.pc"]
+             "lib/cmake/npuprof/npuprof-config-version.cmake", "lib/cmake/npuprof/npuprof-config.cmake",
+             "lib/pkgconfig/npuprof.pc"]
 
     def test_destdir_and_uninstall(self):
         root = self.folder("root")
@@ -32,7 +32,7 @@ class Install(Outside):
         for header in helpers.HEADERS:
             self.assertEqual((root / "opt/x/include" / header.name).read_bytes(), header.read_bytes())
             self.assertEqual((root / "opt/x/include" / header.name).stat().st_mode & 0o777, 0o644)
-        text = (root / "opt/x/share/pkgconfig/npuprof.pc").read_text()
+        text = (root / "opt/x/lib/pkgconfig/npuprof.pc").read_text()
         self.assertIn("prefix=/opt/x\n", text)
         version = re.search(r'NPUPROF_VERSION_STRING "(.*)"', helpers.HEADERS[0].read_text())[1]
         self.assertIn(f"Version: {version}\nCflags:", text)
@@ -46,7 +46,7 @@ class Install(Outside):
         prefix, project = self.folder("prefix"), self.project("with-pkg-config")
         make("install", f"PREFIX={prefix}")
         command = re.search(r"`(cc main\.c [^`]*pkg-config[^`]*)`", README)[1]
-        env = helpers.environment(PKG_CONFIG_PATH=str(prefix / "share/pkgconfig"))
+        env = helpers.environment(PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
         for compiler, source in ((helpers.CC, "main.c"), (helpers.CXX, "main.cpp")):
             line = command.replace("cc ", shlex.join(compiler) + " ", 1).replace("main.c", source)
             done = run(["sh", "-c", line], cwd=project, env=env)

@@ -6,7 +6,7 @@ find_dependency(Threads)
 if(NOT TARGET npuprof::npuprof)
   # Why the real path: a folder on the way may be a link, and `..` then leads elsewhere.
   get_filename_component(_npuprof_here "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
-  foreach(_npuprof_up "../../.." "../..")   # share/cmake/npuprof, share/npuprof
+  foreach(_npuprof_up "../../.." "../..")   # lib/cmake/npuprof, share/npuprof
     if(EXISTS "${_npuprof_here}/${_npuprof_up}/include/npuprof.h")
       get_filename_component(_npuprof_include "${_npuprof_here}/${_npuprof_up}/include" ABSOLUTE)
     endif()
