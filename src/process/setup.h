@@ -50,8 +50,8 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
 static void npuprof_setup_pages_(void)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
-    const size_t small = 256 * 1024, all = (size_t)s->header->arena_bytes;
-    const size_t before = (size_t)s->header->chunks_offset + small;
+    const size_t first = 256 * 1024, all = (size_t)s->header->arena_bytes;
+    const size_t before = (size_t)s->header->chunks_offset + first;
     if (!s->mapped_bytes && all >= 4 * 1024 * 1024) npuprof_os_huge_pages_(s->base + before, all - before);
 }
 

@@ -108,10 +108,10 @@ class Tables(unittest.TestCase):
     def test_defaults_of_knobs(self):
         for row in rows(REFERENCE, "Knobs")[0]:
             for name in re.findall(r"`(NPUPROF_\w+_BYTES)`", row[0]):
-                said = int(re.fullmatch(r"(\d+) MiB", row[2])[1])
+                count, unit = re.fullmatch(r"(\d+) ([KM])iB", row[2]).groups()
                 defined = re.findall(rf"#define {name} \(?([\d *]+)\)?\n", HEADER)
                 products = [eval(text) for text in defined]      # of numbers
-                self.assertIn(said << 20, products, name)
+                self.assertIn(int(count) << {"K": 10, "M": 20}[unit], products, name)
         self.assertIn("| 0, 1 |", pages.read(REFERENCE))
         self.assertIn("#define NPUPROF_CONTEXTS 1\n", HEADER)
 

@@ -133,7 +133,7 @@ def host(machine, folder):
 def firmware(machine, built):
     """built(flags, source): the folder with fw.elf and the images that it wrote."""
     for policy, kinds in FIRMWARE_KINDS.items():
-        folder, elf = built([f"-DPOLICY=NPUPROF_{policy}"], HERE / "corpus_firmware.c")
+        folder, elf = built([f"-DPOLICY=NPUPROF_{policy}"], ROOT / "tests" / "programs" / "corpus_firmware.c")
         for kind in kinds:
             keep(machine, f"{FIRMWARE_NAMES[policy]}-{kind}", (folder / f"{kind}.img").read_bytes(),
                  elf.read_bytes())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layouts ARENA and STREAM, read by src/format/layouts.h and src/format/arena.h alone.
+"""The layouts ARENA and CODED, read by src/format/layouts.h and src/format/arena.h alone.
 
 Nothing here is taken from the project's own reader: what this cannot read, the specification does not say.
 What it leaves to a layer above: when device ticks were in host time."""
@@ -387,7 +387,7 @@ class Code:
         return self.start << 20 | self.site, self.event_w1
 
 
-def read_stream(data, order):
+def read_coded(data, order):
     trace = Trace(order)
     trace.header = read_header(data, order)
     pieces, slot_bytes, found = [], bytearray(), defaultdict(dict)

@@ -10,7 +10,7 @@ from image import second_firmware, second_host
 MAGIC = b"NPUPROF\n"
 ENDIAN = 0x01020304
 FORMAT = 1
-ARENA, STREAM, COMPACT, PARTS = 1, 2, 3, 4
+ARENA, COMPACT, PARTS, CODED = 1, 3, 4, 5
 
 
 class Unreadable(Exception):
@@ -33,8 +33,8 @@ def read(data, elf=None):
     order, layout = start_of(data)
     if layout == ARENA:
         return second_host.read_arena(data, order)
-    if layout == STREAM:
-        return second_host.read_stream(data, order)
+    if layout == CODED:
+        return second_host.read_coded(data, order)
     if layout in (COMPACT, PARTS):
         return second_firmware.read(data, order, layout, elf)
     raise Unreadable(f"layout {layout} is not known")

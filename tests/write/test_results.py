@@ -38,8 +38,11 @@ class Results(unittest.TestCase):
                          [s.args for s in sorted(found.slices, key=lambda s: (s.start, -s.dur))])
         return spans, trace["metadata"]["npuprof"]["lost"]
 
-    def check_inner(self, spans):
+    def check_inner(self, spans, overwritten=False):
+        """overwritten: the oldest span may have had its first arguments in a chunk that is gone."""
         inner = [e for e in spans if e["name"] == "inner"]
+        if overwritten and "n" not in inner[0].get("args", {}):
+            del inner[0]
         self.assertEqual([e["args"] for e in inner], [expected(e["args"]["n"]) for e in inner])
         self.assertTrue(all("args" not in e for e in spans if e["name"] == "plain"))
         return len(inner)
@@ -79,7 +82,7 @@ class Results(unittest.TestCase):
 
     def test_keep_newest(self):
         """The results of a span that is open all the time are there, or counted."""
-        self.assertGreater(self.check_inner(self.recorded(NEWEST)[0]), 100)
+        self.assertGreater(self.check_inner(self.recorded(NEWEST)[0], overwritten=True), 100)
         program = helpers.build("results.c", "results_one", "-DTEST_ONE_SPAN")
         spans, lost = self.recorded(NEWEST, program=program)
         oldest = ROUNDS - sum(e["name"] == "inner" for e in spans)
@@ -92,7 +95,7 @@ class Results(unittest.TestCase):
         arena = scratch() / "results.arena"
         arena.unlink(missing_ok=True)
         spans, _ = self.recorded(NEWEST, arena, how=-signal.SIGKILL)
-        self.assertGreater(self.check_inner(spans), 100)
+        self.assertGreater(self.check_inner(spans, overwritten=True), 100)
         (by_hand,) = [e for e in spans if e["name"] == "by hand"]
         self.assertEqual(by_hand["args"], {"unfinished": True, "hundreds": 39, "fifties": 39, "end": True})
 
