@@ -256,12 +256,16 @@ static void npuprof_load_make_block_(npuprof_load_made_ *m, const npuprof_load_c
     if (npuprof_loaded_.swap) npuprof_load_swap_chunk_head_(chunk);
 }
 
-/* Is the block at hand, which lies at `at`, the header piece that ends an image? */
+/* Does the block at hand, which lies at `at`, say that the image ends? A header may come in several
+   pieces. */
 static bool npuprof_load_is_closing_(const npuprof_load_coded_ *c, size_t at)
 {
+    const npuprof_stored_ *const head = &c->head;
+    const uint64_t place = offsetof(npuprof_header_, closed);
     uint32_t closed = 0;
-    if (c->head.state != NPUPROF_BLOCK_HEADER_PIECE || c->head.bytes < sizeof(npuprof_header_)) return false;
-    memcpy(&closed, c->bytes + at + sizeof c->head + offsetof(npuprof_header_, closed), sizeof closed);
+    if (head->state != NPUPROF_BLOCK_HEADER_PIECE || head->base > place) return false;
+    if (head->base + head->bytes < place + sizeof closed) return false;
+    memcpy(&closed, c->bytes + at + sizeof *head + (size_t)(place - head->base), sizeof closed);
     return closed != 0;
 }
 
