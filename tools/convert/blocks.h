@@ -124,7 +124,7 @@ static void npuprof_load_scan_all_(npuprof_load_scan_ *s)
     for (; s->stream ? npuprof_load_next_block_(s, &at, i) : i < s->chunks; at += chunk_bytes, i++)
         npuprof_load_scan_chunk_(s, at, i);
     s->chunks = i;
-    if (s->stream && s->closed != s->chunks)
+    if (s->stream && (!s->chunks || s->closed != s->chunks))
         npuprof_load_note_damage_(s->count, "the end of the stream is missing");
     if (!s->stream) s->table_used = npuprof_min_(s->table_used, npuprof_loaded_.header.table_used);
     if (s->table_used > NPUPROF_LOAD_TABLE_MAX_) s->table_used = 0;

@@ -256,36 +256,18 @@ static void npuprof_load_make_block_(npuprof_load_made_ *m, const npuprof_load_c
     if (npuprof_loaded_.swap) npuprof_load_swap_chunk_head_(chunk);
 }
 
-/* Does the block at hand, which lies at `at`, say that the image ends? A header may come in several
-   pieces. */
-static bool npuprof_load_is_closing_(const npuprof_load_coded_ *c, size_t at)
-{
-    const npuprof_stored_ *const head = &c->head;
-    const uint64_t place = offsetof(npuprof_header_, closed);
-    uint32_t closed = 0;
-    if (head->state != NPUPROF_BLOCK_HEADER_PIECE || head->base > place) return false;
-    if (head->base + head->bytes < place + sizeof closed) return false;
-    memcpy(&closed, c->bytes + at + sizeof *head + (size_t)(place - head->base), sizeof closed);
-    return closed != 0;
-}
-
-/* The first walk: counts the blocks to make, and notes what is no good block. Why a stream may end anywhere:
-   its process may have been killed. A dump is written in one go. */
+/* The first walk: counts the blocks to make, and notes what is no good block. */
 static uint64_t npuprof_load_count_coded_(npuprof_load_coded_ *c)
 {
     uint64_t blocks = 0;
-    bool is_whole = true, is_closed = npuprof_loaded_.header.when_full == NPUPROF_STREAM;
+    bool is_whole = true;
     while (c->at < c->count) {
         const size_t expected = c->at, at = npuprof_load_next_coded_(c);
         const bool is_begun = at == c->count && npuprof_load_is_begun_(c, expected);
         if (at != expected && !is_begun) npuprof_load_note_damage_(expected, "a damaged block");
-        if (at < c->count) {
-            blocks += npuprof_load_begins_chunk_(&c->head);
-            is_closed = is_closed || npuprof_load_is_closing_(c, at);
-        }
+        if (at < c->count) blocks += npuprof_load_begins_chunk_(&c->head);
         is_whole = is_whole && at == expected;
     }
-    if (!is_closed) npuprof_load_note_damage_(c->count, "the file is cut off");
     c->is_whole = is_whole;
     return blocks;
 }
