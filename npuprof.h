@@ -12357,6 +12357,7 @@ typedef struct npuprof_event_ {
     bool unfinished, cut, has_link;
     bool results;                          /* more arguments follow, in RESULT records */
     uint32_t device, pe, epoch, flags;
+    uint32_t unknown;                      /* units of it with control ids of a newer version */
     npuprof_link_ link;
     const npuprof_unit_ *args, *args_end;
     uint64_t locator;                      /* where the record is: npuprof_cursor_decode_at_() */
@@ -12600,8 +12601,10 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
             ev->link.root_position = payload;
             ev->link.slot = (uint32_t)u->w1;
             ev->link.warm_up = (u->w1 >> 32 & 1) != 0;
-        } else {
+        } else if (control <= NPUPROF_CONTROL_RESULT_) {
             break;
+        } else {
+            ev->unknown++;                 /* of a newer version: one unit (format/layouts.h, VERSIONS) */
         }
     }
     return u;
@@ -12611,8 +12614,11 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
 NPUPROF_HOT_ static inline const npuprof_unit_ *
 npuprof_cursor_skip_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
-    while (u < end && npuprof_unit_load_id_(u) - NPUPROF_CONTROL_FINISHED_ <=
-                          NPUPROF_CONTROL_LINK_ROOT_ - NPUPROF_CONTROL_FINISHED_) u++;
+    for (; u < end; u++) {
+        const uint32_t id = npuprof_unit_load_id_(u), of_record = id - NPUPROF_CONTROL_FINISHED_;
+        const bool is_known = of_record <= NPUPROF_CONTROL_LINK_ROOT_ - NPUPROF_CONTROL_FINISHED_;
+        if (!is_known && id <= NPUPROF_CONTROL_RESULT_) break;
+    }
     return u;
 }
 
@@ -12686,8 +12692,10 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     }
     const npuprof_unit_ *const at = npuprof_cursor_decode_head_(im, index, moved, &u, w0, ev);
     const npuprof_site_entry_ *site = npuprof_image_site_(im, ev->site);
-    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT)
-        return (uint32_t)(u - units) - unit;
+    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) {
+        u = npuprof_cursor_decode_controls_(u, end, ev);
+        return (uint32_t)(npuprof_cursor_skip_args_(u, end) - units) - unit;
+    }
     ev->kind = site->head.a & 0xFF;
     ev->name = site->name;
     ev->category = site->category;

@@ -131,8 +131,10 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
             ev->link.root_position = payload;
             ev->link.slot = (uint32_t)u->w1;
             ev->link.warm_up = (u->w1 >> 32 & 1) != 0;
-        } else {
+        } else if (control <= NPUPROF_CONTROL_RESULT_) {
             break;
+        } else {
+            ev->unknown++;                 /* of a newer version: one unit (format/layouts.h, VERSIONS) */
         }
     }
     return u;
@@ -142,8 +144,11 @@ npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end
 NPUPROF_HOT_ static inline const npuprof_unit_ *
 npuprof_cursor_skip_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end)
 {
-    while (u < end && npuprof_unit_load_id_(u) - NPUPROF_CONTROL_FINISHED_ <=
-                          NPUPROF_CONTROL_LINK_ROOT_ - NPUPROF_CONTROL_FINISHED_) u++;
+    for (; u < end; u++) {
+        const uint32_t id = npuprof_unit_load_id_(u), of_record = id - NPUPROF_CONTROL_FINISHED_;
+        const bool is_known = of_record <= NPUPROF_CONTROL_LINK_ROOT_ - NPUPROF_CONTROL_FINISHED_;
+        if (!is_known && id <= NPUPROF_CONTROL_RESULT_) break;
+    }
     return u;
 }
 
@@ -217,8 +222,10 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     }
     const npuprof_unit_ *const at = npuprof_cursor_decode_head_(im, index, moved, &u, w0, ev);
     const npuprof_site_entry_ *site = npuprof_image_site_(im, ev->site);
-    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT)
-        return (uint32_t)(u - units) - unit;
+    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) {
+        u = npuprof_cursor_decode_controls_(u, end, ev);
+        return (uint32_t)(npuprof_cursor_skip_args_(u, end) - units) - unit;
+    }
     ev->kind = site->head.a & 0xFF;
     ev->name = site->name;
     ev->category = site->category;

@@ -64,6 +64,7 @@ typedef struct npuprof_event_ {
     bool unfinished, cut, has_link;
     bool results;                          /* more arguments follow, in RESULT records */
     uint32_t device, pe, epoch, flags;
+    uint32_t unknown;                      /* units of it with control ids of a newer version */
     npuprof_link_ link;
     const npuprof_unit_ *args, *args_end;
     uint64_t locator;                      /* where the record is: npuprof_cursor_decode_at_() */

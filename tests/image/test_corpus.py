@@ -10,7 +10,7 @@ import zlib
 
 import helpers
 from helpers import run, scratch
-from image import second_facts, second_reader
+from image import second_facts, second_host, second_reader
 
 CORPUS = helpers.TESTS / "image" / "corpus"
 IMAGES = sorted(CORPUS.glob("*.npuprof.xz"))
@@ -81,6 +81,43 @@ class Corpus(unittest.TestCase):
         sizes = [path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()]
         self.assertLess(max(path.stat().st_size for path in IMAGES), 20_000)
         self.assertLess(sum(sizes), 300_000)
+
+    def test_unknown_kinds(self):
+        """Kinds to come are skipped and counted by both: of a call site, of an entry of the table, of a unit."""
+        _, image, _, truth = opened(CORPUS / "x86_64-arena-open.npuprof.xz")
+        header = second_host.read_header(image, "<")
+        first, end = (header["table_offset"] + header[name] for name in ("table_first", "table_used"))
+        places = {second_host.SITE: (12, 200), second_host.METADATA: (3, 99)}
+        for kind, (place, number) in places.items():
+            at = next(self.entries(image, first, end, kind))
+            changed = bytearray(image)
+            changed[at + place] = number
+            self.check_skipped(bytes(changed), truth)
+        chunks = range(header["chunks_offset"] + 32, len(image), 16)
+        at = next(n for n in chunks if image[n:n + 3] == b"\xf2\xff\xff"[:2] + image[n + 2:n + 3]
+                  and image[n + 2] & 15 == 15)                 # an argument: control id 0xFFFF2
+        changed = bytearray(image)
+        changed[at] = 0xFE
+        self.check_skipped(bytes(changed), truth)
+
+    @staticmethod
+    def entries(image, at, end, kind):
+        while at < end:
+            word = struct.unpack_from("<I", image, at)[0]
+            if word >> 24 == kind:
+                yield at
+            at += 16 * max(1, word & 0xFFFFFF)
+
+    def check_skipped(self, image, truth):
+        trace = second_reader.read(image)
+        found = second_facts.of_trace(trace).document()
+        self.assertNotEqual(found, truth)
+        self.assertEqual(sum(trace.unknown.values()) > 0, True)
+        done = converted(image)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        document = json.loads(done.stdout)
+        self.assertEqual(second_facts.of_json(document).document(), found)
+        self.assertGreater(document["metadata"]["npuprof"]["damaged_places"], 0)
 
     def test_newer_format(self):
         """An image of a format to come is refused, with a sentence, by both."""

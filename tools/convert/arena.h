@@ -46,7 +46,7 @@ static void npuprof_load_check_chunk_(npuprof_cursor_ *c, uint32_t index, uint64
     npuprof_extent_ unused;
     npuprof_event_ ev;
     bool shown;
-    ev.kind = NPUPROF_KIND_NONE;
+    memset(&ev, 0, sizeof ev);
     memset(&unused, 0, sizeof unused);
     if (chunk->moved_units > im->units) npuprof_load_note_damage_(offset - 2, "a damaged chunk");
     npuprof_cursor_begin_chunk_(c, index + 1);
@@ -61,7 +61,9 @@ static void npuprof_load_check_chunk_(npuprof_cursor_ *c, uint32_t index, uint64
             const bool is_away = id == NPUPROF_CONTROL_MOVED_AWAY_;
             good = npuprof_image_site_(im, is_away ? (uint32_t)(u[n].w0 >> NPUPROF_ID_BITS_) : id) != NULL;
         }
-        if (taken && !good) npuprof_load_note_damage_(offset + (uint64_t)n * 16, "a damaged record");
+        if (taken && (!good || ev.unknown))
+            npuprof_load_note_damage_(offset + (uint64_t)n * 16, ev.unknown ? "a unit of no known kind"
+                                                                            : "a damaged record");
     }
 }
 

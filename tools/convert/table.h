@@ -14,21 +14,27 @@ static const size_t npuprof_load_entry_bytes_[] = {
     sizeof(npuprof_anchors_entry_), sizeof(npuprof_pair_entry_), sizeof(npuprof_records_entry_),
     sizeof(npuprof_module_entry_), sizeof(npuprof_entry_) };
 
-/* Does it have a type, and room for what that type holds? left: bytes of the table from the entry on. */
+/* Is there room for what its type holds? An unknown type is that of a newer version. left: bytes of the table
+   from the entry on. */
 static bool npuprof_load_entry_fits_(uint32_t type, uint32_t units, uint32_t left)
 {
-    if (type >= sizeof npuprof_load_entry_bytes_ / sizeof *npuprof_load_entry_bytes_) return false;
+    if (type > NPUPROF_ENTRY_SKIP) return units && units <= left / 16;
     return units <= left / 16 && (type == 0 || (size_t)units * 16 >= npuprof_load_entry_bytes_[type]);
 }
 
-/* A call site: a name that is none becomes 0. False: its number or kind cannot be. */
+/* A call site: a name that is none becomes 0. False: its number cannot be. One of a kind of a newer version
+   is left out, and so are its records. */
 static bool npuprof_load_check_site_(npuprof_entry_ *e, uint32_t *site_ids, uint32_t at, uint64_t file_offset)
 {
     const npuprof_image_ *const im = &npuprof_loaded_.image;
     const uint32_t number = e->a >> 8, kind = e->a & 0xFF;
     npuprof_site_entry_ *const site = (npuprof_site_entry_ *)(void *)e;
     uint32_t *const names[] = { &site->name, &site->category, &site->file };
-    if (!number || number > npuprof_loaded_.header.sites || !kind || kind >= NPUPROF_KIND_COUNT) return false;
+    if (!number || number > npuprof_loaded_.header.sites || !kind) return false;
+    if (kind >= NPUPROF_KIND_COUNT) {
+        npuprof_load_note_damage_(file_offset + at, "a call site of no known kind");
+        return true;
+    }
     for (int i = 0; i < 3; i++) {
         if (!*names[i] || npuprof_image_entry_(im, *names[i], NPUPROF_ENTRY_STRING, sizeof *e)) continue;
         npuprof_load_note_damage_(file_offset + at, "a call site without its name");
@@ -51,7 +57,10 @@ static bool npuprof_load_check_entry_(npuprof_entry_ *e, uint32_t type, uint32_t
     case NPUPROF_ENTRY_RECORDS: return e->a && e->a < 256;
     case NPUPROF_ENTRY_ANCHORS:
         return ((const npuprof_anchors_entry_ *)(const void *)e)->count <= NPUPROF_ANCHORS_PER_ENTRY_;
-    default: return true;
+    default:
+        if (type > NPUPROF_ENTRY_SKIP)
+            npuprof_load_note_damage_(file_offset + at, "an entry of the table of no known type");
+        return true;
     }
 }
 
