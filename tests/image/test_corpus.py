@@ -83,7 +83,7 @@ class Corpus(unittest.TestCase):
         self.assertLess(sum(sizes), 300_000)
 
     def test_unknown_kinds(self):
-        """Kinds to come are skipped and counted by both: of a call site, of an entry of the table, of a unit."""
+        """Kinds to come are skipped and counted by both: of a call site, of a table entry, of a unit."""
         _, image, _, truth = opened(CORPUS / "x86_64-arena-open.npuprof.xz")
         header = second_host.read_header(image, "<")
         first, end = (header["table_offset"] + header[name] for name in ("table_first", "table_used"))
