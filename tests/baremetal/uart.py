@@ -149,6 +149,12 @@ def rig(converter, machine, free):
         raise AssertionError(f"of an undamaged line: {counts}")
     if converted(converter, folder, arrived) != trace:
         raise AssertionError("what was followed is not what the captured bytes give")
+    late = folder / "late.bin"               # its first header is damaged: parts come before one
+    late.write_bytes(sent[40:])
+    done = subprocess.run([converter, "--follow", late, "--seconds", "0", "--elf", folder / "fw.elf", "-o",
+                           folder / "late.json"], stderr=subprocess.PIPE, text=True, timeout=60)
+    if done.returncode > 1:
+        raise AssertionError(f"a late start: exit code {done.returncode}: {done.stderr}")
     missing = check(trace, whole, arrived)
     if not missing:
         raise AssertionError("the relay lost nothing")

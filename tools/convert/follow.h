@@ -166,9 +166,9 @@ static bool npuprof_follow_keep_(const npuprof_parts_item_ *item, const uint8_t 
     const size_t at = npuprof_follow_.now.kept_bytes;
     if (item->is_header && !npuprof_line_take_header_(l, item, at, begins)) return false;
     if (item->is_header) {
-        if (l->headers == 1) npuprof_follow_count_first_(at);
         npuprof_follow_.sites.pointer_bytes = item->c.pointer_bytes;
         npuprof_follow_.sites.near_address = (uint64_t)item->c.address_high << 32 | item->c.address_low;
+        if (l->headers == 1) npuprof_follow_count_first_(at);
     } else if (npuprof_line_take_part_(l, item, at) && l->has_header) {
         npuprof_follow_count_(item, bytes + item->head_bytes);
     }
