@@ -338,7 +338,7 @@ static void *has_a_chunk(void *user)
 static void no_chunk_left(int when_full)
 {
     pthread_t thread;
-    begin_with_signals(when_full, 2368);
+    begin_with_signals(when_full, 2560);
     CHECK_UINT(npuprof_s_.header->chunk_count, 4);
     CHECK_STOP(sem_init(&stay, 0, 0) == 0 && pthread_create(&thread, NULL, has_a_chunk, &stay) == 0);
     while (sem_wait(&stay) != 0) {}

@@ -19,7 +19,9 @@ static uint64_t least_now(void)
     return done.ended - done.maybe_gone;
 }
 
-static uint64_t most_now(void) { return done.begun - done.surely_gone; }
+/* gone: done.surely_gone before the reading. Why not of now: a clear may have ended since. */
+static uint64_t most_since(uint64_t gone) { return done.begun - gone; }
+static uint64_t most_now(void) { return most_since(done.surely_gone); }
 
 static void check_total(const char *what, uint64_t recorded, uint64_t lost, uint64_t least, uint64_t most)
 {
@@ -188,10 +190,11 @@ static int put(void *user, const void *from, size_t count)
 static void read_stats(void)
 {
     npuprof_stats s;
-    const uint64_t least = least_now(), clears = done.clears_begun, naps = the.fiber[0].naps;
+    const uint64_t least = least_now(), gone = done.surely_gone, clears = done.clears_begun;
+    const uint64_t naps = the.fiber[0].naps;
     npuprof_get_stats(&s);
     if (!s.bytes_total) return;                    /* refused: the caller writes just now */
-    check_total("stats", s.recorded, s.lost, clears == done.clears_begun ? least : 0, most_now());
+    check_total("stats", s.recorded, s.lost, clears == done.clears_begun ? least : 0, most_since(gone));
     const uint64_t napped = the.fiber[0].naps - naps;
     if (unfair && policy == NPUPROF_KEEP_NEWEST && napped > 60)
         fiber_fail("a reader starves: it napped %d times", (int)napped);
@@ -238,7 +241,7 @@ static void read_json(int me)
     static const char *const causes[] = { "\"arena_full\":", "\"names_full\":", "\"too_deep\":",
                                           "\"no_context\":", "\"overwritten\":", "\"sink\":",
                                           "\"reading\":" };
-    const uint64_t least = least_now(), clears = done.clears_begun;
+    const uint64_t least = least_now(), gone = done.surely_gone, clears = done.clears_begun;
     json.count = 0;
     json.cut = false;
     const npuprof_result r = npuprof_write_json((npuprof_sink){ put, &json });
@@ -247,7 +250,7 @@ static void read_json(int me)
     uint64_t lost = 0;
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) lost += number_after(losses, causes[i]);
     const uint64_t shown = check_events(json.of.text) + number_after(losses, "\"streamed\":");
-    check_total("JSON", shown, lost, clears == done.clears_begun ? least : 0, most_now());
+    check_total("JSON", shown, lost, clears == done.clears_begun ? least : 0, most_since(gone));
     read_stats();
 }
 
@@ -257,11 +260,12 @@ static bool has_image;
 static void write_image(int me)
 {
     (void)me;
+    const uint64_t gone = done.surely_gone;
     image_least = least_now();
     image.count = 0;
     image.cut = false;
     const npuprof_result r = npuprof_write_image((npuprof_sink){ put, &image });
-    image_most = most_now();
+    image_most = most_since(gone);
     if (r != NPUPROF_OK || image.cut) fiber_fail("the image: %s", npuprof_result_string(r));
     has_image = true;
 }
