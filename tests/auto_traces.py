@@ -67,8 +67,9 @@ def names(path, *options):
 
 
 def lost(path):
-    """How many calls a trace says it lost."""
-    return sum(helpers.load(path)["metadata"]["npuprof"]["lost"].values())
+    """How many calls a trace says it lost. Notes are none: objects that the full table does not hold."""
+    causes = helpers.load(path)["metadata"]["npuprof"]["lost"]
+    return sum(count for cause, count in causes.items() if cause != "notes")
 
 
 def split(module, debug):
