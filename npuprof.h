@@ -225,7 +225,7 @@ extern "C++" {                     /* the user may include this header inside ex
 
 /* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
    output buffer). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
-   used with NPUPROF_FREESTANDING. An index of a seventh of it lies beside it. More makes traces with many
+   used with NPUPROF_FREESTANDING. A seventh of it is added for an index. More makes traces with many
    device spans faster to write. Traces and tables are complete with any size; the memory tables are the
    exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES
@@ -423,8 +423,8 @@ extern "C++" {                     /* the user may include this header inside ex
    is forgotten. It keeps -finstrument-functions out: its hooks are ours (>>record/auto) and would call
    themselves. It also says how the function is compiled: NPUPROF_ROOM_ is empty, or NPUPROF_COLD_ from where
    the root says so. Cold functions are optimised for size, also with -O2; those that record nothing are.
-   NPUPROF_HOT_: in a cold room, a function that runs once for each span that is read. It stands for
-   NPUPROF_OWN_. With NPUPROF_RECORD_ONLY not all functions of a part are used. */
+   NPUPROF_HOT_, in the place of NPUPROF_OWN_: a function of a cold room that runs once for each span that is
+   read. Both allow for functions that nobody calls with NPUPROF_RECORD_ONLY. */
 #define NPUPROF_ROOM_
 #if defined(__clang__)
 #define NPUPROF_COLD_ NPUPROF_ATTRIBUTE_((__cold__, __minsize__))
@@ -1082,9 +1082,9 @@ typedef struct npuprof_keys_ {
     uint32_t fast;                 /* the call site is valid, too, while it is the arena's fast generation */
     uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
-    uint64_t text;                 /* where the call site with the last name and category is in the table,
-                                      << 32 | the generation for which that is right: its offset; with the
-                                      highest bit of the generation set its id, as it lies in a later part */
+    uint64_t text;                 /* of the last name and category: place of their call site in the table
+                                      << 32 | generation. The place is an offset in bytes. With bit 31 set it
+                                      is an id, of an entry behind the table's first part */
     const char *file;              /* of the macro, as in npuprof_site_ */
     uint32_t line;
 } npuprof_keys_;
@@ -5659,7 +5659,8 @@ typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritte
      w0 = time << 20 | RESULT,                      w1 = the span's position
    The call site of the span then has NPUPROF_SITE_RESULTS_.
 
-   A position counts the units of a slot's earlier chunks: (thread, position) names a record for ever. */
+   A record's position is first_position of its chunk + the number of its first unit there, from 0; of a span
+   that was moved, where it was first. (thread, position) names a record for ever. */
 
 typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
 
@@ -5756,7 +5757,8 @@ typedef struct npuprof_slot_head_ {
    are; a piece's bytes follow and, where it is shorter, zeros. */
 typedef struct npuprof_stored_ {
     uint32_t mark;                 /*  0 NPUPROF_BLOCK_MARK_ */
-    uint16_t bytes;                /*  4 of the payload, without the zeros behind it */
+    uint16_t bytes;                /*  4 of the payload, without the zeros behind it: NPUPROF_BLOCK_MAX_ at
+                                         most */
     uint16_t first_unit;           /*  6 */
     uint64_t sum;                  /*  8 */
     uint64_t base;                 /* 16 */
@@ -5768,6 +5770,7 @@ typedef struct npuprof_stored_ {
 
 #define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
 #define NPUPROF_BLOCK_FACTOR_ UINT64_C(0x9E3779B97F4A7C15)
+enum { NPUPROF_BLOCK_MAX_ = 16384 };
 
 /* ---- CODE  of a chunk's units, one behind the other. Each begins with a byte:
      bits 0-2   gap: how the unit's start (w0 >> 20) follows
@@ -5790,8 +5793,8 @@ typedef struct npuprof_stored_ {
      bits 0-2   bytes of the first number, 0 to 6
      bits 3-6   bytes of the second number, 0 to 8
      bit 7      3 bytes with a call site follow, before the numbers; else it is `site`
-   The second number is w1, or a difference of it modulo 2^64, as a signed 64-bit integer d: n = 2 d for
-   d >= 0, and n = -2 d - 1 for d < 0.
+   The second number stands for d, which is w1, or a difference of w1 modulo 2^64. d counts as a signed
+   64-bit integer: the number is 2 d for d >= 0, and -2 d - 1 for d < 0.
      0 to 27       kind / 2 is the control id - NPUPROF_CONTROL_. Bit 7 is 0. First number: the payload
                    (w0 >> 20) XOR the payload of the unit before with that id. Second: w1; of an odd kind, the
                    difference of w1 to that of the unit before with that id
@@ -7579,8 +7582,8 @@ typedef struct npuprof_arena_table_plan_ {
 } npuprof_arena_table_plan_;
 
 /* With all of its pages the table takes a quarter of a small arena, an eighth of others, and no more than
-   256 MiB. The first part has space for ten names at least. Why all of it in the smallest ones: they have
-   few chunks, and each holds records of a thread. */
+   256 MiB. The first part has space for ten names at least. Why the smallest arenas have only a first part:
+   they have few chunks, and threads need those. */
 NPUPROF_OWN_ static npuprof_arena_table_plan_ npuprof_arena_plan_table_(uint64_t bytes)
 {
     npuprof_arena_table_plan_ p;
@@ -14866,6 +14869,7 @@ NPUPROF_HOT_ static uint64_t npuprof_block_coder_sum_(const uint64_t *words, siz
 
 /* Why not all of a chunk: one of 64 KiB would need as much memory, which nothing else does. */
 enum { NPUPROF_BLOCK_UNITS_ = 512, NPUPROF_BLOCK_PAYLOAD_ = NPUPROF_BLOCK_UNITS_ * NPUPROF_CODE_MOST_ };
+NPUPROF_ASSERT_(block_max, (int)NPUPROF_BLOCK_PAYLOAD_ <= (int)NPUPROF_BLOCK_MAX_);
 
 static struct {
     npuprof_stored_ head;
@@ -19396,8 +19400,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
     uint32_t before = 0;
     /* Why no look before: a first access that writes takes one page fault and not two. */
-    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)
-        && (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
+    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1) &&
+        (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
         return npuprof_setup_wait_(before);
     NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
     if (before == 3) {

@@ -51,8 +51,8 @@ typedef struct npuprof_arena_table_plan_ {
 } npuprof_arena_table_plan_;
 
 /* With all of its pages the table takes a quarter of a small arena, an eighth of others, and no more than
-   256 MiB. The first part has space for ten names at least. Why all of it in the smallest ones: they have
-   few chunks, and each holds records of a thread. */
+   256 MiB. The first part has space for ten names at least. Why the smallest arenas have only a first part:
+   they have few chunks, and threads need those. */
 static npuprof_arena_table_plan_ npuprof_arena_plan_table_(uint64_t bytes)
 {
     npuprof_arena_table_plan_ p;

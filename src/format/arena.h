@@ -176,7 +176,8 @@ typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritte
      w0 = time << 20 | RESULT,                      w1 = the span's position
    The call site of the span then has NPUPROF_SITE_RESULTS_.
 
-   A position counts the units of a slot's earlier chunks: (thread, position) names a record for ever. */
+   A record's position is first_position of its chunk + the number of its first unit there, from 0; of a span
+   that was moved, where it was first. (thread, position) names a record for ever. */
 
 typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
 
@@ -273,7 +274,8 @@ typedef struct npuprof_slot_head_ {
    are; a piece's bytes follow and, where it is shorter, zeros. */
 typedef struct npuprof_stored_ {
     uint32_t mark;                 /*  0 NPUPROF_BLOCK_MARK_ */
-    uint16_t bytes;                /*  4 of the payload, without the zeros behind it */
+    uint16_t bytes;                /*  4 of the payload, without the zeros behind it: NPUPROF_BLOCK_MAX_ at
+                                         most */
     uint16_t first_unit;           /*  6 */
     uint64_t sum;                  /*  8 */
     uint64_t base;                 /* 16 */
@@ -285,6 +287,7 @@ typedef struct npuprof_stored_ {
 
 #define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
 #define NPUPROF_BLOCK_FACTOR_ UINT64_C(0x9E3779B97F4A7C15)
+enum { NPUPROF_BLOCK_MAX_ = 16384 };
 
 /* ---- CODE  of a chunk's units, one behind the other. Each begins with a byte:
      bits 0-2   gap: how the unit's start (w0 >> 20) follows
@@ -307,8 +310,8 @@ typedef struct npuprof_stored_ {
      bits 0-2   bytes of the first number, 0 to 6
      bits 3-6   bytes of the second number, 0 to 8
      bit 7      3 bytes with a call site follow, before the numbers; else it is `site`
-   The second number is w1, or a difference of it modulo 2^64, as a signed 64-bit integer d: n = 2 d for
-   d >= 0, and n = -2 d - 1 for d < 0.
+   The second number stands for d, which is w1, or a difference of w1 modulo 2^64. d counts as a signed
+   64-bit integer: the number is 2 d for d >= 0, and -2 d - 1 for d < 0.
      0 to 27       kind / 2 is the control id - NPUPROF_CONTROL_. Bit 7 is 0. First number: the payload
                    (w0 >> 20) XOR the payload of the unit before with that id. Second: w1; of an odd kind, the
                    difference of w1 to that of the unit before with that id

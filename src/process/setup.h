@@ -83,8 +83,8 @@ static npuprof_result npuprof_setup_once_(void)
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
     uint32_t before = 0;
     /* Why no look before: a first access that writes takes one page fault and not two. */
-    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)
-        && (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
+    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1) &&
+        (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
         return npuprof_setup_wait_(before);
     NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
     if (before == 3) {

@@ -50,8 +50,8 @@
    is forgotten. It keeps -finstrument-functions out: its hooks are ours (>>record/auto) and would call
    themselves. It also says how the function is compiled: NPUPROF_ROOM_ is empty, or NPUPROF_COLD_ from where
    the root says so. Cold functions are optimised for size, also with -O2; those that record nothing are.
-   NPUPROF_HOT_: in a cold room, a function that runs once for each span that is read. It stands for
-   NPUPROF_OWN_. With NPUPROF_RECORD_ONLY not all functions of a part are used. */
+   NPUPROF_HOT_, in the place of NPUPROF_OWN_: a function of a cold room that runs once for each span that is
+   read. Both allow for functions that nobody calls with NPUPROF_RECORD_ONLY. */
 #define NPUPROF_ROOM_
 #if defined(__clang__)
 #define NPUPROF_COLD_ NPUPROF_ATTRIBUTE_((__cold__, __minsize__))

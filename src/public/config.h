@@ -65,7 +65,7 @@ extern "C++" {                     /* the user may include this header inside ex
 
 /* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
    output buffer). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
-   used with NPUPROF_FREESTANDING. An index of a seventh of it lies beside it. More makes traces with many
+   used with NPUPROF_FREESTANDING. A seventh of it is added for an index. More makes traces with many
    device spans faster to write. Traces and tables are complete with any size; the memory tables are the
    exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES

@@ -291,9 +291,9 @@ typedef struct npuprof_keys_ {
     uint32_t fast;                 /* the call site is valid, too, while it is the arena's fast generation */
     uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
-    uint64_t text;                 /* where the call site with the last name and category is in the table,
-                                      << 32 | the generation for which that is right: its offset; with the
-                                      highest bit of the generation set its id, as it lies in a later part */
+    uint64_t text;                 /* of the last name and category: place of their call site in the table
+                                      << 32 | generation. The place is an offset in bytes. With bit 31 set it
+                                      is an id, of an entry behind the table's first part */
     const char *file;              /* of the macro, as in npuprof_site_ */
     uint32_t line;
 } npuprof_keys_;

@@ -20,6 +20,7 @@
 
 /* Why not all of a chunk: one of 64 KiB would need as much memory, which nothing else does. */
 enum { NPUPROF_BLOCK_UNITS_ = 512, NPUPROF_BLOCK_PAYLOAD_ = NPUPROF_BLOCK_UNITS_ * NPUPROF_CODE_MOST_ };
+NPUPROF_ASSERT_(block_max, (int)NPUPROF_BLOCK_PAYLOAD_ <= (int)NPUPROF_BLOCK_MAX_);
 
 static struct {
     npuprof_stored_ head;

@@ -94,11 +94,11 @@ class Corpus(unittest.TestCase):
             changed[at + place] = number
             self.check_skipped(bytes(changed), truth)
         chunks = range(header["chunks_offset"] + 32, len(image), 16)
-        at = next(n for n in chunks if image[n:n + 3] == b"\xf2\xff\xff"[:2] + image[n + 2:n + 3]
-                  and image[n + 2] & 15 == 15)                 # an argument: control id 0xFFFF2
-        changed = bytearray(image)
-        changed[at] = 0xFE
-        self.check_skipped(bytes(changed), truth)
+        at = next(n for n in chunks if struct.unpack_from("<I", image, n)[0] & 0xFFFFF == second_host.ARG)
+        for control in (0xF9, 0xFE):                           # the lowest free control id, and a high one
+            changed = bytearray(image)
+            changed[at] = control
+            self.check_skipped(bytes(changed), truth)
 
     @staticmethod
     def entries(image, at, end, kind):

@@ -62,7 +62,8 @@ static size_t npuprof_load_coded_at_(npuprof_load_coded_ *c, size_t at)
         head->moved_units = npuprof_load_swap16_(head->moved_units);
     }
     const size_t bytes = sizeof *head + (head->bytes + (size_t)7) / 8 * 8;
-    if (head->mark != NPUPROF_BLOCK_MARK_ || bytes > c->count - at) return 0;
+    if (head->mark != NPUPROF_BLOCK_MARK_ || head->bytes > NPUPROF_BLOCK_MAX_) return 0;
+    if (bytes > c->count - at) return 0;
     return c->is_whole || npuprof_load_sum_(c->bytes + at, bytes) == head->sum ? bytes : 0;
 }
 
