@@ -30,6 +30,7 @@ from baremetal.base import BUILD, WARNINGS, Skip, command, need, without_sites  
 from baremetal import masked, preempt, rtos_rigs, soak, uart  # noqa: E402
 from baremetal.npu_truth import check_npu  # noqa: E402
 from baremetal.builds import builds, compilers, off  # noqa: E402
+from image import second_facts, second_reader  # noqa: E402
 
 FREE = ["-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", f"-I{ROOT}", *WARNINGS]
 BARE = ["-nostdlib", "-nostartfiles", "-Wl,--gc-sections"]
@@ -163,6 +164,20 @@ def npu_on(name):
         folder, _ = on_machine(name, "npu.c", "-DNPUPROF_NO_JSON", optimise="-O2")
         check_npu(convert(folder / "npu.img", "--elf", folder / "fw.elf"))
     return test
+
+
+def corpus_on(name):
+    """A ring of today's recorder says what the images in the corpus say, to the reader that is written from
+    the format's text alone."""
+    folder, _ = on_machine(name, ROOT / "tests" / "programs" / "corpus_firmware.c",
+                           "-DPOLICY=NPUPROF_KEEP_NEWEST")
+    for kind in ("parts", "ram"):
+        image, elf = ((folder / file).read_bytes() for file in (f"{kind}.img", "fw.elf"))
+        truth = json.loads((ROOT / "tests/image/corpus/truth" / f"ring-{kind}.json").read_text("utf-8"))
+        found = second_facts.of_trace(second_reader.read(image, elf)).document()
+        wrong = [what for what in truth if found[what] != truth[what]]
+        if wrong:
+            raise AssertionError(f"ring-{kind}: other {', '.join(wrong)} than in the corpus")
 
 
 def names_on_host():
@@ -359,7 +374,7 @@ def cores():
 RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off,
         **{name: on_system(name) for name in SYSTEMS},
         **{name: golden_on(name) for name in MACHINES}, **{f"npu-{name}": npu_on(name) for name in MACHINES},
-        "names-on-host": names_on_host, "dump": dump,
+        "names-on-host": names_on_host, "corpus-avr": lambda: corpus_on("avr"), "dump": dump,
         **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4",
                                                                   "cortex-m55")},
         "cost": cost, "fields": fields, "sizes": sizes,

@@ -15,6 +15,9 @@ from image import second_facts, second_host, second_reader
 CORPUS = helpers.TESTS / "image" / "corpus"
 IMAGES = sorted(CORPUS.glob("*.npuprof.xz"))
 FORMAT_AT = 12
+HOSTS = ["aarch64", "armhf", "i386", "powerpc", "s390x", "x86_64"]
+BARE = [f"bare-{name}-ring" for name in ("aarch64", "avr", "cortex-m0", "cortex-m3", "powerpc", "riscv32",
+                                         "riscv64", "s390x")]
 
 
 def opened(path):
@@ -71,13 +74,13 @@ class Corpus(unittest.TestCase):
                 self.assertEqual(second_facts.of_json(json.loads(done.stdout)).document(), truth)
 
     def test_complete(self):
-        """Both byte orders, 16, 32 and 64 bits, every layout; small."""
+        """Both byte orders, 16, 32 and 64 bits, every layout, every family of processors; small."""
         found = {second_reader.start_of(opened(path)[1]) for path in IMAGES}
         self.assertEqual({layout for _, layout in found} - {1, 3, 4, 5}, set())
         for order in "<>":
             self.assertLessEqual({(order, 1), (order, 3), (order, 4), (order, 5)}, found)
-        machines = {path.name.split("-")[0] + path.name.split("-")[1] for path in IMAGES}
-        self.assertGreaterEqual(len(machines), 4)
+        for machine in HOSTS + BARE:
+            self.assertTrue(list(CORPUS.glob(f"{machine}-*.npuprof.xz")), machine)
         sizes = [path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()]
         self.assertLess(max(path.stat().st_size for path in IMAGES), 20_000)
         self.assertLess(sum(sizes), 300_000)
