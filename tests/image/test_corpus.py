@@ -97,7 +97,9 @@ class Corpus(unittest.TestCase):
             changed[at + place] = number
             self.check_skipped(bytes(changed), truth)
         chunks = range(header["chunks_offset"] + 32, len(image), 16)
-        at = next(n for n in chunks if struct.unpack_from("<I", image, n)[0] & 0xFFFFF == second_host.ARG)
+        word = {n: struct.unpack_from("<Q", image, n)[0] for n in chunks}
+        args = {n for n in word if word[n] & 0xFFFFF == second_host.ARG and word[n] >> 52 <= 8}
+        at = next(n for n in sorted(args) if n + 16 in args and n - 16 not in args)
         for control in (0xF9, 0xFE):                           # the lowest free control id, and a high one
             changed = bytearray(image)
             changed[at] = control
