@@ -422,7 +422,8 @@ extern "C++" {                     /* the user may include this header inside ex
 /* NPUPROF_OWN_: a function of the library. `make headers` puts it before each `static` function, so that none
    is forgotten. It keeps -finstrument-functions out: its hooks are ours (>>record/auto) and would call
    themselves. It also says how the function is compiled: NPUPROF_ROOM_ is empty, or NPUPROF_COLD_ from where
-   the root says so. Cold functions are optimised for size, also with -O2; those that record nothing are.
+   the root says so. Cold functions are optimised for size, also with -O2: all but what records, and of that
+   the slow paths, which are NPUPROF_COLD_ or NPUPROF_SLOW_ (and not inlined) one by one.
    NPUPROF_HOT_, in the place of NPUPROF_OWN_: a function of a cold room that runs once for each span that is
    read. Both allow for functions that nobody calls with NPUPROF_RECORD_ONLY. */
 #define NPUPROF_ROOM_
@@ -433,9 +434,10 @@ extern "C++" {                     /* the user may include this header inside ex
 #else
 #define NPUPROF_COLD_
 #endif
+#define NPUPROF_SLOW_ NPUPROF_NOINLINE_ NPUPROF_COLD_
 #if (defined(__GNUC__) || defined(__clang__)) && defined(NPUPROF_RECORD_ONLY)
 #define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __unused__)) NPUPROF_ROOM_
-#define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __unused__, __hot__))
+#define NPUPROF_HOT_ NPUPROF_OWN_      /* size counts more than the time of reading */
 #elif defined(__GNUC__) || defined(__clang__)
 #define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__)) NPUPROF_ROOM_
 #define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __hot__))
@@ -7446,10 +7448,8 @@ NPUPROF_OWN_ static void npuprof_clock_choose_(void)
 #endif
 #endif
 }
-#ifdef NPUPROF_RECORD_ONLY             /* size counts more than the time of a record that is no plain span */
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
-#endif
 /* ==== src/arena/anchors.h =========================================================== >>arena/anchors ==== */
 
 /* Host anchors: the ticks of the trace and the system's clocks, read together. A reader computes from the
@@ -7826,8 +7826,9 @@ NPUPROF_OWN_ static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, u
 
 /* Spans and events in a retired chunk, since the last npuprof_clear(). *left_arguments: arguments in it of
    spans that have moved on. */
-NPUPROF_OWN_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
-                                            uint64_t *left_arguments)
+NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h,
+                                                         const npuprof_chunk_ *chunk,
+                                                         uint64_t *left_arguments)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     const uint64_t clear = NPUPROF_LOAD_(&h->clear_ticks);
@@ -8160,311 +8161,6 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nes
     if (recycling) npuprof_chunk_end_recycling_();
     return chunk;
 }
-/* ==== src/arena/table.h =============================================================== >>arena/table ==== */
-
-#include <string.h>
-
-/* The table of names: strings, call sites, metadata and devices, which records name by number
-   (format/arena.h). It only grows: behind its first part in chunks, its pages. Words, all of them atomic:
-     header.table_used     end of the entries. By CAS, by whoever comes, past an entry that has its size
-     header.sites          number of call sites; added to
-     pages                 chunk of a page by CAS from 0, before table_used goes into the page
-     base, first_position  of that chunk's head: the same values by all who begin the page, before
-                           table_used goes into it
-     entry.type_units      size by CAS from 0: the entry is taken. Type, with release: the entry is whole
-     buckets, entry.next   lists of whole entries by hash; an entry is put in front of its list by CAS
-     index                 id, by CAS from 0, of a zeroed entry that holds ids of call sites
-     the ids there         each with release, before anybody uses the number of its call site
-   So whoever reads a number, an id or table_used with acquire sees whole what lies behind it. Lock-free, but
-   for the chunk of a page (exchange.h): two threads may store the same name at the same time, and it is
-   then there twice, which harms nobody. This part does not know who uses the names. */
-
-/* Takes a chunk for a page, if nobody else does. Returns index + 1 of the page's chunk. 0: there is none. */
-NPUPROF_OWN_ static uint32_t npuprof_table_take_page_(uint32_t page, bool nested)
-{
-    npuprof_os_signals_ held;
-    uint32_t number = 0;
-    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
-    if (shared) npuprof_os_hold_signals_(&held);
-    npuprof_chunk_ *const chunk = npuprof_chunk_take_(NPUPROF_BLOCK_TABLE_PIECE, nested, &held);
-    if (!chunk) {
-        number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
-    } else {
-        const uint32_t ours = npuprof_chunk_index_(chunk) + 1;
-        if (NPUPROF_CAS_(&npuprof_s_.pages[page], &number, ours)) number = ours;
-        else npuprof_chunk_free_(chunk);
-        npuprof_exchange_end_();
-    }
-    if (shared) npuprof_os_release_signals_(&held);
-    return number;
-}
-
-/* Makes sure that the page is there which begins at that offset. False: the table is full. */
-NPUPROF_OWN_ static bool npuprof_table_make_page_(uint32_t at, bool nested)
-{
-    const npuprof_header_ *const h = npuprof_s_.header;
-    const uint32_t page = (at - h->table_bytes) / h->chunk_bytes, head = sizeof(npuprof_chunk_);
-    if (page >= npuprof_s_.page_count) return false;
-    uint32_t number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
-    if (!number) number = npuprof_table_take_page_(page, nested);
-    if (!number) return false;
-    npuprof_chunk_ *const chunk = npuprof_chunk_at_(number - 1);
-    NPUPROF_STORE_(&chunk->base, (uint64_t)at + head);
-    NPUPROF_STORE_(&chunk->first_position, (uint64_t)h->chunk_bytes - head);
-    return true;
-}
-
-/* Appends an entry of that size, zeroed and not finished. NULL: the table is full. nested: for a signal
-   handler, which waits for no chunk. */
-NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t *id)
-{
-    npuprof_header_ *const h = npuprof_s_.header;
-    const uint32_t unit = NPUPROF_TABLE_UNIT_, size = (uint32_t)((bytes + unit - 1) / unit * unit);
-    for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);;) {
-        const uint32_t at = npuprof_table_past_head_(h, used);
-        if (at != used && !npuprof_table_make_page_(used, nested)) return NULL;
-        const uint32_t beyond = used < h->table_bytes ? 0 : (used - h->table_bytes) / h->chunk_bytes + 1;
-        const uint32_t left = h->table_bytes + beyond * h->chunk_bytes - at;
-        const bool fits = size <= left;
-        /* Why the page first: while there is none for a long entry, a short one may still fit. */
-        if (!fits && size > h->chunk_bytes - sizeof(npuprof_chunk_)) return NULL;
-        if (!fits && !npuprof_table_make_page_(at + left, nested)) return NULL;
-        npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(at / unit);
-        uint32_t found = 0;
-        const uint32_t ours = fits ? size / unit : left / unit | (uint32_t)NPUPROF_ENTRY_SKIP << 24;
-        const bool mine = NPUPROF_CAS_(&e->type_units, &found, ours);
-        /* Why the size before the end: a reader gets past an entry that is not finished, however long its
-           thread stands still. */
-        const uint32_t end = at + ((mine ? ours : found) & 0xFFFFFFu) * unit;
-        if (NPUPROF_CAS_(&h->table_used, &used, end)) used = end;
-        *id = at / unit;
-        if (mine && fits) return e;
-    }
-}
-
-/* The same; it may wait for a chunk, but not in a signal handler that interrupted a record. */
-NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
-{
-    const npuprof_slot_ *const slot = npuprof_slot_mine_;
-    return npuprof_table_append_(bytes, slot->nested && NPUPROF_LOAD_(&slot->nested->busy), id);
-}
-
-/* Walks over the entries up to an offset. *at: 0 before the first one. NULL: there are no more, or one is
-   being taken just now. */
-NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_next_(uint32_t *at, uint32_t end)
-{
-    const npuprof_header_ *const h = npuprof_s_.header;
-    const uint32_t here = npuprof_table_past_head_(h, *at ? *at : h->table_first);
-    if (here >= end) return NULL;
-    npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(here / NPUPROF_TABLE_UNIT_);
-    const uint32_t units = NPUPROF_LOAD_ACQUIRE_(&e->type_units) & 0xFFFFFFu;
-    *at = here + units * NPUPROF_TABLE_UNIT_;
-    return units ? e : NULL;
-}
-
-/* The entry is whole: readers may look at it. */
-NPUPROF_OWN_ static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
-{
-    NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24);
-}
-
-NPUPROF_OWN_ static uint32_t *npuprof_table_bucket_(uint32_t hash)
-{
-    return &npuprof_s_.buckets[hash & (npuprof_s_.bucket_count - 1)];
-}
-
-/* Puts a finished entry into its bucket: look-ups find it. */
-NPUPROF_OWN_ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
-{
-    uint32_t *bucket = npuprof_table_bucket_(hash);
-    uint32_t head = NPUPROF_LOAD_ACQUIRE_(bucket);
-    NPUPROF_STORE_(&e->hash, hash);
-    do NPUPROF_STORE_(&e->next, head);
-    while (!NPUPROF_CAS_(bucket, &head, id));
-}
-
-/* ---- Strings */
-
-enum {
-    NPUPROF_TABLE_STRING_LIMIT_ = 65535,   /* longest name of an image; see npuprof_table_text_limit_() */
-    NPUPROF_ARG_STRING_LIMIT_ = 1024       /* longest string argument; those lie in the chunks */
-};
-
-/* Bytes of the longest name: it fits into a page. */
-NPUPROF_OWN_ static size_t npuprof_table_text_limit_(void)
-{
-    return npuprof_s_.header->chunk_bytes - sizeof(npuprof_chunk_) - sizeof(npuprof_entry_) - 1;
-}
-
-/* Of a name that is longer, its start and this are kept. */
-#define NPUPROF_TABLE_CUT_ "\xE2\x80\xA6"
-
-/* The id of a string that is in the table, or 0. It is the text of that length, and behind it `end`. */
-NPUPROF_OWN_ static uint32_t npuprof_table_find_string_(const char *text, size_t length, const char *end, uint32_t hash)
-{
-    const size_t more = strlen(end);
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
-    while (id) {
-        const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_table_entry_at_(id);
-        const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
-        const char *const bytes = (const char *)(e + 1);
-        if (e->hash == hash && is_string && e->a == length + more && memcmp(bytes, text, length) == 0 &&
-            memcmp(bytes + length, end, more) == 0)
-            break;
-        id = e->next;
-    }
-    return id;
-}
-
-NPUPROF_OWN_ static bool npuprof_table_has_string_(const char *text)
-{
-    const size_t length = strlen(text);
-    return npuprof_table_find_string_(text, length, "", npuprof_hash_text_(text, length)) != 0;
-}
-
-/* The id of a string, copied into the table at its first use. 0: the table is full. */
-NPUPROF_OWN_ static uint32_t npuprof_table_intern_string_(const char *text)
-{
-    const size_t all = strlen(text), limit = npuprof_table_text_limit_();
-    const char *const end = all > limit ? NPUPROF_TABLE_CUT_ : "";
-    const size_t more = strlen(end), length = npuprof_utf8_cut_(text, all, limit - more);
-    const uint32_t hash = npuprof_hash_text_(text, length);
-    uint32_t id = npuprof_table_find_string_(text, length, end, hash);
-    if (id) return id;
-    npuprof_entry_ *e = npuprof_table_add_entry_(sizeof *e + length + more + 1, &id);
-    if (!e) return 0;
-    e->a = (uint32_t)(length + more);
-    memcpy(e + 1, text, length);
-    memcpy((char *)(e + 1) + length, end, more);
-    npuprof_table_finish_entry_(e, NPUPROF_ENTRY_STRING);
-    npuprof_table_publish_entry_(e, id, hash);
-    return id;
-}
-
-/* ---- Call sites */
-
-/* What makes a call site: equal ones share an entry. */
-typedef struct npuprof_table_site_ { uint32_t kind, name, category, file, line; } npuprof_table_site_;
-
-NPUPROF_OWN_ static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ *s)
-{
-    const uint64_t source = (uint64_t)s->file << 32 ^ s->line;
-    const uint64_t all = (uint64_t)s->name << 32 ^ (uint64_t)s->category << 8 ^ s->kind;
-    return (uint32_t)(npuprof_hash_mix_(source ? all ^ npuprof_hash_mix_(source) : all) >> 16);
-}
-
-NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
-{
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
-    while (id) {
-        const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
-        const bool is_site = NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE;
-        const bool same = e->name == s->name && e->category == s->category && e->file == s->file &&
-                          e->line == s->line;
-        if (e->head.hash == hash && is_site && same && (e->head.a & 0xFF) == s->kind) return e;
-        id = e->head.next;
-    }
-    return NULL;
-}
-
-/* Where the id of a call site's entry goes. NULL: the table is full. */
-NPUPROF_OWN_ static uint32_t *npuprof_table_make_site_id_(uint32_t number)
-{
-    const uint32_t n = number / NPUPROF_TABLE_SITES_;
-    if (n >= npuprof_s_.index_count) return NULL;
-    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[n]);
-    if (!at) {
-        uint32_t ours;
-        npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_table_index_entry_), &ours);
-        if (!e) return NULL;
-        npuprof_table_finish_entry_(e, NPUPROF_ENTRY_SKIP);
-        if (NPUPROF_CAS_(&npuprof_s_.index[n], &at, ours)) at = ours;
-    }
-    return &((npuprof_table_index_entry_ *)npuprof_table_entry_at_(at))->ids[number % NPUPROF_TABLE_SITES_];
-}
-
-/* The entry of a call site, made at its first use. NULL: the table is full. */
-NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
-{
-    const uint32_t hash = npuprof_table_hash_site_(s);
-    const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
-    if (found) return found;
-    npuprof_header_ *h = npuprof_s_.header;
-    uint32_t id;
-    /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
-    if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
-    /* Why before the number is taken: in a full table no number is lost. */
-    if (!npuprof_table_make_site_id_(NPUPROF_LOAD_(&h->sites) + 1)) return NULL;
-    npuprof_site_entry_ *e = (npuprof_site_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
-    if (!e) return NULL;
-    const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
-    uint32_t *const site_id = npuprof_table_make_site_id_(number);
-    if (!site_id) {
-        npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SKIP);
-        return NULL;
-    }
-    e->head.a = number << 8 | s->kind;
-    e->name = s->name;
-    e->category = s->category;
-    e->file = s->file;
-    e->line = s->line;
-    npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
-    NPUPROF_STORE_RELEASE_(site_id, id);
-    npuprof_table_publish_entry_(&e->head, id, hash);
-    return e;
-}
-
-/* The entry of a call site by its texts. file: NULL if it is not known. NULL: the table is full. */
-NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
-                                                             const char *name, const char *file,
-                                                             uint32_t line)
-{
-    const bool has_category = category && *category;
-    npuprof_table_site_ s = { kind, 0, 0, 0, 0 };
-    s.name = npuprof_table_intern_string_(name ? name : "");
-    if (has_category) s.category = npuprof_table_intern_string_(category);
-    if (!s.name || (has_category && !s.category)) return NULL;
-    if (file) s.file = npuprof_table_intern_string_(file);
-    if (s.file) s.line = line;
-    return npuprof_table_enter_site_(&s);
-}
-
-/* Its number. 0: the table is full. */
-NPUPROF_OWN_ static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name,
-                                                  const char *file, uint32_t line)
-{
-    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name, file, line);
-    return e ? e->head.a >> 8 : 0;
-}
-
-/* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
-NPUPROF_OWN_ static uint32_t npuprof_table_site_with_results_(uint32_t number)
-{
-    const npuprof_site_entry_ *e = npuprof_table_site_at_(number);
-    npuprof_table_site_ s = { e->head.a & 0xFF, e->name, e->category, e->file, e->line };
-    if (s.line & NPUPROF_SITE_RESULTS_) return number;
-    s.line |= NPUPROF_SITE_RESULTS_;
-    e = npuprof_table_enter_site_(&s);
-    return e ? e->head.a >> 8 : 0;
-}
-
-/* ---- Pairs: metadata, and variables that were refused. False: the table is full, which is counted. */
-NPUPROF_OWN_ static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
-{
-    uint32_t id;
-    const uint32_t key_id = npuprof_table_intern_string_(key ? key : "");
-    const uint32_t value_id = npuprof_table_intern_string_(value ? value : "");
-    npuprof_pair_entry_ *e = NULL;
-    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
-    if (!e) {
-        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
-        return false;
-    }
-    e->b[0] = key_id;
-    e->b[1] = value_id;
-    npuprof_table_finish_entry_(&e->head, type);
-    return true;
-}
 /* ==== src/arena/slots.h =============================================================== >>arena/slots ==== */
 
 /* How a thread gets a slot, and how a slot changes to a new chunk: what may need a chunk, and so may wait.
@@ -8620,6 +8316,315 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot
     if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_arena_hooks_.drain();
     return u;
 }
+#ifndef NPUPROF_RECORD_ONLY    /* there, size counts more than the time of a record that is no plain span */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_
+#endif
+/* ==== src/arena/table.h =============================================================== >>arena/table ==== */
+
+#include <string.h>
+
+/* The table of names: strings, call sites, metadata and devices, which records name by number
+   (format/arena.h). It only grows: behind its first part in chunks, its pages. Words, all of them atomic:
+     header.table_used     end of the entries. By CAS, by whoever comes, past an entry that has its size
+     header.sites          number of call sites; added to
+     pages                 chunk of a page by CAS from 0, before table_used goes into the page
+     base, first_position  of that chunk's head: the same values by all who begin the page, before
+                           table_used goes into it
+     entry.type_units      size by CAS from 0: the entry is taken. Type, with release: the entry is whole
+     buckets, entry.next   lists of whole entries by hash; an entry is put in front of its list by CAS
+     index                 id, by CAS from 0, of a zeroed entry that holds ids of call sites
+     the ids there         each with release, before anybody uses the number of its call site
+   So whoever reads a number, an id or table_used with acquire sees whole what lies behind it. Lock-free, but
+   for the chunk of a page (exchange.h): two threads may store the same name at the same time, and it is
+   then there twice, which harms nobody. This part does not know who uses the names. */
+
+/* Takes a chunk for a page, if nobody else does. Returns index + 1 of the page's chunk. 0: there is none. */
+NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t npuprof_table_take_page_(uint32_t page, bool nested)
+{
+    npuprof_os_signals_ held;
+    uint32_t number = 0;
+    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
+    if (shared) npuprof_os_hold_signals_(&held);
+    npuprof_chunk_ *const chunk = npuprof_chunk_take_(NPUPROF_BLOCK_TABLE_PIECE, nested, &held);
+    if (!chunk) {
+        number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+    } else {
+        const uint32_t ours = npuprof_chunk_index_(chunk) + 1;
+        if (NPUPROF_CAS_(&npuprof_s_.pages[page], &number, ours)) number = ours;
+        else npuprof_chunk_free_(chunk);
+        npuprof_exchange_end_();
+    }
+    if (shared) npuprof_os_release_signals_(&held);
+    return number;
+}
+
+/* Makes sure that the page is there which begins at that offset. False: the table is full. */
+NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_table_make_page_(uint32_t at, bool nested)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t page = (at - h->table_bytes) / h->chunk_bytes, head = sizeof(npuprof_chunk_);
+    if (page >= npuprof_s_.page_count) return false;
+    uint32_t number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+    if (!number) number = npuprof_table_take_page_(page, nested);
+    if (!number) return false;
+    npuprof_chunk_ *const chunk = npuprof_chunk_at_(number - 1);
+    NPUPROF_STORE_(&chunk->base, (uint64_t)at + head);
+    NPUPROF_STORE_(&chunk->first_position, (uint64_t)h->chunk_bytes - head);
+    return true;
+}
+
+/* Appends an entry of that size, zeroed and not finished. NULL: the table is full. nested: for a signal
+   handler, which waits for no chunk. */
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t *id)
+{
+    npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t unit = NPUPROF_TABLE_UNIT_, size = (uint32_t)((bytes + unit - 1) / unit * unit);
+    for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);;) {
+        const uint32_t at = npuprof_table_past_head_(h, used);
+        if (at != used && !npuprof_table_make_page_(used, nested)) return NULL;
+        const uint32_t beyond = used < h->table_bytes ? 0 : (used - h->table_bytes) / h->chunk_bytes + 1;
+        const uint32_t left = h->table_bytes + beyond * h->chunk_bytes - at;
+        const bool fits = size <= left;
+        /* Why the page first: while there is none for a long entry, a short one may still fit. */
+        if (!fits && size > h->chunk_bytes - sizeof(npuprof_chunk_)) return NULL;
+        if (!fits && !npuprof_table_make_page_(at + left, nested)) return NULL;
+        npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(at / unit);
+        uint32_t found = 0;
+        const uint32_t ours = fits ? size / unit : left / unit | (uint32_t)NPUPROF_ENTRY_SKIP << 24;
+        const bool mine = NPUPROF_CAS_(&e->type_units, &found, ours);
+        /* Why the size before the end: a reader gets past an entry that is not finished, however long its
+           thread stands still. */
+        const uint32_t end = at + ((mine ? ours : found) & 0xFFFFFFu) * unit;
+        if (NPUPROF_CAS_(&h->table_used, &used, end)) used = end;
+        *id = at / unit;
+        if (mine && fits) return e;
+    }
+}
+
+/* The same; it may wait for a chunk, but not in a signal handler that interrupted a record. */
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
+{
+    const npuprof_slot_ *const slot = npuprof_slot_mine_;
+    return npuprof_table_append_(bytes, slot->nested && NPUPROF_LOAD_(&slot->nested->busy), id);
+}
+
+/* Walks over the entries up to an offset. *at: 0 before the first one. NULL: there are no more, or one is
+   being taken just now. */
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_next_(uint32_t *at, uint32_t end)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint32_t here = npuprof_table_past_head_(h, *at ? *at : h->table_first);
+    if (here >= end) return NULL;
+    npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(here / NPUPROF_TABLE_UNIT_);
+    const uint32_t units = NPUPROF_LOAD_ACQUIRE_(&e->type_units) & 0xFFFFFFu;
+    *at = here + units * NPUPROF_TABLE_UNIT_;
+    return units ? e : NULL;
+}
+
+/* The entry is whole: readers may look at it. */
+NPUPROF_OWN_ static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
+{
+    NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24);
+}
+
+NPUPROF_OWN_ static uint32_t *npuprof_table_bucket_(uint32_t hash)
+{
+    return &npuprof_s_.buckets[hash & (npuprof_s_.bucket_count - 1)];
+}
+
+/* Puts a finished entry into its bucket: look-ups find it. */
+NPUPROF_OWN_ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
+{
+    uint32_t *bucket = npuprof_table_bucket_(hash);
+    uint32_t head = NPUPROF_LOAD_ACQUIRE_(bucket);
+    NPUPROF_STORE_(&e->hash, hash);
+    do NPUPROF_STORE_(&e->next, head);
+    while (!NPUPROF_CAS_(bucket, &head, id));
+}
+
+/* ---- Strings */
+
+enum {
+    NPUPROF_TABLE_STRING_LIMIT_ = 65535,   /* longest name of an image; see npuprof_table_text_limit_() */
+    NPUPROF_ARG_STRING_LIMIT_ = 1024       /* longest string argument; those lie in the chunks */
+};
+
+/* Bytes of the longest name: it fits into a page. */
+NPUPROF_OWN_ static size_t npuprof_table_text_limit_(void)
+{
+    return npuprof_s_.header->chunk_bytes - sizeof(npuprof_chunk_) - sizeof(npuprof_entry_) - 1;
+}
+
+/* Of a name that is longer, its start and this are kept. */
+#define NPUPROF_TABLE_CUT_ "\xE2\x80\xA6"
+
+/* The id of a string that is in the table, or 0. It is the text of that length, and behind it `end`. */
+NPUPROF_OWN_ static uint32_t npuprof_table_find_string_(const char *text, size_t length, const char *end, uint32_t hash)
+{
+    const size_t more = strlen(end);
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
+    while (id) {
+        const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_table_entry_at_(id);
+        const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
+        const char *const bytes = (const char *)(e + 1);
+        if (e->hash == hash && is_string && e->a == length + more && memcmp(bytes, text, length) == 0 &&
+            memcmp(bytes + length, end, more) == 0)
+            break;
+        id = e->next;
+    }
+    return id;
+}
+
+NPUPROF_OWN_ static bool npuprof_table_has_string_(const char *text)
+{
+    const size_t length = strlen(text);
+    return npuprof_table_find_string_(text, length, "", npuprof_hash_text_(text, length)) != 0;
+}
+
+/* The id of a string, copied into the table at its first use. 0: the table is full. */
+NPUPROF_OWN_ static uint32_t npuprof_table_intern_string_(const char *text)
+{
+    const size_t all = strlen(text), limit = npuprof_table_text_limit_();
+    const char *const end = all > limit ? NPUPROF_TABLE_CUT_ : "";
+    const size_t more = strlen(end), length = npuprof_utf8_cut_(text, all, limit - more);
+    const uint32_t hash = npuprof_hash_text_(text, length);
+    uint32_t id = npuprof_table_find_string_(text, length, end, hash);
+    if (id) return id;
+    npuprof_entry_ *e = npuprof_table_add_entry_(sizeof *e + length + more + 1, &id);
+    if (!e) return 0;
+    e->a = (uint32_t)(length + more);
+    memcpy(e + 1, text, length);
+    memcpy((char *)(e + 1) + length, end, more);
+    npuprof_table_finish_entry_(e, NPUPROF_ENTRY_STRING);
+    npuprof_table_publish_entry_(e, id, hash);
+    return id;
+}
+
+/* ---- Call sites */
+
+/* What makes a call site: equal ones share an entry. */
+typedef struct npuprof_table_site_ { uint32_t kind, name, category, file, line; } npuprof_table_site_;
+
+NPUPROF_OWN_ static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ *s)
+{
+    const uint64_t source = (uint64_t)s->file << 32 ^ s->line;
+    const uint64_t all = (uint64_t)s->name << 32 ^ (uint64_t)s->category << 8 ^ s->kind;
+    return (uint32_t)(npuprof_hash_mix_(source ? all ^ npuprof_hash_mix_(source) : all) >> 16);
+}
+
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
+{
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
+    while (id) {
+        const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
+        const bool is_site = NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE;
+        const bool same = e->name == s->name && e->category == s->category && e->file == s->file &&
+                          e->line == s->line;
+        if (e->head.hash == hash && is_site && same && (e->head.a & 0xFF) == s->kind) return e;
+        id = e->head.next;
+    }
+    return NULL;
+}
+
+/* Where the id of a call site's entry goes. NULL: the table is full. */
+NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t *npuprof_table_make_site_id_(uint32_t number)
+{
+    const uint32_t n = number / NPUPROF_TABLE_SITES_;
+    if (n >= npuprof_s_.index_count) return NULL;
+    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[n]);
+    if (!at) {
+        uint32_t ours;
+        npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_table_index_entry_), &ours);
+        if (!e) return NULL;
+        npuprof_table_finish_entry_(e, NPUPROF_ENTRY_SKIP);
+        if (NPUPROF_CAS_(&npuprof_s_.index[n], &at, ours)) at = ours;
+    }
+    return &((npuprof_table_index_entry_ *)npuprof_table_entry_at_(at))->ids[number % NPUPROF_TABLE_SITES_];
+}
+
+/* The entry of a call site, made at its first use. NULL: the table is full. */
+NPUPROF_COLD_ NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
+{
+    const uint32_t hash = npuprof_table_hash_site_(s);
+    const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
+    if (found) return found;
+    npuprof_header_ *h = npuprof_s_.header;
+    uint32_t id;
+    /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
+    if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
+    /* Why before the number is taken: in a full table no number is lost. */
+    if (!npuprof_table_make_site_id_(NPUPROF_LOAD_(&h->sites) + 1)) return NULL;
+    npuprof_site_entry_ *e = (npuprof_site_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
+    if (!e) return NULL;
+    const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
+    uint32_t *const site_id = npuprof_table_make_site_id_(number);
+    if (!site_id) {
+        npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SKIP);
+        return NULL;
+    }
+    e->head.a = number << 8 | s->kind;
+    e->name = s->name;
+    e->category = s->category;
+    e->file = s->file;
+    e->line = s->line;
+    npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
+    NPUPROF_STORE_RELEASE_(site_id, id);
+    npuprof_table_publish_entry_(&e->head, id, hash);
+    return e;
+}
+
+/* The entry of a call site by its texts. file: NULL if it is not known. NULL: the table is full. */
+NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
+                                                             const char *name, const char *file,
+                                                             uint32_t line)
+{
+    const bool has_category = category && *category;
+    npuprof_table_site_ s = { kind, 0, 0, 0, 0 };
+    s.name = npuprof_table_intern_string_(name ? name : "");
+    if (has_category) s.category = npuprof_table_intern_string_(category);
+    if (!s.name || (has_category && !s.category)) return NULL;
+    if (file) s.file = npuprof_table_intern_string_(file);
+    if (s.file) s.line = line;
+    return npuprof_table_enter_site_(&s);
+}
+
+/* Its number. 0: the table is full. */
+NPUPROF_OWN_ static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name,
+                                                  const char *file, uint32_t line)
+{
+    const npuprof_site_entry_ *e = npuprof_table_intern_site_(kind, category, name, file, line);
+    return e ? e->head.a >> 8 : 0;
+}
+
+/* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
+NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t npuprof_table_site_with_results_(uint32_t number)
+{
+    const npuprof_site_entry_ *e = npuprof_table_site_at_(number);
+    npuprof_table_site_ s = { e->head.a & 0xFF, e->name, e->category, e->file, e->line };
+    if (s.line & NPUPROF_SITE_RESULTS_) return number;
+    s.line |= NPUPROF_SITE_RESULTS_;
+    e = npuprof_table_enter_site_(&s);
+    return e ? e->head.a >> 8 : 0;
+}
+
+/* ---- Pairs: metadata, and variables that were refused. False: the table is full, which is counted. */
+NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
+{
+    uint32_t id;
+    const uint32_t key_id = npuprof_table_intern_string_(key ? key : "");
+    const uint32_t value_id = npuprof_table_intern_string_(value ? value : "");
+    npuprof_pair_entry_ *e = NULL;
+    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
+    if (!e) {
+        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        return false;
+    }
+    e->b[0] = key_id;
+    e->b[1] = value_id;
+    npuprof_table_finish_entry_(&e->head, type);
+    return true;
+}
 /* ==== src/record/args.h =============================================================== >>record/args ==== */
 
 #include <string.h>
@@ -8757,7 +8762,7 @@ NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 /* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
    if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
    need not share a counter. */
-NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
+NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
     if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
@@ -8768,7 +8773,7 @@ NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 
 /* Gives the calling thread a slot. False: there is none. Why the signals are held: a handler that records
    would take another. */
-NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
+NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
 {
     npuprof_os_signals_ held;
     const int error_before = errno;
@@ -8792,7 +8797,7 @@ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
 
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
+NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
     if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
     npuprof_slot_ *slot = npuprof_slot_mine_;
@@ -8853,7 +8858,7 @@ NPUPROF_OWN_ static bool npuprof_record_category_passes_(const char *category)
 
 /* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the
    table is full, which is counted. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
+NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
     /* Why acquire: the categories that are looked at below must not be older than the generation. */
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
@@ -9001,13 +9006,13 @@ NPUPROF_OWN_ static inline void npuprof_record_end_span_(npuprof_unit_ *u, uint6
 }
 
 /* Counts a record for which there is no slot. */
-NPUPROF_OWN_ static npuprof_token_ npuprof_record_count_no_context_(void)
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_token_ npuprof_record_count_no_context_(void)
 {
     npuprof_count_lost_(NPUPROF_LOST_CONTEXT, 1);
     return 0;
 }
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *site)
+NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
@@ -9084,7 +9089,7 @@ NPUPROF_OWN_ static void npuprof_record_make_keys_fast_(const npuprof_site_ *sit
     }
 }
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
+NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -9119,7 +9124,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
 
 /* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
+NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_slow_(npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value,
                                npuprof_site_ *site)
 {
@@ -9137,7 +9142,7 @@ NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 
 /* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Takes the argument
    back from there, and begins the span on the slow path. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
+NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 {
     npuprof_slot_ *const slot = npuprof_slot_mine_;
@@ -9177,7 +9182,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *
 
 /* ---- A call site that is known by its number */
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
+NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
@@ -9384,9 +9389,9 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ 
 }
 
 /* Begins a boundary while there is capture control; begins: that of npuprof_record_hooks_. */
-NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site,
-                                                  npuprof_keys_ *keys, uint32_t kind, const char *category,
-                                                  const char *name, npuprof_args args)
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_token_
+npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site, npuprof_keys_ *keys,
+                            uint32_t kind, const char *category, const char *name, npuprof_args args)
 {
     const uint32_t as = begins(kind);
     const npuprof_token_ unrecorded = NPUPROF_TOKEN_BOUNDARY_ | (kind == NPUPROF_KIND_RECORD);
@@ -9410,7 +9415,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
 
 /* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be
    taken for one; it then counts as an inference. */
-NPUPROF_OWN_ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
+NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 {
     const npuprof_token_ in_flags = token & NPUPROF_TOKEN_FLAGS_;
     if (token != in_flags || (token & ~(npuprof_token_)1) != NPUPROF_TOKEN_BOUNDARY_) return false;
@@ -9420,8 +9425,8 @@ NPUPROF_OWN_ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 }
 
 /* What capture control is to know of a span before it ends. */
-NPUPROF_OWN_ static npuprof_record_boundary_ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token,
-                                                  uint64_t now)
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_record_boundary_
+npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
     const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;
@@ -9450,7 +9455,7 @@ NPUPROF_OWN_ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, ui
 }
 
 /* Ends the open spans above `entry` as cut. */
-NPUPROF_OWN_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
+NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
     while (slot->top > entry) {
         if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
@@ -9471,8 +9476,8 @@ NPUPROF_OWN_ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slo
 
 /* Ends the span of a token that is not on top of this slot. It may lie below other spans, or in the context
    that a signal handler left by longjmp; or the token is garbage, and nothing happens. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
-                                                        uint64_t now)
+NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
+                                                    uint64_t now)
 {
     for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
         npuprof_token_ *const e = npuprof_record_find_open_(at, token);
@@ -9498,7 +9503,7 @@ NPUPROF_OWN_ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, np
     else npuprof_record_unwind_to_(slot, token, now);
 }
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_given_ given)
+NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_close_slow_(npuprof_token_given_ given)
 {
     const npuprof_token_ token = (npuprof_token_)given;
     if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
@@ -9539,8 +9544,8 @@ NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
     return false;
 }
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_given_ given,
-                                                                   npuprof_site_ *site)
+NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_given_ given,
+                                                              npuprof_site_ *site)
 {
     npuprof_token_ token = (npuprof_token_)given;
     const bool open = NPUPROF_OPEN_(1);
@@ -9640,8 +9645,8 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
 
 /* ---- Events of a macro */
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys,
-                                                         uint64_t value, npuprof_args args)
+NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys,
+                                                     uint64_t value, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
@@ -9677,7 +9682,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
     if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
 }
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
+NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_record_event_slow_(site, NULL, value, none);
@@ -9757,6 +9762,394 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
     extra.w1 = (uint64_t)end_ns;
     npuprof_record_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
 }
+/* ==== src/record/objects.h ========================================================= >>record/objects ==== */
+
+#include <string.h>
+
+/* Writes into the table which objects are loaded, for names that are addresses. Only for NPUPROF_AUTO.
+
+   When: before the name of a function is stored for the first time, if objects were loaded or unloaded since.
+   So an arena that is left behind by a process that was killed has all that its names need. Nothing is done
+   at dlclose(): the entry stays. If another object then lies at the same addresses, it has a later entry; a
+   function of it whose address was recorded before keeps that name.
+   Words: listing, modules and module_changes of npuprof_s_, the last two by the thread that has `listing`;
+   `modules` with release. This part does not know what a function is. */
+
+#ifdef NPUPROF_AUTO
+
+/* Is it in the table, and has nothing else been at its addresses since? */
+NPUPROF_OWN_ static bool npuprof_record_knows_object_(const npuprof_os_object_ *o, uint32_t path, uint32_t build_id)
+{
+    uint32_t id = NPUPROF_LOAD_(&npuprof_s_.modules);
+    while (id) {
+        const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)npuprof_table_entry_at_(id);
+        if (m->start < o->end && o->start < m->end)
+            return m->bias == o->bias && m->start == o->start && m->end == o->end && m->path == path &&
+                   m->build_id == build_id;
+        id = m->head.a;
+    }
+    return false;
+}
+
+NPUPROF_OWN_ static void npuprof_record_take_object_(const npuprof_os_object_ *o)
+{
+    uint32_t id;
+    const uint32_t path = npuprof_table_intern_string_(o->path);
+    const uint32_t build_id = npuprof_table_intern_string_(o->build_id);
+    npuprof_module_entry_ *m = NULL;
+    if (path && build_id && npuprof_record_knows_object_(o, path, build_id)) return;
+    if (path && build_id) m = (npuprof_module_entry_ *)(void *)npuprof_table_add_entry_(sizeof *m, &id);
+    if (!m) {
+        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        return;
+    }
+    m->head.a = NPUPROF_LOAD_(&npuprof_s_.modules);
+    m->bias = o->bias;
+    m->start = o->start;
+    m->end = o->end;
+    m->path = path;
+    m->build_id = build_id;
+    npuprof_table_finish_entry_(&m->head, NPUPROF_ENTRY_MODULE);
+    NPUPROF_STORE_RELEASE_(&npuprof_s_.modules, id);
+}
+
+/* Brings the list up to date. Keeps errno. */
+NPUPROF_OWN_ static void npuprof_record_list_objects_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const int error_before = errno;
+    uint32_t nobody = 0;
+    if (!NPUPROF_CAS_(&s->listing, &nobody, 1)) return;
+    if (!NPUPROF_LOAD_(&s->modules)) s->module_changes = 0;    /* another arena */
+    npuprof_os_list_objects_(&s->module_changes, npuprof_record_take_object_);
+    NPUPROF_STORE_RELEASE_(&s->listing, 0);
+    errno = error_before;
+}
+
+#endif /* NPUPROF_AUTO */
+/* ==== src/record/auto.h =============================================================== >>record/auto ==== */
+
+/* NPUPROF_AUTO: the two hooks that -finstrument-functions calls, at the begin and the end of each function.
+   A call becomes a plain span, by the same paths as a mark's. Only who it is differs:
+     its name    the function's address as text, in the table once. A hash table of addresses finds its number
+     its end     by a stack of open calls, each thread's own, as no clean-up holds the span's token
+   The stack also holds calls that are not recorded, so that an end finds its own begin, whatever started or
+   stopped in between. A call that was left by longjmp(), or by an exception with clang, which calls no hook
+   then, ends as cut with the function around it that ends next. The end of a call whose begin is not on the
+   stack does nothing. Deeper than the stack, calls are lost and counted.
+
+   A function that the recorder calls may be instrumented, but that of NPUPROF_NOW() would call itself. Fibers
+   that change the stack inside a function mix up their calls.
+
+   Words: address of a function by CAS from 0; number and generation as id and generation of a call site
+   (enter.h). The stack is its thread's own. Its depth is stored before an entry is used and after it was: the
+   hooks of a signal handler in between leave it as it was. */
+
+#ifdef NPUPROF_AUTO
+
+typedef struct npuprof_record_function_ {
+    uintptr_t address;
+    uint32_t number, generation;
+} npuprof_record_function_;
+
+static npuprof_record_function_ npuprof_record_functions_[NPUPROF_AUTO_FUNCTIONS];
+
+/* How many calls the stack holds. Why fewer in a shared library: its memory is scarce when the library is
+   loaded by dlopen(). */
+enum { NPUPROF_RECORD_CALLS_ = NPUPROF_SHARED_ ? 128 : 256 };
+
+typedef struct npuprof_record_call_ {
+    uint32_t key;                  /* of function and caller */
+    npuprof_token_ token;          /* 0: not recorded */
+} npuprof_record_call_;
+
+static NPUPROF_THREAD_LOCAL_ npuprof_record_call_ npuprof_record_calls_[NPUPROF_RECORD_CALLS_];
+static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_record_depth_;   /* open calls, also those beyond the stack */
+static NPUPROF_THREAD_LOCAL_ uintptr_t npuprof_record_deep_;   /* where the first of them is on the C stack */
+
+/* Why the caller, too: after a longjmp() a recursive function would end the wrong one of its calls. */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_call_key_(const void *function, const void *caller)
+{
+    return (uint32_t)((uintptr_t)function + 8 * (uintptr_t)caller);
+}
+
+/* ---- Functions by address */
+
+/* Where a function is in the hash table, if nothing else is there. */
+NPUPROF_OWN_ static inline npuprof_record_function_ *npuprof_record_function_home_(uintptr_t address)
+{
+    const uint32_t hash = (uint32_t)address * 0x9E3779B1u;
+    return &npuprof_record_functions_[hash / (UINT32_MAX / NPUPROF_AUTO_FUNCTIONS + 1)];
+}
+
+/* The place of a function in the hash table. NULL: there is no room near its home. */
+NPUPROF_OWN_ static npuprof_record_function_ *npuprof_record_function_at_(uintptr_t address)
+{
+    enum { TRIES = 16 };
+    npuprof_record_function_ *f = npuprof_record_function_home_(address);
+    for (int n = 0; n < TRIES; n++) {
+        uintptr_t there = NPUPROF_LOAD_(&f->address);
+        if (!there && NPUPROF_CAS_(&f->address, &there, address)) return f;
+        if (there == address) return f;
+        if (++f == npuprof_record_functions_ + NPUPROF_AUTO_FUNCTIONS) f = npuprof_record_functions_;
+    }
+    return NULL;
+}
+
+/* The number of a function's call site. 0: it is not to be recorded, or the table of names is full, which is
+   counted. */
+NPUPROF_OWN_ static uint32_t npuprof_record_function_number_(uintptr_t address)
+{
+    npuprof_record_function_ *const f = npuprof_record_function_at_(address);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
+    const uint32_t known = f ? NPUPROF_LOAD_ACQUIRE_(&f->generation) : 0;
+    char text[NPUPROF_ADDRESS_TEXT_];
+    uint32_t number = 0;
+    if (f && known == generation) return NPUPROF_LOAD_(&f->number);
+    if (f && known == muted) return 0;
+    const bool passes = npuprof_record_category_passes_("auto");
+    if (passes) {
+        npuprof_record_list_objects_();
+        number = npuprof_table_intern_site_number_(NPUPROF_KIND_SPAN, "auto",
+                                                   npuprof_address_text_(text, address), NULL, 0);
+        if (!number) {
+            npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
+            return 0;
+        }
+    }
+    if (f) {
+        NPUPROF_STORE_(&f->number, number);
+        NPUPROF_STORE_RELEASE_(&f->generation, passes ? generation : muted);
+    }
+    return number;
+}
+
+/* ---- Begin and end of a call */
+
+/* fits: the stack has room for it. Else it is counted as lost. */
+NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_function_(uintptr_t address, bool fits)
+{
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
+    npuprof_token_ token = 0;
+    const uint32_t number = npuprof_record_function_number_(address);
+    if (number && fits) token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    else if (number) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    npuprof_record_leave_(slot);
+    return token;
+}
+
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begins_not_(uint32_t number) { return (void)number, 0; }
+
+/* Begins a call, recorded or not. The stack has its key already, if it has room. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_begin_call_slow_(uintptr_t address, uint32_t depth)
+{
+    const bool fits = depth < NPUPROF_RECORD_CALLS_;
+    if (depth == NPUPROF_RECORD_CALLS_) npuprof_record_deep_ = (uintptr_t)__builtin_frame_address(0);
+    const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_record_begin_function_(address, fits) : 0;
+    if (fits) npuprof_record_calls_[depth].token = token;
+}
+
+/* Where on the stack the call is that ends, if it is not the newest one. UINT32_MAX: it is not there. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_record_find_call_(uint32_t key)
+{
+    /* What the frames of the hooks may differ in. */
+    enum { NEAR_ENOUGH = 256 };
+    uint32_t depth = npuprof_record_depth_;
+    if (depth > NPUPROF_RECORD_CALLS_) {
+        const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+        if (here <= npuprof_record_deep_ + NEAR_ENOUGH) {
+            npuprof_record_depth_ = depth - 1;
+            return UINT32_MAX;
+        }
+        /* All that had no room was left by longjmp(). */
+        npuprof_record_depth_ = depth = NPUPROF_RECORD_CALLS_;
+    }
+    while (depth--)
+        if (npuprof_record_calls_[depth].key == key) return depth;
+    return UINT32_MAX;
+}
+
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_end_call_slow_(uint32_t key)
+{
+    const uint32_t depth = npuprof_record_find_call_(key);
+    if (depth == UINT32_MAX) return;
+    const npuprof_token_ token = npuprof_record_calls_[depth].token;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_record_depth_ = depth;
+    if (token) npuprof_close_(token);
+}
+
+/* ---- The hooks. Why visible: the functions of shared libraries call them, too */
+
+NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_enter(void *, void *);
+NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_exit(void *, void *);
+
+void __cyg_profile_func_enter(void *function, void *caller)
+{
+    const uintptr_t address = (uintptr_t)function;
+    const uint32_t depth = npuprof_record_depth_;
+    npuprof_record_depth_ = depth + 1;
+    NPUPROF_SIGNAL_FENCE_();
+    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_)) {
+        npuprof_record_begin_call_slow_(address, depth);
+        return;
+    }
+    npuprof_record_call_ *const call = &npuprof_record_calls_[depth];
+    call->key = npuprof_record_call_key_(function, caller);
+    if (!NPUPROF_OPEN_(1)) {
+        call->token = 0;
+        return;
+    }
+    const npuprof_record_function_ *const f = npuprof_record_function_home_(address);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&f->generation);
+    npuprof_token_ token = 0;
+    if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
+                        !npuprof_differ_(generation, &npuprof_fast_generation_)))
+        token = npuprof_record_begin_number_or_(NPUPROF_LOAD_PLAIN_(&f->number), npuprof_record_begins_not_);
+    if (NPUPROF_LIKELY_(token != 0)) call->token = token;
+    else npuprof_record_begin_call_slow_(address, depth);
+}
+
+void __cyg_profile_func_exit(void *function, void *caller)
+{
+    const uint32_t key = npuprof_record_call_key_(function, caller);
+    const uint32_t depth = npuprof_record_depth_ - 1;
+    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_ || npuprof_record_calls_[depth].key != key)) {
+        npuprof_record_end_call_slow_(key);
+        return;
+    }
+    const npuprof_token_ token = npuprof_record_calls_[depth].token;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_record_depth_ = depth;
+    if (token) npuprof_close_(token);
+}
+
+#endif /* NPUPROF_AUTO */
+/* ==== src/record/device_span.h ================================================= >>record/device_span ==== */
+
+/* The spans of devices. Two ways: npuprof_device_span_() looks its texts up each time. For
+   npuprof_device_record_() the caller keeps an npuprof_device_texts_, in which it finds them again.
+   Words: those of span.h.
+   This part does not know how a device is read, nor what is stored of it (device.h). */
+
+/* The units of a device span behind its first one. Returns how many. */
+NPUPROF_OWN_ static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], uint32_t device, uint32_t epoch,
+                                           unsigned pe, uint64_t end_ticks, unsigned flags,
+                                           const npuprof_link_ *link)
+{
+    const uint64_t where = (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device;
+    const uint64_t payload = (uint64_t)(flags & 15u) << 40 | where;
+    extra[0].w0 = payload << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
+    extra[0].w1 = end_ticks;
+    if (!link || !link->ticks) return 1;
+    extra[1].w0 = link->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;
+    extra[1].w1 = link->ticks;
+    extra[2].w0 = link->root_position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_ROOT_;
+    extra[2].w1 = (uint64_t)link->warm_up << 32 | link->slot;
+    return 3;
+}
+
+NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
+                                       const char *name, uint64_t start_ticks, uint64_t end_ticks,
+                                       unsigned flags, const npuprof_link_ *link, npuprof_args args)
+{
+    npuprof_unit_ extra[3];
+    const size_t count = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
+    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
+}
+
+/* The number of the call site of a name that stays. 0: it is not to be recorded. */
+NPUPROF_OWN_ static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const char *category,
+                                          const char *name)
+{
+    const size_t at = ((uintptr_t)name / 8 ^ (uintptr_t)name / 512) % NPUPROF_DEVICE_NAMES_;
+    if (texts->name[at] == name && texts->category[at] == category) return texts->id[at];
+    const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
+    if (!id) return 0;
+    texts->name[at] = name;
+    texts->category[at] = category;
+    texts->id[at] = id;
+    return id;
+}
+
+/* Finds the words of integer arguments, texts->word. Returns how many arguments are to be recorded: all, or
+   none if the table is full, which is counted. */
+NPUPROF_OWN_ static size_t npuprof_record_keep_keys_(npuprof_device_texts_ *texts, npuprof_args args)
+{
+    for (size_t i = 0; i < args.count; i++) {
+        const char *const key = args.items[i].key;
+        if (NPUPROF_LIKELY_(texts->key[i] == key)) continue;
+        texts->word[i] = npuprof_record_key_word_(NULL, i, key, texts->generation);
+        texts->key[i] = texts->word[i] ? key : NULL;
+        if (texts->word[i]) continue;
+        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
+        return 0;
+    }
+    return args.count;
+}
+
+/* When a record is written. Why not the clock for each: that read costs as much as the rest. What follows at
+   once in the same slot, up to 16 records, has the same stamp. */
+NPUPROF_OWN_ static uint64_t npuprof_record_shared_stamp_(npuprof_device_texts_ *texts, const npuprof_slot_ *slot)
+{
+    if (!texts->stamp_left || texts->behind != slot->cursor) {
+        texts->stamp = npuprof_clock_();
+        texts->stamp_left = 16;
+    }
+    texts->stamp_left--;
+    return texts->stamp;
+}
+
+/* Writes a device record whose texts are known. */
+NPUPROF_OWN_ static void npuprof_record_put_device_(npuprof_device_texts_ *texts, npuprof_slot_ *slot, uint32_t id,
+                                       uint64_t start_ticks, const npuprof_unit_ extra[3], size_t count,
+                                       npuprof_args args)
+{
+    const uint64_t now = npuprof_record_shared_stamp_(texts, slot);
+    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + count + args.count, now);
+    if (!u) {
+        npuprof_record_count_full_(slot);
+        return;
+    }
+    npuprof_unit_ *at = u + 1;
+    for (size_t i = 0; i < count; i++) *at++ = extra[i];
+    for (size_t i = 0; i < args.count; i++, at++) {
+        at->w0 = texts->word[i] | (uint64_t)args.items[i].type << NPUPROF_ID_BITS_;
+        at->w1 = args.items[i].value.u;
+    }
+    NPUPROF_STORE_(&u->w1, start_ticks);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
+    slot->cursor = at;
+    texts->behind = at;
+}
+
+NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name, uint32_t device,
+                                         uint32_t epoch, unsigned pe, const char *category, const char *name,
+                                         uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
+                                         const npuprof_link_ *link, npuprof_args args)
+{
+    npuprof_unit_ extra[3];
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (!slot) {
+        (void)npuprof_record_count_no_context_();
+        return;
+    }
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
+    if (texts->generation != generation) memset(texts, 0, sizeof *texts);
+    texts->generation = generation;
+    const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, category, name)
+                                   : npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
+    if (id) {
+        const size_t n = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
+        args.count = npuprof_record_keep_keys_(texts, args);
+        npuprof_record_put_device_(texts, slot, id, start_ticks, extra, n, args);
+    }
+    npuprof_record_leave_(slot);
+}
+/* What follows runs seldom, or does not record: it is compiled for size. */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
 /* ==== src/record/memory.h =========================================================== >>record/memory ==== */
 
 /* Memory pools: what PROF_ALLOC and PROF_FREE count, one pool for each device and one for the host. Words
@@ -10141,388 +10534,6 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
     npuprof_table_finish_entry_(e, NPUPROF_ENTRY_LANE);
     return true;
 }
-
-/* The units of a device span behind its first one. Returns how many. */
-NPUPROF_OWN_ static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], uint32_t device, uint32_t epoch,
-                                           unsigned pe, uint64_t end_ticks, unsigned flags,
-                                           const npuprof_link_ *link)
-{
-    const uint64_t where = (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device;
-    const uint64_t payload = (uint64_t)(flags & 15u) << 40 | where;
-    extra[0].w0 = payload << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
-    extra[0].w1 = end_ticks;
-    if (!link || !link->ticks) return 1;
-    extra[1].w0 = link->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;
-    extra[1].w1 = link->ticks;
-    extra[2].w0 = link->root_position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_ROOT_;
-    extra[2].w1 = (uint64_t)link->warm_up << 32 | link->slot;
-    return 3;
-}
-
-NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
-                                       const char *name, uint64_t start_ticks, uint64_t end_ticks,
-                                       unsigned flags, const npuprof_link_ *link, npuprof_args args)
-{
-    npuprof_unit_ extra[3];
-    const size_t count = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
-    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
-}
-
-/* The number of the call site of a name that stays. 0: it is not to be recorded. */
-NPUPROF_OWN_ static uint32_t npuprof_record_kept_name_(npuprof_device_texts_ *texts, const char *category,
-                                          const char *name)
-{
-    const size_t at = ((uintptr_t)name / 8 ^ (uintptr_t)name / 512) % NPUPROF_DEVICE_NAMES_;
-    if (texts->name[at] == name && texts->category[at] == category) return texts->id[at];
-    const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
-    if (!id) return 0;
-    texts->name[at] = name;
-    texts->category[at] = category;
-    texts->id[at] = id;
-    return id;
-}
-
-/* Finds the words of integer arguments, texts->word. Returns how many arguments are to be recorded: all, or
-   none if the table is full, which is counted. */
-NPUPROF_OWN_ static size_t npuprof_record_keep_keys_(npuprof_device_texts_ *texts, npuprof_args args)
-{
-    for (size_t i = 0; i < args.count; i++) {
-        const char *const key = args.items[i].key;
-        if (NPUPROF_LIKELY_(texts->key[i] == key)) continue;
-        texts->word[i] = npuprof_record_key_word_(NULL, i, key, texts->generation);
-        texts->key[i] = texts->word[i] ? key : NULL;
-        if (texts->word[i]) continue;
-        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
-        return 0;
-    }
-    return args.count;
-}
-
-/* When a record is written. Why not the clock for each: that read costs as much as the rest. What follows at
-   once in the same slot, up to 16 records, has the same stamp. */
-NPUPROF_OWN_ static uint64_t npuprof_record_shared_stamp_(npuprof_device_texts_ *texts, const npuprof_slot_ *slot)
-{
-    if (!texts->stamp_left || texts->behind != slot->cursor) {
-        texts->stamp = npuprof_clock_();
-        texts->stamp_left = 16;
-    }
-    texts->stamp_left--;
-    return texts->stamp;
-}
-
-/* Writes a device record whose texts are known. */
-NPUPROF_OWN_ static void npuprof_record_put_device_(npuprof_device_texts_ *texts, npuprof_slot_ *slot, uint32_t id,
-                                       uint64_t start_ticks, const npuprof_unit_ extra[3], size_t count,
-                                       npuprof_args args)
-{
-    const uint64_t now = npuprof_record_shared_stamp_(texts, slot);
-    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + count + args.count, now);
-    if (!u) {
-        npuprof_record_count_full_(slot);
-        return;
-    }
-    npuprof_unit_ *at = u + 1;
-    for (size_t i = 0; i < count; i++) *at++ = extra[i];
-    for (size_t i = 0; i < args.count; i++, at++) {
-        at->w0 = texts->word[i] | (uint64_t)args.items[i].type << NPUPROF_ID_BITS_;
-        at->w1 = args.items[i].value.u;
-    }
-    NPUPROF_STORE_(&u->w1, start_ticks);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
-    slot->cursor = at;
-    texts->behind = at;
-}
-
-NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name, uint32_t device,
-                                         uint32_t epoch, unsigned pe, const char *category, const char *name,
-                                         uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
-                                         const npuprof_link_ *link, npuprof_args args)
-{
-    npuprof_unit_ extra[3];
-    npuprof_slot_ *slot = npuprof_record_enter_();
-    if (!slot) {
-        (void)npuprof_record_count_no_context_();
-        return;
-    }
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
-    if (texts->generation != generation) memset(texts, 0, sizeof *texts);
-    texts->generation = generation;
-    const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, category, name)
-                                   : npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
-    if (id) {
-        const size_t n = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
-        args.count = npuprof_record_keep_keys_(texts, args);
-        npuprof_record_put_device_(texts, slot, id, start_ticks, extra, n, args);
-    }
-    npuprof_record_leave_(slot);
-}
-/* ==== src/record/objects.h ========================================================= >>record/objects ==== */
-
-#include <string.h>
-
-/* Writes into the table which objects are loaded, for names that are addresses. Only for NPUPROF_AUTO.
-
-   When: before the name of a function is stored for the first time, if objects were loaded or unloaded since.
-   So an arena that is left behind by a process that was killed has all that its names need. Nothing is done
-   at dlclose(): the entry stays. If another object then lies at the same addresses, it has a later entry; a
-   function of it whose address was recorded before keeps that name.
-   Words: listing, modules and module_changes of npuprof_s_, the last two by the thread that has `listing`;
-   `modules` with release. This part does not know what a function is. */
-
-#ifdef NPUPROF_AUTO
-
-/* Is it in the table, and has nothing else been at its addresses since? */
-NPUPROF_OWN_ static bool npuprof_record_knows_object_(const npuprof_os_object_ *o, uint32_t path, uint32_t build_id)
-{
-    uint32_t id = NPUPROF_LOAD_(&npuprof_s_.modules);
-    while (id) {
-        const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)npuprof_table_entry_at_(id);
-        if (m->start < o->end && o->start < m->end)
-            return m->bias == o->bias && m->start == o->start && m->end == o->end && m->path == path &&
-                   m->build_id == build_id;
-        id = m->head.a;
-    }
-    return false;
-}
-
-NPUPROF_OWN_ static void npuprof_record_take_object_(const npuprof_os_object_ *o)
-{
-    uint32_t id;
-    const uint32_t path = npuprof_table_intern_string_(o->path);
-    const uint32_t build_id = npuprof_table_intern_string_(o->build_id);
-    npuprof_module_entry_ *m = NULL;
-    if (path && build_id && npuprof_record_knows_object_(o, path, build_id)) return;
-    if (path && build_id) m = (npuprof_module_entry_ *)(void *)npuprof_table_add_entry_(sizeof *m, &id);
-    if (!m) {
-        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
-        return;
-    }
-    m->head.a = NPUPROF_LOAD_(&npuprof_s_.modules);
-    m->bias = o->bias;
-    m->start = o->start;
-    m->end = o->end;
-    m->path = path;
-    m->build_id = build_id;
-    npuprof_table_finish_entry_(&m->head, NPUPROF_ENTRY_MODULE);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.modules, id);
-}
-
-/* Brings the list up to date. Keeps errno. */
-NPUPROF_OWN_ static void npuprof_record_list_objects_(void)
-{
-    npuprof_arena_state_ *const s = &npuprof_s_;
-    const int error_before = errno;
-    uint32_t nobody = 0;
-    if (!NPUPROF_CAS_(&s->listing, &nobody, 1)) return;
-    if (!NPUPROF_LOAD_(&s->modules)) s->module_changes = 0;    /* another arena */
-    npuprof_os_list_objects_(&s->module_changes, npuprof_record_take_object_);
-    NPUPROF_STORE_RELEASE_(&s->listing, 0);
-    errno = error_before;
-}
-
-#endif /* NPUPROF_AUTO */
-/* ==== src/record/auto.h =============================================================== >>record/auto ==== */
-
-/* NPUPROF_AUTO: the two hooks that -finstrument-functions calls, at the begin and the end of each function.
-   A call becomes a plain span, by the same paths as a mark's. Only who it is differs:
-     its name    the function's address as text, in the table once. A hash table of addresses finds its number
-     its end     by a stack of open calls, each thread's own, as no clean-up holds the span's token
-   The stack also holds calls that are not recorded, so that an end finds its own begin, whatever started or
-   stopped in between. A call that was left by longjmp(), or by an exception with clang, which calls no hook
-   then, ends as cut with the function around it that ends next. The end of a call whose begin is not on the
-   stack does nothing. Deeper than the stack, calls are lost and counted.
-
-   A function that the recorder calls may be instrumented, but that of NPUPROF_NOW() would call itself. Fibers
-   that change the stack inside a function mix up their calls.
-
-   Words: address of a function by CAS from 0; number and generation as id and generation of a call site
-   (enter.h). The stack is its thread's own. Its depth is stored before an entry is used and after it was: the
-   hooks of a signal handler in between leave it as it was. */
-
-#ifdef NPUPROF_AUTO
-
-typedef struct npuprof_record_function_ {
-    uintptr_t address;
-    uint32_t number, generation;
-} npuprof_record_function_;
-
-static npuprof_record_function_ npuprof_record_functions_[NPUPROF_AUTO_FUNCTIONS];
-
-/* How many calls the stack holds. Why fewer in a shared library: its memory is scarce when the library is
-   loaded by dlopen(). */
-enum { NPUPROF_RECORD_CALLS_ = NPUPROF_SHARED_ ? 128 : 256 };
-
-typedef struct npuprof_record_call_ {
-    uint32_t key;                  /* of function and caller */
-    npuprof_token_ token;          /* 0: not recorded */
-} npuprof_record_call_;
-
-static NPUPROF_THREAD_LOCAL_ npuprof_record_call_ npuprof_record_calls_[NPUPROF_RECORD_CALLS_];
-static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_record_depth_;   /* open calls, also those beyond the stack */
-static NPUPROF_THREAD_LOCAL_ uintptr_t npuprof_record_deep_;   /* where the first of them is on the C stack */
-
-/* Why the caller, too: after a longjmp() a recursive function would end the wrong one of its calls. */
-NPUPROF_OWN_ static inline uint32_t npuprof_record_call_key_(const void *function, const void *caller)
-{
-    return (uint32_t)((uintptr_t)function + 8 * (uintptr_t)caller);
-}
-
-/* ---- Functions by address */
-
-/* Where a function is in the hash table, if nothing else is there. */
-NPUPROF_OWN_ static inline npuprof_record_function_ *npuprof_record_function_home_(uintptr_t address)
-{
-    const uint32_t hash = (uint32_t)address * 0x9E3779B1u;
-    return &npuprof_record_functions_[hash / (UINT32_MAX / NPUPROF_AUTO_FUNCTIONS + 1)];
-}
-
-/* The place of a function in the hash table. NULL: there is no room near its home. */
-NPUPROF_OWN_ static npuprof_record_function_ *npuprof_record_function_at_(uintptr_t address)
-{
-    enum { TRIES = 16 };
-    npuprof_record_function_ *f = npuprof_record_function_home_(address);
-    for (int n = 0; n < TRIES; n++) {
-        uintptr_t there = NPUPROF_LOAD_(&f->address);
-        if (!there && NPUPROF_CAS_(&f->address, &there, address)) return f;
-        if (there == address) return f;
-        if (++f == npuprof_record_functions_ + NPUPROF_AUTO_FUNCTIONS) f = npuprof_record_functions_;
-    }
-    return NULL;
-}
-
-/* The number of a function's call site. 0: it is not to be recorded, or the table of names is full, which is
-   counted. */
-NPUPROF_OWN_ static uint32_t npuprof_record_function_number_(uintptr_t address)
-{
-    npuprof_record_function_ *const f = npuprof_record_function_at_(address);
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
-    const uint32_t known = f ? NPUPROF_LOAD_ACQUIRE_(&f->generation) : 0;
-    char text[NPUPROF_ADDRESS_TEXT_];
-    uint32_t number = 0;
-    if (f && known == generation) return NPUPROF_LOAD_(&f->number);
-    if (f && known == muted) return 0;
-    const bool passes = npuprof_record_category_passes_("auto");
-    if (passes) {
-        npuprof_record_list_objects_();
-        number = npuprof_table_intern_site_number_(NPUPROF_KIND_SPAN, "auto",
-                                                   npuprof_address_text_(text, address), NULL, 0);
-        if (!number) {
-            npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
-            return 0;
-        }
-    }
-    if (f) {
-        NPUPROF_STORE_(&f->number, number);
-        NPUPROF_STORE_RELEASE_(&f->generation, passes ? generation : muted);
-    }
-    return number;
-}
-
-/* ---- Begin and end of a call */
-
-/* fits: the stack has room for it. Else it is counted as lost. */
-NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_function_(uintptr_t address, bool fits)
-{
-    npuprof_slot_ *slot = npuprof_record_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
-    npuprof_token_ token = 0;
-    const uint32_t number = npuprof_record_function_number_(address);
-    if (number && fits) token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
-    else if (number) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
-    npuprof_record_leave_(slot);
-    return token;
-}
-
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begins_not_(uint32_t number) { return (void)number, 0; }
-
-/* Begins a call, recorded or not. The stack has its key already, if it has room. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_begin_call_slow_(uintptr_t address, uint32_t depth)
-{
-    const bool fits = depth < NPUPROF_RECORD_CALLS_;
-    if (depth == NPUPROF_RECORD_CALLS_) npuprof_record_deep_ = (uintptr_t)__builtin_frame_address(0);
-    const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_record_begin_function_(address, fits) : 0;
-    if (fits) npuprof_record_calls_[depth].token = token;
-}
-
-/* Where on the stack the call is that ends, if it is not the newest one. UINT32_MAX: it is not there. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_record_find_call_(uint32_t key)
-{
-    /* What the frames of the hooks may differ in. */
-    enum { NEAR_ENOUGH = 256 };
-    uint32_t depth = npuprof_record_depth_;
-    if (depth > NPUPROF_RECORD_CALLS_) {
-        const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-        if (here <= npuprof_record_deep_ + NEAR_ENOUGH) {
-            npuprof_record_depth_ = depth - 1;
-            return UINT32_MAX;
-        }
-        /* All that had no room was left by longjmp(). */
-        npuprof_record_depth_ = depth = NPUPROF_RECORD_CALLS_;
-    }
-    while (depth--)
-        if (npuprof_record_calls_[depth].key == key) return depth;
-    return UINT32_MAX;
-}
-
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_end_call_slow_(uint32_t key)
-{
-    const uint32_t depth = npuprof_record_find_call_(key);
-    if (depth == UINT32_MAX) return;
-    const npuprof_token_ token = npuprof_record_calls_[depth].token;
-    NPUPROF_SIGNAL_FENCE_();
-    npuprof_record_depth_ = depth;
-    if (token) npuprof_close_(token);
-}
-
-/* ---- The hooks. Why visible: the functions of shared libraries call them, too */
-
-NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_enter(void *, void *);
-NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func_exit(void *, void *);
-
-void __cyg_profile_func_enter(void *function, void *caller)
-{
-    const uintptr_t address = (uintptr_t)function;
-    const uint32_t depth = npuprof_record_depth_;
-    npuprof_record_depth_ = depth + 1;
-    NPUPROF_SIGNAL_FENCE_();
-    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_)) {
-        npuprof_record_begin_call_slow_(address, depth);
-        return;
-    }
-    npuprof_record_call_ *const call = &npuprof_record_calls_[depth];
-    call->key = npuprof_record_call_key_(function, caller);
-    if (!NPUPROF_OPEN_(1)) {
-        call->token = 0;
-        return;
-    }
-    const npuprof_record_function_ *const f = npuprof_record_function_home_(address);
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&f->generation);
-    npuprof_token_ token = 0;
-    if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
-                        !npuprof_differ_(generation, &npuprof_fast_generation_)))
-        token = npuprof_record_begin_number_or_(NPUPROF_LOAD_PLAIN_(&f->number), npuprof_record_begins_not_);
-    if (NPUPROF_LIKELY_(token != 0)) call->token = token;
-    else npuprof_record_begin_call_slow_(address, depth);
-}
-
-void __cyg_profile_func_exit(void *function, void *caller)
-{
-    const uint32_t key = npuprof_record_call_key_(function, caller);
-    const uint32_t depth = npuprof_record_depth_ - 1;
-    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_ || npuprof_record_calls_[depth].key != key)) {
-        npuprof_record_end_call_slow_(key);
-        return;
-    }
-    const npuprof_token_ token = npuprof_record_calls_[depth].token;
-    NPUPROF_SIGNAL_FENCE_();
-    npuprof_record_depth_ = depth;
-    if (token) npuprof_close_(token);
-}
-
-#endif /* NPUPROF_AUTO */
-/* What follows does not record: it is compiled for size. */
-#undef NPUPROF_ROOM_
-#define NPUPROF_ROOM_ NPUPROF_COLD_
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
 /* What decides whether something is recorded: the level, a pause, capture control (capture.h), the

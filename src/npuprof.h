@@ -221,17 +221,19 @@ NPUPROF_SHADOW_PUSH_
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_
 #include "clock/host.h"
-#ifdef NPUPROF_RECORD_ONLY             /* size counts more than the time of a record that is no plain span */
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
-#endif
 #include "arena/anchors.h"
 #include "arena/layout.h"
 #include "arena/chunks.h"
 #include "arena/thread.h"
 #include "arena/exchange.h"
-#include "arena/table.h"
 #include "arena/slots.h"
+#ifndef NPUPROF_RECORD_ONLY    /* there, size counts more than the time of a record that is no plain span */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_
+#endif
+#include "arena/table.h"
 #include "record/args.h"
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_
@@ -245,15 +247,16 @@ NPUPROF_SHADOW_PUSH_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
 #endif
 #include "record/event.h"
+#include "record/objects.h"
+#include "record/auto.h"
+#include "record/device_span.h"
+/* What follows runs seldom, or does not record: it is compiled for size. */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
 #include "record/memory.h"
 #include "record/thread.h"
 #include "record/result.h"
 #include "record/device.h"
-#include "record/objects.h"
-#include "record/auto.h"
-/* What follows does not record: it is compiled for size. */
-#undef NPUPROF_ROOM_
-#define NPUPROF_ROOM_ NPUPROF_COLD_
 #include "control/start.h"
 #include "control/lock.h"
 #ifndef NPUPROF_RECORD_ONLY

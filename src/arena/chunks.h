@@ -143,8 +143,9 @@ static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t posit
 
 /* Spans and events in a retired chunk, since the last npuprof_clear(). *left_arguments: arguments in it of
    spans that have moved on. */
-static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
-                                            uint64_t *left_arguments)
+NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h,
+                                                         const npuprof_chunk_ *chunk,
+                                                         uint64_t *left_arguments)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     const uint64_t clear = NPUPROF_LOAD_(&h->clear_ticks);

@@ -27,7 +27,7 @@
    then there twice, which harms nobody. This part does not know who uses the names. */
 
 /* Takes a chunk for a page, if nobody else does. Returns index + 1 of the page's chunk. 0: there is none. */
-static uint32_t npuprof_table_take_page_(uint32_t page, bool nested)
+NPUPROF_COLD_ static uint32_t npuprof_table_take_page_(uint32_t page, bool nested)
 {
     npuprof_os_signals_ held;
     uint32_t number = 0;
@@ -47,7 +47,7 @@ static uint32_t npuprof_table_take_page_(uint32_t page, bool nested)
 }
 
 /* Makes sure that the page is there which begins at that offset. False: the table is full. */
-static bool npuprof_table_make_page_(uint32_t at, bool nested)
+NPUPROF_COLD_ static bool npuprof_table_make_page_(uint32_t at, bool nested)
 {
     const npuprof_header_ *const h = npuprof_s_.header;
     const uint32_t page = (at - h->table_bytes) / h->chunk_bytes, head = sizeof(npuprof_chunk_);
@@ -63,7 +63,7 @@ static bool npuprof_table_make_page_(uint32_t at, bool nested)
 
 /* Appends an entry of that size, zeroed and not finished. NULL: the table is full. nested: for a signal
    handler, which waits for no chunk. */
-static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t *id)
+NPUPROF_COLD_ static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t *id)
 {
     npuprof_header_ *const h = npuprof_s_.header;
     const uint32_t unit = NPUPROF_TABLE_UNIT_, size = (uint32_t)((bytes + unit - 1) / unit * unit);
@@ -90,7 +90,7 @@ static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t
 }
 
 /* The same; it may wait for a chunk, but not in a signal handler that interrupted a record. */
-static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
+NPUPROF_COLD_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 {
     const npuprof_slot_ *const slot = npuprof_slot_mine_;
     return npuprof_table_append_(bytes, slot->nested && NPUPROF_LOAD_(&slot->nested->busy), id);
@@ -98,7 +98,7 @@ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 
 /* Walks over the entries up to an offset. *at: 0 before the first one. NULL: there are no more, or one is
    being taken just now. */
-static npuprof_entry_ *npuprof_table_next_(uint32_t *at, uint32_t end)
+NPUPROF_COLD_ static npuprof_entry_ *npuprof_table_next_(uint32_t *at, uint32_t end)
 {
     const npuprof_header_ *const h = npuprof_s_.header;
     const uint32_t here = npuprof_table_past_head_(h, *at ? *at : h->table_first);
@@ -215,7 +215,7 @@ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_s
 }
 
 /* Where the id of a call site's entry goes. NULL: the table is full. */
-static uint32_t *npuprof_table_make_site_id_(uint32_t number)
+NPUPROF_COLD_ static uint32_t *npuprof_table_make_site_id_(uint32_t number)
 {
     const uint32_t n = number / NPUPROF_TABLE_SITES_;
     if (n >= npuprof_s_.index_count) return NULL;
@@ -231,7 +231,7 @@ static uint32_t *npuprof_table_make_site_id_(uint32_t number)
 }
 
 /* The entry of a call site, made at its first use. NULL: the table is full. */
-static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
+NPUPROF_COLD_ static const npuprof_site_entry_ *npuprof_table_enter_site_(const npuprof_table_site_ *s)
 {
     const uint32_t hash = npuprof_table_hash_site_(s);
     const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
@@ -285,7 +285,7 @@ static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *cat
 }
 
 /* The number of the call site that is like this one, and whose spans have results. 0: the table is full. */
-static uint32_t npuprof_table_site_with_results_(uint32_t number)
+NPUPROF_COLD_ static uint32_t npuprof_table_site_with_results_(uint32_t number)
 {
     const npuprof_site_entry_ *e = npuprof_table_site_at_(number);
     npuprof_table_site_ s = { e->head.a & 0xFF, e->name, e->category, e->file, e->line };
@@ -296,7 +296,7 @@ static uint32_t npuprof_table_site_with_results_(uint32_t number)
 }
 
 /* ---- Pairs: metadata, and variables that were refused. False: the table is full, which is counted. */
-static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
+NPUPROF_COLD_ static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
 {
     uint32_t id;
     const uint32_t key_id = npuprof_table_intern_string_(key ? key : "");

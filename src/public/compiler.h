@@ -49,7 +49,8 @@
 /* NPUPROF_OWN_: a function of the library. `make headers` puts it before each `static` function, so that none
    is forgotten. It keeps -finstrument-functions out: its hooks are ours (>>record/auto) and would call
    themselves. It also says how the function is compiled: NPUPROF_ROOM_ is empty, or NPUPROF_COLD_ from where
-   the root says so. Cold functions are optimised for size, also with -O2; those that record nothing are.
+   the root says so. Cold functions are optimised for size, also with -O2: all but what records, and of that
+   the slow paths, which are NPUPROF_COLD_ or NPUPROF_SLOW_ (and not inlined) one by one.
    NPUPROF_HOT_, in the place of NPUPROF_OWN_: a function of a cold room that runs once for each span that is
    read. Both allow for functions that nobody calls with NPUPROF_RECORD_ONLY. */
 #define NPUPROF_ROOM_
@@ -60,9 +61,10 @@
 #else
 #define NPUPROF_COLD_
 #endif
+#define NPUPROF_SLOW_ NPUPROF_NOINLINE_ NPUPROF_COLD_
 #if (defined(__GNUC__) || defined(__clang__)) && defined(NPUPROF_RECORD_ONLY)
 #define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __unused__)) NPUPROF_ROOM_
-#define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __unused__, __hot__))
+#define NPUPROF_HOT_ NPUPROF_OWN_      /* size counts more than the time of reading */
 #elif defined(__GNUC__) || defined(__clang__)
 #define NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((__no_instrument_function__)) NPUPROF_ROOM_
 #define NPUPROF_HOT_ NPUPROF_ATTRIBUTE_((__no_instrument_function__, __hot__))

@@ -75,7 +75,7 @@ static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_ke
     }
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_
+static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -110,7 +110,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
 
 /* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
 
-static NPUPROF_NOINLINE_ npuprof_token_
+static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_slow_(npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value,
                                npuprof_site_ *site)
 {
@@ -128,7 +128,7 @@ NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 
 /* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Takes the argument
    back from there, and begins the span on the slow path. */
-static NPUPROF_NOINLINE_ npuprof_token_
+static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 {
     npuprof_slot_ *const slot = npuprof_slot_mine_;
@@ -168,7 +168,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *
 
 /* ---- A call site that is known by its number */
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
+static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();

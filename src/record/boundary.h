@@ -34,9 +34,9 @@ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
 }
 
 /* Begins a boundary while there is capture control; begins: that of npuprof_record_hooks_. */
-static npuprof_token_ npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site,
-                                                  npuprof_keys_ *keys, uint32_t kind, const char *category,
-                                                  const char *name, npuprof_args args)
+NPUPROF_COLD_ static npuprof_token_
+npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site, npuprof_keys_ *keys,
+                            uint32_t kind, const char *category, const char *name, npuprof_args args)
 {
     const uint32_t as = begins(kind);
     const npuprof_token_ unrecorded = NPUPROF_TOKEN_BOUNDARY_ | (kind == NPUPROF_KIND_RECORD);
@@ -60,7 +60,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
 
 /* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be
    taken for one; it then counts as an inference. */
-static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
+NPUPROF_COLD_ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 {
     const npuprof_token_ in_flags = token & NPUPROF_TOKEN_FLAGS_;
     if (token != in_flags || (token & ~(npuprof_token_)1) != NPUPROF_TOKEN_BOUNDARY_) return false;
@@ -70,8 +70,8 @@ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 }
 
 /* What capture control is to know of a span before it ends. */
-static npuprof_record_boundary_ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token,
-                                                  uint64_t now)
+NPUPROF_COLD_ static npuprof_record_boundary_
+npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
     const npuprof_token_ top = *slot->top, flags = NPUPROF_TOKEN_FLAGS_;

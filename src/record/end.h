@@ -25,7 +25,7 @@ static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, u
 }
 
 /* Ends the open spans above `entry` as cut. */
-static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
+NPUPROF_COLD_ static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
     while (slot->top > entry) {
         if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
@@ -46,8 +46,8 @@ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_to
 
 /* Ends the span of a token that is not on top of this slot. It may lie below other spans, or in the context
    that a signal handler left by longjmp; or the token is garbage, and nothing happens. */
-static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
-                                                        uint64_t now)
+static NPUPROF_SLOW_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
+                                                    uint64_t now)
 {
     for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
         npuprof_token_ *const e = npuprof_record_find_open_(at, token);
@@ -73,7 +73,7 @@ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ 
     else npuprof_record_unwind_to_(slot, token, now);
 }
 
-static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_given_ given)
+static NPUPROF_SLOW_ void npuprof_record_close_slow_(npuprof_token_given_ given)
 {
     const npuprof_token_ token = (npuprof_token_)given;
     if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
@@ -114,8 +114,8 @@ NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
     return false;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_given_ given,
-                                                                   npuprof_site_ *site)
+static NPUPROF_SLOW_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_given_ given,
+                                                              npuprof_site_ *site)
 {
     npuprof_token_ token = (npuprof_token_)given;
     const bool open = NPUPROF_OPEN_(1);

@@ -46,7 +46,7 @@ NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 /* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
    if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
    need not share a counter. */
-static void npuprof_record_count_full_(npuprof_slot_ *slot)
+NPUPROF_COLD_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     const npuprof_arena_state_ *const s = &npuprof_s_;
     if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
@@ -57,7 +57,7 @@ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 
 /* Gives the calling thread a slot. False: there is none. Why the signals are held: a handler that records
    would take another. */
-static bool npuprof_record_start_thread_(void)
+NPUPROF_COLD_ static bool npuprof_record_start_thread_(void)
 {
     npuprof_os_signals_ held;
     const int error_before = errno;
@@ -81,7 +81,7 @@ static bool npuprof_record_start_thread_(void)
 
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */
-static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
+static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
     if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
     npuprof_slot_ *slot = npuprof_slot_mine_;
@@ -142,7 +142,7 @@ static bool npuprof_record_category_passes_(const char *category)
 
 /* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the
    table is full, which is counted. */
-static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
+static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
     /* Why acquire: the categories that are looked at below must not be older than the generation. */
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;

@@ -16,8 +16,8 @@
 
 /* ---- Events of a macro */
 
-static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys,
-                                                         uint64_t value, npuprof_args args)
+static NPUPROF_SLOW_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys,
+                                                     uint64_t value, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
@@ -53,7 +53,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
     if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
 }
 
-static NPUPROF_NOINLINE_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
+static NPUPROF_SLOW_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_record_event_slow_(site, NULL, value, none);

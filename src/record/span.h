@@ -116,13 +116,13 @@ static inline void npuprof_record_end_span_(npuprof_unit_ *u, uint64_t now, uint
 }
 
 /* Counts a record for which there is no slot. */
-static npuprof_token_ npuprof_record_count_no_context_(void)
+NPUPROF_COLD_ static npuprof_token_ npuprof_record_count_no_context_(void)
 {
     npuprof_count_lost_(NPUPROF_LOST_CONTEXT, 1);
     return 0;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *site)
+static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();

@@ -31,7 +31,7 @@ COUNTS = {
     "inference": ('PROF_INFERENCE("inference"); WORK();', 77, None),
     "function of NPUPROF_AUTO": ("HOOK(enter); WORK(); HOOK(exit);", 80, 90),
     "span, run-time name, table grown":
-        ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 159, 160),
+        ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 158, 160),
     "disabled": ('PROF_SCOPE("span"); WORK();', 2, 3),
     "disabled function": ("HOOK(enter); WORK(); HOOK(exit);", 31, 35),
     "disabled inference": ('PROF_INFERENCE("inference"); WORK();', 2, 3),

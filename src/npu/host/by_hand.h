@@ -2,7 +2,7 @@
 #include "../../public/macros.h"
 #include "../../numbers/time.h"
 #include "../../record/args.h"
-#include "../../record/device.h"
+#include "../../record/device_span.h"
 #include "../types.h"
 #include "../api.h"
 #include "../mmio.h"

@@ -2,6 +2,7 @@
 #include "../../public/macros.h"
 #include "../../record/args.h"
 #include "../../record/device.h"
+#include "../../record/device_span.h"
 #include "../types.h"
 #include "../mmio.h"
 #include "../clock.h"

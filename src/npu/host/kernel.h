@@ -4,7 +4,7 @@
 #include "../../record/begin.h"
 #include "../../record/end.h"
 #include "../../record/event.h"
-#include "../../record/device.h"
+#include "../../record/device_span.h"
 #include "../../control/environment.h"
 #include "../types.h"
 #include "../api.h"
