@@ -7410,7 +7410,7 @@ NPUPROF_OWN_ static inline uint64_t npuprof_clock_(void)
    returned can be made in the other: an instruction less in each record. */
 NPUPROF_OWN_ static inline uint64_t npuprof_clock_fast_(void)
 {
-#if NPUPROF_HAS_TSC_ && defined(__x86_64__)
+#if NPUPROF_HAS_TSC_ && defined(__x86_64__) && !defined(NPUPROF_TSAN_)
     uint64_t low, high;
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
     return high << 32 | low;

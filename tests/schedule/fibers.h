@@ -43,9 +43,9 @@ typedef struct fiber {
     ucontext_t begin;
     char *stack;
     void (*run)(int me);
-    bool done, fresh;
+    bool done, fresh, left;            /* left: it stands in the middle of something, and never goes on */
     unsigned handlers;                 /* of signals, that run on it just now */
-    uint64_t naps;
+    uint64_t naps, ticks;
     bool holds;                        /* signals wait */
     unsigned char locals[FIBER_LOCALS];
 } fiber;
@@ -72,6 +72,15 @@ static uint64_t most_naps = MOST_NAPS;
 static void on_handler(void);          /* what a signal handler does */
 static bool wake_now(void);            /* with an unfair schedule: shall fiber 0, which naps, go on? */
 static bool unfair;
+
+/* Define FIBERS_EVERY for schedules that somebody else chooses: every.h. Here is what it is told. */
+#ifdef FIBERS_EVERY
+static void every_access(const volatile void *at, size_t bytes, bool writes);
+static void every_nap(void);
+#define FIBER_ACCESS(p, writes) every_access((p), sizeof *(p), (writes))
+#else
+#define FIBER_ACCESS(p, writes) fiber_point()
+#endif
 
 static uint32_t fiber_random(void)
 {
@@ -213,6 +222,10 @@ static void fiber_point(void)
 static int fiber_nap(void)
 {
     if (!the.running) return 0;
+#ifdef FIBERS_EVERY
+    every_nap();
+    return 0;
+#endif
     the.steps++;
     the.fiber[the.me].naps++;
     if (++the.naps > most_naps)
@@ -235,11 +248,15 @@ static int fiber_hold(int how, const sigset_t *set, sigset_t *before)
     return 0;
 }
 
+#ifdef FIBERS_EVERY                     /* a clock of each fiber: what it shows depends on no other */
+static uint64_t fiber_clock(void) { return 1000000 + ++the.fiber[the.me].ticks; }
+#else
 static uint64_t fiber_clock(void) { return 1000000 + ++the.ticks; }
+#endif
 
 static int fiber_time(struct timespec *t)
 {
-    const uint64_t ns = 1000000000 + the.naps * NAP_NS + the.ticks;
+    const uint64_t ns = 1000000000 + the.naps * NAP_NS + the.ticks + the.fiber[the.me].ticks;
     t->tv_sec = (time_t)(ns / 1000000000);
     t->tv_nsec = (long)(ns % 1000000000);
     return 0;
@@ -254,11 +271,12 @@ static void fiber_set_up(int n, void (*run)(int))
     f->run = run;
     f->done = false;
     f->handlers = 0;
-    f->naps = 0;
+    f->naps = f->ticks = 0;
     f->holds = false;
     fiber_save_locals(f);
-    if (f->stack) return;
-    f->stack = (char *)malloc(FIBER_STACK);
+    if (f->stack && !f->left) return;
+    f->left = false;
+    if (!f->stack) f->stack = (char *)malloc(FIBER_STACK);
     if (!f->stack || getcontext(&f->begin) != 0) abort();
     f->begin.uc_stack.ss_sp = f->stack;
     f->begin.uc_stack.ss_size = FIBER_STACK;
@@ -278,25 +296,24 @@ static bool fiber_run(int count, int first)
     the.running = true;
     fiber_go(first);
     the.running = false;
-    /* Those that stand in the middle of something never go on. */
-    for (int i = 0; i < count && the.wrong; i++) {
-        free(the.fiber[i].stack);
-        the.fiber[i].stack = NULL;
-    }
+    for (int i = 0; i < count && the.wrong; i++) the.fiber[i].left = true;
     return !the.wrong;
 }
 
 /* ---- What the header calls, from here on. Why twice the same name: a macro is not expanded in itself. */
 
-#define __atomic_load_n(p, order) (fiber_point(), __atomic_load_n(p, order))
+#define __atomic_load_n(p, order) \
+    __extension__({ __typeof__(p) place_ = (p); FIBER_ACCESS(place_, false); \
+                    __atomic_load_n(place_, order); })
 #define __atomic_store_n(p, v, order) \
-    __extension__({ __typeof__(*(p)) stored_ = (v); fiber_point(); __atomic_store_n(p, stored_, order); })
+    __extension__({ __typeof__(p) place_ = (p); __typeof__(*(p)) stored_ = (v); FIBER_ACCESS(place_, true); \
+                    __atomic_store_n(place_, stored_, order); })
 #define __atomic_fetch_add(p, v, order) \
-    __extension__({ __typeof__(*(p)) added_ = (__typeof__(*(p)))(v); fiber_point(); \
-                    __atomic_fetch_add(p, added_, order); })
+    __extension__({ __typeof__(p) place_ = (p); __typeof__(*(p)) added_ = (__typeof__(*(p)))(v); \
+                    FIBER_ACCESS(place_, true); __atomic_fetch_add(place_, added_, order); })
 #define __atomic_compare_exchange_n(p, expected, v, weak, success, failure) \
-    __extension__({ __typeof__(*(p)) wanted_ = (v); fiber_point(); \
-                    __atomic_compare_exchange_n(p, expected, wanted_, weak, success, failure); })
+    __extension__({ __typeof__(p) place_ = (p); __typeof__(*(p)) wanted_ = (v); FIBER_ACCESS(place_, true); \
+                    __atomic_compare_exchange_n(place_, expected, wanted_, weak, success, failure); })
 #define NPUPROF_TSAN_ 1                /* all accesses are atomic ones, none is written in assembly */
 #define __thread __attribute__((section("fiber_locals"), used))
 #define clock_gettime(clock, t) ((void)(clock), fiber_time(t))

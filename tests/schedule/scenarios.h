@@ -172,7 +172,7 @@ static int put(void *user, const void *from, size_t count)
 {
     bytes *const to = (bytes *)user;
     if (in_sink++) fiber_fail("two threads are in the sink");
-    fiber_point();
+    FIBER_ACCESS(&in_sink, true);
     const size_t room = sizeof to->of - 1 - to->count, n = count < room ? count : room;
     if (n < count) to->cut = true;
     memcpy(to->of.text + to->count, from, n);
@@ -180,7 +180,7 @@ static int put(void *user, const void *from, size_t count)
     to->of.text[to->count] = 0;
     for (int i = 0; slow && to == &stream && i < 110000; i++) fiber_nap();
     if (to == &stream) slow = false;
-    fiber_point();
+    FIBER_ACCESS(&in_sink, true);
     in_sink--;
     return 0;
 }
