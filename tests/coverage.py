@@ -95,11 +95,11 @@ class Counts:
                 self.branches[key] = [a + b for a, b in zip(before, taken)]
 
     def taken(self):
-        """Of each place: its branches, in the form in which most of them were taken."""
+        """Of each place: its branches, in the form in which most were taken; of two such, the shorter."""
         best = {}
-        for (*place, _), taken in self.branches.items():
+        for (*place, _), taken in sorted(self.branches.items(), key=lambda item: item[0]):
             place = tuple(place)
-            if sum(map(bool, taken)) >= sum(map(bool, best.get(place, []))):
+            if sum(map(bool, taken)) > sum(map(bool, best.get(place, []))) or place not in best:
                 best[place] = taken
         return best
 

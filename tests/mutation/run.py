@@ -7,8 +7,8 @@ usage: run.py [--sample N] [--seed N] [--most N] [--list] ROOM...
 
 First run `make coverage`: its counts say which tests run a line. A mutant is the joined header with one
 change in one line: another comparison, arithmetic or logic; a constant that is one more or less; a statement
-that is missing; a condition turned round. The tests that run the line are built with it and run, the quickest
-first, and some that see files and the order of two threads (LAST).
+that is missing; a condition turned round. Some tests that run the line are built with it and run, first those
+of whose work the line is the largest part; then some that see files and the order of two threads (LAST).
 
   killed       a test failed, or took longer than its limit
   SURVIVED     all of them passed
@@ -22,6 +22,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -86,7 +87,7 @@ class Library:
     def __init__(self):
         self.counts = coverage.Counts()
         self.tests = {test.name: test for test in runner.find_tests()}
-        self.runs, self.baseline = {}, {}
+        self.runs, self.baseline, self.codes = {}, {}, {}
         for name, test in self.tests.items():
             if not test.is_c or not test.part(options()):
                 continue
@@ -102,9 +103,16 @@ class Library:
         one = coverage.Counts()
         one.add(files)
         self.counts.add(files)
+        whole = sum(one.lines.values())
         for place, ran in one.lines.items():
             if ran:
-                self.runs.setdefault(place, set()).add(name)
+                tests = self.runs.setdefault(place, {})
+                tests[name] = max(tests.get(name, 0), ran / whole)
+
+    def tests_of(self, place):
+        """The tests that run a line, first those of whose work it is the largest part."""
+        tests = self.runs.get(place, {})
+        return sorted(tests, key=lambda name: (-tests[name], name))
 
     def mutants(self, room):
         """(place, what, changed line) of all lines of a room, or of a part, that are compiled."""
@@ -143,13 +151,14 @@ def run_one(test, seconds):
 def is_killed(library, room, place, line, most):
     """(True, the test), (False, how many tests) or (None, "does not compile")."""
     last = [name for key, names in LAST.items() if room.startswith(key) for name in names]
-    names = sorted(library.runs.get(place, ()), key=library.seconds)
-    names = names[:most]
-    names += [name for name in sorted(last, key=library.seconds) if name not in names]
-    names = [name for name in names if library.seconds(name) < 1000]
-    library.write(place, line)
+    names = library.tests_of(place)[:most]
+    names += [name for name in last if name not in names]
     for name in names:
-        outcome = run_one(library.tests[name], 30 + 5 * library.seconds(name))
+        seconds = library.seconds(name)
+        if seconds >= 1000:
+            continue
+        library.write(place, line)
+        outcome = run_one(library.tests[name], 30 + 5 * seconds)
         if any("does not compile" in why for _, _, why in outcome.bad()):
             return None, "does not compile"
         if outcome.bad():
@@ -166,14 +175,14 @@ def machine_code(test):
 
 
 def is_equivalent(library, place, line):
-    """Is the machine code that of the library itself, in each test that runs the line?"""
-    def code():
-        return [machine_code(library.tests[name]) for name in names]
-    names = sorted(library.runs.get(place, ["unit/arena"]))[:3]
-    library.write(place, line)
-    changed = code()
-    library.write(None, None)
-    return changed == code()
+    """Is the machine code that of the library itself, in tests that run the line?"""
+    def same(name):
+        if name not in library.codes:
+            library.write(None, None)
+            library.codes[name] = machine_code(library.tests[name])
+        library.write(place, line)
+        return machine_code(library.tests[name]) == library.codes[name]
+    return all(same(name) for name in (library.tests_of(place) or ["unit/arena"])[:2])
 
 
 def run_room(library, room, wanted):
@@ -211,7 +220,7 @@ def main():
     parser.add_argument("--sample", type=int, default=40, metavar="N", help="mutants of each room")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="which ones")
     parser.add_argument("--most", type=int, default=4, metavar="N",
-                        help="C tests of each mutant, the quickest of those that run the line (default 4)")
+                        help="C tests of each mutant, of those that run the line (default 4)")
     parser.add_argument("--list", action="store_true", help="print all mutants only")
     arguments = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -227,8 +236,10 @@ def main():
         return 0
     compiler = "clang" if shutil.which("clang") else "cc"       # it compiles twice as fast at -O0
     runner.os.environ["CC"] = f"{compiler} -iquote {BUILD}"
+    signal.signal(signal.SIGINT, signal.default_int_handler)    # a shell ignores it in the background
     run_rooms(library, arguments)
-    return 0
+    sys.stdout.flush()
+    runner.os._exit(0)          # Ctrl-c: the clocks of the time limits would be waited for
 
 
 if __name__ == "__main__":
