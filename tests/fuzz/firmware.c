@@ -49,7 +49,7 @@ static void begin_header(bool is_strange)
     memset(&header, 0, sizeof header);
     memcpy(header.magic, "NPUPROF\n", 8);
     header.endian = 0x01020304u;
-    header.format = ring ? 2 : 1;
+    header.format = 1;
     header.layout = chance(4) ? NPUPROF_LAYOUT_PARTS : NPUPROF_LAYOUT_COMPACT;
     header.header_bytes = sizeof header;
     header.clock_bits = (uint8_t)(chance(2) ? 32 : 8 + chance(57));

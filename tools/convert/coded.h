@@ -99,20 +99,80 @@ static size_t npuprof_load_next_coded_(npuprof_load_coded_ *c)
 
 /* ---- Units */
 
-/* What the code goes on from. */
+/* What follows a byte that begins a plain unit, by that byte; not of the rare ones with gap 7 or length 7. */
+typedef struct npuprof_load_form_ {
+    uint64_t after, length;        /* all ones if the gap is one from `end`; mask of the length */
+    uint32_t site, same_site, gap; /* mask of the call site; all ones if it is that before; mask of the gap */
+    uint32_t gap_shift, length_at; /* bits before the gap, behind the byte; offset of the length */
+} npuprof_load_form_;
+
+/* The forms, and the bytes of a unit of each; 0: the unit has none. Written and read by the thread that holds
+   the scratch. Why the bytes by themselves: each unit waits for those of the one before. */
+static npuprof_load_form_ npuprof_load_forms_[256];
+static uint8_t npuprof_load_form_bytes_[256];
+
+static void npuprof_load_make_forms_(void)
+{
+    for (unsigned i = 0; i < 256; i++) {
+        npuprof_load_form_ *const f = &npuprof_load_forms_[i];
+        const unsigned gap = i & 7, length = i >> 3 & 7, sites = i >> 6, gaps = gap > 3 ? gap - 3 : gap;
+        if (!gap || gap == 7 || length == 7) continue;
+        f->after = gap > 3 ? UINT64_MAX : 0;
+        f->length = ((uint64_t)1 << length * 8) - 1;
+        f->site = (((uint32_t)1 << sites * 8) - 1) & NPUPROF_ID_MASK_;
+        f->same_site = sites ? 0 : UINT32_MAX;
+        f->gap = ((uint32_t)1 << gaps * 8) - 1;
+        f->gap_shift = sites * 8;
+        f->length_at = 1 + sites + gaps;
+        npuprof_load_form_bytes_[i] = (uint8_t)(f->length_at + length);
+    }
+}
+
+/* What the code goes on from, and what was found. */
 typedef struct npuprof_load_decoder_ {
-    uint64_t base, start, end;
+    uint64_t base, start;          /* start: the ticks from base to `start` of the code, modulo 2^44 */
     uint64_t payload[NPUPROF_CODE_CONTROLS_], w1[NPUPROF_CODE_CONTROLS_ + 1];
+    uint64_t after;                /* from `start` to `end`. Why not beside start: gcc would keep both in one
+                                      vector, which costs a third of the time */
+    const npuprof_unit_ *moved_end;   /* up to here lie the second units of spans that were moved */
     uint32_t site;
+    uint32_t most;                 /* see npuprof_load_block_ */
 } npuprof_load_decoder_;
 
-/* Reads one unit that is not plain. Returns where the next one begins; NULL: that is no code. */
-static const uint8_t *npuprof_load_decoder_take_other_(npuprof_load_decoder_ *d, const uint8_t *p,
-                                                       npuprof_unit_ *u)
+/* Notes the call site of a record of one unit, or that there may be none. */
+static void npuprof_load_decoder_note_site_(npuprof_load_decoder_ *d, uint64_t site)
+{
+    const uint32_t number = site - 1 < NPUPROF_CONTROL_ ? (uint32_t)site - 1 : UINT32_MAX;
+    if (number > d->most) d->most = number;
+}
+
+/* Reads a plain unit with gap 7 or length 7. Returns where the next one begins. */
+static const uint8_t *npuprof_load_decoder_take_rare_(npuprof_load_decoder_ *d, const uint8_t *p,
+                                                      npuprof_unit_ *u)
+{
+    const unsigned gap = *p & 7u, length = *p >> 3 & 7u, sites = *p >> 6;
+    const unsigned gaps = gap == 7 ? 6 : gap > 3 ? gap - 3 : gap;
+    const uint64_t from = gap > 3 && gap < 7 ? d->start + d->after : d->start, end = d->start + d->after;
+    if (sites) d->site = (uint32_t)npuprof_load_number_(p + 1, sites) & NPUPROF_ID_MASK_;
+    p += 1 + sites;
+    d->start = (from + npuprof_load_number_(p, gaps)) & NPUPROF_CODE_START_MASK_;
+    p += gaps;
+    d->after = length == 7 ? end - d->start : npuprof_load_number_(p, length);
+    u->w0 = (d->base + d->start) << NPUPROF_ID_BITS_ | d->site;
+    u->w1 = length == 7 ? NPUPROF_END_OPEN_ : d->base + d->start + d->after;
+    npuprof_load_decoder_note_site_(d, d->site);
+    return p + (length == 7 ? 0 : length);
+}
+
+/* Reads one unit that is none of the forms. Returns where the next one begins; NULL: that is no code. */
+NPUPROF_NOINLINE_ static const uint8_t *npuprof_load_decoder_take_other_(npuprof_load_decoder_ *d,
+                                                                         const uint8_t *p, npuprof_unit_ *u)
 {
     const unsigned kind = *p >> 3;
-    const bool is_control = kind < NPUPROF_CODE_EVENT_;
+    const bool is_control = kind < NPUPROF_CODE_EVENT_, is_moved = kind == NPUPROF_CODE_MOVED_;
+    if (*p & 7) return npuprof_load_decoder_take_rare_(d, p, u);
     if (kind == NPUPROF_CODE_RAW_) {
+        d->most = UINT32_MAX;
         u->w0 = npuprof_load_number_(p + 1, 8);
         u->w1 = npuprof_load_number_(p + 9, 8);
         return p + 17;
@@ -122,71 +182,84 @@ static const uint8_t *npuprof_load_decoder_take_other_(npuprof_load_decoder_ *d,
     const bool has_site = p[1] >> 7;
     p += 2;
     if (has_site) {
-        d->site = (uint32_t)npuprof_load_number_(p, 3);
+        d->site = (uint32_t)npuprof_load_number_(p, 3) & NPUPROF_ID_MASK_;
         p += 3;
     }
     const uint64_t first = npuprof_load_number_(p, a), second = npuprof_load_number_(p + a, b);
     uint64_t *const before = &d->w1[is_control ? kind / 2 : (unsigned)NPUPROF_CODE_CONTROLS_];
-    const bool is_difference = kind % 2 && kind != NPUPROF_CODE_MOVED_;
     const uint64_t value = second >> 1 ^ (0 - (second & 1));
-    u->w1 = *before = is_difference ? *before + value : value;
+    u->w1 = *before = kind % 2 ? *before + value : value;
     if (is_control) {
         d->payload[kind / 2] = (d->payload[kind / 2] ^ first) & NPUPROF_CODE_START_MASK_;
         u->w0 = d->payload[kind / 2] << NPUPROF_ID_BITS_ | (NPUPROF_CONTROL_ + kind / 2);
-    } else {
-        if (kind != NPUPROF_CODE_MOVED_) d->start = (d->start + first) & NPUPROF_CODE_START_MASK_;
-        u->w0 = (kind == NPUPROF_CODE_MOVED_ ? 0 : d->start) << NPUPROF_ID_BITS_ |
-                (d->site & NPUPROF_ID_MASK_);
+        if (kind < 2) npuprof_load_decoder_note_site_(d, d->payload[0]);
+        else if (u >= d->moved_end || (d->moved_end - u) % 2 == 0) d->most = UINT32_MAX;
+        return p + a + b;
     }
+    const uint64_t end = d->start + d->after;
+    if (!is_moved) d->start = (d->start + first) & NPUPROF_CODE_START_MASK_;
+    d->after = end - d->start;
+    u->w0 = (is_moved ? 0 : d->base + d->start) << NPUPROF_ID_BITS_ | d->site;
+    npuprof_load_decoder_note_site_(d, d->site);
     return p + a + b;
 }
 
 /* Decodes from p to end, behind which 32 bytes may be read, into at most `room` units. How many; UINT32_MAX:
    that is no code. */
-static uint32_t npuprof_load_decoder_take_units_(uint64_t base, const uint8_t *p, const uint8_t *end,
-                                                 npuprof_unit_ *units, uint32_t room)
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t
+npuprof_load_decoder_take_units_(npuprof_load_decoder_ *d, const uint8_t *p, const uint8_t *end,
+                                 npuprof_unit_ *units, uint32_t room)
 {
-    static const uint8_t gap_bytes[8] = { 0, 1, 2, 3, 1, 2, 3, 6 };
-    const uint64_t mask = NPUPROF_CODE_START_MASK_;
+    const uint64_t base = d->base;
+    uint64_t start = d->start, after = d->after;
+    uint32_t site = d->site, most = 0;
     npuprof_unit_ *u = units;
-    npuprof_load_decoder_ d;
-    memset(&d, 0, sizeof d);
-    d.base = base;
-    d.start = d.end = base & mask;
-    for (; p && p < end && u < units + room; u++) {
-        const unsigned gap = *p & 7u, length = *p >> 3 & 7u, sites = *p >> 6;
-        if (!gap) {
-            p = npuprof_load_decoder_take_other_(&d, p, u);
+    for (npuprof_unit_ *const last = units + room; p < end && u < last; u++) {
+        const npuprof_load_form_ *const f = &npuprof_load_forms_[*p];
+        const unsigned bytes = npuprof_load_form_bytes_[*p];
+        if (NPUPROF_UNLIKELY_(!bytes)) {
+            d->start = start, d->after = after, d->site = site;
+            p = npuprof_load_decoder_take_other_(d, p, u);
+            if (!p) break;
+            start = d->start, after = d->after, site = d->site;
             continue;
         }
-        if (sites) d.site = (uint32_t)npuprof_load_number_(p + 1, sites) & NPUPROF_ID_MASK_;
-        p += 1 + sites;
-        const uint64_t from = gap > 3 && gap < 7 ? d.end : d.start;
-        d.start = (from + npuprof_load_number_(p, gap_bytes[gap])) & mask;
-        p += gap_bytes[gap];
-        u->w0 = d.start << NPUPROF_ID_BITS_ | d.site;
-        u->w1 = NPUPROF_END_OPEN_;
-        if (length == 7) continue;
-        u->w1 = base + ((d.start - base) & mask) + npuprof_load_number_(p, length);
-        d.end = u->w1 & mask;
-        p += length;
+        const uint64_t numbers = npuprof_load_number_(p + 1, 8);
+        const uint64_t length = npuprof_load_number_(p + f->length_at, 8) & f->length;
+        site = (site & f->same_site) | ((uint32_t)numbers & f->site);
+        start = (start + (after & f->after) + (numbers >> f->gap_shift & f->gap)) & NPUPROF_CODE_START_MASK_;
+        after = length;
+        u->w0 = (base + start) << NPUPROF_ID_BITS_ | site;
+        u->w1 = base + start + length;
+        most = site - 1 > most ? site - 1 : most;
+        p += bytes;
     }
+    if (most > d->most) d->most = most;
     return p == end ? (uint32_t)(u - units) : UINT32_MAX;
 }
 
 /* Decodes the block at hand, which lies at `at`, behind the first `units` of a chunk. Returns how many units
-   the chunk has then; UINT32_MAX: that is no code. */
+   the chunk has then; UINT32_MAX: that is no code. *most: as in the decoder. */
 static uint32_t npuprof_load_decode_(const npuprof_load_coded_ *c, size_t at, npuprof_chunk_ *chunk,
-                                     uint32_t units)
+                                     uint32_t units, uint32_t *most)
 {
-    uint8_t code[UINT16_MAX + 33];
-    const uint32_t most = (npuprof_loaded_.header.chunk_bytes - (uint32_t)sizeof *chunk) / 16;
+    uint8_t copy[UINT16_MAX + 33];
+    const uint8_t *code = c->bytes + at + sizeof c->head;
+    const uint32_t room = (npuprof_loaded_.header.chunk_bytes - (uint32_t)sizeof *chunk) / 16 - units;
     npuprof_unit_ *const to = (npuprof_unit_ *)(void *)(chunk + 1) + units;
-    memcpy(code, c->bytes + at + sizeof c->head, c->head.bytes);
-    memset(code + c->head.bytes, 0, 32);
-    const uint32_t more = npuprof_load_decoder_take_units_(c->head.base, code, code + c->head.bytes, to,
-                                                           most - units);
-    if (more == UINT32_MAX) memset(to, 0, (size_t)(most - units) * sizeof *to);
+    npuprof_load_decoder_ d;
+    memset(&d, 0, sizeof d);
+    d.base = c->head.base;
+    d.most = *most;
+    d.moved_end = to - units + npuprof_min_(c->head.moved_units, units + room);
+    if (c->count - at < sizeof c->head + c->head.bytes + 32) {
+        memcpy(copy, code, c->head.bytes);
+        memset(copy + c->head.bytes, 0, 32);
+        code = copy;
+    }
+    const uint32_t more = npuprof_load_decoder_take_units_(&d, code, code + c->head.bytes, to, room);
+    *most = d.most;
+    if (more == UINT32_MAX) memset(to, 0, (size_t)room * sizeof *to);
     else if (npuprof_loaded_.swap) npuprof_load_swap64_(to, (size_t)more * 2);
     return more == UINT32_MAX ? more : units + more;
 }
@@ -196,7 +269,7 @@ static uint32_t npuprof_load_decode_(const npuprof_load_coded_ *c, size_t at, np
 /* Where the blocks that are made go. */
 typedef struct npuprof_load_made_ {
     uint8_t *bytes;
-    uint64_t *offsets;             /* of each block: where it was in the file */
+    npuprof_load_block_ *blocks;   /* what else is known of each */
     uint64_t count;
     uint32_t units;                /* of the last one; UINT32_MAX: no block may go on with it */
 } npuprof_load_made_;
@@ -222,7 +295,7 @@ static void npuprof_load_make_more_(npuprof_load_made_ *m, const npuprof_load_co
     if (npuprof_loaded_.swap) npuprof_load_swap_chunk_head_(&head);
     const bool follows = m->units == c->head.first_unit && head.owner == c->head.owner &&
                          head.first_position == c->head.first_position && head.base == c->head.base;
-    if (follows) m->units = npuprof_load_decode_(c, at, chunk, m->units);
+    if (follows) m->units = npuprof_load_decode_(c, at, chunk, m->units, &m->blocks[m->count - 1].most);
     if (!follows || m->units == UINT32_MAX) npuprof_load_note_damage_(at, "a damaged block");
 }
 
@@ -236,11 +309,13 @@ static void npuprof_load_make_block_(npuprof_load_made_ *m, const npuprof_load_c
         return;
     }
     npuprof_chunk_ *const chunk = npuprof_load_made_at_(m, m->count);
-    m->offsets[m->count++] = at;
+    npuprof_load_block_ *const block = &m->blocks[m->count++];
+    block->offset = at;
+    block->most = head->moved_units % 2 || head->moved_units > room / 16 ? UINT32_MAX : 0;
     m->units = UINT32_MAX;
     bool good = true;
     if (npuprof_load_has_records_(head->state)) {
-        m->units = npuprof_load_decode_(c, at, chunk, 0);
+        m->units = npuprof_load_decode_(c, at, chunk, 0, &block->most);
         good = m->units != UINT32_MAX;
     } else if (head->bytes <= room) {
         memcpy(chunk + 1, c->bytes + at + sizeof *head, head->bytes);
@@ -286,23 +361,21 @@ static npuprof_result npuprof_load_decode_stream_(uint8_t **bytes, size_t *count
     c.count = *count;
     c.at = h->header_bytes;
     const uint64_t blocks = npuprof_load_count_coded_(&c);
-    const uint64_t end = h->header_bytes + blocks * h->chunk_bytes, total = end + blocks * sizeof *m.offsets;
-    uint8_t *const image = total > SIZE_MAX / 2 ? NULL : (uint8_t *)npuprof_os_memory_((size_t)total);
+    const uint64_t end = h->header_bytes + blocks * h->chunk_bytes, total = end + blocks * sizeof *m.blocks;
+    uint8_t *const image = total > SIZE_MAX / 2 ? NULL : (uint8_t *)npuprof_load_memory_((size_t)total);
     if (!image) return NPUPROF_ERR_NO_SPACE;
-#ifdef MADV_HUGEPAGE
-    (void)madvise(image, (size_t)total, MADV_HUGEPAGE);
-#endif
+    npuprof_load_make_forms_();
     memcpy(image, *bytes, h->header_bytes);
     m.bytes = image + h->header_bytes;
-    m.offsets = (uint64_t *)(void *)(image + end);
+    m.blocks = (npuprof_load_block_ *)(void *)(image + end);
     for (c.at = h->header_bytes; c.at < c.count;) {
         const size_t at = npuprof_load_next_coded_(&c);
         if (at < c.count) npuprof_load_make_block_(&m, &c, at);
     }
-    npuprof_loaded_.coded.offsets = m.offsets;
-    npuprof_loaded_.coded.blocks = blocks;
+    npuprof_loaded_.coded.blocks = m.blocks;
+    npuprof_loaded_.coded.count = blocks;
     npuprof_loaded_.coded.end = c.count;
-    if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
+    npuprof_load_free_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
     npuprof_loaded_.file = image;
     npuprof_loaded_.file_bytes = (size_t)total;
     h->layout = NPUPROF_LAYOUT_STREAM;

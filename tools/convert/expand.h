@@ -325,11 +325,11 @@ static uint8_t *npuprof_expand_image_(const uint8_t *image, size_t count, const 
     if (cells > UINT32_MAX / 2) *fault = "too many cells";
     if (*fault) return NULL;
     npuprof_expand_size_(&z, in_parts ? &s.line.c : &found->header, (uint32_t)cells, parts);
-    uint8_t *const arena = (uint8_t *)npuprof_os_memory_(z.all);
+    uint8_t *const arena = (uint8_t *)npuprof_load_memory_(z.all);
     if (!arena) return NULL;
     *bytes = z.all;
     *fault = npuprof_expand_into_(arena, &z, image, count, found, in_parts ? &s : NULL, elf);
     if (!*fault) return arena;
-    npuprof_os_unmap_(arena, z.all);
+    npuprof_load_free_(arena, z.all);
     return NULL;
 }

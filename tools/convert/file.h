@@ -2,7 +2,31 @@
 #include "api.h"
 
 /* Files that are read: the only calls of the system in this folder, once for POSIX and once for Windows. What
-   is read lies in memory that npuprof_os_unmap_() gives back. */
+   is read lies in memory that npuprof_load_free_() gives back. */
+
+/* Bytes of memory that are taken for so many. Why no part of a large page: Linux then gives large ones alone,
+   and the faults for small ones take longer than reading what comes there. */
+static size_t npuprof_load_room_(size_t bytes)
+{
+    const size_t unit = bytes < ((size_t)1 << 20) ? (size_t)1 << 16 : (size_t)1 << 21;
+    return bytes > SIZE_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
+}
+
+/* Memory of npuprof_load_room_(bytes), or NULL. */
+static void *npuprof_load_memory_(size_t bytes)
+{
+    void *const memory = npuprof_os_memory_(npuprof_load_room_(bytes));
+#ifdef MADV_HUGEPAGE
+    if (memory) (void)madvise(memory, npuprof_load_room_(bytes), MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
+/* Gives back memory that was taken for so many bytes. */
+static void npuprof_load_free_(void *memory, size_t bytes)
+{
+    if (memory) npuprof_os_unmap_(memory, npuprof_load_room_(bytes));
+}
 
 #ifndef _WIN32
 /* Reads a whole regular file into memory of our own. *memory NULL: it is empty. Returns 0 or an errno value.
@@ -20,10 +44,7 @@ static int npuprof_load_read_file_(const char *path, void **memory, size_t *byte
     else if (!S_ISREG(st.st_mode)) error = EINVAL;
     else if ((uint64_t)st.st_size > SIZE_MAX / 2) error = EFBIG;
     else size = (size_t)st.st_size;
-    if (size && (*memory = npuprof_os_memory_(size)) == NULL) error = ENOMEM;
-#ifdef MADV_HUGEPAGE
-    if (size && !error) (void)madvise(*memory, size, MADV_HUGEPAGE);
-#endif
+    if (size && (*memory = npuprof_load_memory_(size)) == NULL) error = ENOMEM;
     while (!error && got < size) {
         const ssize_t n = read(fd, (uint8_t *)*memory + got, size - got);
         if (n < 0 && errno != EINTR) error = errno;
@@ -31,9 +52,11 @@ static int npuprof_load_read_file_(const char *path, void **memory, size_t *byte
         got += n > 0 ? (size_t)n : 0;
     }
     close(fd);
-    if (*memory && (error || !got)) {
-        npuprof_os_unmap_(*memory, size);
-        *memory = NULL;
+    if (*memory && (error || got < size)) {
+        /* It was cut off meanwhile: what is too much goes back at once. */
+        const size_t keep = error || !got ? 0 : npuprof_load_room_(got), all = npuprof_load_room_(size);
+        if (keep < all) npuprof_os_unmap_((uint8_t *)*memory + keep, all - keep);
+        if (!keep) *memory = NULL;
     }
     *bytes = *memory ? got : 0;
     return error;

@@ -200,7 +200,7 @@ static void *npuprof_load_copy_arena_(const uint8_t *from, size_t bytes)
     const uint64_t end = h.overwritten_offset + (uint64_t)chunks * sizeof(npuprof_overwritten_);
     if (!h.overwritten_offset || h.overwritten_offset % 8 || h.chunks_offset % 8 || end > bytes) return NULL;
     if ((uint64_t)h.table_offset + h.table_bytes > bytes) return NULL;
-    x.to = (npuprof_header_ *)npuprof_os_memory_(bytes);
+    x.to = (npuprof_header_ *)npuprof_load_memory_(bytes);
     if (!x.to) return NULL;
     memcpy(x.to, &h, sizeof h);
     if (npuprof_load_seen_.on && !npuprof_load_seen_.full) {

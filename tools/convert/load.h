@@ -40,7 +40,7 @@ static npuprof_result npuprof_load_expand_(const uint8_t *image, size_t bytes,
     size_t expanded_bytes = 0;
     uint8_t *const expanded = npuprof_expand_image_(image, bytes, found, elf, &expanded_bytes, &fault);
     if (!expanded) return fault ? npuprof_load_refuse_(found->at, fault) : NPUPROF_ERR_NO_SPACE;
-    if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
+    npuprof_load_free_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
     npuprof_loaded_.file = expanded;
     npuprof_loaded_.file_bytes = expanded_bytes;
     return npuprof_load_arena_locked_(expanded, expanded_bytes);
@@ -89,7 +89,7 @@ static npuprof_result npuprof_load_with_names_(uint8_t *image, size_t bytes, con
     }
     if (r == NPUPROF_OK) r = npuprof_load_bytes_(image, bytes, &elf, elf_path != NULL);
     if (elf.sites) npuprof_os_unmap_(elf.sites, elf.sites_bytes);
-    if (file) npuprof_os_unmap_(file, file_bytes);
+    npuprof_load_free_(file, file_bytes);
     return r;
 }
 

@@ -1,11 +1,19 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "api.h"
+#include "file.h"
 
 /* The one loaded image, and its damage.
    Data: npuprof_loaded_, and the pointer npuprof_image_given_ of the reader, which is set while an image is
    loaded. Only the thread that holds the scratch (npuprof_scratch_lock_) reads or writes them. What follows
    from the file's contents lies in `side`, so the image itself stays as it is, but for byte order and
    damage. */
+
+/* A block that was coded. */
+typedef struct npuprof_load_block_ {
+    uint64_t offset;                       /* where it was in the file */
+    uint32_t most;                         /* of its call sites the largest number - 1, if all of its records
+                                              have one unit or were moved; UINT32_MAX: others may be there */
+} npuprof_load_block_;
 
 static struct {
     npuprof_image_ image;                  /* what the reader is given */
@@ -20,19 +28,18 @@ static struct {
     bool is_live;                          /* a process goes on writing into the file */
     uint32_t *order;                       /* indexes of the chunks with records, by owner and position */
     uint32_t ordered;                      /* how many */
-    /* of a stream whose units were coded (coded.h): where each block was in the file; how many; the file's
-       size */
-    struct { const uint64_t *offsets; uint64_t blocks, end; } coded;
+    /* of a stream whose units were coded (coded.h): its blocks; how many; the file's size */
+    struct { const npuprof_load_block_ *blocks; uint64_t count, end; } coded;
 } npuprof_loaded_;
 
 /* Where in the file is what lies at this offset of the image? Of a block that was coded, its beginning. */
 static uint64_t npuprof_load_offset_in_file_(uint64_t offset)
 {
     const npuprof_header_ *const h = &npuprof_loaded_.header;
-    if (!npuprof_loaded_.coded.offsets || offset < h->header_bytes) return offset;
+    if (!npuprof_loaded_.coded.blocks || offset < h->header_bytes) return offset;
     const uint64_t block = (offset - h->header_bytes) / h->chunk_bytes;
-    return block < npuprof_loaded_.coded.blocks ? npuprof_loaded_.coded.offsets[block]
-                                                : npuprof_loaded_.coded.end;
+    return block < npuprof_loaded_.coded.count ? npuprof_loaded_.coded.blocks[block].offset
+                                               : npuprof_loaded_.coded.end;
 }
 
 /* Counts a damaged place. The first one is reported. */
@@ -56,7 +63,7 @@ static void npuprof_load_release_locked_(void)
     npuprof_image_given_ = NULL;
     if (npuprof_loaded_.table) npuprof_os_unmap_(npuprof_loaded_.table, npuprof_loaded_.table_bytes);
     if (npuprof_loaded_.side) npuprof_os_unmap_(npuprof_loaded_.side, npuprof_loaded_.side_bytes);
-    if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
+    npuprof_load_free_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
     memset(&npuprof_loaded_, 0, sizeof npuprof_loaded_);
 }
 

@@ -29,7 +29,7 @@ enum { NPUPROF_SYMBOLS_NAME_MOST_ = 1 << 16, NPUPROF_SYMBOLS_BUILD_MOST_ = 64 };
 static void npuprof_symbols_close_table_(npuprof_symbols_table_ *t)
 {
     if (t->list) npuprof_os_unmap_(t->list, t->list_bytes);
-    if (t->file) npuprof_os_unmap_(t->file, t->file_bytes);
+    npuprof_load_free_(t->file, t->file_bytes);
     memset(t, 0, sizeof *t);
 }
 
