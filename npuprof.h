@@ -12517,7 +12517,7 @@ typedef struct npuprof_cursor_ {
 
 /* A plain record: one unit, with nothing that belongs to it. A closed span, or an event; its site says which.
    Most records are plain spans. */
-typedef struct npuprof_plain_ { uint64_t start, end, position; uint32_t site; } npuprof_plain_;
+typedef struct npuprof_plain_ { uint64_t start, end; uint32_t site; } npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
 NPUPROF_OWN_ static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
@@ -12749,11 +12749,17 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_
     p->end = npuprof_unit_load_w1_(u);
     if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
-    p->position = c->first_position + c->unit;
-    if (p->start < c->clear_ticks || p->start > p->end || p->end > c->last_ticks) return false;
+    if (p->start < c->clear_ticks || p->end > c->last_ticks) return false;
+    if (NPUPROF_LIKELY_(p->start < p->end)) return true;
     /* Why equal ones again: the second word of a span that moved away after the first was read is its start.
        */
-    return p->start < p->end || npuprof_unit_load_w0_(u) == w0;
+    return p->start == p->end && npuprof_unit_load_w0_(u) == w0;
+}
+
+/* The position of the record that npuprof_cursor_peek_plain_() found. */
+NPUPROF_HOT_ static inline uint64_t npuprof_cursor_plain_position_(const npuprof_cursor_ *c)
+{
+    return c->first_position + c->unit;
 }
 
 /* The slot's next event. False: there are no more. */
@@ -14015,18 +14021,19 @@ NPUPROF_HOT_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t s
 }
 
 /* The step of npuprof_walk_next_() for a plain span, which the caller has from the cursor. */
-NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
+NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p,
+                                                    uint64_t position)
 {
     npuprof_walk_leave_(w, p->start, true);
     w->has_parent = w->depth > 0;
-    w->root = p->position;
+    w->root = position;
     w->warm_up = false;
     if (w->depth) {
         w->parent = w->open[w->depth - 1].position;
         w->root = w->open[w->depth - 1].root;
         w->warm_up = w->warm[w->depth - 1];
     }
-    npuprof_walk_enter_(w, p->start, p->end, p->position);
+    npuprof_walk_enter_(w, p->start, p->end, position);
 }
 
 /* The thread's next event. False: there are no more. */
@@ -14376,29 +14383,28 @@ enum { NPUPROF_DIGITS_MAX_ = 40 };
 
 #define NPUPROF_DIGITS_ZEROS_ ((uint64_t)0x3030303030303030u)      /* "00000000" */
 
-/* Stores eight bytes, the lowest bits first, on machines of any byte order: compilers make one store of it.
-   */
+/* Stores eight bytes, the lowest bits first, on machines of any byte order.
+   Why two ways: of single bytes, some of them known to be 0, gcc makes four stores. */
 NPUPROF_HOT_ static inline void npuprof_digits_store_(char *p, uint64_t text)
 {
-    p[0] = (char)text;
-    p[1] = (char)(text >> 8);
-    p[2] = (char)(text >> 16);
-    p[3] = (char)(text >> 24);
-    p[4] = (char)(text >> 32);
-    p[5] = (char)(text >> 40);
-    p[6] = (char)(text >> 48);
-    p[7] = (char)(text >> 56);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(p, &text, 8);
+#else
+    for (int i = 0; i < 8; i++) p[i] = (char)(text >> 8 * i);
+#endif
 }
 
 /* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one. First the two halves of
-   four digits are split, then all pairs of digits at once, then all digits at once; a product and a shift
-   stand for each division. */
+   four digits are split, then all pairs of digits at once, then all digits at once. A product and a shift
+   stand for each division. What is split into q and x - 10^n q, that one so many bits higher, is
+   (x << bits) - ((10^n << bits) - 1) q. */
 NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
 {
-    const uint64_t high = v * 109951163 >> 40, halves = high | (v - high * 10000) << 32;
-    const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu, pairs = top | (halves - top * 100) << 16;
+    const uint64_t high = v * 109951163 >> 40, halves = (v << 32) - high * (((uint64_t)10000 << 32) - 1);
+    const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu;
+    const uint64_t pairs = (halves << 16) - top * ((100 << 16) - 1);
     const uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000Fu;
-    return tens | (pairs - tens * 10) << 8;
+    return (pairs << 8) - tens * ((10 << 8) - 1);
 }
 
 NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
@@ -14448,8 +14454,9 @@ NPUPROF_HOT_ static inline char *npuprof_digits_milli_(char *p, int64_t v)
     return npuprof_digits_pointed_(p, digits, NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8);
 }
 
-/* The text of a stamp's digits above 10^8, which many stamps in a row have in common. length 0: nothing is
-   cached. */
+/* The text of a stamp's digits above 10^8, which many stamps in a row have in common. `above` is
+   NPUPROF_NO_STAMP_, far from all stamps, if nothing is cached. */
+#define NPUPROF_NO_STAMP_ ((uint64_t)1 << 63)
 typedef struct npuprof_stamp_cache_ {
     uint64_t above;
     uint32_t length;
@@ -14469,7 +14476,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_st
 NPUPROF_HOT_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
     const uint64_t rest = (uint64_t)v - cache->above;
-    if (NPUPROF_UNLIKELY_(rest >= 100000000 || !cache->length)) return npuprof_digits_far_stamp_(cache, p, v);
+    if (NPUPROF_UNLIKELY_(rest >= 100000000)) return npuprof_digits_far_stamp_(cache, p, v);
     memcpy(p, cache->text, 16);
     return npuprof_digits_pointed_(p + cache->length, npuprof_digits_eight_(rest), 0);
 }
@@ -14513,10 +14520,22 @@ NPUPROF_OWN_ static void npuprof_out_flush_(npuprof_out_ *o)
     o->flushes++;
 }
 
+/* Makes room, at least 4096 bytes of a buffer that has them: whole pages go, what is left stays.
+   Why whole pages: a file system writes a page of which it gets a piece more slowly, and twice. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_out_make_room_(npuprof_out_ *o)
+{
+    const size_t left = o->used % 4096, pages = o->used - left;
+    o->used = pages ? pages : left;
+    npuprof_out_flush_(o);
+    if (!pages) return;
+    memcpy(o->bytes, o->bytes + pages, left);
+    o->used = left;
+}
+
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     while (count) {
-        if (o->used == o->capacity) npuprof_out_flush_(o);
+        if (o->used == o->capacity) npuprof_out_make_room_(o);
         const size_t n = count < o->capacity - o->used ? count : o->capacity - o->used;
         memcpy(o->bytes + o->used, bytes, n);
         o->used += n;
@@ -14544,7 +14563,7 @@ NPUPROF_OWN_ static inline void npuprof_out_puts_(npuprof_out_ *o, const char *t
    adds to o->used. */
 NPUPROF_HOT_ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 {
-    if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_flush_(o);
+    if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_make_room_(o);
     return o->bytes + o->used;
 }
 
@@ -15288,7 +15307,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npup
 
 /* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
    holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter,
-   but 32 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
+   but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
    Writers that need no lanes, or are done with them, use that quarter for their own tables. */
 
 enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
@@ -15342,10 +15361,11 @@ NPUPROF_OWN_ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_s
     memset(w, 0, sizeof *w);
     w->out.sink = sink;
     w->out.bytes = (char *)p;
-    /* Why no more than 32 KiB: what is written is then still in the first cache when the system copies it. */
-    const size_t buffer = quarter < 32768 ? quarter : 32768;
+    /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
+    const size_t buffer = quarter < 65536 ? quarter : 65536;
     w->out.capacity = buffer;
     w->trace_root = UINT64_MAX;            /* of no trace */
+    w->stamps.above = NPUPROF_NO_STAMP_;
     w->nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
     w->placed = (npuprof_placed_ *)(void *)(p + buffer + quarter);
@@ -15416,8 +15436,15 @@ NPUPROF_HOT_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lan
 NPUPROF_HOT_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
                                                    int64_t end)
 {
+    npuprof_lane_node_ *const nodes = w->nodes, *const last = &nodes[w->top[lane]];
+    if (last->end <= start) {              /* the next span in the one around the last: it takes its place */
+        const int64_t around = nodes[last->below].end;
+        if (start < around && end <= around) {
+            last->end = end;
+            return true;
+        }
+    }
     npuprof_lane_pop_(w, lane, start);
-    npuprof_lane_node_ *const nodes = w->nodes;
     const uint32_t top = w->top[lane];
     uint32_t node = w->free_node;
     if (nodes[top].end < end) return false;
@@ -15510,14 +15537,16 @@ NPUPROF_OWN_ static inline void npuprof_span_text_split_(npuprof_span_text_ *cac
     cached->length -= last;
 }
 
-/* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
-   on there sets o->used. */
-NPUPROF_HOT_ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
+/* Room for the cached text, three numbers and its last bytes behind it. */
+enum { NPUPROF_SPAN_TEXT_ROOM_ = 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_ };
+
+/* Copies the cached text to p, and returns its end. */
+NPUPROF_HOT_ static inline char *npuprof_span_text_copy_(char *p, const npuprof_span_text_ *cached)
 {
-    char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
+    const size_t length = cached->length;
     memcpy(p, cached->text, 64);
-    if (cached->length > 64) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
-    return p + cached->length;
+    if (NPUPROF_UNLIKELY_(length > 64)) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
+    return p + length;
 }
 /* ==== src/write/stream.h ============================================================= >>write/stream ==== */
 
@@ -15856,16 +15885,17 @@ NPUPROF_OWN_ static void npuprof_json_member_(npuprof_out_ *o, const char *key, 
 
 /* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
 
-/* A span up to its arguments, and a closing brace that is not counted: who writes no arguments counts it. */
-NPUPROF_HOT_ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
-                                             int64_t start, int64_t end)
+/* A span up to its arguments to p, where NPUPROF_SPAN_TEXT_ROOM_ bytes are free, and a closing brace that is
+   not counted: who writes no arguments counts it. Returns the end. */
+NPUPROF_HOT_ static inline char *npuprof_json_cached_span_(npuprof_work_ *w, char *p,
+                                                           const npuprof_span_text_ *cached, int64_t start,
+                                                           int64_t end)
 {
-    char *p = npuprof_span_text_put_(&w->out, cached);
-    p = npuprof_digits_stamp_(&w->stamps, p, start);
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
     memcpy(p, ",\"dur\": ", 8);
     p = npuprof_digits_milli_(p + 7, end - start);
     *p = '}';
-    w->out.used = (size_t)(p - w->out.bytes);
+    return p;
 }
 
 NPUPROF_OWN_ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start,
@@ -15882,7 +15912,8 @@ NPUPROF_OWN_ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_even
         fits = npuprof_span_text_end_(w, cached, key, &aside);
     }
     if (fits) {
-        npuprof_json_cached_span_(w, cached, start, end);
+        char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+        w->out.used += (size_t)(npuprof_json_cached_span_(w, p, cached, start, end) - p);
         return;
     }
     npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
@@ -16042,6 +16073,8 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
     const uint32_t tid = w->walk.tid;
     npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
+    char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+    const char *last = w->out.bytes + w->out.capacity - NPUPROF_SPAN_TEXT_ROOM_;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *cached = npuprof_span_text_at_(w, key);
@@ -16049,11 +16082,15 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
         const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
         const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
-        if (walk) npuprof_walk_plain_(&w->walk, &p);
-        npuprof_json_cached_span_(w, cached, start, end);
-        w->out.used++;
+        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&c));
+        if (NPUPROF_UNLIKELY_(at > last)) {
+            w->out.used = (size_t)(at - w->out.bytes);
+            at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+        }
+        at = npuprof_json_cached_span_(w, at, cached, start, end) + 1;
         c.unit++;
     }
+    w->out.used = (size_t)(at - w->out.bytes);
     w->walk.cursor[0].unit = c.unit;
 }
 
@@ -17443,7 +17480,8 @@ NPUPROF_OWN_ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const 
                                            const npuprof_csv_columns_ *row)
 {
     npuprof_csv_put_ids_(w, row);
-    char *p = npuprof_span_text_put_(&w->out, cached);
+    char *p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+    p = npuprof_span_text_copy_(p, cached);
     p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
     memcpy(p, cached->text + cached->length, cached->last);
     p += cached->last;
@@ -17506,8 +17544,9 @@ NPUPROF_OWN_ static void npuprof_csv_plain_(npuprof_work_ *w)
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
         if (cached->key != key) break;
-        npuprof_walk_plain_(&w->walk, &p);
-        npuprof_csv_thread_columns_(w, &row, p.start, p.end, p.position);
+        const uint64_t position = npuprof_cursor_plain_position_(&c);
+        npuprof_walk_plain_(&w->walk, &p, position);
+        npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);
         npuprof_csv_cached_row_(w, cached, &row);
         c.unit++;
     }

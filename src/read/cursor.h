@@ -31,7 +31,7 @@ typedef struct npuprof_cursor_ {
 
 /* A plain record: one unit, with nothing that belongs to it. A closed span, or an event; its site says which.
    Most records are plain spans. */
-typedef struct npuprof_plain_ { uint64_t start, end, position; uint32_t site; } npuprof_plain_;
+typedef struct npuprof_plain_ { uint64_t start, end; uint32_t site; } npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
 static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
@@ -263,11 +263,17 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_
     p->end = npuprof_unit_load_w1_(u);
     if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
-    p->position = c->first_position + c->unit;
-    if (p->start < c->clear_ticks || p->start > p->end || p->end > c->last_ticks) return false;
+    if (p->start < c->clear_ticks || p->end > c->last_ticks) return false;
+    if (NPUPROF_LIKELY_(p->start < p->end)) return true;
     /* Why equal ones again: the second word of a span that moved away after the first was read is its start.
        */
-    return p->start < p->end || npuprof_unit_load_w0_(u) == w0;
+    return p->start == p->end && npuprof_unit_load_w0_(u) == w0;
+}
+
+/* The position of the record that npuprof_cursor_peek_plain_() found. */
+NPUPROF_HOT_ static inline uint64_t npuprof_cursor_plain_position_(const npuprof_cursor_ *c)
+{
+    return c->first_position + c->unit;
 }
 
 /* The slot's next event. False: there are no more. */

@@ -70,18 +70,19 @@ NPUPROF_HOT_ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t s
 }
 
 /* The step of npuprof_walk_next_() for a plain span, which the caller has from the cursor. */
-NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
+NPUPROF_HOT_ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p,
+                                                    uint64_t position)
 {
     npuprof_walk_leave_(w, p->start, true);
     w->has_parent = w->depth > 0;
-    w->root = p->position;
+    w->root = position;
     w->warm_up = false;
     if (w->depth) {
         w->parent = w->open[w->depth - 1].position;
         w->root = w->open[w->depth - 1].root;
         w->warm_up = w->warm[w->depth - 1];
     }
-    npuprof_walk_enter_(w, p->start, p->end, p->position);
+    npuprof_walk_enter_(w, p->start, p->end, position);
 }
 
 /* The thread's next event. False: there are no more. */

@@ -103,7 +103,8 @@ static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_
                                            const npuprof_csv_columns_ *row)
 {
     npuprof_csv_put_ids_(w, row);
-    char *p = npuprof_span_text_put_(&w->out, cached);
+    char *p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+    p = npuprof_span_text_copy_(p, cached);
     p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
     memcpy(p, cached->text + cached->length, cached->last);
     p += cached->last;
@@ -166,8 +167,9 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
         if (cached->key != key) break;
-        npuprof_walk_plain_(&w->walk, &p);
-        npuprof_csv_thread_columns_(w, &row, p.start, p.end, p.position);
+        const uint64_t position = npuprof_cursor_plain_position_(&c);
+        npuprof_walk_plain_(&w->walk, &p, position);
+        npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);
         npuprof_csv_cached_row_(w, cached, &row);
         c.unit++;
     }

@@ -13,29 +13,28 @@ enum { NPUPROF_DIGITS_MAX_ = 40 };
 
 #define NPUPROF_DIGITS_ZEROS_ ((uint64_t)0x3030303030303030u)      /* "00000000" */
 
-/* Stores eight bytes, the lowest bits first, on machines of any byte order: compilers make one store of it.
-   */
+/* Stores eight bytes, the lowest bits first, on machines of any byte order.
+   Why two ways: of single bytes, some of them known to be 0, gcc makes four stores. */
 NPUPROF_HOT_ static inline void npuprof_digits_store_(char *p, uint64_t text)
 {
-    p[0] = (char)text;
-    p[1] = (char)(text >> 8);
-    p[2] = (char)(text >> 16);
-    p[3] = (char)(text >> 24);
-    p[4] = (char)(text >> 32);
-    p[5] = (char)(text >> 40);
-    p[6] = (char)(text >> 48);
-    p[7] = (char)(text >> 56);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(p, &text, 8);
+#else
+    for (int i = 0; i < 8; i++) p[i] = (char)(text >> 8 * i);
+#endif
 }
 
 /* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one. First the two halves of
-   four digits are split, then all pairs of digits at once, then all digits at once; a product and a shift
-   stand for each division. */
+   four digits are split, then all pairs of digits at once, then all digits at once. A product and a shift
+   stand for each division. What is split into q and x - 10^n q, that one so many bits higher, is
+   (x << bits) - ((10^n << bits) - 1) q. */
 NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
 {
-    const uint64_t high = v * 109951163 >> 40, halves = high | (v - high * 10000) << 32;
-    const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu, pairs = top | (halves - top * 100) << 16;
+    const uint64_t high = v * 109951163 >> 40, halves = (v << 32) - high * (((uint64_t)10000 << 32) - 1);
+    const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu;
+    const uint64_t pairs = (halves << 16) - top * ((100 << 16) - 1);
     const uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000Fu;
-    return tens | (pairs - tens * 10) << 8;
+    return (pairs << 8) - tens * ((10 << 8) - 1);
 }
 
 NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
@@ -85,8 +84,9 @@ NPUPROF_HOT_ static inline char *npuprof_digits_milli_(char *p, int64_t v)
     return npuprof_digits_pointed_(p, digits, NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8);
 }
 
-/* The text of a stamp's digits above 10^8, which many stamps in a row have in common. length 0: nothing is
-   cached. */
+/* The text of a stamp's digits above 10^8, which many stamps in a row have in common. `above` is
+   NPUPROF_NO_STAMP_, far from all stamps, if nothing is cached. */
+#define NPUPROF_NO_STAMP_ ((uint64_t)1 << 63)
 typedef struct npuprof_stamp_cache_ {
     uint64_t above;
     uint32_t length;
@@ -106,7 +106,7 @@ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *c
 NPUPROF_HOT_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
     const uint64_t rest = (uint64_t)v - cache->above;
-    if (NPUPROF_UNLIKELY_(rest >= 100000000 || !cache->length)) return npuprof_digits_far_stamp_(cache, p, v);
+    if (NPUPROF_UNLIKELY_(rest >= 100000000)) return npuprof_digits_far_stamp_(cache, p, v);
     memcpy(p, cache->text, 16);
     return npuprof_digits_pointed_(p + cache->length, npuprof_digits_eight_(rest), 0);
 }

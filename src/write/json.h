@@ -75,16 +75,17 @@ static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t valu
 
 /* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
 
-/* A span up to its arguments, and a closing brace that is not counted: who writes no arguments counts it. */
-NPUPROF_HOT_ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
-                                             int64_t start, int64_t end)
+/* A span up to its arguments to p, where NPUPROF_SPAN_TEXT_ROOM_ bytes are free, and a closing brace that is
+   not counted: who writes no arguments counts it. Returns the end. */
+NPUPROF_HOT_ static inline char *npuprof_json_cached_span_(npuprof_work_ *w, char *p,
+                                                           const npuprof_span_text_ *cached, int64_t start,
+                                                           int64_t end)
 {
-    char *p = npuprof_span_text_put_(&w->out, cached);
-    p = npuprof_digits_stamp_(&w->stamps, p, start);
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
     memcpy(p, ",\"dur\": ", 8);
     p = npuprof_digits_milli_(p + 7, end - start);
     *p = '}';
-    w->out.used = (size_t)(p - w->out.bytes);
+    return p;
 }
 
 static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start,
@@ -101,7 +102,8 @@ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint3
         fits = npuprof_span_text_end_(w, cached, key, &aside);
     }
     if (fits) {
-        npuprof_json_cached_span_(w, cached, start, end);
+        char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+        w->out.used += (size_t)(npuprof_json_cached_span_(w, p, cached, start, end) - p);
         return;
     }
     npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);

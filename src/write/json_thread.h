@@ -33,6 +33,8 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
     const uint32_t tid = w->walk.tid;
     npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
+    char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+    const char *last = w->out.bytes + w->out.capacity - NPUPROF_SPAN_TEXT_ROOM_;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *cached = npuprof_span_text_at_(w, key);
@@ -40,11 +42,15 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
         const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
         const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
-        if (walk) npuprof_walk_plain_(&w->walk, &p);
-        npuprof_json_cached_span_(w, cached, start, end);
-        w->out.used++;
+        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&c));
+        if (NPUPROF_UNLIKELY_(at > last)) {
+            w->out.used = (size_t)(at - w->out.bytes);
+            at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+        }
+        at = npuprof_json_cached_span_(w, at, cached, start, end) + 1;
         c.unit++;
     }
+    w->out.used = (size_t)(at - w->out.bytes);
     w->walk.cursor[0].unit = c.unit;
 }
 

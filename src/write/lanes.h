@@ -38,8 +38,15 @@ NPUPROF_HOT_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lan
 NPUPROF_HOT_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
                                                    int64_t end)
 {
+    npuprof_lane_node_ *const nodes = w->nodes, *const last = &nodes[w->top[lane]];
+    if (last->end <= start) {              /* the next span in the one around the last: it takes its place */
+        const int64_t around = nodes[last->below].end;
+        if (start < around && end <= around) {
+            last->end = end;
+            return true;
+        }
+    }
     npuprof_lane_pop_(w, lane, start);
-    npuprof_lane_node_ *const nodes = w->nodes;
     const uint32_t top = w->top[lane];
     uint32_t node = w->free_node;
     if (nodes[top].end < end) return false;

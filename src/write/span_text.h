@@ -47,12 +47,14 @@ static inline void npuprof_span_text_split_(npuprof_span_text_ *cached, uint32_t
     cached->length -= last;
 }
 
-/* Puts the cached text, with room for three numbers and its last bytes behind it. Returns its end; who goes
-   on there sets o->used. */
-NPUPROF_HOT_ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
+/* Room for the cached text, three numbers and its last bytes behind it. */
+enum { NPUPROF_SPAN_TEXT_ROOM_ = 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_ };
+
+/* Copies the cached text to p, and returns its end. */
+NPUPROF_HOT_ static inline char *npuprof_span_text_copy_(char *p, const npuprof_span_text_ *cached)
 {
-    char *const p = npuprof_out_reserve_(o, 2 * NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
+    const size_t length = cached->length;
     memcpy(p, cached->text, 64);
-    if (cached->length > 64) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
-    return p + cached->length;
+    if (NPUPROF_UNLIKELY_(length > 64)) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
+    return p + length;
 }

@@ -26,10 +26,22 @@ static void npuprof_out_flush_(npuprof_out_ *o)
     o->flushes++;
 }
 
+/* Makes room, at least 4096 bytes of a buffer that has them: whole pages go, what is left stays.
+   Why whole pages: a file system writes a page of which it gets a piece more slowly, and twice. */
+static NPUPROF_NOINLINE_ void npuprof_out_make_room_(npuprof_out_ *o)
+{
+    const size_t left = o->used % 4096, pages = o->used - left;
+    o->used = pages ? pages : left;
+    npuprof_out_flush_(o);
+    if (!pages) return;
+    memcpy(o->bytes, o->bytes + pages, left);
+    o->used = left;
+}
+
 static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     while (count) {
-        if (o->used == o->capacity) npuprof_out_flush_(o);
+        if (o->used == o->capacity) npuprof_out_make_room_(o);
         const size_t n = count < o->capacity - o->used ? count : o->capacity - o->used;
         memcpy(o->bytes + o->used, bytes, n);
         o->used += n;
@@ -57,7 +69,7 @@ static inline void npuprof_out_puts_(npuprof_out_ *o, const char *text)
    adds to o->used. */
 NPUPROF_HOT_ static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 {
-    if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_flush_(o);
+    if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_make_room_(o);
     return o->bytes + o->used;
 }
 

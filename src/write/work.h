@@ -10,7 +10,7 @@
 
 /* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
    holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter,
-   but 32 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
+   but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
    Writers that need no lanes, or are done with them, use that quarter for their own tables. */
 
 enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
@@ -64,10 +64,11 @@ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     memset(w, 0, sizeof *w);
     w->out.sink = sink;
     w->out.bytes = (char *)p;
-    /* Why no more than 32 KiB: what is written is then still in the first cache when the system copies it. */
-    const size_t buffer = quarter < 32768 ? quarter : 32768;
+    /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
+    const size_t buffer = quarter < 65536 ? quarter : 65536;
     w->out.capacity = buffer;
     w->trace_root = UINT64_MAX;            /* of no trace */
+    w->stamps.above = NPUPROF_NO_STAMP_;
     w->nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
     w->placed = (npuprof_placed_ *)(void *)(p + buffer + quarter);

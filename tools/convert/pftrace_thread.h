@@ -62,7 +62,7 @@ static void npuprof_pftrace_plain_spans_(npuprof_pftrace_ *p)
         npuprof_pftrace_close_lane_(p, 0, start);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
         w->nodes[w->top[0]].pad = 0;
-        if (walk) npuprof_walk_plain_(&w->walk, &s);
+        if (walk) npuprof_walk_plain_(&w->walk, &s, npuprof_cursor_plain_position_(&c));
         npuprof_pftrace_send_short_(p, &p->lane[0], start, true, plain->bytes, plain->length);
         c.unit++;
     }
