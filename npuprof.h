@@ -5961,6 +5961,13 @@ typedef struct npuprof_arena_state_ {
 
 static npuprof_arena_state_ npuprof_s_;
 
+/* Does the arena hand its chunks to a sink? */
+#ifdef NPUPROF_RECORD_ONLY
+#define NPUPROF_ARENA_STREAMS_() false
+#else
+#define NPUPROF_ARENA_STREAMS_() (npuprof_s_.when_full == NPUPROF_STREAM)
+#endif
+
 /* Call sites compare their generation with these two, to learn whether what they know is still valid. The
    fast one equals the other while the gate is open and the clock is one instruction; else it is no call
    site's. */
@@ -7814,6 +7821,14 @@ NPUPROF_OWN_ static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chu
     return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);
 }
 
+/* How many units behind this one are bytes of its string. */
+NPUPROF_OWN_ static inline uint64_t npuprof_chunk_string_units_(uint64_t w0)
+{
+    const uint64_t length = w0 >> NPUPROF_ID_BITS_ >> 32;
+    return ((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_ && length > 8
+        ? NPUPROF_UNITS_(length - 8) : 0;
+}
+
 /* Has the span at this position, which was in the chunk, moved on? */
 NPUPROF_OWN_ static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t position, uint32_t count)
 {
@@ -7844,7 +7859,6 @@ NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *
     uint64_t events = n;
     for (; n < count && units[n].w0; n++) {
         const uint32_t id = (uint32_t)units[n].w0 & NPUPROF_ID_MASK_;
-        const uint64_t payload = units[n].w0 >> NPUPROF_ID_BITS_;
         if (id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_MOVED_AWAY_) {
             left = id == NPUPROF_CONTROL_MOVED_AWAY_;
             const bool moved = n < chunk->moved_units;
@@ -7852,9 +7866,8 @@ NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *
             if (!left) events += start >= clear;
             n += moved;
         } else if (id == NPUPROF_CONTROL_ARG_) {
-            const uint64_t length = payload >> 32;
             *left_arguments += left;
-            if (length > 8) n += (uint32_t)NPUPROF_UNITS_(length - 8);
+            n += (uint32_t)npuprof_chunk_string_units_(units[n].w0);
         } else if (id == NPUPROF_CONTROL_RESULT_) {
             left = npuprof_chunk_span_left_(chunk, units[n].w1, count);
         }
@@ -8048,7 +8061,7 @@ NPUPROF_OWN_ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t
     npuprof_arena_state_ *const s = &npuprof_s_;
     const uint32_t round = failed >> 16, max = 0xFFFF;
     if (npuprof_exchange_may_wait_()) return false;
-    if (s->when_full == NPUPROF_STREAM && npuprof_chunk_are_queued_()) return false;
+    if (NPUPROF_ARENA_STREAMS_() && npuprof_chunk_are_queued_()) return false;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round;) {
         if (now >> 16 != round) return false;
         if ((now & max) == max || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
@@ -8143,7 +8156,7 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nes
             npuprof_chunk_end_recycling_();
         }
         if (nested) break;
-        if (s->when_full == NPUPROF_STREAM) {
+        if (NPUPROF_ARENA_STREAMS_()) {
             if (npuprof_chunk_are_queued_() && npuprof_exchange_drain_aside_(&counted, held)) continue;
             if (npuprof_chunk_retire_idle_()) continue;
         }
@@ -8313,7 +8326,7 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot
     if (shared) npuprof_os_release_signals_(&held);
     if (!u) return NULL;
     npuprof_arena_renew_anchor_if_due_(now);
-    if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_arena_hooks_.drain();
+    if (NPUPROF_ARENA_STREAMS_() && slot->head.context == 0) (void)npuprof_arena_hooks_.drain();
     return u;
 }
 #ifndef NPUPROF_RECORD_ONLY    /* there, size counts more than the time of a record that is no plain span */
@@ -8752,7 +8765,7 @@ NPUPROF_OWN_ static bool npuprof_record_is_ready_(void)
     return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2;
 }
 
-NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
+NPUPROF_COLD_ NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
     uint64_t *lost = NULL;
     if (npuprof_record_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
@@ -8836,11 +8849,9 @@ NPUPROF_OWN_ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 
 /* ---- Call sites */
 
-/* Is this category to be recorded? Marks which words of the list occurred. */
-NPUPROF_OWN_ static bool npuprof_record_category_passes_(const char *category)
+/* Does this list let the category pass? Marks which of its words occurred. */
+NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_arena_categories_ *list, const char *category)
 {
-    npuprof_arena_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
-    if (!list || list->mode == 0) return true;
     const size_t length = category ? strlen(category) : 0;
     unsigned n = 0;
     for (const char *p = list->words; *p; n++) {
@@ -8854,6 +8865,13 @@ NPUPROF_OWN_ static bool npuprof_record_category_passes_(const char *category)
         p += word + (p[word] == ',');
     }
     return list->mode < 0;
+}
+
+/* Is this category to be recorded? */
+NPUPROF_OWN_ static inline bool npuprof_record_category_passes_(const char *category)
+{
+    npuprof_arena_categories_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
+    return !list || list->mode == 0 || npuprof_record_list_passes_(list, category);
 }
 
 /* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the
@@ -8986,12 +9004,13 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_a
     return u ? npuprof_record_push_span_(slot, u) : 0;
 }
 
+/* The same without arguments. */
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
 {
-    npuprof_unit_ *u = slot->cursor;
-    if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
-        const npuprof_args none = { NULL, 0 };
-        return npuprof_record_begin_span_args_(slot, id, now, NULL, none);
+    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1, now);
+    if (!u) {
+        npuprof_record_count_full_(slot);
+        return 0;
     }
     NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
@@ -13788,7 +13807,6 @@ NPUPROF_OWN_ static void npuprof_survey_pauses_(npuprof_image_ *im)
 /* Opens what is to be read, the image given or else the live arena, without a look at its events. */
 NPUPROF_OWN_ static void npuprof_image_open_unread_(npuprof_image_ *im)
 {
-    const npuprof_slot_head_ *slot = NULL;
     if (npuprof_image_given_) *im = *npuprof_image_given_;
     else npuprof_image_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
@@ -13796,6 +13814,12 @@ NPUPROF_OWN_ static void npuprof_image_open_unread_(npuprof_image_ *im)
         im->clear_ticks = npuprof_image_since_;
     im->last_ticks = im->open_until = UINT64_MAX;
     if (!npuprof_image_given_ && npuprof_image_until_) im->last_ticks = npuprof_image_until_;
+}
+
+/* Fills im->lost. */
+NPUPROF_OWN_ static void npuprof_image_sum_lost_(npuprof_image_ *im)
+{
+    const npuprof_slot_head_ *slot = NULL;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     if (!im->next)
         im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
@@ -13820,6 +13844,7 @@ NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
 {
     const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
+    npuprof_image_sum_lost_(im);
     const npuprof_extent_ x = npuprof_survey_events_(im);
     npuprof_image_take_closing_anchor_(im, x.last);
     const npuprof_header_ *const h = im->h;
@@ -15086,16 +15111,21 @@ NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *
 
 /* ---- Chunks */
 
-/* How many units of a chunk hold whole records. */
-NPUPROF_OWN_ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t index)
+/* How many units of an open chunk hold whole records: those before the first empty head, as heads are stored
+   last. */
+NPUPROF_OWN_ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, const npuprof_chunk_ *chunk)
 {
-    npuprof_event_ ev;
-    bool shown;
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const uint64_t until = npuprof_image_until_ ? npuprof_image_until_ : UINT64_MAX;
     uint32_t n = 0;
-    for (uint32_t taken = 1; n < im->units && taken; n += taken) {
-        ev.host_ticks = 0;
-        taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
-        if (taken && npuprof_image_until_ && ev.host_ticks > npuprof_image_until_) break;
+    for (; n < im->units; n++) {
+        const uint64_t w0 = npuprof_unit_load_w0_(units + n), strings = npuprof_chunk_string_units_(w0);
+        const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+        if (!w0) break;
+        if (n < chunk->moved_units) continue;
+        if (id < NPUPROF_CONTROL_ && npuprof_chunk_start_ticks_(chunk, w0) > until) break;
+        if (id == NPUPROF_CONTROL_MOVED_AWAY_ && npuprof_unit_load_w1_(units + n) > until) break;
+        if (strings < im->units - n) n += (uint32_t)strings;
     }
     return n;
 }
@@ -15115,8 +15145,7 @@ NPUPROF_OWN_ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, cons
     head->moved_units = chunk->moved_units;
     const npuprof_unit_ *end = u + im->units;
     if (head->state == NPUPROF_CHUNK_OPEN)
-        end = u + npuprof_block_whole_units_(im, (uint32_t)((size_t)((const uint8_t *)chunk - im->chunks) /
-                                                            im->h->chunk_bytes));
+        end = u + npuprof_block_whole_units_(im, chunk);
     coder.string = 0;
     do {
         uint8_t *const code = (uint8_t *)npuprof_block_now_.payload, *code_end = code;
@@ -15137,20 +15166,38 @@ NPUPROF_OWN_ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, cons
    image; the table is sent up to the newest name that a copied record may use.
    Data: the caller holds the scratch, which is the buffer here. */
 
+/* The newest stamp in an open chunk of the live arena: the start of a record, or the end of a span. */
+NPUPROF_OWN_ static uint64_t npuprof_write_newest_in_(const npuprof_image_ *im, const npuprof_chunk_ *chunk)
+{
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const uint32_t count = npuprof_block_whole_units_(im, chunk);
+    uint64_t newest = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        const uint64_t w0 = npuprof_unit_load_w0_(units + n), w1 = npuprof_unit_load_w1_(units + n);
+        const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+        const bool moved = n < chunk->moved_units;
+        if (id < NPUPROF_CONTROL_) {
+            const npuprof_site_entry_ *const site = npuprof_table_site_at_(id);
+            const bool ended = (site->head.a & 0xFF) <= NPUPROF_KIND_OPERATOR && w1 != NPUPROF_END_OPEN_;
+            if (ended) newest = npuprof_max_(newest, w1 & ~NPUPROF_END_CUT_);
+            if (!moved) newest = npuprof_max_(newest, npuprof_chunk_start_ticks_(chunk, w0));
+        }
+        n += moved ? 1 : (uint32_t)npuprof_chunk_string_units_(w0);
+    }
+    return newest;
+}
+
 /* The newest stamp of the live arena. Only a slot's last chunk can hold it: open spans move to it. */
 NPUPROF_OWN_ static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
-    npuprof_cursor_ c;
-    npuprof_event_ ev;
-    uint64_t last = 0;
+    uint64_t newest = 0;
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c, im, slot);
-        if (c.chunk) npuprof_cursor_begin_chunk_(&c, NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk));
-        c.left = 1;
-        while (npuprof_cursor_next_event_(&c, &ev)) last = npuprof_extent_newest_(last, &ev);
+        const uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk);
+        if (index)
+            newest = npuprof_max_(newest, npuprof_write_newest_in_(im, npuprof_image_chunk_(im, index - 1)));
     }
-    return last;
+    return newest;
 }
 
 /* Writes the image of what the reader is to read. Returns 0 or an errno value. */
@@ -15201,7 +15248,7 @@ NPUPROF_OWN_ static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im
 {
     uint64_t units = 0;
     for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1))
-        units += npuprof_block_whole_units_(im, at - 1);
+        units += npuprof_block_whole_units_(im, npuprof_image_chunk_(im, at - 1));
     return units * sizeof(npuprof_unit_);
 }
 
@@ -15216,6 +15263,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_image_ im;
     npuprof_image_open_unread_(&im);
+    npuprof_image_sum_lost_(&im);
     (void)npuprof_survey_events_(&im);
     const npuprof_header_ *const h = im.h;
     const uint64_t chunk_bytes = (uint64_t)im.chunk_total * h->chunk_bytes;

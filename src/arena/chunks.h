@@ -131,6 +131,14 @@ static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, u
     return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);
 }
 
+/* How many units behind this one are bytes of its string. */
+static inline uint64_t npuprof_chunk_string_units_(uint64_t w0)
+{
+    const uint64_t length = w0 >> NPUPROF_ID_BITS_ >> 32;
+    return ((uint32_t)w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_ && length > 8
+        ? NPUPROF_UNITS_(length - 8) : 0;
+}
+
 /* Has the span at this position, which was in the chunk, moved on? */
 static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t position, uint32_t count)
 {
@@ -161,7 +169,6 @@ NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *
     uint64_t events = n;
     for (; n < count && units[n].w0; n++) {
         const uint32_t id = (uint32_t)units[n].w0 & NPUPROF_ID_MASK_;
-        const uint64_t payload = units[n].w0 >> NPUPROF_ID_BITS_;
         if (id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_MOVED_AWAY_) {
             left = id == NPUPROF_CONTROL_MOVED_AWAY_;
             const bool moved = n < chunk->moved_units;
@@ -169,9 +176,8 @@ NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *
             if (!left) events += start >= clear;
             n += moved;
         } else if (id == NPUPROF_CONTROL_ARG_) {
-            const uint64_t length = payload >> 32;
             *left_arguments += left;
-            if (length > 8) n += (uint32_t)NPUPROF_UNITS_(length - 8);
+            n += (uint32_t)npuprof_chunk_string_units_(units[n].w0);
         } else if (id == NPUPROF_CONTROL_RESULT_) {
             left = npuprof_chunk_span_left_(chunk, units[n].w1, count);
         }

@@ -101,7 +101,7 @@ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
     npuprof_arena_state_ *const s = &npuprof_s_;
     const uint32_t round = failed >> 16, max = 0xFFFF;
     if (npuprof_exchange_may_wait_()) return false;
-    if (s->when_full == NPUPROF_STREAM && npuprof_chunk_are_queued_()) return false;
+    if (NPUPROF_ARENA_STREAMS_() && npuprof_chunk_are_queued_()) return false;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round;) {
         if (now >> 16 != round) return false;
         if ((now & max) == max || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
@@ -196,7 +196,7 @@ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const np
             npuprof_chunk_end_recycling_();
         }
         if (nested) break;
-        if (s->when_full == NPUPROF_STREAM) {
+        if (NPUPROF_ARENA_STREAMS_()) {
             if (npuprof_chunk_are_queued_() && npuprof_exchange_drain_aside_(&counted, held)) continue;
             if (npuprof_chunk_retire_idle_()) continue;
         }

@@ -158,6 +158,6 @@ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t no
     if (shared) npuprof_os_release_signals_(&held);
     if (!u) return NULL;
     npuprof_arena_renew_anchor_if_due_(now);
-    if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_arena_hooks_.drain();
+    if (NPUPROF_ARENA_STREAMS_() && slot->head.context == 0) (void)npuprof_arena_hooks_.drain();
     return u;
 }

@@ -138,6 +138,13 @@ typedef struct npuprof_arena_state_ {
 
 static npuprof_arena_state_ npuprof_s_;
 
+/* Does the arena hand its chunks to a sink? */
+#ifdef NPUPROF_RECORD_ONLY
+#define NPUPROF_ARENA_STREAMS_() false
+#else
+#define NPUPROF_ARENA_STREAMS_() (npuprof_s_.when_full == NPUPROF_STREAM)
+#endif
+
 /* Call sites compare their generation with these two, to learn whether what they know is still valid. The
    fast one equals the other while the gate is open and the clock is one instruction; else it is no call
    site's. */

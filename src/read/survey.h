@@ -141,7 +141,6 @@ static void npuprof_survey_pauses_(npuprof_image_ *im)
 /* Opens what is to be read, the image given or else the live arena, without a look at its events. */
 static void npuprof_image_open_unread_(npuprof_image_ *im)
 {
-    const npuprof_slot_head_ *slot = NULL;
     if (npuprof_image_given_) *im = *npuprof_image_given_;
     else npuprof_image_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
@@ -149,6 +148,12 @@ static void npuprof_image_open_unread_(npuprof_image_ *im)
         im->clear_ticks = npuprof_image_since_;
     im->last_ticks = im->open_until = UINT64_MAX;
     if (!npuprof_image_given_ && npuprof_image_until_) im->last_ticks = npuprof_image_until_;
+}
+
+/* Fills im->lost. */
+static void npuprof_image_sum_lost_(npuprof_image_ *im)
+{
+    const npuprof_slot_head_ *slot = NULL;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     if (!im->next)
         im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
@@ -173,6 +178,7 @@ static void npuprof_image_open_(npuprof_image_ *im)
 {
     const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
+    npuprof_image_sum_lost_(im);
     const npuprof_extent_ x = npuprof_survey_events_(im);
     npuprof_image_take_closing_anchor_(im, x.last);
     const npuprof_header_ *const h = im->h;

@@ -36,7 +36,7 @@ static bool npuprof_record_is_ready_(void)
     return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2;
 }
 
-NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
+NPUPROF_COLD_ NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
     uint64_t *lost = NULL;
     if (npuprof_record_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
@@ -120,11 +120,9 @@ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 
 /* ---- Call sites */
 
-/* Is this category to be recorded? Marks which words of the list occurred. */
-static bool npuprof_record_category_passes_(const char *category)
+/* Does this list let the category pass? Marks which of its words occurred. */
+static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_arena_categories_ *list, const char *category)
 {
-    npuprof_arena_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
-    if (!list || list->mode == 0) return true;
     const size_t length = category ? strlen(category) : 0;
     unsigned n = 0;
     for (const char *p = list->words; *p; n++) {
@@ -138,6 +136,13 @@ static bool npuprof_record_category_passes_(const char *category)
         p += word + (p[word] == ',');
     }
     return list->mode < 0;
+}
+
+/* Is this category to be recorded? */
+static inline bool npuprof_record_category_passes_(const char *category)
+{
+    npuprof_arena_categories_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
+    return !list || list->mode == 0 || npuprof_record_list_passes_(list, category);
 }
 
 /* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the

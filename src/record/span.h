@@ -96,12 +96,13 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_
     return u ? npuprof_record_push_span_(slot, u) : 0;
 }
 
+/* The same without arguments. */
 static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
 {
-    npuprof_unit_ *u = slot->cursor;
-    if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
-        const npuprof_args none = { NULL, 0 };
-        return npuprof_record_begin_span_args_(slot, id, now, NULL, none);
+    npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1, now);
+    if (!u) {
+        npuprof_record_count_full_(slot);
+        return 0;
     }
     NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);

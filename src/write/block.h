@@ -205,16 +205,21 @@ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npup
 
 /* ---- Chunks */
 
-/* How many units of a chunk hold whole records. */
-static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t index)
+/* How many units of an open chunk hold whole records: those before the first empty head, as heads are stored
+   last. */
+static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, const npuprof_chunk_ *chunk)
 {
-    npuprof_event_ ev;
-    bool shown;
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const uint64_t until = npuprof_image_until_ ? npuprof_image_until_ : UINT64_MAX;
     uint32_t n = 0;
-    for (uint32_t taken = 1; n < im->units && taken; n += taken) {
-        ev.host_ticks = 0;
-        taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
-        if (taken && npuprof_image_until_ && ev.host_ticks > npuprof_image_until_) break;
+    for (; n < im->units; n++) {
+        const uint64_t w0 = npuprof_unit_load_w0_(units + n), strings = npuprof_chunk_string_units_(w0);
+        const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+        if (!w0) break;
+        if (n < chunk->moved_units) continue;
+        if (id < NPUPROF_CONTROL_ && npuprof_chunk_start_ticks_(chunk, w0) > until) break;
+        if (id == NPUPROF_CONTROL_MOVED_AWAY_ && npuprof_unit_load_w1_(units + n) > until) break;
+        if (strings < im->units - n) n += (uint32_t)strings;
     }
     return n;
 }
@@ -234,8 +239,7 @@ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_ima
     head->moved_units = chunk->moved_units;
     const npuprof_unit_ *end = u + im->units;
     if (head->state == NPUPROF_CHUNK_OPEN)
-        end = u + npuprof_block_whole_units_(im, (uint32_t)((size_t)((const uint8_t *)chunk - im->chunks) /
-                                                            im->h->chunk_bytes));
+        end = u + npuprof_block_whole_units_(im, chunk);
     coder.string = 0;
     do {
         uint8_t *const code = (uint8_t *)npuprof_block_now_.payload, *code_end = code;

@@ -29,7 +29,7 @@ static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im, const npupr
 {
     uint64_t units = 0;
     for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1))
-        units += npuprof_block_whole_units_(im, at - 1);
+        units += npuprof_block_whole_units_(im, npuprof_image_chunk_(im, at - 1));
     return units * sizeof(npuprof_unit_);
 }
 
@@ -44,6 +44,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_image_ im;
     npuprof_image_open_unread_(&im);
+    npuprof_image_sum_lost_(&im);
     (void)npuprof_survey_events_(&im);
     const npuprof_header_ *const h = im.h;
     const uint64_t chunk_bytes = (uint64_t)im.chunk_total * h->chunk_bytes;

@@ -3,6 +3,7 @@
 #include "../format/arena.h"
 #include "../arena/state.h"
 #include "../arena/chunks.h"
+#include "../numbers/time.h"
 #include "../read/image.h"
 #include "../read/cursor.h"
 #include "../read/threads.h"
@@ -15,20 +16,38 @@
    image; the table is sent up to the newest name that a copied record may use.
    Data: the caller holds the scratch, which is the buffer here. */
 
+/* The newest stamp in an open chunk of the live arena: the start of a record, or the end of a span. */
+static uint64_t npuprof_write_newest_in_(const npuprof_image_ *im, const npuprof_chunk_ *chunk)
+{
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const uint32_t count = npuprof_block_whole_units_(im, chunk);
+    uint64_t newest = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        const uint64_t w0 = npuprof_unit_load_w0_(units + n), w1 = npuprof_unit_load_w1_(units + n);
+        const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+        const bool moved = n < chunk->moved_units;
+        if (id < NPUPROF_CONTROL_) {
+            const npuprof_site_entry_ *const site = npuprof_table_site_at_(id);
+            const bool ended = (site->head.a & 0xFF) <= NPUPROF_KIND_OPERATOR && w1 != NPUPROF_END_OPEN_;
+            if (ended) newest = npuprof_max_(newest, w1 & ~NPUPROF_END_CUT_);
+            if (!moved) newest = npuprof_max_(newest, npuprof_chunk_start_ticks_(chunk, w0));
+        }
+        n += moved ? 1 : (uint32_t)npuprof_chunk_string_units_(w0);
+    }
+    return newest;
+}
+
 /* The newest stamp of the live arena. Only a slot's last chunk can hold it: open spans move to it. */
 static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
-    npuprof_cursor_ c;
-    npuprof_event_ ev;
-    uint64_t last = 0;
+    uint64_t newest = 0;
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
-        npuprof_cursor_begin_slot_(&c, im, slot);
-        if (c.chunk) npuprof_cursor_begin_chunk_(&c, NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk));
-        c.left = 1;
-        while (npuprof_cursor_next_event_(&c, &ev)) last = npuprof_extent_newest_(last, &ev);
+        const uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk);
+        if (index)
+            newest = npuprof_max_(newest, npuprof_write_newest_in_(im, npuprof_image_chunk_(im, index - 1)));
     }
-    return last;
+    return newest;
 }
 
 /* Writes the image of what the reader is to read. Returns 0 or an errno value. */
