@@ -5301,6 +5301,23 @@ NPUPROF_OWN_ static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
     return r;
 }
 
+#if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
+/* (high * 2^64 + low) / c, where high < c. Why assembler: the quotient fits in 64 bits, and one instruction
+   divides. The compiler does not know that; the function that it calls takes four times as long. */
+NPUPROF_OWN_ static inline uint64_t npuprof_divide_(uint64_t high, uint64_t low, uint64_t c)
+{
+#ifdef __x86_64__
+    uint64_t q, left;
+    __asm__("divq %4" : "=a"(q), "=d"(left) : "0"(low), "1"(high), "r"(c) : "cc");
+    (void)left;
+    return q;
+#else
+    __extension__ typedef unsigned __int128 npuprof_wide_;
+    return (uint64_t)(((npuprof_wide_)high << 64 | low) / c);
+#endif
+}
+#endif
+
 /* a * b / c, rounded down or up. UINT64_MAX: it does not fit, or c is 0. */
 NPUPROF_OWN_ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
@@ -5308,21 +5325,8 @@ NPUPROF_OWN_ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c
     __extension__ typedef unsigned __int128 npuprof_wide_;
     npuprof_wide_ n = (npuprof_wide_)a * b;
     const uint64_t high = (uint64_t)(n >> 64);
-    uint64_t q;
     if (high >= c) return UINT64_MAX;
-    if (!high) {
-        q = (uint64_t)n / c;
-    } else {
-#ifdef __x86_64__
-        /* Why assembler: high < c, so the quotient fits in 64 bits and one instruction divides. The compiler
-           does not know that; the function that it calls takes four times as long. */
-        uint64_t left;
-        __asm__("divq %4" : "=a"(q), "=d"(left) : "0"((uint64_t)n), "1"(high), "r"(c) : "cc");
-        (void)left;
-#else
-        q = (uint64_t)(n / c);
-#endif
-    }
+    const uint64_t q = high ? npuprof_divide_(high, (uint64_t)n, c) : (uint64_t)n / c;
     const bool rest = (uint64_t)n != q * c;
     return up && rest && q != UINT64_MAX ? q + 1 : q;
 #else /* !(__SIZEOF_INT128__ && !NPUPROF_NO_INT128_) */
@@ -5349,8 +5353,7 @@ NPUPROF_OWN_ static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, u
     r->rest = a % c;
     r->inverse = 0;
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
-    __extension__ typedef unsigned __int128 npuprof_wide_;
-    r->inverse = (uint64_t)(((npuprof_wide_)r->rest << 64) / c);
+    r->inverse = npuprof_divide_(r->rest, 0, c);
 #endif
 }
 
@@ -6678,7 +6681,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
    that are left to programs, and that no runtime takes. */
 NPUPROF_OWN_ static int npuprof_os_signal_number_(const char *name, size_t length)
 {
-    static const struct { const char *name; int number; } known[] = {
+    static const struct { char name[8]; int number; } known[] = {
         { "HUP", SIGHUP }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 } };
     if (length > 3 && memcmp(name, "SIG", 3) == 0) {
         name += 3;
@@ -8765,7 +8768,7 @@ NPUPROF_OWN_ static bool npuprof_record_is_ready_(void)
     return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2;
 }
 
-NPUPROF_COLD_ NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
+NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
     uint64_t *lost = NULL;
     if (npuprof_record_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
@@ -10939,7 +10942,7 @@ enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPRO
    An extension begins with a letter: in "trace.1" there is none. */
 NPUPROF_OWN_ static int npuprof_path_form_(const char *path)
 {
-    static const char *const known[] = { ".json", ".csv", ".npuprof" };
+    static const char known[][9] = { ".json", ".csv", ".npuprof" };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
     for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
         if (strcmp(dot, known[i]) == 0) return i;
@@ -11099,7 +11102,7 @@ typedef struct npuprof_capture_amount_ {
 enum { NPUPROF_PHASE_WAIT_, NPUPROF_PHASE_WARM_UP_, NPUPROF_PHASE_ACTIVE_, NPUPROF_PHASE_DONE_ };
 
 enum { NPUPROF_DO_START_, NPUPROF_DO_STOP_, NPUPROF_DO_TOGGLE_, NPUPROF_DO_DUMP_, NPUPROF_DO_COUNT_ };
-static const char *const npuprof_capture_actions_[NPUPROF_DO_COUNT_] = { "start", "stop", "toggle", "dump" };
+static const char npuprof_capture_actions_[NPUPROF_DO_COUNT_][8] = { "start", "stop", "toggle", "dump" };
 
 enum { NPUPROF_SIGNALS_MAX_ = 4 };
 
@@ -11145,7 +11148,7 @@ NPUPROF_OWN_ static bool npuprof_capture_is_digit_(char c) { return c >= '0' && 
 NPUPROF_OWN_ static bool npuprof_capture_read_amount_(const char *text, size_t length, bool seconds,
                                          npuprof_capture_amount_ *out)
 {
-    static const struct { const char *name; uint64_t ns; } units[] = {
+    static const struct { char name[8]; uint64_t ns; } units[] = {
         { "s", 1000000000u }, { "ms", 1000000u }, { "us", 1000u }, { "ns", 1u },
         { "min", UINT64_C(60000000000) }, { "h", UINT64_C(3600000000000) } };
     uint64_t whole = 0, part = 0, scale = 1;
@@ -11185,7 +11188,7 @@ NPUPROF_OWN_ static uint32_t npuprof_capture_kind_(const char *text, size_t leng
 
 /* Reads key=value with one of these keys, each once. Returns its number, and where the value begins; or
    -1. */
-NPUPROF_OWN_ static int npuprof_capture_read_key_(const char *item, size_t length, const char *const *keys, int count,
+NPUPROF_OWN_ static int npuprof_capture_read_key_(const char *item, size_t length, const char (*keys)[8], int count,
                                      unsigned *seen, size_t *value)
 {
     const char *const equals = (const char *)memchr(item, '=', length);
@@ -11203,7 +11206,7 @@ NPUPROF_OWN_ static const char *npuprof_capture_set_schedule_(const char *text)
 {
     static const char form[] = "give wait=10,warmup=5,active=20,repeat=3: numbers of inferences, or times "
         "as 10s; active must be there; by=record counts records";
-    static const char *const keys[] = { "wait", "warmup", "active", "repeat", "by" };
+    static const char keys[][8] = { "wait", "warmup", "active", "repeat", "by" };
     npuprof_capture_amount_ amounts[4];
     uint32_t kind = NPUPROF_KIND_INFERENCE;
     unsigned seen = 0;
@@ -11255,7 +11258,7 @@ NPUPROF_OWN_ static const char *npuprof_capture_set_trigger_(const char *text)
 {
     static const char form[] = "give inference>20ms or record>20ms; ,last=30s limits a file to what began "
         "30 s before it, ,every=10s (default) their rate, ,max=100 (default) their number";
-    static const char *const keys[] = { "last", "every", "max" };
+    static const char keys[][8] = { "last", "every", "max" };
     npuprof_capture_amount_ over = { 0, false }, amounts[3] = { { 0, true }, { UINT64_C(10000000000), true },
                                                                 { 100, false } };
     unsigned seen = 0;
@@ -11328,8 +11331,8 @@ NPUPROF_OWN_ static const char *npuprof_capture_set_control_(const char *text)
 /* All of them, in the order in which they are read: the schedule before what it excludes. Of the same group,
    npuprof_init() leaves alone what the environment gave. */
 typedef struct npuprof_capture_text_ {
-    const char *variable, *field;
-    unsigned group;
+    char variable[17], field[13];
+    uint8_t group;
     const char *(*set)(const char *text);
 } npuprof_capture_text_;
 enum { NPUPROF_CAPTURE_TEXTS_ = 6 };
@@ -11401,7 +11404,7 @@ NPUPROF_OWN_ static bool npuprof_env_is_traceparent_(const char *v)
 }
 
 /* By NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST, NPUPROF_STREAM. */
-static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest", "stream" };
+static const char npuprof_env_policies_[][12] = { "keep-oldest", "keep-newest", "stream" };
 
 /* Reads a size: a number of bytes, or of KiB, MiB or GiB with K, M or G behind it. 0: no arena can have this
    size. */
@@ -11525,7 +11528,7 @@ NPUPROF_OWN_ static void npuprof_env_read_traceparent_(void)
 /* In the order in which they are read: those that start the recording come before NPUPROF_LEVEL, and the
    output path before NPUPROF_WHEN_FULL, and a schedule before what it excludes. */
 static const struct npuprof_env_variable_ {
-    const char *name;
+    char name[20];
     void (*read)(const char *name, const char *value);
 } npuprof_env_variables_[] = {
     { "NPUPROF_ARENA_PATH", npuprof_env_read_arena_path_ },
@@ -17483,7 +17486,7 @@ NPUPROF_OWN_ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npu
 NPUPROF_OWN_ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
 {
     enum { PE_INDEX = 1, KEYS = 5 };
-    static const char *const keys[KEYS] = { "dram_base", "pe_index", "execution_index", "instruction_index",
+    static const char keys[KEYS][18] = { "dram_base", "pe_index", "execution_index", "instruction_index",
                                             "operator_index" };
     const npuprof_image_ *const im = &w->image;
     npuprof_out_ *const o = &w->out;
@@ -17747,12 +17750,12 @@ NPUPROF_OWN_ static int npuprof_csv_write_locked_(npuprof_sink sink)
    Data: npuprof_sheet_, whose list and buckets lie in the upper half of the scratch's space for sorting, of
    the thread that holds the scratch. Texts are not copied: an operator keeps the place of its first span. */
 
-/* The texts of an operator are its first columns. NULL: the span's name. */
+/* The texts of an operator are its first columns. "": the span's name. */
 enum { NPUPROF_SHEET_TYPE_, NPUPROF_SHEET_NAME_ = 2, NPUPROF_SHEET_WEIGHT_ = 9, NPUPROF_SHEET_TEXTS_ };
-static const char *const npuprof_sheet_keys_[NPUPROF_SHEET_TEXTS_] = {
-    "ne.type", "ne.post_op", NULL, "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
+static const char npuprof_sheet_keys_[NPUPROF_SHEET_TEXTS_][17] = {
+    "ne.type", "ne.post_op", "", "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
     "ne.output_names", "ne.output_shapes", "ne.output_dtypes", "ne.weight_shape" };
-static const char *const npuprof_sheet_head_ =
+static const char npuprof_sheet_head_[] =
     "operator type,post op,operator name,input tensor name,input shape,input dtype,output tensor name,"
     "output shape,output dtype,weight shape,weight sparse ratio,sparse support,operator latency (ms),"
     "aim to weight sparse ratio,sparse kernel pref ratio,aim to sparse latency(ms)\n";
@@ -19128,7 +19131,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *patte
 /* Writes into the folders of NPUPROF_OUTPUT_PATH=d/: JSON, CSV and, if there are operators, their sheet. */
 NPUPROF_OWN_ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
 {
-    static const struct { const char *folder, *extension; int form; } outputs[] = {
+    static const struct { char folder[6], extension[5]; uint8_t form; } outputs[] = {
         { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ },
         { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
     const npuprof_arena_state_ *const s = &npuprof_s_;

@@ -27,7 +27,7 @@ typedef struct npuprof_capture_amount_ {
 enum { NPUPROF_PHASE_WAIT_, NPUPROF_PHASE_WARM_UP_, NPUPROF_PHASE_ACTIVE_, NPUPROF_PHASE_DONE_ };
 
 enum { NPUPROF_DO_START_, NPUPROF_DO_STOP_, NPUPROF_DO_TOGGLE_, NPUPROF_DO_DUMP_, NPUPROF_DO_COUNT_ };
-static const char *const npuprof_capture_actions_[NPUPROF_DO_COUNT_] = { "start", "stop", "toggle", "dump" };
+static const char npuprof_capture_actions_[NPUPROF_DO_COUNT_][8] = { "start", "stop", "toggle", "dump" };
 
 enum { NPUPROF_SIGNALS_MAX_ = 4 };
 
@@ -73,7 +73,7 @@ static bool npuprof_capture_is_digit_(char c) { return c >= '0' && c <= '9'; }
 static bool npuprof_capture_read_amount_(const char *text, size_t length, bool seconds,
                                          npuprof_capture_amount_ *out)
 {
-    static const struct { const char *name; uint64_t ns; } units[] = {
+    static const struct { char name[8]; uint64_t ns; } units[] = {
         { "s", 1000000000u }, { "ms", 1000000u }, { "us", 1000u }, { "ns", 1u },
         { "min", UINT64_C(60000000000) }, { "h", UINT64_C(3600000000000) } };
     uint64_t whole = 0, part = 0, scale = 1;
@@ -113,7 +113,7 @@ static uint32_t npuprof_capture_kind_(const char *text, size_t length)
 
 /* Reads key=value with one of these keys, each once. Returns its number, and where the value begins; or
    -1. */
-static int npuprof_capture_read_key_(const char *item, size_t length, const char *const *keys, int count,
+static int npuprof_capture_read_key_(const char *item, size_t length, const char (*keys)[8], int count,
                                      unsigned *seen, size_t *value)
 {
     const char *const equals = (const char *)memchr(item, '=', length);
@@ -131,7 +131,7 @@ static const char *npuprof_capture_set_schedule_(const char *text)
 {
     static const char form[] = "give wait=10,warmup=5,active=20,repeat=3: numbers of inferences, or times "
         "as 10s; active must be there; by=record counts records";
-    static const char *const keys[] = { "wait", "warmup", "active", "repeat", "by" };
+    static const char keys[][8] = { "wait", "warmup", "active", "repeat", "by" };
     npuprof_capture_amount_ amounts[4];
     uint32_t kind = NPUPROF_KIND_INFERENCE;
     unsigned seen = 0;
@@ -183,7 +183,7 @@ static const char *npuprof_capture_set_trigger_(const char *text)
 {
     static const char form[] = "give inference>20ms or record>20ms; ,last=30s limits a file to what began "
         "30 s before it, ,every=10s (default) their rate, ,max=100 (default) their number";
-    static const char *const keys[] = { "last", "every", "max" };
+    static const char keys[][8] = { "last", "every", "max" };
     npuprof_capture_amount_ over = { 0, false }, amounts[3] = { { 0, true }, { UINT64_C(10000000000), true },
                                                                 { 100, false } };
     unsigned seen = 0;
@@ -256,8 +256,8 @@ static const char *npuprof_capture_set_control_(const char *text)
 /* All of them, in the order in which they are read: the schedule before what it excludes. Of the same group,
    npuprof_init() leaves alone what the environment gave. */
 typedef struct npuprof_capture_text_ {
-    const char *variable, *field;
-    unsigned group;
+    char variable[17], field[13];
+    uint8_t group;
     const char *(*set)(const char *text);
 } npuprof_capture_text_;
 enum { NPUPROF_CAPTURE_TEXTS_ = 6 };

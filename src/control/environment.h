@@ -63,7 +63,7 @@ static bool npuprof_env_is_traceparent_(const char *v)
 }
 
 /* By NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST, NPUPROF_STREAM. */
-static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest", "stream" };
+static const char npuprof_env_policies_[][12] = { "keep-oldest", "keep-newest", "stream" };
 
 /* Reads a size: a number of bytes, or of KiB, MiB or GiB with K, M or G behind it. 0: no arena can have this
    size. */
@@ -187,7 +187,7 @@ static void npuprof_env_read_traceparent_(void)
 /* In the order in which they are read: those that start the recording come before NPUPROF_LEVEL, and the
    output path before NPUPROF_WHEN_FULL, and a schedule before what it excludes. */
 static const struct npuprof_env_variable_ {
-    const char *name;
+    char name[20];
     void (*read)(const char *name, const char *value);
 } npuprof_env_variables_[] = {
     { "NPUPROF_ARENA_PATH", npuprof_env_read_arena_path_ },

@@ -21,7 +21,7 @@ enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPRO
    An extension begins with a letter: in "trace.1" there is none. */
 static int npuprof_path_form_(const char *path)
 {
-    static const char *const known[] = { ".json", ".csv", ".npuprof" };
+    static const char known[][9] = { ".json", ".csv", ".npuprof" };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
     for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
         if (strcmp(dot, known[i]) == 0) return i;

@@ -24,6 +24,23 @@ static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
     return r;
 }
 
+#if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
+/* (high * 2^64 + low) / c, where high < c. Why assembler: the quotient fits in 64 bits, and one instruction
+   divides. The compiler does not know that; the function that it calls takes four times as long. */
+static inline uint64_t npuprof_divide_(uint64_t high, uint64_t low, uint64_t c)
+{
+#ifdef __x86_64__
+    uint64_t q, left;
+    __asm__("divq %4" : "=a"(q), "=d"(left) : "0"(low), "1"(high), "r"(c) : "cc");
+    (void)left;
+    return q;
+#else
+    __extension__ typedef unsigned __int128 npuprof_wide_;
+    return (uint64_t)(((npuprof_wide_)high << 64 | low) / c);
+#endif
+}
+#endif
+
 /* a * b / c, rounded down or up. UINT64_MAX: it does not fit, or c is 0. */
 static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
@@ -31,21 +48,8 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
     __extension__ typedef unsigned __int128 npuprof_wide_;
     npuprof_wide_ n = (npuprof_wide_)a * b;
     const uint64_t high = (uint64_t)(n >> 64);
-    uint64_t q;
     if (high >= c) return UINT64_MAX;
-    if (!high) {
-        q = (uint64_t)n / c;
-    } else {
-#ifdef __x86_64__
-        /* Why assembler: high < c, so the quotient fits in 64 bits and one instruction divides. The compiler
-           does not know that; the function that it calls takes four times as long. */
-        uint64_t left;
-        __asm__("divq %4" : "=a"(q), "=d"(left) : "0"((uint64_t)n), "1"(high), "r"(c) : "cc");
-        (void)left;
-#else
-        q = (uint64_t)(n / c);
-#endif
-    }
+    const uint64_t q = high ? npuprof_divide_(high, (uint64_t)n, c) : (uint64_t)n / c;
     const bool rest = (uint64_t)n != q * c;
     return up && rest && q != UINT64_MAX ? q + 1 : q;
 #else /* !(__SIZEOF_INT128__ && !NPUPROF_NO_INT128_) */
@@ -72,8 +76,7 @@ static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
     r->rest = a % c;
     r->inverse = 0;
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
-    __extension__ typedef unsigned __int128 npuprof_wide_;
-    r->inverse = (uint64_t)(((npuprof_wide_)r->rest << 64) / c);
+    r->inverse = npuprof_divide_(r->rest, 0, c);
 #endif
 }
 

@@ -17,7 +17,7 @@
    that are left to programs, and that no runtime takes. */
 static int npuprof_os_signal_number_(const char *name, size_t length)
 {
-    static const struct { const char *name; int number; } known[] = {
+    static const struct { char name[8]; int number; } known[] = {
         { "HUP", SIGHUP }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 } };
     if (length > 3 && memcmp(name, "SIG", 3) == 0) {
         name += 3;

@@ -36,7 +36,7 @@ static bool npuprof_record_is_ready_(void)
     return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2;
 }
 
-NPUPROF_COLD_ NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
+NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
     uint64_t *lost = NULL;
     if (npuprof_record_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);

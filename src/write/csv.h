@@ -58,7 +58,7 @@ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_colu
 static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
 {
     enum { PE_INDEX = 1, KEYS = 5 };
-    static const char *const keys[KEYS] = { "dram_base", "pe_index", "execution_index", "instruction_index",
+    static const char keys[KEYS][18] = { "dram_base", "pe_index", "execution_index", "instruction_index",
                                             "operator_index" };
     const npuprof_image_ *const im = &w->image;
     npuprof_out_ *const o = &w->out;

@@ -107,7 +107,7 @@ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form,
 /* Writes into the folders of NPUPROF_OUTPUT_PATH=d/: JSON, CSV and, if there are operators, their sheet. */
 static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
 {
-    static const struct { const char *folder, *extension; int form; } outputs[] = {
+    static const struct { char folder[6], extension[5]; uint8_t form; } outputs[] = {
         { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ },
         { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
     const npuprof_arena_state_ *const s = &npuprof_s_;

@@ -26,12 +26,12 @@
    Data: npuprof_sheet_, whose list and buckets lie in the upper half of the scratch's space for sorting, of
    the thread that holds the scratch. Texts are not copied: an operator keeps the place of its first span. */
 
-/* The texts of an operator are its first columns. NULL: the span's name. */
+/* The texts of an operator are its first columns. "": the span's name. */
 enum { NPUPROF_SHEET_TYPE_, NPUPROF_SHEET_NAME_ = 2, NPUPROF_SHEET_WEIGHT_ = 9, NPUPROF_SHEET_TEXTS_ };
-static const char *const npuprof_sheet_keys_[NPUPROF_SHEET_TEXTS_] = {
-    "ne.type", "ne.post_op", NULL, "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
+static const char npuprof_sheet_keys_[NPUPROF_SHEET_TEXTS_][17] = {
+    "ne.type", "ne.post_op", "", "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
     "ne.output_names", "ne.output_shapes", "ne.output_dtypes", "ne.weight_shape" };
-static const char *const npuprof_sheet_head_ =
+static const char npuprof_sheet_head_[] =
     "operator type,post op,operator name,input tensor name,input shape,input dtype,output tensor name,"
     "output shape,output dtype,weight shape,weight sparse ratio,sparse support,operator latency (ms),"
     "aim to weight sparse ratio,sparse kernel pref ratio,aim to sparse latency(ms)\n";
