@@ -27,7 +27,7 @@ PROGRAM_TESTS = ("process/test_environment", "process/test_capture", "process/te
                  "process/test_mapped", "process/test_process", "process/test_between", "write/test_json",
                  "write/test_model", "write/test_results", "write/test_source", "image/test_convert")
 # The fast ways of arguments and names are there only when the compiler optimises.
-OPTIMISED = ("unit/events", "unit/edges")
+OPTIMISED = ("unit/events", "unit/edges", "unit/fast", "firmware/fast")
 # The scheduler changes stacks under the counters, and random clocks take long and run nothing more.
 LEFT_OUT = ("schedule/schedule", "npu/random_clocks")
 
