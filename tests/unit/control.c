@@ -339,6 +339,7 @@ static void result_strings(void)
 /* NPUPROF_ERR_ARGUMENT says which argument of which function it was. */
 static void refused_arguments(void)
 {
+    const npuprof_sink nothing = { NULL, NULL };
     CHECK_STR(npuprof_result_string(NPUPROF_ERR_ARGUMENT),
               "NPUPROF_ERR_ARGUMENT: an argument is missing or out of its range");
     CHECK_INT(npuprof_start(0), NPUPROF_ERR_ARGUMENT);
@@ -349,6 +350,14 @@ static void refused_arguments(void)
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_dump: path"));
     CHECK_INT(npuprof_dump(""), NPUPROF_ERR_ARGUMENT);
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_dump: path is not 1 to 1023"));
+    CHECK_INT(npuprof_dump(check_path("t.json.gz")), NPUPROF_ERR_ARGUMENT);
+    CHECK_INT(npuprof_dump(check_path("t.pftrace")), NPUPROF_ERR_ARGUMENT);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_dump: path ends in .pftrace or .gz"));
+    CHECK(!check_read_file(check_path("t.json.gz"), NULL));
+    CHECK_INT(npuprof_write_image(nothing), NPUPROF_ERR_ARGUMENT);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_write_image: sink.write"));
+    CHECK_INT(npuprof_write_json(nothing), NPUPROF_ERR_ARGUMENT);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_write_json: sink.write"));
     CHECK_INT(npuprof_metadata(NULL, "value"), NPUPROF_ERR_ARGUMENT);
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_metadata: key"));
     CHECK_INT(npuprof_get_stats(NULL), NPUPROF_ERR_ARGUMENT);
