@@ -75,6 +75,7 @@ NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
    Why a flag and no lock: what another thread changes meanwhile is told behind the call by who is at it. */
 static void npuprof_control_tell_(void)
 {
+#ifndef NPUPROF_RECORD_ONLY                /* it refuses capture control */
     npuprof_arena_state_ *const s = &npuprof_s_;
     for (;;) {
         void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&s->tell);   /* at exit it is taken away */
@@ -85,6 +86,7 @@ static void npuprof_control_tell_(void)
         tell(s->tell_user, open != 0);
         NPUPROF_STORE_SEQ_(&s->telling, 0);
     }
+#endif
 }
 
 /* What happens when the arena is full, for new chunks and in the image. */
@@ -266,18 +268,22 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 
 /* ---- Results */
 
+/* The text of each result, one behind the other. Why no table of pointers: each would be relocated. */
+#define NPUPROF_MEMBER_(name, text) char of_##name[sizeof #name ": " text];
+#define NPUPROF_MEMBER_TEXT_(name, text) #name ": " text,
+static const struct { NPUPROF_RESULTS(NPUPROF_MEMBER_) char none[20]; } npuprof_control_results_ = {
+    NPUPROF_RESULTS(NPUPROF_MEMBER_TEXT_) "no such result code" };
+#undef NPUPROF_MEMBER_
+#undef NPUPROF_MEMBER_TEXT_
+
 /* Why not the same sentence each time for NPUPROF_ERR_ARGUMENT: the one about the argument that this thread
    gave says more. */
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
-#define NPUPROF_CASE_(name, text) \
-    case name: return #name ": " text;
     if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
     if (result != NPUPROF_OK && result == npuprof_os_explained_result_) return npuprof_os_explained_;
-    switch (result) {
-        NPUPROF_RESULTS(NPUPROF_CASE_)
-    case NPUPROF_RESULT_COUNT: break;
-    }
-#undef NPUPROF_CASE_
-    return "no such result code";
+    const char *text = (const char *)&npuprof_control_results_;
+    const int n = (unsigned)result < NPUPROF_RESULT_COUNT ? (int)result : NPUPROF_RESULT_COUNT;
+    for (int i = 0; i < n; i++) text += strlen(text) + 1;
+    return text;
 }
