@@ -8,7 +8,7 @@
    Two walks. The first finds the good blocks, so that memory for them can be had; the second writes them
    there. What is no good block counts as damage, one place for each run of such bytes.
    Behind the blocks lies for each of them where it was in the file, so that what is found in it later can be
-   said to be there. */
+   said to be there, and the largest number of its call sites, if that is all there is to check. */
 
 typedef struct npuprof_load_coded_ {
     const uint8_t *bytes;          /* the image */
