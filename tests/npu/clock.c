@@ -175,6 +175,46 @@ static void few_anchors(void)
 }
 
 /* a * b / c against long division by hand. */
+/* Bounds that were worked out by hand from the rules in clock/device_map.h: not one tick more or less. */
+static void bounds_by_hand(void)
+{
+    static const npuprof_anchor_ bent[] = { { 0, 0, 0 }, { 1000, 50000, 50000 }, { 2000, 60000, 60000 } },
+        early[] = { { 1000, 500, 500 }, { 2000, 1500, 1500 } },
+        wide[] = { { 0, 0, 20 }, { 1000, 10000, 10040 } },
+        even[] = { { 0, 0, 0 }, { 1000, 10000, 10000 }, { 2000, 20000, 20000 }, { 3000, 30000, 30000 } },
+        tail[] = { { 0, 0, 0 }, { 1000, 10000, 10000 }, { 1100, 11000, 11000 }, { 1200, 12000, 12000 } },
+        step[] = { { 0, 0, 0 }, { 1000, 10000, 10000 }, { 2000, 30000, 30000 }, { 3000, 40000, 40000 } },
+        slower[] = { { 0, 0, 0 }, { 1000, 20000, 20000 }, { 2000, 30000, 30000 } };
+    static const struct {
+        const npuprof_anchor_ *anchors;
+        size_t count;
+        uint32_t ppb;
+        uint64_t at, host, error;
+    } cases[] = {
+        { bent, 3, 0, 0, 0, 51 },              /* in an anchor's own tick: one tick of the slower side */
+        { bent, 3, 0, 1000, 50000, 51 },
+        { bent, 3, 0, 2000, 60000, 11 },
+        { early, 2, 0, 500, 0, 2 },            /* outside: the slope goes on; no host tick is negative */
+        { early, 2, 0, 0, 0, 503 },
+        { early, 2, 0, 3000, 2500, 3 },
+        { wide, 2, 0, 250, 2512, 25 },         /* between: errors by distance, 1, one tick */
+        { wide, 2, 1000000, 250, 2512, 29 },   /* and the bow of a rate that drifts */
+        { even, 4, 0, 1500, 15000, 16 },       /* the stretches on both sides say more */
+        { tail, 3, 0, 500, 5000, 62 },         /* a short one on one side only */
+        { step, 4, 0, 1500, 20000, 5016 },     /* both contradict the slope between: the larger error */
+        { step, 3, 0, 3000, 50000, 41 },       /* a stretch that contradicts the nearest says nothing */
+        { slower, 3, 0, 3000, 40000, 21 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t host = 0, error = 0;
+        bool flag = false;
+        CHECK(npuprof_map_ticks_(cases[i].anchors, cases[i].count, cases[i].ppb, cases[i].at, &host, &error,
+                                 &flag));
+        CHECK_UINT(host, cases[i].host);
+        CHECK_UINT(error, cases[i].error);
+    }
+}
+
 static void multiply_and_divide(void)
 {
     CHECK_UINT(npuprof_mul_div_(UINT64_MAX, UINT64_MAX, UINT64_MAX, false), UINT64_MAX);
@@ -271,5 +311,6 @@ static void late_counter(void)
 }
 
 CHECK_MAIN(CASE_THOROUGH(random_clocks), CASE(broken_assumptions_are_flagged), CASE(few_anchors),
+           CASE(bounds_by_hand),
            CASE(multiply_and_divide), CASE(live),
            CASE(anchors_over_days), CASE(late_counter))
