@@ -14806,8 +14806,9 @@ NPUPROF_HOT_ static inline uint64_t npuprof_block_coder_choose_(uint64_t v, uint
 }
 
 /* One of the long forms: code, lengths, site if it is another one, two numbers. */
-NPUPROF_HOT_ static uint8_t *npuprof_block_coder_put_long_(uint8_t *to, unsigned code, const uint32_t *site,
-                                                          uint64_t first, uint64_t second)
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ uint8_t *
+npuprof_block_coder_put_long_(uint8_t *to, unsigned code, const uint32_t *site, uint64_t first,
+                              uint64_t second)
 {
     const unsigned a = npuprof_block_coder_bytes_(first), b = npuprof_block_coder_bytes_(second);
     *to++ = (uint8_t)(code << 3);
