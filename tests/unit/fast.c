@@ -71,12 +71,15 @@ static void names(void)
     for (int i = 0; i < 40; i++) {
         with_name("d", i / 4 & 1 ? "one" : "two");
         with_name(i / 2 & 1 ? "e" : "f", i / 2 & 1 ? "three" : "four");
+        with_name("i", i / 2 & 1 ? NULL : "perhaps");
     }
     json_node *const t = written();
     check_names(t, "one", 20, "d");
     check_names(t, "two", 20, "d");
     check_names(t, "three", 20, "e");
     check_names(t, "four", 20, "f");
+    check_names(t, "perhaps", 20, "i");
+    check_names(t, "", 20, "i");
 }
 
 /* Names that lie where the table went on, behind its first part. */
