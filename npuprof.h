@@ -5932,22 +5932,6 @@ typedef struct npuprof_arena_state_ {
     void *tell_user;
     uint32_t telling, told;        /* a thread is in it; what it was told last */
 
-    /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written.
-       Why several lists: a thread may still be reading the one before. */
-    npuprof_arena_categories_ lists[4];
-    npuprof_arena_categories_ *categories;
-    uint32_t list_number;          /* counts the lists that were written */
-    char categories_from[24];      /* the variable they came from, or empty */
-
-    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h,
-       atomic. */
-    char output_path[1024];
-    bool write_at_exit;
-    uint32_t own_path;             /* hash of the path that this arena wrote last */
-    char arena_path[1024];         /* pattern of the mapped file, or empty */
-    size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
-    int mapped_fd;                 /* holds the lock of that file */
-
     /* The process. Owner: control/. */
     uintptr_t setting_up;          /* the thread that does */
     bool started;                  /* npuprof_start() was called */
@@ -5960,7 +5944,27 @@ typedef struct npuprof_arena_state_ {
     unsigned env_conditions;       /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
+
+    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h, atomic. */
+    bool write_at_exit;
+    uint32_t own_path;             /* hash of the path that this arena wrote last */
+    size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
+    int mapped_fd;                 /* holds the lock of that file */
+
+    /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written. */
+    npuprof_arena_categories_ *categories;
+    uint32_t list_number;          /* counts the lists that were written */
+    char categories_from[24];      /* the variable they came from, or empty */
+
+    /* What is large, behind all that set-up touches. */
+    npuprof_arena_categories_ lists[4];    /* Why several: a thread may still be reading the one before. */
+    char output_path[1024];
+    char arena_path[1024];         /* pattern of the mapped file, or empty */
 } npuprof_arena_state_;
+
+/* Why the large ones first: what set-up touches, here and in the rooms below, then shares pages. */
+static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
+static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
 static npuprof_arena_state_ npuprof_s_;
 
@@ -6010,9 +6014,6 @@ NPUPROF_OWN_ static bool npuprof_arena_has_leader_(void)
 
 NPUPROF_OWN_ static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
-
-static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
-static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
 /* The slot of a thread that has none. It is always busy, so everything takes the slow path, and has no open
    span. */
@@ -8449,6 +8450,15 @@ NPUPROF_OWN_ static uint32_t *npuprof_table_bucket_(uint32_t hash)
     return &npuprof_s_.buckets[hash & (npuprof_s_.bucket_count - 1)];
 }
 
+/* The number at a place of the table's own memory, read by a write that changes nothing.
+   Why: a first access that writes takes one page fault and not two. */
+NPUPROF_OWN_ static uint32_t npuprof_table_read_(uint32_t *at)
+{
+    uint32_t found = 0;
+    (void)NPUPROF_CAS_(at, &found, 0);
+    return found;
+}
+
 /* Puts a finished entry into its bucket: look-ups find it. */
 NPUPROF_OWN_ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
 {
@@ -8479,7 +8489,7 @@ NPUPROF_OWN_ static size_t npuprof_table_text_limit_(void)
 NPUPROF_OWN_ static uint32_t npuprof_table_find_string_(const char *text, size_t length, const char *end, uint32_t hash)
 {
     const size_t more = strlen(end);
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
+    uint32_t id = npuprof_table_read_(npuprof_table_bucket_(hash));
     while (id) {
         const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_table_entry_at_(id);
         const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
@@ -8531,7 +8541,7 @@ NPUPROF_OWN_ static uint32_t npuprof_table_hash_site_(const npuprof_table_site_ 
 
 NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_site_ *s, uint32_t hash)
 {
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
+    uint32_t id = npuprof_table_read_(npuprof_table_bucket_(hash));
     while (id) {
         const npuprof_site_entry_ *e = (const npuprof_site_entry_ *)npuprof_table_entry_at_(id);
         const bool is_site = NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE;
@@ -8548,7 +8558,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t *npuprof_table_make_site_id_(uint32_t
 {
     const uint32_t n = number / NPUPROF_TABLE_SITES_;
     if (n >= npuprof_s_.index_count) return NULL;
-    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[n]);
+    uint32_t at = npuprof_table_read_(&npuprof_s_.index[n]);
     if (!at) {
         uint32_t ours;
         npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_table_index_entry_), &ours);
@@ -12764,18 +12774,44 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     return (uint32_t)(u - units) - unit;
 }
 
-/* The fast path beside npuprof_cursor_next_event_(): is the slot's next record plain, and shown? Who takes it
-   adds 1 to c->unit. Its site is not looked up: it may be damaged, and `end` is the value if it is an event.
-   Why callers copy the cursor for their loop: else the compiler must assume that what the loop writes is a
-   part of the cursor, and loads all of it again each time. */
-NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
+/* The fast path beside npuprof_cursor_next_event_(): a walk over the plain records that come next in the
+   chunk. `at` is the caller's to move on. Why a struct of its own, on the caller's stack: else the compiler
+   must assume that what the loop writes is a part of the cursor, and loads all of it again each time. */
+typedef struct npuprof_plain_walk_ {
+    const npuprof_unit_ *at, *end;         /* NULL: there are none */
+    uint64_t base, clear_ticks, last_ticks;
+} npuprof_plain_walk_;
+
+NPUPROF_HOT_ static inline npuprof_plain_walk_ npuprof_cursor_begin_plains_(const npuprof_cursor_ *c)
 {
-    if (c->unit - c->plain_begin >= c->plain_count) return false;
-    const npuprof_unit_ *u = c->units + c->unit;
+    npuprof_plain_walk_ p = { NULL, NULL, c->base, c->clear_ticks, c->last_ticks };
+    const uint32_t passed = c->unit - c->plain_begin;
+    if (passed < c->plain_count) {
+        p.at = c->units + c->unit;
+        p.end = p.at + (c->plain_count - passed);
+    }
+    return p;
+}
+
+/* Moves the cursor to where the walk is. Returns over how many records. */
+NPUPROF_HOT_ static inline uint32_t npuprof_cursor_end_plains_(npuprof_cursor_ *c,
+                                                               const npuprof_plain_walk_ *p)
+{
+    const uint32_t passed = p->at ? (uint32_t)(p->at - c->units) - c->unit : 0;
+    c->unit += passed;
+    return passed;
+}
+
+/* Is the next record plain, and shown? Its site is not looked up, and may be none at all: the caller knows
+   the sites that it met. `end` is the value if it is an event. */
+NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_walk_ *c, npuprof_plain_ *p)
+{
+    const npuprof_unit_ *const u = c->at;
+    if (u == c->end) return false;
     const uint64_t w0 = npuprof_unit_load_w0_(u);
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
+    if (npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
     if (p->start < c->clear_ticks || p->end > c->last_ticks) return false;
     if (NPUPROF_LIKELY_(p->start < p->end)) return true;
@@ -12785,9 +12821,10 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_
 }
 
 /* The position of the record that npuprof_cursor_peek_plain_() found. */
-NPUPROF_HOT_ static inline uint64_t npuprof_cursor_plain_position_(const npuprof_cursor_ *c)
+NPUPROF_HOT_ static inline uint64_t npuprof_cursor_plain_position_(const npuprof_cursor_ *c,
+                                                                   const npuprof_plain_walk_ *p)
 {
-    return c->first_position + c->unit;
+    return c->first_position + (uint64_t)(p->at - c->units);
 }
 
 /* The slot's next event. False: there are no more. */
@@ -13725,9 +13762,9 @@ NPUPROF_OWN_ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_e
 NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t
 npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
 {
-    npuprof_cursor_ c = *cursor;
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(cursor);
     npuprof_plain_ p;
-    const uint64_t first = c.image->h->first.ticks;
+    const uint64_t first = cursor->image->h->first.ticks;
     uint64_t newest = x->last;
     int64_t earliest = x->earliest;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
@@ -13736,13 +13773,11 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
         const uint64_t at = (site & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
         if (at > newest) newest = at;
         if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
-        c.unit++;
+        c.at++;
     }
-    const uint32_t passed = c.unit - cursor->unit;
-    cursor->unit = c.unit;
     x->last = newest;
     x->earliest = earliest;
-    return passed;
+    return npuprof_cursor_end_plains_(cursor, &c);
 }
 
 NPUPROF_OWN_ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
@@ -13755,6 +13790,7 @@ NPUPROF_OWN_ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
     const npuprof_slot_head_ *slot = NULL;
     memset(&x, 0, sizeof x);
     memset(sites, 0, sizeof sites);
+    sites[0] = (uint32_t)1 << 8;           /* there is no site 0 */
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         for (;;) {
@@ -16129,7 +16165,7 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
 {
     const bool walk = npuprof_json_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;
-    npuprof_cursor_ c = w->walk.cursor[0];
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ p;
     char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
     const char *last = w->out.bytes + w->out.capacity - NPUPROF_SPAN_TEXT_ROOM_;
@@ -16140,16 +16176,16 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
         const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
         const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
-        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&c));
+        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         if (NPUPROF_UNLIKELY_(at > last)) {
             w->out.used = (size_t)(at - w->out.bytes);
             at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
         }
         at = npuprof_json_cached_span_(w, at, cached, start, end) + 1;
-        c.unit++;
+        c.at++;
     }
     w->out.used = (size_t)(at - w->out.bytes);
-    w->walk.cursor[0].unit = c.unit;
+    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 
 /* What the writer puts before the arguments of a span: its kind and ids, and whether it has an end. */
@@ -17595,20 +17631,20 @@ NPUPROF_OWN_ static inline void npuprof_csv_thread_columns_(const npuprof_work_ 
 /* The fast path: writes the plain spans that come next, as long as their text is cached. */
 NPUPROF_OWN_ static void npuprof_csv_plain_(npuprof_work_ *w)
 {
-    npuprof_cursor_ c = w->walk.cursor[0];
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ p;
     npuprof_csv_columns_ row;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
         if (cached->key != key) break;
-        const uint64_t position = npuprof_cursor_plain_position_(&c);
+        const uint64_t position = npuprof_cursor_plain_position_(&w->walk.cursor[0], &c);
         npuprof_walk_plain_(&w->walk, &p, position);
         npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);
         npuprof_csv_cached_row_(w, cached, &row);
-        c.unit++;
+        c.at++;
     }
-    w->walk.cursor[0].unit = c.unit;
+    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 
 /* The row of a span that has a place of its own: a device span, `within` an execution or NULL, or one with

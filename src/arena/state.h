@@ -106,22 +106,6 @@ typedef struct npuprof_arena_state_ {
     void *tell_user;
     uint32_t telling, told;        /* a thread is in it; what it was told last */
 
-    /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written.
-       Why several lists: a thread may still be reading the one before. */
-    npuprof_arena_categories_ lists[4];
-    npuprof_arena_categories_ *categories;
-    uint32_t list_number;          /* counts the lists that were written */
-    char categories_from[24];      /* the variable they came from, or empty */
-
-    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h,
-       atomic. */
-    char output_path[1024];
-    bool write_at_exit;
-    uint32_t own_path;             /* hash of the path that this arena wrote last */
-    char arena_path[1024];         /* pattern of the mapped file, or empty */
-    size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
-    int mapped_fd;                 /* holds the lock of that file */
-
     /* The process. Owner: control/. */
     uintptr_t setting_up;          /* the thread that does */
     bool started;                  /* npuprof_start() was called */
@@ -134,7 +118,27 @@ typedef struct npuprof_arena_state_ {
     unsigned env_conditions;       /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
+
+    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h, atomic. */
+    bool write_at_exit;
+    uint32_t own_path;             /* hash of the path that this arena wrote last */
+    size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
+    int mapped_fd;                 /* holds the lock of that file */
+
+    /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written. */
+    npuprof_arena_categories_ *categories;
+    uint32_t list_number;          /* counts the lists that were written */
+    char categories_from[24];      /* the variable they came from, or empty */
+
+    /* What is large, behind all that set-up touches. */
+    npuprof_arena_categories_ lists[4];    /* Why several: a thread may still be reading the one before. */
+    char output_path[1024];
+    char arena_path[1024];         /* pattern of the mapped file, or empty */
 } npuprof_arena_state_;
+
+/* Why the large ones first: what set-up touches, here and in the rooms below, then shares pages. */
+static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
+static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
 static npuprof_arena_state_ npuprof_s_;
 
@@ -184,9 +188,6 @@ static bool npuprof_arena_has_leader_(void)
 
 static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
-
-static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
-static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
 /* The slot of a thread that has none. It is always busy, so everything takes the slow path, and has no open
    span. */

@@ -250,18 +250,44 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     return (uint32_t)(u - units) - unit;
 }
 
-/* The fast path beside npuprof_cursor_next_event_(): is the slot's next record plain, and shown? Who takes it
-   adds 1 to c->unit. Its site is not looked up: it may be damaged, and `end` is the value if it is an event.
-   Why callers copy the cursor for their loop: else the compiler must assume that what the loop writes is a
-   part of the cursor, and loads all of it again each time. */
-NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
+/* The fast path beside npuprof_cursor_next_event_(): a walk over the plain records that come next in the
+   chunk. `at` is the caller's to move on. Why a struct of its own, on the caller's stack: else the compiler
+   must assume that what the loop writes is a part of the cursor, and loads all of it again each time. */
+typedef struct npuprof_plain_walk_ {
+    const npuprof_unit_ *at, *end;         /* NULL: there are none */
+    uint64_t base, clear_ticks, last_ticks;
+} npuprof_plain_walk_;
+
+NPUPROF_HOT_ static inline npuprof_plain_walk_ npuprof_cursor_begin_plains_(const npuprof_cursor_ *c)
 {
-    if (c->unit - c->plain_begin >= c->plain_count) return false;
-    const npuprof_unit_ *u = c->units + c->unit;
+    npuprof_plain_walk_ p = { NULL, NULL, c->base, c->clear_ticks, c->last_ticks };
+    const uint32_t passed = c->unit - c->plain_begin;
+    if (passed < c->plain_count) {
+        p.at = c->units + c->unit;
+        p.end = p.at + (c->plain_count - passed);
+    }
+    return p;
+}
+
+/* Moves the cursor to where the walk is. Returns over how many records. */
+NPUPROF_HOT_ static inline uint32_t npuprof_cursor_end_plains_(npuprof_cursor_ *c,
+                                                               const npuprof_plain_walk_ *p)
+{
+    const uint32_t passed = p->at ? (uint32_t)(p->at - c->units) - c->unit : 0;
+    c->unit += passed;
+    return passed;
+}
+
+/* Is the next record plain, and shown? Its site is not looked up, and may be none at all: the caller knows
+   the sites that it met. `end` is the value if it is an event. */
+NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_walk_ *c, npuprof_plain_ *p)
+{
+    const npuprof_unit_ *const u = c->at;
+    if (u == c->end) return false;
     const uint64_t w0 = npuprof_unit_load_w0_(u);
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
+    if (npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
     if (p->start < c->clear_ticks || p->end > c->last_ticks) return false;
     if (NPUPROF_LIKELY_(p->start < p->end)) return true;
@@ -271,9 +297,10 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_
 }
 
 /* The position of the record that npuprof_cursor_peek_plain_() found. */
-NPUPROF_HOT_ static inline uint64_t npuprof_cursor_plain_position_(const npuprof_cursor_ *c)
+NPUPROF_HOT_ static inline uint64_t npuprof_cursor_plain_position_(const npuprof_cursor_ *c,
+                                                                   const npuprof_plain_walk_ *p)
 {
-    return c->first_position + c->unit;
+    return c->first_position + (uint64_t)(p->at - c->units);
 }
 
 /* The slot's next event. False: there are no more. */

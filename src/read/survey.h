@@ -50,9 +50,9 @@ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, co
 NPUPROF_HOT_ NPUPROF_NOINLINE_ static uint32_t
 npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
 {
-    npuprof_cursor_ c = *cursor;
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(cursor);
     npuprof_plain_ p;
-    const uint64_t first = c.image->h->first.ticks;
+    const uint64_t first = cursor->image->h->first.ticks;
     uint64_t newest = x->last;
     int64_t earliest = x->earliest;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
@@ -61,13 +61,11 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
         const uint64_t at = (site & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
         if (at > newest) newest = at;
         if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
-        c.unit++;
+        c.at++;
     }
-    const uint32_t passed = c.unit - cursor->unit;
-    cursor->unit = c.unit;
     x->last = newest;
     x->earliest = earliest;
-    return passed;
+    return npuprof_cursor_end_plains_(cursor, &c);
 }
 
 static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
@@ -80,6 +78,7 @@ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
     const npuprof_slot_head_ *slot = NULL;
     memset(&x, 0, sizeof x);
     memset(sites, 0, sizeof sites);
+    sites[0] = (uint32_t)1 << 8;           /* there is no site 0 */
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         for (;;) {

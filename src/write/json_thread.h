@@ -31,7 +31,7 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
 {
     const bool walk = npuprof_json_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;
-    npuprof_cursor_ c = w->walk.cursor[0];
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ p;
     char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
     const char *last = w->out.bytes + w->out.capacity - NPUPROF_SPAN_TEXT_ROOM_;
@@ -42,16 +42,16 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
         const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
         const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
-        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&c));
+        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         if (NPUPROF_UNLIKELY_(at > last)) {
             w->out.used = (size_t)(at - w->out.bytes);
             at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
         }
         at = npuprof_json_cached_span_(w, at, cached, start, end) + 1;
-        c.unit++;
+        c.at++;
     }
     w->out.used = (size_t)(at - w->out.bytes);
-    w->walk.cursor[0].unit = c.unit;
+    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 
 /* What the writer puts before the arguments of a span: its kind and ids, and whether it has an end. */

@@ -47,14 +47,14 @@ WHY = {
         "late, 11 stamps, name, token and the thread's slot; 5 at the call. A token kept beside the busy "
         "flag would save 3 to 4 and cost a plain span 1",
     "json: file / write":
-        "279 instructions a span of 77 bytes, 17 ns: 185 text, stamps and nesting, 47 the pass that finds "
-        "the clock's rate and the ends, 40 the duration's digits; write(2) alone is 29 ns of 45",
+        "265 instructions a span of 77 bytes, 16 ns: 189 text, stamps and nesting, 37 the pass that finds "
+        "the clock's rate and the ends, 38 the duration's digits; write(2) alone is 29 ns of 44",
     "image: load / read of raw units":
         "57 instructions a span: 50 decode it, 4 sum its block. Of 6.5 ns these take 2.6 and 0.5; most of "
         "the rest is the kernel's, which zeroes new memory and copies the file. Why the file is not mapped: "
         "if it is cut off meanwhile, its reader dies",
     "start-up to first span":
-        "16 to 18 pages touched first are most of it, 1.7 us each on an AMD EPYC guest; besides, 12,000 "
+        "12 to 13 pages touched first are most of it, 1.7 us each on an AMD EPYC guest; besides, 12,000 "
         "instructions of set-up",
 }
 NO_SPLIT_BRANCHES = "-Wa,-mbranches-within-32B-boundaries"

@@ -51,7 +51,7 @@ static void npuprof_pftrace_plain_spans_(npuprof_pftrace_ *p)
 {
     npuprof_work_ *const w = p->work;
     const bool walk = npuprof_json_needs_walk_(&w->image);
-    npuprof_cursor_ c = w->walk.cursor[0];
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ s;
     while (npuprof_cursor_peek_plain_(&c, &s)) {
         const uint64_t key = npuprof_span_text_key_(p->lane[0].sequence, s.site, NPUPROF_KIND_SPAN);
@@ -62,11 +62,11 @@ static void npuprof_pftrace_plain_spans_(npuprof_pftrace_ *p)
         npuprof_pftrace_close_lane_(p, 0, start);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
         w->nodes[w->top[0]].pad = 0;
-        if (walk) npuprof_walk_plain_(&w->walk, &s, npuprof_cursor_plain_position_(&c));
+        if (walk) npuprof_walk_plain_(&w->walk, &s, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         npuprof_pftrace_send_short_(p, &p->lane[0], start, true, plain->bytes, plain->length);
-        c.unit++;
+        c.at++;
     }
-    w->walk.cursor[0].unit = c.unit;
+    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 
 /* ---- Spans */
