@@ -32,18 +32,43 @@ static uint64_t npuprof_load_number_(const uint8_t *bytes, unsigned count)
     return v & masks[count];
 }
 
+/* One step of a block's sum: the integer at this offset. */
+NPUPROF_HOT_ static inline uint64_t npuprof_load_sum_step_(uint64_t sum, const uint8_t *bytes, size_t at)
+{
+    uint64_t v;
+    memcpy(&v, bytes + at, 8);
+    if (npuprof_loaded_.swap) npuprof_load_swap64_(&v, 1);
+    if (at == offsetof(npuprof_stored_, sum)) v = 0;
+    sum = (sum ^ v) * NPUPROF_BLOCK_FACTOR_;
+    return sum << 32 | sum >> 32;
+}
+
 /* The sum of the block at these bytes. */
 static uint64_t npuprof_load_sum_(const uint8_t *bytes, size_t count)
 {
-    uint64_t sum = 0, v;
-    for (size_t at = 0; at < count; at += 8) {
-        memcpy(&v, bytes + at, 8);
-        if (npuprof_loaded_.swap) npuprof_load_swap64_(&v, 1);
-        if (at == offsetof(npuprof_stored_, sum)) v = 0;
-        sum = (sum ^ v) * NPUPROF_BLOCK_FACTOR_;
-        sum = sum << 32 | sum >> 32;
-    }
+    uint64_t sum = 0;
+    for (size_t at = 0; at < count; at += 8) sum = npuprof_load_sum_step_(sum, bytes, at);
     return sum;
+}
+
+/* The sums of four blocks, one behind the other: block i is from at[i] to at[i + 1]. Why four: the steps of
+   one sum wait for each other, those of several do not. */
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_load_four_sums_(const uint8_t *bytes, const size_t at[5],
+                                                                   uint64_t sums[4])
+{
+    size_t least = at[1] - at[0];
+    uint64_t a = 0, b = 0, c = 0, d = 0;
+    for (int i = 1; i < 4; i++) least = npuprof_min_(least, at[i + 1] - at[i]);
+    for (size_t n = 0; n < least; n += 8) {
+        a = npuprof_load_sum_step_(a, bytes + at[0], n);
+        b = npuprof_load_sum_step_(b, bytes + at[1], n);
+        c = npuprof_load_sum_step_(c, bytes + at[2], n);
+        d = npuprof_load_sum_step_(d, bytes + at[3], n);
+    }
+    sums[0] = a, sums[1] = b, sums[2] = c, sums[3] = d;
+    for (int i = 0; i < 4; i++)
+        for (size_t n = least; n < at[i + 1] - at[i]; n += 8)
+            sums[i] = npuprof_load_sum_step_(sums[i], bytes + at[i], n);
 }
 
 /* Is there a good block at this offset? Its bytes; 0: no. Its head goes into c->head. */
@@ -103,7 +128,7 @@ static size_t npuprof_load_next_coded_(npuprof_load_coded_ *c)
 typedef struct npuprof_load_form_ {
     uint64_t after, length;        /* all ones if the gap is one from `end`; mask of the length */
     uint32_t site, same_site, gap; /* mask of the call site; all ones if it is that before; mask of the gap */
-    uint32_t gap_shift, length_at; /* bits before the gap, behind the byte; offset of the length */
+    uint8_t gap_shift, length_at;  /* bits before the gap; offset of the length */
 } npuprof_load_form_;
 
 /* The forms, and the bytes of a unit of each; 0: the unit has none. Written and read by the thread that holds
@@ -122,8 +147,8 @@ static void npuprof_load_make_forms_(void)
         f->site = (((uint32_t)1 << sites * 8) - 1) & NPUPROF_ID_MASK_;
         f->same_site = sites ? 0 : UINT32_MAX;
         f->gap = ((uint32_t)1 << gaps * 8) - 1;
-        f->gap_shift = sites * 8;
-        f->length_at = 1 + sites + gaps;
+        f->gap_shift = (uint8_t)(8 + sites * 8);
+        f->length_at = (uint8_t)(1 + sites + gaps);
         npuprof_load_form_bytes_[i] = (uint8_t)(f->length_at + length);
     }
 }
@@ -213,26 +238,30 @@ npuprof_load_decoder_take_units_(npuprof_load_decoder_ *d, const uint8_t *p, con
     const uint64_t base = d->base;
     uint64_t start = d->start, after = d->after;
     uint32_t site = d->site, most = 0;
+    unsigned first = *p;
     npuprof_unit_ *u = units;
     for (npuprof_unit_ *const last = units + room; p < end && u < last; u++) {
-        const npuprof_load_form_ *const f = &npuprof_load_forms_[*p];
-        const unsigned bytes = npuprof_load_form_bytes_[*p];
+        const npuprof_load_form_ *const f = &npuprof_load_forms_[first];
+        const unsigned bytes = npuprof_load_form_bytes_[first];
         if (NPUPROF_UNLIKELY_(!bytes)) {
             d->start = start, d->after = after, d->site = site;
             p = npuprof_load_decoder_take_other_(d, p, u);
             if (!p) break;
             start = d->start, after = d->after, site = d->site;
+            first = *p;
             continue;
         }
-        const uint64_t numbers = npuprof_load_number_(p + 1, 8);
+        const uint64_t word = npuprof_load_number_(p, 8);
         const uint64_t length = npuprof_load_number_(p + f->length_at, 8) & f->length;
-        site = (site & f->same_site) | ((uint32_t)numbers & f->site);
-        start = (start + (after & f->after) + (numbers >> f->gap_shift & f->gap)) & NPUPROF_CODE_START_MASK_;
+        site = (site & f->same_site) | ((uint32_t)(word >> 8) & f->site);
+        start = (start + (after & f->after) + (word >> f->gap_shift & f->gap)) & NPUPROF_CODE_START_MASK_;
         after = length;
         u->w0 = (base + start) << NPUPROF_ID_BITS_ | site;
         u->w1 = base + start + length;
         most = site - 1 > most ? site - 1 : most;
         p += bytes;
+        /* Why not always loaded: the word is there already. */
+        first = NPUPROF_LIKELY_(bytes < 8) ? (uint8_t)(word >> bytes * 8) : *p;
     }
     if (most > d->most) d->most = most;
     return p == end ? (uint32_t)(u - units) : UINT32_MAX;
@@ -332,12 +361,37 @@ static void npuprof_load_make_block_(npuprof_load_made_ *m, const npuprof_load_c
     if (npuprof_loaded_.swap) npuprof_load_swap_chunk_head_(chunk);
 }
 
+/* Passes over good blocks, four at a time, as long as there are four. Returns how many of them are to be
+   made. */
+static uint64_t npuprof_load_pass_four_(npuprof_load_coded_ *c)
+{
+    uint64_t said[4], sums[4], blocks = 0;
+    size_t at[5], bytes = 1;
+    for (;; c->at = at[4]) {
+        uint64_t begins = 0;
+        at[0] = c->at;
+        c->is_whole = true;                /* their sums are looked at together */
+        for (int i = 0; i < 4 && bytes; i++) {
+            bytes = npuprof_load_coded_at_(c, at[i]);
+            at[i + 1] = at[i] + bytes;
+            said[i] = c->head.sum;
+            begins += npuprof_load_begins_chunk_(&c->head);
+        }
+        c->is_whole = false;
+        if (!bytes) return blocks;
+        npuprof_load_four_sums_(c->bytes, at, sums);
+        if (memcmp(said, sums, sizeof sums) != 0) return blocks;
+        blocks += begins;
+    }
+}
+
 /* The first walk: counts the blocks to make, and notes what is no good block. */
 static uint64_t npuprof_load_count_coded_(npuprof_load_coded_ *c)
 {
     uint64_t blocks = 0;
     bool is_whole = true;
     while (c->at < c->count) {
+        blocks += npuprof_load_pass_four_(c);
         const size_t expected = c->at, at = npuprof_load_next_coded_(c);
         const bool is_begun = at == c->count && npuprof_load_is_begun_(c, expected);
         if (at != expected && !is_begun) npuprof_load_note_damage_(expected, "a damaged block");
