@@ -261,7 +261,7 @@ npuprof_load_decoder_take_units_(npuprof_load_decoder_ *d, const uint8_t *p, con
         most = site - 1 > most ? site - 1 : most;
         p += bytes;
         /* Why not always loaded: the word is there already. */
-        first = NPUPROF_LIKELY_(bytes < 8) ? (uint8_t)(word >> bytes * 8) : *p;
+        first = NPUPROF_LIKELY_(bytes < 8) ? (unsigned)(word >> bytes * 8) & 0xFFu : *p;
     }
     if (most > d->most) d->most = most;
     return p == end ? (uint32_t)(u - units) : UINT32_MAX;
