@@ -73,6 +73,7 @@ static void names(void)
         with_name(i / 2 & 1 ? "e" : "f", i / 2 & 1 ? "three" : "four");
         with_name("i", i / 2 & 1 ? NULL : "perhaps");
     }
+    for (int i = 0; i < 40; i++) with_name(i / 2 & 1 ? NULL : "j", "in one or none");
     json_node *const t = written();
     check_names(t, "one", 20, "d");
     check_names(t, "two", 20, "d");
@@ -80,6 +81,10 @@ static void names(void)
     check_names(t, "four", 20, "f");
     check_names(t, "perhaps", 20, "i");
     check_names(t, "", 20, "i");
+    for (size_t i = 0; i < 40; i++) {
+        json_node *const cat = json_get(trace_event(t, "X", "in one or none", i), "cat");
+        CHECK((cat && strcmp(json_text(cat), "j") == 0) == !(i / 2 & 1));
+    }
 }
 
 /* Names that lie where the table went on, behind its first part. */
