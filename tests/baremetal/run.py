@@ -303,43 +303,56 @@ def windows():
         raise AssertionError("NPUPROF_OUTPUT_PATH wrote nothing")
 
 
-def size_of(folder, size, *flags, optimise="-Os"):
-    program = folder / f"size{size}{len(flags)}{optimise}.elf"
-    command([*M, "-mcpu=cortex-m0plus", optimise, *FREE, "-Wno-unused-function", f"-DSIZE={size}", *flags,
+def size_of(folder, size, *flags, optimise="-Os", cpu="m0plus"):
+    program = folder / f"size{size}{len(flags)}{optimise}{cpu}.elf"
+    command([*M, f"-mcpu=cortex-{cpu}", optimise, *FREE, "-Wno-unused-function", f"-DSIZE={size}", *flags,
              HERE / "size.c", "-o", program, "-lgcc"])
     text, data, bss = (int(n)
                        for n in command(["arm-none-eabi-size", program]).stdout.splitlines()[1].split()[:3])
-    return text, data + bss, program
+    return text, data + bss
 
 
-def sizes():
-    """Linked, with the program without npuprof subtracted. The call site's own bytes are part of it."""
-    need("arm-none-eabi-gcc")
-    folder = BUILD / "size"
-    folder.mkdir(parents=True, exist_ok=True)
-    text0, ram0, _ = size_of(folder, 0)
-    rows = [("recording only", *size_of(folder, 1, "-DNPUPROF_NO_JSON")[:2]),
-            ("with a span that has one integer", *size_of(folder, 7, "-DNPUPROF_NO_JSON")[:2]),
-            ("with that, a counter and an instant", *size_of(folder, 2, "-DNPUPROF_NO_JSON")[:2]),
-            ("recording and the image", *size_of(folder, 5, "-DNPUPROF_NO_JSON")[:2]),
-            ("recording and the JSON writer", *size_of(folder, 3)[:2])]
-    npu, calls = (size_of(folder, size, "-DNPUPROF_NO_JSON")[0] - text0 for size in (4, 6))
-    site, scope = [], 'PROF_SCOPE("f");'
-    for on in (0, 1):
+def site_size(folder, cpu):
+    """Bytes of code that PROF_SCOPE adds to a function that calls another."""
+    site = []
+    for scope in ("", 'PROF_SCOPE("f");'):
         (folder / "site.c").write_text("#define NPUPROF_NOW() 0u\n#define NPUPROF_NOW_HZ 1000u\n"
                                        "#define NPUPROF_FREESTANDING\n#include \"npuprof.h\"\n"
-                                       f"void work(void); void f(void); void f(void) "
-                                       f"{{ {scope if on else ''} work(); }}\n")
-        command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus", "-Os", *FREE, "-c", folder / "site.c",
+                                       f"void work(void); void f(void); void f(void) {{ {scope} work(); }}\n")
+        command(["arm-none-eabi-gcc", "-mthumb", f"-mcpu=cortex-{cpu}", "-Os", *FREE, "-c", folder / "site.c",
                  "-o", folder / "site.o"])
         found = command(["arm-none-eabi-size", "-A", folder / "site.o"]).stdout
         site.append(int(re.search(r"^\.text\.f\s+(\d+)", found, re.M).group(1)))
-    table = [f"   Cortex-M0+, arm-none-eabi-gcc -Os, bytes:{'':17}flash   RAM beyond the arena"]
-    table += [f"   {what:40} {text - text0:10}   {ram - ram0 - 4096:6}" for what, text, ram in rows]
-    table += [f"   {'recording and a device, npuprof_npu.h':40} {npu:10}",
-              f"   {'the same, begin and end as calls':40} {calls:10}",
-              f"   {'one call site, code':40} {site[1] - site[0]:10}"]
-    print("\n".join(table))
+    return site[1] - site[0]
+
+
+# what, SIZE of size.c, with JSON
+SIZES = [("recording only", 1, False), ("with a span that has one integer", 7, False),
+         ("with that, a counter and an instant", 2, False), ("recording and the image", 5, False),
+         ("recording and the JSON writer", 3, True), ("recording and a device, npuprof_npu.h", 4, False),
+         ("the same, begin and end as calls", 6, False)]
+
+
+def sizes_on(folder, cpu):
+    """(flash, RAM beyond the arena) of each row of the table, linked: the program without npuprof is
+    subtracted. The call site's own bytes are part of it."""
+    text0, ram0 = size_of(folder, 0, cpu=cpu)
+    found = [size_of(folder, size, *([] if json else ["-DNPUPROF_NO_JSON"]), cpu=cpu)
+             for _, size, json in SIZES]
+    return [(text - text0, ram - ram0 - 4096) for text, ram in found] + [(site_size(folder, cpu), None)]
+
+
+def sizes():
+    need("arm-none-eabi-gcc")
+    folder = BUILD / "size"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, on_m4 = sizes_on(folder, "m0plus"), sizes_on(folder, "m4")
+    print("   arm-none-eabi-gcc -Os, bytes of flash:  Cortex-M0+  Cortex-M4   RAM beyond the arena")
+    for (what, *_), (flash, ram), (m4, _) in zip([*SIZES, ("one call site, code",)], rows, on_m4):
+        of_recorder = ram is not None and not what.endswith(("npuprof_npu.h", "calls"))
+        print(f"   {what:40} {flash:10} {m4:10}" + (f"   {ram:6}" if of_recorder else ""))
+    recorder = rows[:5]
+    (npu, _), (calls, _), (site, _) = rows[5:]
     flags = ["-DNPUPROF_NO_JSON"]
     table = {what: [size_of(folder, size, *flags, optimise=o)[0] - size_of(folder, 0, optimise=o)[0]
                     for o in ("-Os", "-O2")]
@@ -347,11 +360,11 @@ def sizes():
     print("   recording and what happens when the arena is full, -Os and -O2: "
           + ", ".join(f"{what} {a} {b}" for what, (a, b) in table.items()))
     limits = ((table["newest"][0], 512 + 160, "a ring"), (table["stream"][0], 1724, "a stream"),
-              (rows[0][1] - text0, 496, rows[0][0]), (rows[3][1] - text0, 1152, rows[3][0]),
-              (rows[1][1] - rows[0][1], 300, "one integer more"), (rows[4][1] - text0, 4352, rows[4][0]),
-              (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"),
+              (rows[0][0], 496, SIZES[0][0]), (rows[3][0], 1152, SIZES[3][0]),
+              (rows[1][0] - rows[0][0], 300, "one integer more"), (rows[4][0], 4352, SIZES[4][0]),
+              (max(ram for _, ram in recorder), 96, "RAM"),
               (npu, 12000, "recording and a device"),
-              (calls, 12240, "a device, begin and end as calls"), (site[1] - site[0], 40, "one call site"))
+              (calls, 12240, "a device, begin and end as calls"), (site, 40, "one call site"))
     for value, limit, what in limits:
         if value > limit:
             raise AssertionError(f"{what}: {value} bytes, at most {limit}")
