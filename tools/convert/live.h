@@ -131,7 +131,8 @@ static void npuprof_load_copy_chunks_(npuprof_load_live_ *x, uint32_t chunks)
     for (uint32_t i = 0; i < chunks; i++) {
         const npuprof_chunk_ *const chunk = npuprof_load_chunk_in_(x->from, i);
         const uint64_t base = NPUPROF_LOAD_ACQUIRE_(&chunk->base);
-        if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_OPEN) continue;
+        /* Why full ones, too: the newest one may have filled up since the beginning. */
+        if (!npuprof_load_has_records_(NPUPROF_LOAD_ACQUIRE_(&chunk->state))) continue;
         if (any && (int64_t)(base - x->newest) <= 0) continue;
         x->newest = base;
         any = true;
