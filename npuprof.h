@@ -15239,8 +15239,9 @@ NPUPROF_OWN_ static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im
     const npuprof_slot_head_ *slot = NULL;
     uint64_t newest = 0;
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
+        /* Why the first one, too: a slot whose chunks were all taken away still has its last number. */
         const uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk);
-        if (index)
+        if (index && NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk))
             newest = npuprof_max_(newest, npuprof_write_newest_in_(im, npuprof_image_chunk_(im, index - 1)));
     }
     return newest;
