@@ -59,7 +59,7 @@ enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note
    PARTS of a ring by npuprof_write_image(): all `cells`, from the oldest on, the first one as number 0;
    `used` is that of the ring, with the index of the oldest.
    A stream: cell number n is at index n mod `cells`, in lap n / `cells`. */
-#define NPUPROF_RING_INDEX_ UINT32_C(0xFFFF)
+#define NPUPROF_RING_INDEX_ ((uint32_t)0xFFFF)
 #define NPUPROF_RING_IS_ 0x80000000u
 enum { NPUPROF_RING_LAP_SHIFT_ = 16 };
 
@@ -199,4 +199,4 @@ NPUPROF_ASSERT_(compact_start, offsetof(npuprof_compact_header_, header_bytes) =
 NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof_cell_) == 16 &&
                              offsetof(npuprof_compact_header_, hz_low) == 48);
 /* Why asserted: where an int has 16 bits, ~0xFFFFu is 0. */
-NPUPROF_ASSERT_(ring_index, ~NPUPROF_RING_INDEX_ == UINT32_C(0xFFFF0000));
+NPUPROF_ASSERT_(ring_index, ~NPUPROF_RING_INDEX_ == (uint32_t)0xFFFF0000u);

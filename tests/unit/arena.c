@@ -364,6 +364,33 @@ static void thread_churn_full(void)
     trace_check_nesting(written());
 }
 
+/* Results of a thread for which there is no slot are lost arguments. */
+static void *result_beside_others(void *user)
+{
+    PROF_SCOPE("work");
+    PROF_RESULT(PROF_INT("a", 1), PROF_INT("b", 2));
+    pthread_barrier_wait((pthread_barrier_t *)user);
+    return NULL;
+}
+
+static void results_without_a_slot(void)
+{
+    enum { THREADS = 64 };
+    pthread_t threads[THREADS];
+    pthread_barrier_t all;
+    const npuprof_desc desc = { .arena_bytes = 2048 };
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    CHECK_STOP(!pthread_barrier_init(&all, NULL, THREADS));
+    npuprof_start(1);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_STOP(!pthread_create(&threads[i], NULL, result_beside_others, &all));
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, THREADS);
+    CHECK(s.lost_by_cause[NPUPROF_LOST_CONTEXT] > 0);
+    CHECK(s.lost_by_cause[NPUPROF_LOST_ARGUMENTS] >= 2 * s.lost_by_cause[NPUPROF_LOST_CONTEXT]);
+}
+
 /* A thread that ends by pthread_exit() or is cancelled inside a span gives its slot back too. */
 static void *leave_inside(void *user)
 {
@@ -632,7 +659,8 @@ CHECK_MAIN(CASE_THOROUGH(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_ful
            CASE(names_come_late), CASE(sixteen_bytes),
            CASE(no_system_call),
            CASE(arena_use), CASE_THOROUGH(thread_churn),
-           CASE(thread_churn_full), CASE(thread_ends_inside_a_span), CASE(deep_nesting),
+           CASE(thread_churn_full), CASE(results_without_a_slot), CASE(thread_ends_inside_a_span),
+           CASE(deep_nesting),
            CASE(very_deep_nesting), CASE(long_span),
            CASE(end_is_never_lost), CASE(signal_handler), CASE(signal_handler_full), CASE(signal_first),
            CASE(fork_child),

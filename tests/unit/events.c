@@ -234,6 +234,31 @@ static void finished_spans(void)
     CHECK(trace_end(host) <= trace_end(measured) + 1000000);
 }
 
+/* A stamp 13 days from the trace, on either side and at either end, is said to be out of range. */
+static void finished_spans_far_away(void)
+{
+    static const struct { const char *name; int start, end; } spans[] = {
+        { "early start", -1, 0 }, { "early end", 0, -1 }, { "late start", 1, 0 }, { "late end", 0, 1 } };
+    const int64_t far_ns = ((int64_t)1 << 50) + 1000000000;
+    npuprof_start(1);
+    const int64_t now = npuprof_now_ns();
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        npuprof_span("track", NULL, spans[i].name, now + spans[i].start * far_ns, now + spans[i].end * far_ns,
+                     PROF_NO_ARGS);
+    npuprof_span("track", NULL, "a day", now - INT64_C(86400000000000), now, PROF_NO_ARGS);
+    json_node *t = written();
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
+        json_node *e = trace_event(t, "X", spans[i].name, 0);
+        CHECK_STOP(e != NULL);
+        CHECK(json_get(e, "args.stamps_out_of_range") != NULL);
+        CHECK_INT(trace_dur(e), 0);
+    }
+    json_node *day = trace_event(t, "X", "a day", 0);
+    CHECK_STOP(day != NULL);
+    CHECK(json_get(day, "args.stamps_out_of_range") == NULL);
+    CHECK_INT(trace_dur(day), INT64_C(86400000000000));
+}
+
 static void *named_worker(void *name)
 {
     PROF_THREAD_NAME((const char *)name);
@@ -403,6 +428,6 @@ static void tags(void)
 }
 
 CHECK_MAIN(CASE(instants), CASE(counters), CASE(flows), CASE(flow_id_again), CASE(async_spans),
-           CASE(finished_spans),
+           CASE(finished_spans), CASE(finished_spans_far_away),
            CASE(thread_names), CASE(native_threads), CASE(metadata), CASE(memory), CASE(without_names),
            CASE(tags))
