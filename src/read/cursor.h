@@ -285,6 +285,8 @@ NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_w
     const npuprof_unit_ *const u = c->at;
     if (u == c->end) return false;
     const uint64_t w0 = npuprof_unit_load_w0_(u);
+    /* Why first: behind a head that is not there yet, a thread may be writing arguments by plain stores. */
+    if (!w0) return false;
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
     if (npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;

@@ -367,26 +367,19 @@ static void thread_churn_full(void)
 /* Results of a thread for which there is no slot are lost arguments. */
 static void *result_beside_others(void *user)
 {
+    (void)user;
     PROF_SCOPE("work");
     PROF_RESULT(PROF_INT("a", 1), PROF_INT("b", 2));
-    pthread_barrier_wait((pthread_barrier_t *)user);
+    pthread_barrier_wait(&all_ready);
     return NULL;
 }
 
 static void results_without_a_slot(void)
 {
-    enum { THREADS = 64 };
-    pthread_t threads[THREADS];
-    pthread_barrier_t all;
-    const npuprof_desc desc = { .arena_bytes = 2048 };
-    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
-    CHECK_STOP(!pthread_barrier_init(&all, NULL, THREADS));
-    npuprof_start(1);
-    for (int i = 0; i < THREADS; i++)
-        CHECK_STOP(!pthread_create(&threads[i], NULL, result_beside_others, &all));
-    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    const load l = { 2048, 64, 1 };
+    run_threads(&l, result_beside_others);
     npuprof_stats s = get_stats();
-    CHECK_UINT(s.recorded + s.lost, THREADS);
+    CHECK_UINT(s.recorded + s.lost, 64);
     CHECK(s.lost_by_cause[NPUPROF_LOST_CONTEXT] > 0);
     CHECK(s.lost_by_cause[NPUPROF_LOST_ARGUMENTS] >= 2 * s.lost_by_cause[NPUPROF_LOST_CONTEXT]);
 }
