@@ -169,6 +169,9 @@ static void device(void)
     d.ring.start.offset = 8, d.ring.start.width_bytes = 8;
     d.ring.end.offset = 16, d.ring.end.width_bytes = 8;
     if (npuprof_npu_open(&npu, &d) != NPUPROF_OK) exit(2);
+    /* Why: a counter that stood still may be one that began anew; the library does not guess. */
+    tick();
+    (void)npuprof_npu_sync(&npu);
     uint32_t produced = 0;
     for (int r = 0; r < DEVICE_ROUNDS; r++) {
         for (int i = 0; i < RECORDS; i++, produced++) {
