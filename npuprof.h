@@ -813,7 +813,7 @@ NPUPROF_BEGIN_C_
       "this file was compiled with another version of npuprof.h than the implementation; rebuild both") \
     X(NPUPROF_ERR_ARENA_SIZE, "the arena is too small or not aligned to 8 bytes; give at least 2048 bytes") \
     X(NPUPROF_ERR_STARTED, "npuprof has begun; call npuprof_init before all other functions of npuprof")  \
-    X(NPUPROF_ERR_NOT_FOUND, "no such file or device; check the path")                                   \
+    X(NPUPROF_ERR_NOT_FOUND, "no such file or device, or a pipe that nobody reads; check the path")      \
     X(NPUPROF_ERR_ACCESS, "permission denied; check owner and mode of the path")                         \
     X(NPUPROF_ERR_NO_SPACE, \
       "no space left on the device; the file was not written, the data is still in the arena") \
@@ -2406,6 +2406,35 @@ NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static size_t npuprof_utf8_length_(con
     if (c == 0xF0 && p[1] < 0x90) return 0;
     if (c == 0xF4 && p[1] > 0x8F) return 0;
     return n;
+}
+
+/* Length of a UTF-8 character that a terminal would obey or that turns the text around it: controls, C1
+   controls, bidirectional marks, line separators. 0: it is none of these. */
+NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static size_t npuprof_utf8_control_length_(const uint8_t *c, size_t left)
+{
+    if (c[0] < 0x20 || c[0] == 0x7F) return 1;
+    if (left < 2) return 0;
+    if ((c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) || (c[0] == 0xD8 && c[1] == 0x9C)) return 2;
+    if (left < 3 || c[0] != 0xE2) return 0;
+    if (c[1] == 0x80) return c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE) ? 3 : 0;
+    return c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9 ? 3 : 0;
+}
+
+/* Replaces, in the first `length` bytes, what a terminal would obey by '?', and what is no UTF-8. Returns the
+   length that is left. */
+NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static size_t npuprof_text_make_harmless_(char *text, size_t length)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < length;) {
+        const uint8_t *const c = (const uint8_t *)text + i;
+        const size_t whole = npuprof_utf8_length_(c, length - i);
+        const bool harmless = whole && !npuprof_utf8_control_length_(c, length - i);
+        for (size_t n = 0; harmless && n < whole; n++) text[used + n] = text[i + n];
+        if (!harmless) text[used] = '?';
+        used += harmless ? whole : 1;
+        i += whole ? whole : 1;
+    }
+    return used;
 }
 
 /* Length of a text of `length` bytes when cut to at most `limit`, not inside a sequence. Where there is no
@@ -6430,7 +6459,9 @@ NPUPROF_OWN_ static int npuprof_os_open_(const char *path, int *fd)
         npuprof_os_release_write_signals_(&quiet, fflush(stdout) ? errno : 0);
         *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 3);
     } else {
-        *fd = npuprof_os_open_above_2_(path, O_WRONLY | O_NOCTTY);
+        /* Why O_NONBLOCK: the open of a fifo without a reader would wait for one for ever. */
+        *fd = npuprof_os_open_above_2_(path, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+        if (*fd >= 0) (void)fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) & ~O_NONBLOCK);
     }
     return *fd < 0 ? errno : 0;
 }
@@ -6613,14 +6644,19 @@ NPUPROF_OWN_ static bool npuprof_os_remove_stale_(const char *path)
    there. */
 NPUPROF_OWN_ static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
-    struct stat st;
+    struct stat st, ours;
     int error = npuprof_os_create_(path, fd);
     if (error == EEXIST && npuprof_os_remove_stale_(path)) error = npuprof_os_create_(path, fd);
     if (error) return error;
-    /* Before it was locked, another process may have removed it as one left by a killed process. */
-    if (npuprof_os_lock_(*fd) == EWOULDBLOCK || !npuprof_os_is_at_(*fd, path)) {
+    /* Before it was locked, another process may have removed it as one left by a killed process. What cannot
+       be used is removed here: nobody else will, if no further trace goes there. */
+    const bool busy = npuprof_os_lock_(*fd) == EWOULDBLOCK;
+    error = fstat(*fd, &ours) || lstat(path, &st) ? errno : 0;
+    const bool gone = error == ENOENT || (!error && (ours.st_dev != st.st_dev || ours.st_ino != st.st_ino));
+    if (busy || gone || error) {
+        if (!gone) unlink(path);
         close(*fd);
-        return EEXIST;
+        return error && !gone ? error : EEXIST;
     }
     if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
     return 0;
@@ -7351,7 +7387,11 @@ NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) NPUPROF_OWN_ static void npuprof_os_s
     va_start(list, format);
     const int n = vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    if (n > 0) (void)npuprof_os_write_(&fd, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    if (n <= 0) return;
+    size_t length = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    length = npuprof_text_make_harmless_(text, length - (text[length - 1] == '\n'));
+    text[length++] = '\n';
+    (void)npuprof_os_write_(&fd, text, length);
 }
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_
@@ -18207,18 +18247,6 @@ NPUPROF_OWN_ static bool npuprof_report_next_span_(npuprof_report_spans_ *it, np
     }
 }
 
-/* Length of a UTF-8 character that a terminal would obey or that turns the text around it: controls, C1
-   controls, bidirectional marks, line separators. 0: it is none of these. */
-NPUPROF_OWN_ static size_t npuprof_report_control_length_(const unsigned char *c, size_t left)
-{
-    if (c[0] < 0x20 || c[0] == 0x7F) return 1;
-    if (left < 2) return 0;
-    if ((c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) || (c[0] == 0xD8 && c[1] == 0x9C)) return 2;
-    if (left < 3 || c[0] != 0xE2) return 0;
-    if (c[1] == 0x80) return c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE) ? 3 : 0;
-    return c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9 ? 3 : 0;
-}
-
 /* A string of the table as a cell, in `cell`: '?' for what a terminal would obey, cut to bytes - 1. */
 NPUPROF_OWN_ static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *cell, size_t bytes)
 {
@@ -18226,7 +18254,7 @@ NPUPROF_OWN_ static const char *npuprof_report_cell_(const npuprof_image_ *im, u
     const char *const text = npuprof_image_text_(im, id, &length);
     length = npuprof_utf8_cut_(text, length, bytes - 1);
     for (size_t i = 0; i < length; used++) {
-        const size_t control = npuprof_report_control_length_((const unsigned char *)text + i, length - i);
+        const size_t control = npuprof_utf8_control_length_((const uint8_t *)text + i, length - i);
         cell[used] = control ? '?' : text[i];
         i += control ? control : 1;
     }

@@ -26,9 +26,36 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static const char usage[] =
+    "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]\n"
+    "                       [--symbols FILE] [--debug-dir DIR]\n"
+    "       npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE] [--baud N] [--seconds N]\n"
+    "                       [--every N] [--split MIB] [--files N]\n"
+    "FILE ends in .json, .csv, .npuprof or .pftrace\n"
+    "SOURCE: a serial device, a pipe, a pty, a file that grows, or - for the standard input.\n"
+    "--baud N     rate of a serial device, which is set to raw bytes, 8N1 (115200)\n"
+    "--seconds N  ends after so long; 0: when no more bytes come. Without it, Ctrl-C ends it\n"
+    "--every N    writes FILE, as a whole and by renaming, after 1 second, each N seconds and at the\n"
+    "             end (10); 0: at the end only\n"
+    "--split MIB  begins FILE-2, FILE-3, ... when a file stands for so many MiB of the stream, 1 to\n"
+    "             1024 (16). Memory: 32 MiB and about 30 times that\n"
+    "--files N    keeps the newest N of these files (all)\n"
+    "--symbols FILE   of automatic spans (NPUPROF_AUTO): an ELF file with the names of functions, if its\n"
+    "                 build id is that of a module that ran. Up to 16 of each\n"
+    "--debug-dir DIR  where modules and their debug files are: by path, by name, or as\n"
+    "                 .build-id/ab/cdef.debug. /usr/lib/debug is searched, too";
+
 static int fail(const char *what, const char *why)
 {
-    fprintf(stderr, "npuprof-convert: %s: %s\n", what, why);
+    npuprof_os_say_("npuprof-convert: %s: %s\n", what, why);
+    return 2;
+}
+
+/* Wrong usage: what is wrong, and the whole usage, which has lines. */
+static int misuse(const char *what)
+{
+    npuprof_os_say_("npuprof-convert: %s: usage is this:\n", what);
+    fprintf(stderr, "%s\n", usage);
     return 2;
 }
 
@@ -71,7 +98,7 @@ static void warn_of_firmware(const char *path)
         const char *name = npuprof_image_text_(im, pair->b[0], &length);
         if (strcmp(name, "NPUPROF_NOW") != 0 && strcmp(name, "NPUPROF_NAMES_SECTION") != 0) continue;
         const char *what = npuprof_image_text_(im, pair->b[1], &length);
-        fprintf(stderr, "npuprof-convert: %s: warning: %.*s\n", path, (int)length, what);
+        npuprof_os_say_("npuprof-convert: %s: warning: %.*s\n", path, (int)length, what);
     }
 }
 
@@ -79,14 +106,14 @@ static void warn_of_firmware(const char *path)
 static void warn_of_damage(const char *path, const npuprof_damage *damage)
 {
     const unsigned long long offset = damage->offset, more = damage->places - 1, changed = damage->changed;
+    char others[48] = "";
+    if (damage->places > 1) snprintf(others, sizeof others, ", and %llu more places", more);
     if (damage->places)
-        fprintf(stderr, "npuprof-convert: %s: damaged, the rest was read: %s at byte %llu", path,
-                damage->what, offset);
-    if (damage->places > 1) fprintf(stderr, ", and %llu more places", more);
-    if (damage->places) fputc('\n', stderr);
+        npuprof_os_say_("npuprof-convert: %s: damaged, the rest was read: %s at byte %llu%s\n", path,
+                        damage->what, offset, others);
     warn_of_firmware(path);
     if (damage->changed)
-        fprintf(stderr, "npuprof-convert: %s: a process is writing into it: "
+        npuprof_os_say_("npuprof-convert: %s: a process is writing into it: "
                         "%llu of its chunks were taken for newer records meanwhile\n", path, changed);
 }
 
@@ -95,32 +122,14 @@ typedef struct options {
     const char *image, *output, *elf, *follow;
     unsigned long baud, seconds, every, split_mib, files;
     bool report, follow_only;              /* follow_only: an option that means something to --follow alone */
+    bool only_names;                       /* behind "--": no more options come */
     npuprof_symbols_options_ symbols;
 } options;
-
-static const char usage[] =
-    "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]\n"
-    "                       [--symbols FILE] [--debug-dir DIR]\n"
-    "       npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE] [--baud N] [--seconds N]\n"
-    "                       [--every N] [--split MIB] [--files N]\n"
-    "FILE ends in .json, .csv, .npuprof or .pftrace\n"
-    "SOURCE: a serial device, a pipe, a pty, a file that grows, or - for the standard input.\n"
-    "--baud N     rate of a serial device, which is set to raw bytes, 8N1 (115200)\n"
-    "--seconds N  ends after so long; 0: when no more bytes come. Without it, Ctrl-C ends it\n"
-    "--every N    writes FILE, as a whole and by renaming, after 1 second, each N seconds and at the\n"
-    "             end (10); 0: at the end only\n"
-    "--split MIB  begins FILE-2, FILE-3, ... when a file stands for so many MiB of the stream, 1 to\n"
-    "             1024 (16). Memory: 32 MiB and about 30 times that\n"
-    "--files N    keeps the newest N of these files (all)\n"
-    "--symbols FILE   of automatic spans (NPUPROF_AUTO): an ELF file with the names of functions, if its\n"
-    "                 build id is that of a module that ran. Up to 16 of each\n"
-    "--debug-dir DIR  where modules and their debug files are: by path, by name, or as\n"
-    "                 .build-id/ab/cdef.debug. /usr/lib/debug is searched, too";
 
 /* Says on stderr which functions have no name. */
 static void say_of_symbols(const char *path, const char *sentence)
 {
-    fprintf(stderr, "npuprof-convert: names of functions: %s: %s\n", path, sentence);
+    npuprof_os_say_("npuprof-convert: names of functions: %s: %s\n", path, sentence);
 }
 
 /* The number of an option. False: it is none, or not from `least` to `most`. */
@@ -133,6 +142,13 @@ static bool number_of(const char *text, unsigned long least, unsigned long most,
     return !errno && !*end && *number >= least && *number <= most;
 }
 
+static bool read_image(options *o, const char *name)
+{
+    if (o->image) return false;
+    o->image = name;
+    return true;
+}
+
 /* Reads the option at argv[*i]. False: it is none, or its value cannot be. */
 static bool read_option(options *o, char **argv, int argc, int *i)
 {
@@ -143,6 +159,7 @@ static bool read_option(options *o, char **argv, int argc, int *i)
         { "--baud", 1, 100000000, &o->baud }, { "--seconds", 0, 1000000000, &o->seconds },
         { "--every", 0, 1000000000, &o->every }, { "--split", 1, 1024, &o->split_mib },
         { "--files", 1, 1000000, &o->files } };
+    if (o->only_names) return read_image(o, name);
     if (strcmp(name, "--report") == 0) return o->report = true;
     if (npuprof_symbols_read_option_(&o->symbols, argv, argc, i)) return true;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
@@ -156,9 +173,7 @@ static bool read_option(options *o, char **argv, int argc, int *i)
         ++*i;
         return number_of(value, numbers[k].least, numbers[k].most, numbers[k].number);
     }
-    if (name[0] == '-' || o->image) return false;
-    o->image = name;
-    return true;
+    return name[0] != '-' && read_image(o, name);
 }
 
 /* Writes the loaded image where the options say. */
@@ -173,7 +188,7 @@ static npuprof_result write_loaded(const options *o, const char *output)
 static void warn_of_names(const options *o)
 {
     if (npuprof_expand_unnamed_)
-        fprintf(stderr, "npuprof-convert: %s: warning: %u names are addresses: give the program that "
+        npuprof_os_say_("npuprof-convert: %s: warning: %u names are addresses: give the program that "
                         "recorded, --elf FIRMWARE.elf\n", o->image, (unsigned)npuprof_expand_unnamed_);
     npuprof_expand_unnamed_ = 0;
 }
@@ -190,7 +205,7 @@ static int convert_trace(const options *o, unsigned number, uint64_t *at)
                               : npuprof_load(o->image, &damage);
     *at = damage.next;
     if (r == NPUPROF_ERR_FORMAT) {
-        fprintf(stderr, "npuprof-convert: %s: %s at byte %llu\n", o->image, damage.what,
+        npuprof_os_say_("npuprof-convert: %s: %s at byte %llu\n", o->image, damage.what,
                 (unsigned long long)damage.offset);
         return 2;
     }
@@ -213,7 +228,7 @@ static int convert(const options *o)
     if (o->output && strlen(o->output) > 1000) return fail(o->output, "a path of more than 1000 bytes");
     int code = convert_trace(o, 1, &at);
     for (unsigned number = 2; at && code < 2; number++) {
-        fprintf(stderr, "npuprof-convert: %s: the target began anew at byte %llu: %s\n", o->image,
+        npuprof_os_say_("npuprof-convert: %s: the target began anew at byte %llu: %s\n", o->image,
                 (unsigned long long)at, o->output ? "see the next file" : "left out, give -o FILE");
         const int next = o->output ? convert_trace(o, number, &at) : 1;
         if (next > code) code = next;
@@ -255,11 +270,12 @@ int main(int argc, char **argv)
     o.symbols.say = say_of_symbols;
     for (int i = 1; i < argc; i++) {
         const int at = i;
+        if (strcmp(argv[i], "--") == 0 && !o.only_names && (o.only_names = true)) continue;
         if (strcmp(argv[i], "--help") == 0) return puts(usage) < 0 ? 2 : 0;
-        if (!read_option(&o, argv, argc, &i)) return fail(argv[at], usage);
+        if (!read_option(&o, argv, argc, &i)) return misuse(argv[at]);
     }
     const char *const input = o.follow ? o.follow : o.image;
-    if (!input) return fail("no image given", usage);
+    if (!input) return misuse("no image given");
     if (o.follow && (o.image || o.report)) return fail(o.image ? o.image : "--report", "not with --follow");
     if (!o.follow && o.follow_only) return fail("--baud, --seconds, --every, --split", "only with --follow");
     if (o.output && (same_file(o.output, input) || (o.elf && same_file(o.output, o.elf))))

@@ -22,7 +22,7 @@ static uint64_t seed;                          /* of the arena that was looked a
 static int fail(int code, const char *why)
 {
     fflush(stdout);
-    fprintf(stderr, "npuprof-top: %s: %s\n", path, why);
+    npuprof_os_say_("npuprof-top: %s: %s\n", path, why);
     return code;
 }
 
@@ -33,9 +33,25 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* The sink of the objects. What a terminal would obey is in strings only, and becomes \u and four digits. */
 static int put(void *user, const void *bytes, size_t count)
 {
-    return fwrite(bytes, 1, count, (FILE *)user) == count ? 0 : EIO;
+    static uint8_t held[4];                    /* the begin of a character that may be one of these */
+    static size_t used;
+    FILE *const file = (FILE *)user;
+    for (size_t i = 0; i < count; i++) {
+        held[used++] = ((const uint8_t *)bytes)[i];
+        const bool begins = (used == 1 && (held[0] == 0xC2 || held[0] == 0xD8 || held[0] == 0xE2))
+            || (used == 2 && held[0] == 0xE2 && (held[1] == 0x80 || held[1] == 0x81));
+        if (begins) continue;
+        const unsigned last = held[used - 1] & 0x3F, code = used == 1 ? held[0] : used == 2
+            ? (held[0] & 0x1Fu) << 6 | last : 0x2000u | (held[1] & 0x3Fu) << 6 | last;
+        const bool harmful = npuprof_utf8_control_length_(held, used) == used;
+        if (harmful && held[0] != '\n') fprintf(file, "\\u%04x", code);
+        else fwrite(held, 1, used, file);
+        used = 0;
+    }
+    return ferror(file) ? EIO : 0;
 }
 
 /* Why the file cannot be looked at; looks: how often it could. */
@@ -85,15 +101,17 @@ static int look(uint64_t looks, int64_t since, int64_t now)
 static void say_of_symbols(const char *module, const char *sentence)
 {
     fflush(stdout);
-    fprintf(stderr, "npuprof-top: names of functions: %s: %s\n", module, sentence);
+    npuprof_os_say_("npuprof-top: names of functions: %s: %s\n", module, sentence);
 }
 
 int main(int argc, char **argv)
 {
     char *words[4] = { NULL, NULL, NULL, NULL };
     int count = 0;
+    bool only_words = false;                   /* behind "--": no more options come */
     for (int i = 0; i < argc && count <= 4; i++)
-        if (!npuprof_symbols_read_option_(&symbols, argv, argc, &i) && ++count <= 4)
+        if (!only_words && strcmp(argv[i], "--") == 0) only_words = true;
+        else if ((only_words || !npuprof_symbols_read_option_(&symbols, argv, argc, &i)) && ++count <= 4)
             words[count - 1] = argv[i];
     symbols.say = say_of_symbols;
     path = count > 1 ? words[1] : "npuprof-top";

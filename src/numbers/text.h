@@ -32,6 +32,35 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_length_(const uint8_t *p
     return n;
 }
 
+/* Length of a UTF-8 character that a terminal would obey or that turns the text around it: controls, C1
+   controls, bidirectional marks, line separators. 0: it is none of these. */
+NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_control_length_(const uint8_t *c, size_t left)
+{
+    if (c[0] < 0x20 || c[0] == 0x7F) return 1;
+    if (left < 2) return 0;
+    if ((c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) || (c[0] == 0xD8 && c[1] == 0x9C)) return 2;
+    if (left < 3 || c[0] != 0xE2) return 0;
+    if (c[1] == 0x80) return c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE) ? 3 : 0;
+    return c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9 ? 3 : 0;
+}
+
+/* Replaces, in the first `length` bytes, what a terminal would obey by '?', and what is no UTF-8. Returns the
+   length that is left. */
+NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_text_make_harmless_(char *text, size_t length)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < length;) {
+        const uint8_t *const c = (const uint8_t *)text + i;
+        const size_t whole = npuprof_utf8_length_(c, length - i);
+        const bool harmless = whole && !npuprof_utf8_control_length_(c, length - i);
+        for (size_t n = 0; harmless && n < whole; n++) text[used + n] = text[i + n];
+        if (!harmless) text[used] = '?';
+        used += harmless ? whole : 1;
+        i += whole ? whole : 1;
+    }
+    return used;
+}
+
 /* Length of a text of `length` bytes when cut to at most `limit`, not inside a sequence. Where there is no
    UTF-8 it is cut at the limit. */
 static inline size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)

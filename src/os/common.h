@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
+#include "../numbers/text.h"
 #include "posix_files.h"
 #include "posix_control.h"
 #include "windows.h"
@@ -107,5 +108,9 @@ NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const cha
     va_start(list, format);
     const int n = vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    if (n > 0) (void)npuprof_os_write_(&fd, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    if (n <= 0) return;
+    size_t length = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    length = npuprof_text_make_harmless_(text, length - (text[length - 1] == '\n'));
+    text[length++] = '\n';
+    (void)npuprof_os_write_(&fd, text, length);
 }

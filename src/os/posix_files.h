@@ -82,7 +82,9 @@ static int npuprof_os_open_(const char *path, int *fd)
         npuprof_os_release_write_signals_(&quiet, fflush(stdout) ? errno : 0);
         *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 3);
     } else {
-        *fd = npuprof_os_open_above_2_(path, O_WRONLY | O_NOCTTY);
+        /* Why O_NONBLOCK: the open of a fifo without a reader would wait for one for ever. */
+        *fd = npuprof_os_open_above_2_(path, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+        if (*fd >= 0) (void)fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) & ~O_NONBLOCK);
     }
     return *fd < 0 ? errno : 0;
 }
@@ -265,14 +267,19 @@ static bool npuprof_os_remove_stale_(const char *path)
    there. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
-    struct stat st;
+    struct stat st, ours;
     int error = npuprof_os_create_(path, fd);
     if (error == EEXIST && npuprof_os_remove_stale_(path)) error = npuprof_os_create_(path, fd);
     if (error) return error;
-    /* Before it was locked, another process may have removed it as one left by a killed process. */
-    if (npuprof_os_lock_(*fd) == EWOULDBLOCK || !npuprof_os_is_at_(*fd, path)) {
+    /* Before it was locked, another process may have removed it as one left by a killed process. What cannot
+       be used is removed here: nobody else will, if no further trace goes there. */
+    const bool busy = npuprof_os_lock_(*fd) == EWOULDBLOCK;
+    error = fstat(*fd, &ours) || lstat(path, &st) ? errno : 0;
+    const bool gone = error == ENOENT || (!error && (ours.st_dev != st.st_dev || ours.st_ino != st.st_ino));
+    if (busy || gone || error) {
+        if (!gone) unlink(path);
         close(*fd);
-        return EEXIST;
+        return error && !gone ? error : EEXIST;
     }
     if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
     return 0;

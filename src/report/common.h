@@ -82,18 +82,6 @@ static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ 
     }
 }
 
-/* Length of a UTF-8 character that a terminal would obey or that turns the text around it: controls, C1
-   controls, bidirectional marks, line separators. 0: it is none of these. */
-static size_t npuprof_report_control_length_(const unsigned char *c, size_t left)
-{
-    if (c[0] < 0x20 || c[0] == 0x7F) return 1;
-    if (left < 2) return 0;
-    if ((c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) || (c[0] == 0xD8 && c[1] == 0x9C)) return 2;
-    if (left < 3 || c[0] != 0xE2) return 0;
-    if (c[1] == 0x80) return c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE) ? 3 : 0;
-    return c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9 ? 3 : 0;
-}
-
 /* A string of the table as a cell, in `cell`: '?' for what a terminal would obey, cut to bytes - 1. */
 static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *cell, size_t bytes)
 {
@@ -101,7 +89,7 @@ static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, c
     const char *const text = npuprof_image_text_(im, id, &length);
     length = npuprof_utf8_cut_(text, length, bytes - 1);
     for (size_t i = 0; i < length; used++) {
-        const size_t control = npuprof_report_control_length_((const unsigned char *)text + i, length - i);
+        const size_t control = npuprof_utf8_control_length_((const uint8_t *)text + i, length - i);
         cell[used] = control ? '?' : text[i];
         i += control ? control : 1;
     }

@@ -1,5 +1,6 @@
 # files that cannot be written: full disks, closed descriptors, limits, permissions, links
 # SPDX-License-Identifier: MIT
+import errno
 import glob
 import os
 import re
@@ -91,6 +92,31 @@ class Trouble(Case):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(len(events(helpers.strict_json(got[0]), "X")), len(NAMES))
         self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+
+    def test_fifo_that_nobody_reads(self):
+        os.mkfifo(self.folder / "fifo")
+        self.assertIn("a pipe that nobody reads", self.check_refused("fifo"))
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.folder / "fifo").st_mode))
+
+    def test_locks_and_states_that_cannot_be_had(self):
+        """flock() or fstat() fails, as on some network disks and in sandboxes: no temporary file stays."""
+        faults = self.folder / "faults.c"
+        faults.write_text("#include <errno.h>\n#include <stdlib.h>\n#include <sys/stat.h>\n"
+                          "static int no(const char *error) { errno = atoi(getenv(error)); return -1; }\n"
+                          "int flock(int fd, int op) { (void)fd; (void)op; return no(\"FLOCK\"); }\n"
+                          "int fstat(int fd, struct stat *st) { (void)fd; (void)st;\n"
+                          "    if (getenv(\"FSTAT\")) return no(\"FSTAT\");\n"
+                          "    return fstatat(fd, \"\", st, 0x1000); }\n")
+        shim = self.folder / "faults.so"
+        done = run([*helpers.CC, "-shared", "-fPIC", faults, "-o", shim])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for flock, fstat in ((errno.EWOULDBLOCK, None), (errno.ENOLCK, errno.EIO), (errno.ENOLCK, None)):
+            more = {"FSTAT": str(fstat)} if fstat else {}
+            done = run([self.program], cwd=self.folder, env=environment(
+                LD_PRELOAD=str(shim), FLOCK=str(flock), NPUPROF_OUTPUT_PATH="t.json", **more))
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".tmp")], [])
+            self.assertEqual((self.folder / "t.json").exists(), not done.stderr, done.stderr)
 
     def test_closed_pipe(self):
         """A reader that goes away: no SIGPIPE kills the program."""

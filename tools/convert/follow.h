@@ -52,7 +52,9 @@ static volatile sig_atomic_t npuprof_follow_stop_;
    one. */
 static void npuprof_follow_say_(const char *what, const char *why)
 {
-    fprintf(stderr, "%snpuprof-convert: %s: %s\n", isatty(2) ? "\r\033[K" : "", what, why);
+    if (isatty(2)) fputs("\r\033[K", stderr);
+    fflush(stderr);
+    npuprof_os_say_("npuprof-convert: %s: %s\n", what, why);
 }
 
 static bool npuprof_follow_ends_with_(const char *text, const char *end)

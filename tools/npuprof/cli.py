@@ -34,6 +34,9 @@ from .report import command as report
 
 COMMANDS = {"gen": gen, "check": check, "convert": convert, "export": export, "report": report,
             "merge": merge, "diff": diff, "view": view, "top": top}
+TOO_LARGE = {MemoryError: "there is not enough memory for this trace: use a larger machine, or a part of it",
+             RecursionError: "the input is nested too deep: `check` names the place",
+             OverflowError: "the input has a number that is too large: `check` names the event"}
 NAME_FUNCTIONS = (convert, export, report, merge, diff, view, top)
 
 
@@ -60,6 +63,9 @@ def run(arguments):
         return code
     except Refused as refused:
         print(refused, file=sys.stderr)
+        return 2
+    except (MemoryError, RecursionError, OverflowError) as error:
+        print(f"{arguments.command}: {TOO_LARGE[type(error)]}; nothing was written", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -56,7 +56,7 @@ def run(arguments):
     tool = str(built) if built.exists() else shutil.which("npuprof-top")
     if not tool:
         raise Refused(f"{arguments.arena}: top needs npuprof-top: run `make tools` first")
-    command = [tool, arguments.arena, str(arguments.interval), *["1"] * arguments.once, *symbol_options]
+    command = [tool, *symbol_options, "--", arguments.arena, str(arguments.interval), *["1"] * arguments.once]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, errors="replace")
     try:

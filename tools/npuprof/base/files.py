@@ -6,14 +6,31 @@ import contextlib
 import gzip
 import os
 import pathlib
+import re
+import secrets
 import shutil
+import stat
 import tempfile
 import zlib
 
 from .messages import Refused
 
 # `make tools` puts the C part of the tools here.
+UNPACKED_BYTES, UNPACKED_TIMES = 1 << 28, 64     # a packed file may become the larger of the two
+UNPACK_MAX = "NPUPROF_UNPACK_MAX"               # an environment variable with another limit
+
 BUILD = pathlib.Path(__file__).resolve().parents[3] / "build"
+
+
+def unpacked_limit(file):
+    """How many bytes a packed file may become. Why: gzip makes a thousandth of a file of zeros."""
+    said = os.environ.get(UNPACK_MAX)
+    if not said:
+        return max(UNPACKED_BYTES, UNPACKED_TIMES * os.fstat(file.fileno()).st_size)
+    number = re.fullmatch(r"([0-9]{1,18})([KMGT]?)", said)
+    if not number:
+        raise Refused(f"{UNPACK_MAX}={said}: not a number of bytes, as 500M or 16G")
+    return int(number[1]) << 10 * " KMGT".index(number[2] or " ")
 
 
 def open_plain(path):
@@ -25,7 +42,7 @@ def open_plain(path):
             file.seek(0)
             return file
         file.seek(0)
-        plain = tempfile.TemporaryFile(prefix="npuprof-")
+        plain, limit = tempfile.TemporaryFile(prefix="npuprof-"), unpacked_limit(file)
         with file, gzip.GzipFile(fileobj=file) as packed:
             while True:
                 place = file.tell()
@@ -33,6 +50,9 @@ def open_plain(path):
                 if not block:
                     break
                 plain.write(block)
+                if plain.tell() > limit:
+                    raise Refused(f"{path}: unpacked it is larger than {limit} bytes, more than traces are: "
+                                  f"if you trust it, unpack it yourself, or set {UNPACK_MAX}, as in 16G")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise Refused(f"{path}: byte {place}: damaged gzip data: {error}; "
                       "pack it again, or unpack what is there with zcat") from None
@@ -87,30 +107,78 @@ def make_folder(folder):
         raise Refused(f"{folder}: cannot be made: {error.strerror}") from None
 
 
+# ---- Outputs. All files that a command writes go through whole_file() or whole_folder(): what is written has
+# a private name in the folder of the output, and gets its own when it is complete.
+
+
+def in_place(path):
+    """Is this written where it is, as a device or a fifo, also behind a link? Else it is replaced."""
+    return path.startswith(("/dev/std", "/dev/fd/")) or os.path.exists(path) and not os.path.isfile(path)
+
+
+def mode_of(path):
+    """The permissions of the file that an output replaces; None: there is none."""
+    return stat.S_IMODE(os.stat(path).st_mode) & 0o777 if os.path.isfile(path) else None
+
+
+def create(path):
+    """A new file beside `path`, for its output. Its name cannot be foreseen, and what lies there is neither
+    followed nor written to."""
+    mode, name = mode_of(path), os.path.join(os.path.dirname(path), f".npuprof-{secrets.token_hex(8)}.tmp")
+    flags, first = getattr(os, "O_NOFOLLOW", 0), 0o666 if mode is None else 0o600
+    file = open(name, "xb", opener=lambda name, own: os.open(name, own | flags, first))
+    if mode is not None:
+        os.chmod(name, mode)
+    return file
+
+
+@contextlib.contextmanager
+def refusing(path):
+    """An error of the system is a sentence about this output."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Refused(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def whole_folder(folder):
+    """A private folder inside `folder` for files that other programs write by their names. At the end of the
+    block each file in it moves to `folder`; after an exception none does."""
+    with refusing(folder), tempfile.TemporaryDirectory(prefix=".npuprof-", dir=folder or ".") as private:
+        yield private
+        for name in sorted(os.listdir(private)):
+            written, target = os.path.join(private, name), os.path.join(folder, name)
+            mode = mode_of(target)
+            if mode is not None:
+                os.chmod(written, mode)
+            os.replace(written, target)
+
+
 @contextlib.contextmanager
 def whole_file(path):
     """A file to write bytes to. It is a temporary file until the block ends without an exception; then it is
-    renamed to `path`. A failure leaves the old file as it was. What is no regular file (/dev/stdout, a fifo)
+    renamed to `path`, with the mode of the file that it replaces. A link there gives way, it is not followed.
+    A failure leaves the old file as it was. What is no regular file (/dev/stdout, a fifo)
     is written in place. A name that ends in .gz: what is written is packed; equal content, equal bytes."""
-    target = os.path.realpath(path)
-    in_place = os.path.exists(target) and not os.path.isfile(target)
-    written = target if in_place else f"{target}.{os.getpid()}.tmp"
-    try:
-        with open(written, "wb") as file:
+    with refusing(path), open(path, "wb") if in_place(path) else create(path) as file:
+        written = file.name
+        try:
             if path.lower().endswith(".gz"):
                 # Why 6: 9 takes four times as long for 2 % less.
                 with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                     yield packed
             else:
                 yield file
-        if not in_place:
-            os.replace(written, target)
-    except BaseException as error:
-        if not in_place and os.path.exists(written):
-            os.unlink(written)
-        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-            raise Refused(f"{path}: cannot be written: {error.strerror}") from None
-        raise
+            file.close()                # tells of late errors
+            if written != path:
+                os.replace(written, path)
+        except BaseException:
+            if written != path:
+                os.unlink(written)
+            raise
 
 
 def write_whole(path, data):

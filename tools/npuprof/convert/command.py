@@ -50,7 +50,7 @@ def load_with_ids(path):
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         rows = os.path.join(folder, "ids.csv")
         with plain_path(path) as plain:
-            subprocess.run([converter(), plain, "-o", rows], stdin=subprocess.DEVNULL,
+            subprocess.run([converter(), "-o", rows, "--", plain], stdin=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)
         same = load(rows, progress=True)
     if same.dur != trace.dur:

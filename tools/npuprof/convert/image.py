@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Turns an image into another form, by the C program npuprof-convert."""
 
-import glob
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from ..base.files import open_plain, plain_path, whole_file
+from ..base.files import in_place, open_plain, plain_path, whole_file, whole_folder
 from ..base.messages import Refused, show_progress
 from ..read.image import converter, symbol_options
 
@@ -28,40 +28,40 @@ def convert_image(path, output):
     tool = converter()
     if not tool:
         raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
+    folder, name = os.path.split(output)
+    packed = name.lower().endswith(".gz")
     with plain_path(path) as plain:
-        if not output.lower().endswith(".gz"):
-            return run_converter(tool, plain, path, output)
-        with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
-            unpacked = os.path.join(folder, os.path.basename(output)[:-3])
-            code = run_converter(tool, plain, path, unpacked)
-            if code != 2:
-                with open(unpacked, "rb") as written, whole_file(output) as file:
+        if in_place(output) and not packed:
+            return run_converter(tool, plain, path, output, output)
+        with tempfile.TemporaryDirectory(prefix="npuprof-") if packed else whole_folder(folder) as private:
+            made = os.path.join(private, name.removesuffix(name[-3:]) if packed else name)
+            code = run_converter(tool, plain, path, made, output)
+            if packed and code != 2:
+                with open(made, "rb") as written, whole_file(output) as file:
                     shutil.copyfileobj(written, file, 1 << 20)
     return code
 
 
-def run_converter(tool, plain, path, output):
-    """plain: the image, unpacked; path: what the user calls it."""
-    process = subprocess.Popen([tool, plain, "-o", output, *symbol_options], stdin=subprocess.DEVNULL,
+def run_converter(tool, plain, path, made, output):
+    """plain: the image, unpacked; path: what the user calls it; made: the file, or the output itself."""
+    process = subprocess.Popen([tool, "-o", made, *symbol_options, "--", plain], stdin=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True, errors="replace")
-    # The converter writes files of such names, and renames them at the end.
-    unfinished = os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp")
     try:
-        if sys.stderr.isatty():
-            watch(process, path, unfinished)
+        if sys.stderr.isatty() and made != output:
+            watch(process, path, os.path.dirname(made))
         said = process.communicate()[1]
     except BaseException:
         process.kill()
         process.wait()
-        for part in glob.glob(unfinished):
-            os.unlink(part)
         raise
-    sys.stderr.write(said.replace(plain, path))
+    for ours, theirs in ((plain, path), (made, output), (os.path.dirname(made), os.path.dirname(output))):
+        said = said.replace(ours, theirs) if made != output or ours == plain else said
+    sys.stderr.write(said)
     return process.returncode if process.returncode in (0, 1) else 2
 
 
-def watch(process, path, unfinished):
-    """Shows how much is written until the process ends."""
+def watch(process, path, folder):
+    """Shows how much is written into the private folder until the process ends."""
     pause = 1
     while True:
         try:
@@ -69,7 +69,8 @@ def watch(process, path, unfinished):
             break
         except subprocess.TimeoutExpired:
             pause = 0.2
-            size = sum(os.path.getsize(part) for part in glob.glob(unfinished) if os.path.exists(part))
-            show_progress(f"converting {path}: {size >> 20} MB written")
+            with contextlib.suppress(OSError), os.scandir(folder) as files:
+                size = sum(one.stat().st_size for one in files)
+                show_progress(f"converting {path}: {size >> 20} MB written")
     if pause < 1:
         show_progress("")

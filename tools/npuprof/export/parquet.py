@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
+from ..base.files import whole_folder
 from ..base.messages import Refused
 from .rows import Rows
 from .tables import TABLES, columns
@@ -27,22 +28,27 @@ def writer():
 
 def write_parquet(trace, folder):
     """Writes TABLE.parquet for every table into the folder, which exists."""
-    sink = writer()(folder)
+    kind = writer()
     try:
-        for table, rows in Rows(trace).each():
-            sink.add(table, rows)
-        sink.finish()
-    except (OSError, sink.Error) as error:
+        with whole_folder(folder) as private:
+            sink = kind(private)
+            for table, rows in Rows(trace).each():
+                sink.add(table, rows)
+            sink.finish()
+    except (OSError, ValueError, OverflowError, kind.Error) as error:
         raise Refused(f"{folder}: cannot be written: {' '.join(str(error).split())[:300]}") from None
 
 
 class Arrow:
     """By pyarrow: a row group for every 2^16 rows or more."""
 
+    Error = OSError                # until pyarrow is there
+
     def __init__(self, folder):
         import pyarrow
         import pyarrow.parquet
-        self.arrow, self.Error, self.rows = pyarrow, pyarrow.ArrowException, {table: [] for table in TABLES}
+        type(self).Error = pyarrow.ArrowException
+        self.arrow, self.rows = pyarrow, {table: [] for table in TABLES}
         types = {"BIGINT": pyarrow.int64(), "DOUBLE": pyarrow.float64(), "VARCHAR": pyarrow.string()}
         self.schema = {table: pyarrow.schema([(name, types[TYPES[kind]]) for name, kind in columns(table)])
                        for table in TABLES}
@@ -73,12 +79,11 @@ class Duck:
     Error = RuntimeError
 
     def __init__(self, folder):
-        self.folder = folder
-        self.temporary = tempfile.TemporaryDirectory(prefix="npuprof-", dir=folder)
+        self.folder, self.temporary = folder, tempfile.mkdtemp(prefix="npuprof-", dir=folder)
         self.files = {table: open(self.csv(table), "w", encoding="utf-8", newline="") for table in TABLES}
 
     def csv(self, table):
-        return os.path.join(self.temporary.name, f"{table}.csv")
+        return os.path.join(self.temporary, f"{table}.csv")
 
     def add(self, table, rows):
         # Why quotes around every text: an empty cell without them is NULL.
@@ -92,7 +97,7 @@ class Duck:
         try:
             run_duckdb("".join(self.copy(table) for table in TABLES))
         finally:
-            self.temporary.cleanup()
+            shutil.rmtree(self.temporary)
 
     def copy(self, table):
         kinds = ", ".join(f"'{name}': '{TYPES[kind]}'" for name, kind in columns(table))

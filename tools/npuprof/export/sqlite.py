@@ -29,6 +29,9 @@ def write_sqlite(trace, path):
         for text in BESIDE:
             database.execute(text)
         database.execute("COMMIT")
+    except OverflowError:
+        raise Refused(f"{path}: a number of the trace does not fit 64 bits, which SQLite needs; "
+                      "`check` names the event") from None
     except sqlite3.Error as error:
         raise Refused(f"{path}: SQLite cannot write it: {error}") from None
     finally:

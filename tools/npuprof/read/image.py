@@ -91,7 +91,7 @@ def opened(path):
         raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder, plain_path(path) as plain:
         out = os.path.join(folder, "trace.json")
-        done = subprocess.run([tool, plain, "-o", out, *symbol_options], stdin=subprocess.DEVNULL,
+        done = subprocess.run([tool, "-o", out, *symbol_options, "--", plain], stdin=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, errors="replace")
         lines = " ".join(tell(done.stderr.splitlines()))
         said = " ".join(lines.split()).removeprefix("npuprof-convert: ").replace(plain, path)
