@@ -319,6 +319,15 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_AUTO is for systems with an OS, not for NPUPROF_FREESTANDING; use PROF_SCOPE there"
 #endif
 
+/* NPUPROF_THREAD_KEY: implementing file. 1: what a thread has is found by a key of the system, such as
+   pthread_getspecific(); 0: by a thread-local variable. Default: 1 where compilers emulate such variables or
+   the system allocates them late (Android, Apple, QNX, BSD, mingw's gcc), else 0: Linux, MSVC. Say 1 for
+   another compiler that emulates them (-femulated-tls): that takes memory from the heap at a thread's first
+   record. With 1 a span takes some nanoseconds more. */
+#if defined(NPUPROF_THREAD_KEY) && NPUPROF_THREAD_KEY != 0 && NPUPROF_THREAD_KEY != 1
+#error "npuprof.h: NPUPROF_THREAD_KEY must be 0 or 1"
+#endif
+
 /* The rest is for NPUPROF_FREESTANDING.
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
@@ -753,6 +762,15 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_FUNCTION_NAME_ __FUNCSIG__
 #else
 #define NPUPROF_FUNCTION_NAME_ __func__
+#endif
+
+/* The default of NPUPROF_THREAD_KEY. */
+#if defined(NPUPROF_THREAD_KEY)
+#elif defined(_MSC_VER) || (defined(_WIN32) && defined(__clang__)) || \
+    (defined(__linux__) && !defined(__ANDROID__)) || defined(__TINYC__)
+#define NPUPROF_THREAD_KEY 0
+#else
+#define NPUPROF_THREAD_KEY 1
 #endif
 
 #define NPUPROF_GLUE2_(a, b) a##b
@@ -5873,7 +5891,29 @@ enum {
     NPUPROF_TOKEN_FLAGS_ = 15
 };
 
+/* A call of NPUPROF_AUTO. */
+typedef struct npuprof_slot_call_ {
+    uint32_t key;                  /* of function and caller */
+    npuprof_token_ token;          /* 0: not recorded */
+} npuprof_slot_call_;
+
+/* No span's token: that of the entry before the first call, and of the one behind the last. */
+enum { NPUPROF_CALL_NONE_ = 1 };
+
+/* The open calls of a thread, of NPUPROF_AUTO. Owner: record/auto.h. The entries lie behind the slot. */
+typedef struct npuprof_slot_calls_ {
+    npuprof_slot_call_ *next, *end;    /* next: of the next call; behind `end` while `beyond` is not 0 */
+    uint32_t beyond;               /* open calls without an entry */
+    uintptr_t deep;                /* where the first of them is on the C stack */
+} npuprof_slot_calls_;
+
 enum { NPUPROF_SLOT_CONTEXTS_ = 8 };   /* a thread's own, and those of its signal handlers */
+
+#ifdef NPUPROF_AUTO
+#define NPUPROF_CALLS_(...) __VA_ARGS__
+#else
+#define NPUPROF_CALLS_(...)
+#endif
 
 /* A thread's place to record, or that of a signal handler that interrupted a record. It lies in a chunk of
    slots, and stays when its thread ends: another thread takes it. */
@@ -5898,6 +5938,7 @@ typedef struct npuprof_slot_ {
     uint64_t by_hand_bits;         /* PROF_BEGIN: was it recorded? The newest in bit 0 */
     uint32_t by_hand_count;        /* PROF_BEGINs that are open */
     uint32_t named_by;             /* head.owners when the name was given */
+    NPUPROF_CALLS_(npuprof_slot_calls_ calls;)      /* the thread's, also while its handlers run */
     npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units */
 } npuprof_slot_;
 
@@ -5926,6 +5967,7 @@ typedef struct npuprof_arena_state_ {
     uint32_t *queue;
     uint8_t *chunks;
     uint32_t units;                /* in a chunk */
+    uint32_t slot_calls, slot_calls_at;    /* of NPUPROF_AUTO: calls in each slot, and where they begin */
     bool zero_at_first;            /* all of the memory was zero when it was laid out */
 
     /* Free chunks. Owner: chunks.h, rule R5. */
@@ -6044,10 +6086,12 @@ NPUPROF_OWN_ static bool npuprof_arena_has_leader_(void)
 NPUPROF_OWN_ static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
 
+NPUPROF_CALLS_(static npuprof_slot_call_ npuprof_slot_call_none_[1] = { { 0, NPUPROF_CALL_NONE_ } };)
 /* The slot of a thread that has none. It is always busy, so everything takes the slow path, and has no open
    span. */
 static npuprof_slot_ npuprof_slot_none_ = {
-    { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 }
+    { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0,
+    NPUPROF_CALLS_({ npuprof_slot_call_none_ + 1, npuprof_slot_call_none_ + 1, 0, 0 }) NPUPROF_CALLS_(,) { 1 }
 };
 
 /* ---- Where things lie */
@@ -6159,7 +6203,14 @@ NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_table_site_at_(uin
 
    This part may not know what is recorded: what the system is to call is handed to npuprof_os_hook_(). */
 
+/* A thread-local variable that takes no memory at a thread's first access, so that handlers and allocators
+   may record. Why two models: glibc keeps room for variables of initial-exec in what dlopen() loads, and
+   would allocate those of another model later. musl keeps none, and allocates all in dlopen(). */
+#if defined(__GLIBC__)
 #define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ NPUPROF_TLS_KEYWORD_
+#else
+#define NPUPROF_THREAD_LOCAL_ NPUPROF_TLS_KEYWORD_
+#endif
 
 /* ---- Clocks */
 
@@ -6244,6 +6295,9 @@ NPUPROF_OWN_ static void npuprof_os_yield_(void)
     npuprof_os_release_cancel_(cancel_before);
     errno = error_before;
 }
+
+/* Names the calling thread; never 0. */
+NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return (uintptr_t)pthread_self(); }
 
 /* The system's number of the calling thread; 0: it has none. */
 NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void)
@@ -6371,11 +6425,22 @@ NPUPROF_OWN_ static void npuprof_os_unhook_(void)
     pthread_key_delete(npuprof_os_thread_key_);
 }
 
-/* Has thread_ends called with `user` when the calling thread ends. The last call counts. */
-NPUPROF_OWN_ static void npuprof_os_watch_thread_(void *user)
+/* Has thread_ends called with `user` when the calling thread ends; NULL: not at all. The last call counts.
+   False: it will not be called. */
+NPUPROF_OWN_ static bool npuprof_os_watch_thread_(void *user)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, user);
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_) &&
+           pthread_setspecific(npuprof_os_thread_key_, user) == 0;
 }
+
+#if NPUPROF_THREAD_KEY
+/* What the calling thread gave npuprof_os_watch_thread_(), or NULL. */
+NPUPROF_OWN_ static inline void *npuprof_os_own_(void)
+{
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_) ? pthread_getspecific(npuprof_os_thread_key_)
+        : NULL;
+}
+#endif
 #endif /* !_WIN32 */
 /* ==== src/os/posix_files.h ========================================================= >>os/posix_files ==== */
 
@@ -6882,6 +6947,7 @@ NPUPROF_OWN_ static void npuprof_os_release_signals_(const npuprof_os_signals_ *
 /* Why not Sleep(0): a thread of lower priority would not run. */
 NPUPROF_OWN_ static void npuprof_os_yield_(void) { Sleep(1); }
 NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
+NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return GetCurrentThreadId(); }
 
 /* ---- Names and environment */
 
@@ -6904,6 +6970,9 @@ NPUPROF_OWN_ static char **npuprof_os_environment_(void) { return _environ; }
    Why fiber storage: no other callback at a thread's end is open to a static library. */
 
 static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
+#if NPUPROF_THREAD_KEY
+static DWORD npuprof_os_own_key_ = TLS_OUT_OF_INDEXES;     /* of a thread's one pointer. Not of a fiber */
+#endif
 static void (*npuprof_os_thread_ends_)(void *);
 
 NPUPROF_OWN_ static void WINAPI npuprof_os_fiber_ends_(void *user)
@@ -6916,6 +6985,9 @@ NPUPROF_OWN_ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*fo
     (void)forked;
     npuprof_os_thread_ends_ = thread_ends;
     npuprof_os_thread_key_ = FlsAlloc(npuprof_os_fiber_ends_);
+#if NPUPROF_THREAD_KEY
+    npuprof_os_own_key_ = TlsAlloc();
+#endif
     atexit(exits);
 }
 
@@ -6925,10 +6997,26 @@ NPUPROF_OWN_ static void npuprof_os_unhook_(void)
     npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 }
 
-NPUPROF_OWN_ static void npuprof_os_watch_thread_(void *user)
+NPUPROF_OWN_ static bool npuprof_os_watch_thread_(void *user)
 {
-    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, user);
+#if NPUPROF_THREAD_KEY
+    if (npuprof_os_own_key_ == TLS_OUT_OF_INDEXES || !TlsSetValue(npuprof_os_own_key_, user)) return false;
+    if ((uintptr_t)user & 1) user = NULL;
+#endif
+    return npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES && FlsSetValue(npuprof_os_thread_key_, user);
 }
+
+#if NPUPROF_THREAD_KEY
+/* Why the error is kept: TlsGetValue() sets the program's to 0. */
+NPUPROF_OWN_ static inline void *npuprof_os_own_(void)
+{
+    if (npuprof_os_own_key_ == TLS_OUT_OF_INDEXES) return NULL;
+    const DWORD error = GetLastError();
+    void *const own = TlsGetValue(npuprof_os_own_key_);
+    SetLastError(error);
+    return own;
+}
+#endif
 
 /* ---- Files */
 
@@ -7289,8 +7377,8 @@ NPUPROF_OWN_ static void npuprof_os_list_objects_(uint64_t *changes, void (*foun
    windows.h, and what is the same on all systems: pages, refusing an argument, a message on
    stderr.
 
-   Data: npuprof_os_refused_, npuprof_os_explained_ and npuprof_os_explained_result_, of the calling thread.
-   Written by NPUPROF_REFUSE_ and npuprof_os_explain_(), read by npuprof_result_string().
+   Data: npuprof_os_said_to_ and npuprof_os_said_next_. A thread writes its own place, by NPUPROF_REFUSE_ and
+   npuprof_os_explain_(), and reads it for npuprof_result_string().
 
    This part may not know what is recorded. */
 
@@ -7346,29 +7434,66 @@ NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static int npuprof_os_tsc_is_constant_
 
 #endif
 
-/* The sentence about the argument that was refused last on this thread. NULL: none was. */
-static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
+/* What was said last to a thread: the sentence about an argument of it that was refused, NULL: none was; and
+   one that says more about a result than the result's own. Why not of each thread: thread-local memory is
+   scarce in a shared library. A thread that says something takes the place that was taken longest ago. */
+typedef struct npuprof_os_said_ {
+    uintptr_t to;                  /* npuprof_os_me_() of the thread; 0: nobody */
+    const char *refused;
+    npuprof_result result;         /* that `explained` is about; NPUPROF_OK: none */
+    char explained[320];
+} npuprof_os_said_;
+
+static npuprof_os_said_ npuprof_os_said_to_[8];
+static uint32_t npuprof_os_said_next_;
+
+/* NULL: nothing was said to the calling thread, or it was long ago. */
+NPUPROF_OWN_ static npuprof_os_said_ *npuprof_os_find_said_(void)
+{
+    const uintptr_t me = npuprof_os_me_();
+    for (size_t i = 0; i < sizeof npuprof_os_said_to_ / sizeof *npuprof_os_said_to_; i++)
+        if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_said_to_[i].to) == me) return &npuprof_os_said_to_[i];
+    return NULL;
+}
+
+/* The place for what is said to the calling thread. */
+NPUPROF_OWN_ static npuprof_os_said_ *npuprof_os_say_to_me_(void)
+{
+    npuprof_os_said_ *said = npuprof_os_find_said_();
+    if (said) return said;
+    const uint32_t places = sizeof npuprof_os_said_to_ / sizeof *npuprof_os_said_to_;
+    said = &npuprof_os_said_to_[NPUPROF_ADD_(&npuprof_os_said_next_, 1) % places];
+    said->refused = NULL;
+    said->result = NPUPROF_OK;
+    NPUPROF_STORE_RELEASE_(&said->to, npuprof_os_me_());
+    return said;
+}
 
 NPUPROF_OWN_ static npuprof_result npuprof_os_refuse_(const char *sentence)
 {
-    npuprof_os_refused_ = sentence;
+    npuprof_os_say_to_me_()->refused = sentence;
     return NPUPROF_ERR_ARGUMENT;
 }
-
-/* The sentence about one result that this thread got last, where it says more than the result's own. */
-static NPUPROF_THREAD_LOCAL_ char npuprof_os_explained_[320];
-static NPUPROF_THREAD_LOCAL_ npuprof_result npuprof_os_explained_result_;
 
 /* Keeps the sentence. Returns `result`, for a public function to return. */
 NPUPROF_ATTRIBUTE_((format(printf, 2, 3), unused))
 NPUPROF_OWN_ NPUPROF_OWN_ static npuprof_result npuprof_os_explain_(npuprof_result result, const char *format, ...)
 {
+    npuprof_os_said_ *const said = npuprof_os_say_to_me_();
     va_list list;
     va_start(list, format);
-    const int n = vsnprintf(npuprof_os_explained_, sizeof npuprof_os_explained_, format, list);
-    npuprof_os_explained_result_ = n > 0 ? result : NPUPROF_OK;
+    const int n = vsnprintf(said->explained, sizeof said->explained, format, list);
+    said->result = n > 0 ? result : NPUPROF_OK;
     va_end(list);
     return result;
+}
+
+/* The sentence that was said to the calling thread about this result. NULL: there is none. */
+NPUPROF_OWN_ static const char *npuprof_os_sentence_(npuprof_result result)
+{
+    const npuprof_os_said_ *const said = npuprof_os_find_said_();
+    if (said && result == NPUPROF_ERR_ARGUMENT && said->refused) return said->refused;
+    return said && result != NPUPROF_OK && result == said->result ? said->explained : NULL;
 }
 
 /* NPUPROF_ERR_ARGUMENT, for a public function to return. sentence: a literal that names the function, the
@@ -7705,6 +7830,23 @@ NPUPROF_OWN_ static void npuprof_arena_use_(void *memory)
     s->chunks = s->base + h->chunks_offset;
 }
 
+/* A slot: its words, its open spans, and with NPUPROF_AUTO its calls, as many as can be open spans. In the
+   smallest arenas they are what space there is. */
+NPUPROF_OWN_ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const uint32_t room = h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
+    s->units = room / (uint32_t)sizeof(npuprof_unit_);
+    h->slot_bytes = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
+#ifdef NPUPROF_AUTO
+    const uint32_t each = (uint32_t)sizeof(npuprof_slot_call_), rest = room - h->slot_bytes;
+    s->slot_calls = (uint32_t)npuprof_min_(rest / each, npuprof_min_(s->units / 2 + 4, 256 + 2));
+    s->slot_calls_at = h->slot_bytes;
+    h->slot_bytes += s->slot_calls * each;
+#endif
+    h->slot_bytes = (h->slot_bytes + 15) / 16 * 16;
+}
+
 /* Lays an empty arena out. Chunks need not be zero: each is zeroed when it is taken. fresh: all of the
    memory is zero, and the pages of the table are left alone. False: the memory is too small, or not aligned
    to 8. */
@@ -7721,8 +7863,7 @@ NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int 
     h->layout = NPUPROF_LAYOUT_ARENA;
     h->when_full = (uint32_t)when_full;
     s->when_full = when_full;
-    s->units = (uint32_t)((h->chunk_bytes - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_));
-    h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 15) / 16 * 16);
+    npuprof_arena_plan_slot_(h);
     h->clock_source = (uint32_t)npuprof_clock_source_;
     h->clock_bits = NPUPROF_CLOCK_BITS_;
 #ifdef NPUPROF_NOW
@@ -7954,12 +8095,66 @@ NPUPROF_OWN_ static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header
    Words: slot_mine (the thread's own, changed by record/ and by the end of the thread), and of a slot those
    that state.h describes. Nothing here takes a chunk; slots.h does. */
 
-static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_slot_mine_ = &npuprof_slot_none_;
-static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_slot_by_hand_skipped_;   /* PROF_BEGINs while it has no slot */
+/* The calling thread's slot; npuprof_slot_none_ if it has none. And while it has none, how many PROF_BEGINs
+   are open. Of a thread-local variable, or of a key, whose one pointer is the slot, or 2 * the count + 1.
+   npuprof_slot_me_() names the calling thread in the words `drainer`, `writer` and `setting_up`; never 0. */
+#if NPUPROF_THREAD_KEY
+NPUPROF_ALWAYS_INLINE_ npuprof_slot_ *npuprof_slot_mine_(void)
+{
+    void *const own = npuprof_os_own_();
+    return own && !((uintptr_t)own & 1) ? (npuprof_slot_ *)own : &npuprof_slot_none_;
+}
 
-/* Names the calling thread in the words `drainer`, `writer` and `setting_up`; never 0. */
-NPUPROF_OWN_ static uintptr_t npuprof_slot_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }
+NPUPROF_OWN_ static uint32_t npuprof_slot_skipped_(void)
+{
+    const uintptr_t own = (uintptr_t)npuprof_os_own_();
+    return own & 1 ? (uint32_t)(own >> 1) : 0;
+}
 
+NPUPROF_OWN_ static void npuprof_slot_set_skipped_(uint32_t count)
+{
+    npuprof_os_watch_thread_(count ? (void *)((uintptr_t)count << 1 | 1) : NULL);
+}
+
+NPUPROF_OWN_ static void npuprof_slot_clear_skipped_(void) {}       /* the slot is in its place */
+NPUPROF_OWN_ static uintptr_t npuprof_slot_me_(void) { return npuprof_os_me_(); }
+
+#else /* !NPUPROF_THREAD_KEY */
+static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_slot_own_ = &npuprof_slot_none_;
+static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_slot_own_skipped_;
+
+NPUPROF_ALWAYS_INLINE_ npuprof_slot_ *npuprof_slot_mine_(void) { return npuprof_slot_own_; }
+NPUPROF_OWN_ static uint32_t npuprof_slot_skipped_(void) { return npuprof_slot_own_skipped_; }
+NPUPROF_OWN_ static void npuprof_slot_set_skipped_(uint32_t count) { npuprof_slot_own_skipped_ = count; }
+NPUPROF_OWN_ static void npuprof_slot_clear_skipped_(void) { npuprof_slot_own_skipped_ = 0; }
+NPUPROF_OWN_ static uintptr_t npuprof_slot_me_(void) { return (uintptr_t)&npuprof_slot_own_; }
+
+#endif /* !NPUPROF_THREAD_KEY */
+
+/* Gives the calling thread this slot; NULL: none. False: the system has no place to keep it. */
+NPUPROF_OWN_ static bool npuprof_slot_become_(npuprof_slot_ *slot)
+{
+#if !NPUPROF_THREAD_KEY
+    npuprof_slot_own_ = slot ? slot : &npuprof_slot_none_;
+#endif
+    return npuprof_os_watch_thread_(slot) || !NPUPROF_THREAD_KEY;
+}
+
+#ifdef NPUPROF_AUTO
+/* From now on no call is open in this slot. */
+NPUPROF_OWN_ static void npuprof_slot_forget_calls_(npuprof_slot_ *slot)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_slot_call_ *const first = (npuprof_slot_call_ *)(void *)((uint8_t *)slot + s->slot_calls_at);
+    slot->calls.beyond = 0;
+    slot->calls.next = slot->calls.end = npuprof_slot_call_none_ + 1;
+    if (s->slot_calls < 3) return;
+    first->token = first[s->slot_calls - 1].token = NPUPROF_CALL_NONE_;
+    slot->calls.next = first + 1;
+    slot->calls.end = first + s->slot_calls - 1;
+}
+
+#endif
 /* Takes a slot that nobody owns. any: whichever. fresh: one that never recorded. Else one that did, with
    that name; name 0: an unnamed one. NULL: there is none. */
 NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
@@ -8275,6 +8470,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uin
     slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;
+    NPUPROF_CALLS_(npuprof_slot_forget_calls_(slot);)
     return slot;
 }
 
@@ -8462,7 +8658,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_append_(size_t b
 /* The same; it may wait for a chunk, but not in a signal handler that interrupted a record. */
 NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 {
-    const npuprof_slot_ *const slot = npuprof_slot_mine_;
+    const npuprof_slot_ *const slot = npuprof_slot_mine_();
     return npuprof_table_append_(bytes, slot->nested && NPUPROF_LOAD_(&slot->nested->busy), id);
 }
 
@@ -8846,27 +9042,26 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
     const bool ready = npuprof_record_is_ready_();
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
-    if (npuprof_slot_mine_ != &npuprof_slot_none_) {
-        /* While it waited for a chunk, with its signals let through, a handler recorded and gave the thread
-           a slot. */
-        if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-    } else if (slot) {
-        slot->by_hand_count = npuprof_slot_by_hand_skipped_;
-        npuprof_slot_by_hand_skipped_ = 0;
-        npuprof_slot_mine_ = slot;
-        npuprof_os_watch_thread_(slot);
+    /* Why a look: while it waited for a chunk, with its signals let through, a handler recorded and gave the
+       thread a slot. */
+    bool taken = slot && npuprof_slot_mine_() == &npuprof_slot_none_;
+    if (taken) {
+        slot->by_hand_count = npuprof_slot_skipped_();
+        taken = npuprof_slot_become_(slot);
     }
+    if (taken) npuprof_slot_clear_skipped_();
+    else if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     npuprof_os_release_signals_(&held);
     errno = error_before;
-    return npuprof_slot_mine_ != &npuprof_slot_none_;
+    return npuprof_slot_mine_() != &npuprof_slot_none_;
 }
 
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */
 NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
-    if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (npuprof_slot_mine_() == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
         if (contexts == NPUPROF_SLOT_CONTEXTS_) return NULL;
         if (!slot->nested) {
@@ -8884,7 +9079,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void
 /* The slot to record into, busy from now on. NULL: there is none, and nothing was counted. */
 NPUPROF_OWN_ static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
         slot = npuprof_record_enter_slow_();
         if (!slot) return NULL;
@@ -9111,7 +9306,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_slow_(npup
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_)))
         return npuprof_record_begin_slow_(site);
@@ -9178,7 +9373,7 @@ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npupro
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_args_slow_(site, keys, args);
@@ -9217,7 +9412,7 @@ NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 {
-    npuprof_slot_ *const slot = npuprof_slot_mine_;
+    npuprof_slot_ *const slot = npuprof_slot_mine_();
     npuprof_unit_ *const argument = slot->cursor + 1;
     const uint64_t type = argument->w0 ^ NPUPROF_LOAD_(&keys->word[0]), value = argument->w1;
     argument->w0 = argument->w1 = 0;
@@ -9229,7 +9424,7 @@ npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *key, uint64_t type,
                                                uint64_t value, npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
                           npuprof_is_other_(key, &keys->key[0]) || npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_arg_slow_(keys, key, type, value, site);
@@ -9268,7 +9463,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_number_slo
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_record_begin_number_or_(uint32_t number,
                                                                       npuprof_token_ (*slow)(uint32_t))
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return slow(number);
     const uint64_t now = npuprof_clock_fast_();
     npuprof_unit_ *const u = slot->cursor;
@@ -9452,7 +9647,7 @@ typedef struct npuprof_record_boundary_ {
 /* Puts the flag on the span that was just begun. */
 NPUPROF_OWN_ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
 {
-    for (npuprof_slot_ *at = npuprof_slot_mine_; at && token; at = at->nested)
+    for (npuprof_slot_ *at = npuprof_slot_mine_(); at && token; at = at->nested)
         if ((*at->top & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) {
             *at->top |= NPUPROF_TOKEN_BOUNDARY_;
             break;
@@ -9551,7 +9746,7 @@ NPUPROF_OWN_ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slo
 NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
                                                     uint64_t now)
 {
-    for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
+    for (npuprof_slot_ *at = npuprof_slot_mine_(); at; at = at->nested) {
         npuprof_token_ *const e = npuprof_record_find_open_(at, token);
         if (e) {
             npuprof_record_unwind_(at, e, now);
@@ -9578,7 +9773,7 @@ NPUPROF_OWN_ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, np
 NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_close_slow_(npuprof_token_given_ given)
 {
     const npuprof_token_ token = (npuprof_token_)given;
-    if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
+    if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_() == &npuprof_slot_none_) return;
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
     const uint64_t now = npuprof_clock_();
@@ -9592,7 +9787,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_close_slow_(npuprof_token_
 NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
 {
     const uint64_t now = npuprof_clock_fast_();
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
         npuprof_record_close_slow_(token);
         return;
@@ -9611,7 +9806,7 @@ NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
 
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
 {
-    for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested)
+    for (npuprof_slot_ *at = npuprof_slot_mine_(); at; at = at->nested)
         if (npuprof_record_find_open_(at, token)) return true;
     return false;
 }
@@ -9634,7 +9829,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_next_slow_(npupr
 
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     /* While the gate is closed, no call site's generation is the fast one. */
     if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
@@ -9661,10 +9856,10 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_si
 
 NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name)
 {
-    const bool open = NPUPROF_OPEN_(1), has_slot = npuprof_slot_mine_ != &npuprof_slot_none_;
+    const bool open = NPUPROF_OPEN_(1), has_slot = npuprof_slot_mine_() != &npuprof_slot_none_;
     npuprof_slot_ *slot = open || has_slot ? npuprof_record_enter_() : NULL;
     if (!slot) {
-        npuprof_slot_by_hand_skipped_++;
+        npuprof_slot_set_skipped_(npuprof_slot_skipped_() + 1);
         if (open) (void)npuprof_record_count_no_context_();
         return;
     }
@@ -9684,8 +9879,9 @@ NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *catego
 
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    if (npuprof_slot_mine_ == &npuprof_slot_none_) {
-        if (npuprof_slot_by_hand_skipped_) npuprof_slot_by_hand_skipped_--;
+    if (npuprof_slot_mine_() == &npuprof_slot_none_) {
+        const uint32_t skipped = npuprof_slot_skipped_();
+        if (skipped) npuprof_slot_set_skipped_(skipped - 1);
         return;
     }
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -9736,7 +9932,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_event_slow_(npuprof_site_ 
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->fast);
     bool done = false;
     if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_fast_generation_) &&
@@ -9762,7 +9958,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_event_now_slow_(npuprof_si
 
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
                           npuprof_test_and_set_(&slot->busy))) {
@@ -9812,7 +10008,7 @@ NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, ui
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL, NULL, 0 };
-    if (NPUPROF_GATE_IS_CLOSED_() && npuprof_slot_mine_ == &npuprof_slot_none_) return;
+    if (NPUPROF_GATE_IS_CLOSED_() && npuprof_slot_mine_() == &npuprof_slot_none_) return;
     npuprof_event_now_(&site, id);
 }
 
@@ -9904,14 +10100,16 @@ NPUPROF_OWN_ static void npuprof_record_list_objects_(void)
 /* NPUPROF_AUTO: the two hooks that -finstrument-functions calls, at the begin and the end of each function.
    A call becomes a plain span, by the same paths as a mark's. Only who it is differs:
      its name    the function's address as text, in the table once. A hash table of addresses finds its number
-     its end     by a stack of open calls, each thread's own, as no clean-up holds the span's token
-   The stack also holds calls that are not recorded, so that an end finds its own begin, whatever started or
-   stopped in between. A call that was left by longjmp(), or by an exception with clang, which calls no hook
-   then, ends as cut with the function around it that ends next. The end of a call whose begin is not on the
-   stack does nothing. Deeper than the stack, calls are lost and counted.
+     its end     by a stack of open calls in the thread's slot, as no clean-up holds the span's token
+   The stack also holds calls that are not recorded, once the thread has a slot, so that an end finds its own
+   begin, whatever started or stopped in between. A call that was left by longjmp(), or by an exception with
+   clang, which calls no hook then, ends as cut with the function around it that ends next. The end of a call
+   whose begin is not on the stack does nothing. Deeper than the stack, calls are lost and counted.
 
    A function that the recorder calls may be instrumented, but that of NPUPROF_NOW() would call itself. Fibers
-   that change the stack inside a function mix up their calls.
+   that change the stack inside a function mix up their calls. Before the library is set up a hook touches
+   nothing of the thread. Why: in a static program the loader's functions (ifunc) run before threads have
+   memory.
 
    Words: address of a function by CAS from 0; number and generation as id and generation of a call site
    (enter.h). The stack is its thread's own. Its depth is stored before an entry is used and after it was: the
@@ -9925,19 +10123,6 @@ typedef struct npuprof_record_function_ {
 } npuprof_record_function_;
 
 static npuprof_record_function_ npuprof_record_functions_[NPUPROF_AUTO_FUNCTIONS];
-
-/* How many calls the stack holds. Why fewer in a shared library: its memory is scarce when the library is
-   loaded by dlopen(). */
-enum { NPUPROF_RECORD_CALLS_ = NPUPROF_SHARED_ ? 128 : 256 };
-
-typedef struct npuprof_record_call_ {
-    uint32_t key;                  /* of function and caller */
-    npuprof_token_ token;          /* 0: not recorded */
-} npuprof_record_call_;
-
-static NPUPROF_THREAD_LOCAL_ npuprof_record_call_ npuprof_record_calls_[NPUPROF_RECORD_CALLS_];
-static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_record_depth_;   /* open calls, also those beyond the stack */
-static NPUPROF_THREAD_LOCAL_ uintptr_t npuprof_record_deep_;   /* where the first of them is on the C stack */
 
 /* Why the caller, too: after a longjmp() a recursive function would end the wrong one of its calls. */
 NPUPROF_OWN_ static inline uint32_t npuprof_record_call_key_(const void *function, const void *caller)
@@ -10014,41 +10199,59 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_function_(uintptr_t addr
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begins_not_(uint32_t number) { return (void)number, 0; }
 
 /* Begins a call, recorded or not. The stack has its key already, if it has room. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_begin_call_slow_(uintptr_t address, uint32_t depth)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_call_slow_(uintptr_t address, bool fits)
 {
-    const bool fits = depth < NPUPROF_RECORD_CALLS_;
-    if (depth == NPUPROF_RECORD_CALLS_) npuprof_record_deep_ = (uintptr_t)__builtin_frame_address(0);
-    const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_record_begin_function_(address, fits) : 0;
-    if (fits) npuprof_record_calls_[depth].token = token;
+    return NPUPROF_OPEN_(1) ? npuprof_record_begin_function_(address, fits) : 0;
 }
 
-/* Where on the stack the call is that ends, if it is not the newest one. UINT32_MAX: it is not there. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_record_find_call_(uint32_t key)
+/* Begins a call for which the stack has no entry, or of a thread that has no slot. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_begin_call_deep_(uintptr_t address, uint32_t key)
+{
+    if (npuprof_slot_mine_() == &npuprof_slot_none_) {
+        if (!NPUPROF_OPEN_(1)) return;
+        npuprof_slot_ *const got = npuprof_record_enter_();
+        if (got) npuprof_record_leave_(got);
+        else (void)npuprof_record_count_no_context_();
+    }
+    npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
+    npuprof_slot_call_ *const call = calls->next;
+    if (call == npuprof_slot_call_none_ + 1) return;
+    const bool fits = call < calls->end;
+    calls->next = fits ? call + 1 : calls->end + 1;
+    NPUPROF_SIGNAL_FENCE_();
+    if (fits) call->key = key;
+    else if (!calls->beyond++) calls->deep = (uintptr_t)__builtin_frame_address(0);
+    const npuprof_token_ token = npuprof_record_begin_call_slow_(address, fits);
+    if (fits) call->token = token;
+}
+
+/* The call that ends, if it is not the newest one. NULL: it has no entry. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_slot_call_ *npuprof_record_find_call_(npuprof_slot_calls_ *calls,
+                                                                       uint32_t key)
 {
     /* What the frames of the hooks may differ in. */
     enum { NEAR_ENOUGH = 256 };
-    uint32_t depth = npuprof_record_depth_;
-    if (depth > NPUPROF_RECORD_CALLS_) {
+    if (calls->beyond) {
         const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-        if (here <= npuprof_record_deep_ + NEAR_ENOUGH) {
-            npuprof_record_depth_ = depth - 1;
-            return UINT32_MAX;
-        }
-        /* All that had no room was left by longjmp(). */
-        npuprof_record_depth_ = depth = NPUPROF_RECORD_CALLS_;
+        const bool ends = here <= calls->deep + NEAR_ENOUGH;
+        /* Else all that had no entry was left by longjmp(). */
+        calls->beyond = ends ? calls->beyond - 1 : 0;
+        if (!calls->beyond) calls->next = calls->end;
+        if (ends) return NULL;
     }
-    while (depth--)
-        if (npuprof_record_calls_[depth].key == key) return depth;
-    return UINT32_MAX;
+    for (npuprof_slot_call_ *call = calls->next - 1; call->token != NPUPROF_CALL_NONE_; call--)
+        if (call->key == key) return call;
+    return NULL;
 }
 
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_end_call_slow_(uint32_t key)
 {
-    const uint32_t depth = npuprof_record_find_call_(key);
-    if (depth == UINT32_MAX) return;
-    const npuprof_token_ token = npuprof_record_calls_[depth].token;
+    npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
+    npuprof_slot_call_ *const call = npuprof_record_find_call_(calls, key);
+    if (!call) return;
+    const npuprof_token_ token = call->token;
     NPUPROF_SIGNAL_FENCE_();
-    npuprof_record_depth_ = depth;
+    calls->next = call;
     if (token) npuprof_close_(token);
 }
 
@@ -10060,16 +10263,19 @@ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func
 void __cyg_profile_func_enter(void *function, void *caller)
 {
     const uintptr_t address = (uintptr_t)function;
-    const uint32_t depth = npuprof_record_depth_;
-    npuprof_record_depth_ = depth + 1;
-    NPUPROF_SIGNAL_FENCE_();
-    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_)) {
-        npuprof_record_begin_call_slow_(address, depth);
+    const uint32_t key = npuprof_record_call_key_(function, caller);
+    const bool open = NPUPROF_OPEN_(1);
+    if (!open && NPUPROF_LOAD_PLAIN_(&npuprof_setup_state_) != 2) return;
+    npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
+    npuprof_slot_call_ *const call = calls->next;
+    if (NPUPROF_UNLIKELY_(call >= calls->end)) {
+        npuprof_record_begin_call_deep_(address, key);
         return;
     }
-    npuprof_record_call_ *const call = &npuprof_record_calls_[depth];
-    call->key = npuprof_record_call_key_(function, caller);
-    if (!NPUPROF_OPEN_(1)) {
+    calls->next = call + 1;
+    NPUPROF_SIGNAL_FENCE_();
+    call->key = key;
+    if (!open) {
         call->token = 0;
         return;
     }
@@ -10079,21 +10285,22 @@ void __cyg_profile_func_enter(void *function, void *caller)
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
                         !npuprof_differ_(generation, &npuprof_fast_generation_)))
         token = npuprof_record_begin_number_or_(NPUPROF_LOAD_PLAIN_(&f->number), npuprof_record_begins_not_);
-    if (NPUPROF_LIKELY_(token != 0)) call->token = token;
-    else npuprof_record_begin_call_slow_(address, depth);
+    call->token = NPUPROF_LIKELY_(token != 0) ? token : npuprof_record_begin_call_slow_(address, true);
 }
 
 void __cyg_profile_func_exit(void *function, void *caller)
 {
     const uint32_t key = npuprof_record_call_key_(function, caller);
-    const uint32_t depth = npuprof_record_depth_ - 1;
-    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_ || npuprof_record_calls_[depth].key != key)) {
+    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_PLAIN_(&npuprof_setup_state_) != 2)) return;
+    npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
+    npuprof_slot_call_ *const call = calls->next - 1;
+    const npuprof_token_ token = call->token;
+    if (NPUPROF_UNLIKELY_(call->key != key || token == NPUPROF_CALL_NONE_)) {
         npuprof_record_end_call_slow_(key);
         return;
     }
-    const npuprof_token_ token = npuprof_record_calls_[depth].token;
     NPUPROF_SIGNAL_FENCE_();
-    npuprof_record_depth_ = depth;
+    calls->next = call;
     if (token) npuprof_close_(token);
 }
 
@@ -10308,7 +10515,7 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
-    if (slot->top != slot->open || slot != npuprof_slot_mine_ || is_named) return NULL;
+    if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
@@ -10319,8 +10526,8 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *s
         other->top = other->open;
         other->by_hand_bits = slot->by_hand_bits;
         other->by_hand_count = slot->by_hand_count;
-        npuprof_slot_mine_ = other;
-        npuprof_os_watch_thread_(other);
+        NPUPROF_CALLS_(npuprof_slot_forget_calls_(other);)   /* those of now are not recorded */
+        (void)npuprof_slot_become_(other);
         npuprof_record_leave_(slot);
         NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     }
@@ -10375,7 +10582,7 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
 {
     npuprof_link_ link;
     memset(&link, 0, sizeof link);
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (slot == &npuprof_slot_none_) return link;
     slot = npuprof_record_enter_();
     if (!slot) return link;
@@ -10445,7 +10652,7 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
     if (slot) {
         /* In a handler that interrupted a record, the spans of the thread cannot be told apart. */
         if (slot->top > slot->open) lost = !npuprof_record_add_result_(slot, keys, args);
-        else lost = slot != npuprof_slot_mine_;
+        else lost = slot != npuprof_slot_mine_();
         npuprof_record_leave_(slot);
     }
     if (lost) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
@@ -10878,8 +11085,8 @@ static const struct { NPUPROF_RESULTS(NPUPROF_MEMBER_) char none[20]; } npuprof_
    gave says more. */
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
-    if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
-    if (result != NPUPROF_OK && result == npuprof_os_explained_result_) return npuprof_os_explained_;
+    const char *const said = npuprof_os_sentence_(result);
+    if (said) return said;
     const char *text = (const char *)&npuprof_control_results_;
     const int n = (unsigned)result < NPUPROF_RESULT_COUNT ? (int)result : NPUPROF_RESULT_COUNT;
     for (int i = 0; i < n; i++) text += strlen(text) + 1;
@@ -10960,7 +11167,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_scratch_forget_(uint64_t before)
     uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_header_ *h = npuprof_s_.header;
-    npuprof_slot_ *mine = npuprof_slot_mine_ == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
+    npuprof_slot_ *mine = npuprof_slot_mine_() == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);
@@ -12436,8 +12643,26 @@ typedef struct npuprof_image_ {
 static const npuprof_image_ *npuprof_image_given_;
 
 /* Events of the live arena that began before or behind these ticks are not shown, beside those that
-   npuprof_clear() forgot. Of the thread that writes a part of the trace; 0: there is no such limit. */
-static NPUPROF_THREAD_LOCAL_ uint64_t npuprof_image_since_, npuprof_image_until_;
+   npuprof_clear() forgot; 0: there is no such limit. For the one thread that writes a part of the trace. */
+typedef struct npuprof_image_window_ {
+    uint64_t since, until;
+    uintptr_t of;                          /* that thread; stored with release behind the others */
+} npuprof_image_window_;
+static npuprof_image_window_ npuprof_image_part_;
+
+NPUPROF_OWN_ static void npuprof_image_limit_(uint64_t since, uint64_t until)
+{
+    npuprof_image_part_.since = since;
+    npuprof_image_part_.until = until;
+    NPUPROF_STORE_RELEASE_(&npuprof_image_part_.of, since || until ? npuprof_slot_me_() : 0);
+}
+
+/* The limits for the calling thread. */
+NPUPROF_OWN_ static npuprof_image_window_ npuprof_image_limits_(void)
+{
+    static const npuprof_image_window_ none = { 0, 0, 0 };
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_image_part_.of) == npuprof_slot_me_() ? npuprof_image_part_ : none;
+}
 
 /* A decoded record. */
 typedef struct npuprof_event_ {
@@ -13897,10 +14122,10 @@ NPUPROF_OWN_ static void npuprof_image_open_unread_(npuprof_image_ *im)
     if (npuprof_image_given_) *im = *npuprof_image_given_;
     else npuprof_image_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
-    if (!npuprof_image_given_ && npuprof_image_since_ > im->clear_ticks)
-        im->clear_ticks = npuprof_image_since_;
+    const npuprof_image_window_ limits = npuprof_image_limits_();
+    if (!npuprof_image_given_ && limits.since > im->clear_ticks) im->clear_ticks = limits.since;
     im->last_ticks = im->open_until = UINT64_MAX;
-    if (!npuprof_image_given_ && npuprof_image_until_) im->last_ticks = npuprof_image_until_;
+    if (!npuprof_image_given_ && limits.until) im->last_ticks = limits.until;
 }
 
 /* Fills im->lost. */
@@ -15204,7 +15429,7 @@ NPUPROF_OWN_ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *
 NPUPROF_OWN_ static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, const npuprof_chunk_ *chunk)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const uint64_t until = npuprof_image_until_ ? npuprof_image_until_ : UINT64_MAX;
+    const uint64_t limit = npuprof_image_limits_().until, until = limit ? limit : UINT64_MAX;
     uint32_t n = 0;
     for (; n < im->units; n++) {
         const uint64_t w0 = npuprof_unit_load_w0_(units + n), strings = npuprof_chunk_string_units_(w0);
@@ -18910,8 +19135,8 @@ NPUPROF_API_ size_t npuprof_bench_size(void) { return 0; }
 NPUPROF_OWN_ static void npuprof_process_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
-    if (slot != npuprof_slot_mine_) return;
-    npuprof_slot_mine_ = &npuprof_slot_none_;
+    if ((uintptr_t)user & 1) return;       /* it had none (arena/thread.h) */
+    (void)npuprof_slot_become_(NULL);
     for (npuprof_slot_ *at = slot; at; at = at->nested) {
         npuprof_record_unwind_(at, at->open, npuprof_clock_());
         NPUPROF_STORE_(&at->busy, 0);
@@ -18994,9 +19219,9 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */
-    const npuprof_slot_ *const mine = npuprof_slot_mine_;
+    const npuprof_slot_ *const mine = npuprof_slot_mine_();
     if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
-    npuprof_slot_mine_ = &npuprof_slot_none_;
+    (void)npuprof_slot_become_(NULL);
 }
 #ifdef NPUPROF_RECORD_ONLY
 /* ==== src/process/only.h ============================================================= >>process/only ==== */
@@ -19392,9 +19617,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_window_(npuprof_path_ *pat
     npuprof_file_wait_for_records_();
     npuprof_result r = npuprof_get_stats(&before);
     if (r != NPUPROF_OK) return r;
-    npuprof_image_until_ = until;
+    npuprof_image_limit_(0, until);
     r = npuprof_file_write_next_(path);
-    npuprof_image_until_ = 0;
+    npuprof_image_limit_(0, 0);
     if (r == NPUPROF_OK) r = npuprof_get_stats(&now);
     if (r == NPUPROF_OK) r = npuprof_scratch_forget_(until + 1);
     /* What was lost meanwhile counts for the next file. */
@@ -19415,9 +19640,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_capture_(bool clear, uint64_t la
                                "output_path in npuprof_desc");
     if (clear) return npuprof_file_write_window_(&path);
     if (last_ns)
-        npuprof_image_since_ = npuprof_ticks_at_ns_(npuprof_now_ns() - (int64_t)last_ns, &error_ticks);
+        npuprof_image_limit_(npuprof_ticks_at_ns_(npuprof_now_ns() - (int64_t)last_ns, &error_ticks), 0);
     const npuprof_result r = npuprof_file_write_next_(&path);
-    npuprof_image_since_ = 0;
+    npuprof_image_limit_(0, 0);
     return r;
 }
 /* ==== src/process/fork.h ============================================================= >>process/fork ==== */
@@ -19698,7 +19923,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_capture_(const npuprof_capture 
         npuprof_capture_set_ = before;
         (void)npuprof_os_explain_(NPUPROF_ERR_ARGUMENT, "NPUPROF_ERR_ARGUMENT: npuprof_init: capture.%s: %s",
                                   t->field, why);
-        return npuprof_os_refuse_(npuprof_os_explained_);
+        return npuprof_os_refuse_(npuprof_os_say_to_me_()->explained);
     }
     npuprof_s_.tell_user = c->user;
     npuprof_s_.tell = c->gate;

@@ -121,6 +121,23 @@ static void npuprof_arena_use_(void *memory)
     s->chunks = s->base + h->chunks_offset;
 }
 
+/* A slot: its words, its open spans, and with NPUPROF_AUTO its calls, as many as can be open spans. In the
+   smallest arenas they are what space there is. */
+static void npuprof_arena_plan_slot_(npuprof_header_ *h)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const uint32_t room = h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
+    s->units = room / (uint32_t)sizeof(npuprof_unit_);
+    h->slot_bytes = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
+#ifdef NPUPROF_AUTO
+    const uint32_t each = (uint32_t)sizeof(npuprof_slot_call_), rest = room - h->slot_bytes;
+    s->slot_calls = (uint32_t)npuprof_min_(rest / each, npuprof_min_(s->units / 2 + 4, 256 + 2));
+    s->slot_calls_at = h->slot_bytes;
+    h->slot_bytes += s->slot_calls * each;
+#endif
+    h->slot_bytes = (h->slot_bytes + 15) / 16 * 16;
+}
+
 /* Lays an empty arena out. Chunks need not be zero: each is zeroed when it is taken. fresh: all of the
    memory is zero, and the pages of the table are left alone. False: the memory is too small, or not aligned
    to 8. */
@@ -137,8 +154,7 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
     h->layout = NPUPROF_LAYOUT_ARENA;
     h->when_full = (uint32_t)when_full;
     s->when_full = when_full;
-    s->units = (uint32_t)((h->chunk_bytes - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_));
-    h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 15) / 16 * 16);
+    npuprof_arena_plan_slot_(h);
     h->clock_source = (uint32_t)npuprof_clock_source_;
     h->clock_bits = NPUPROF_CLOCK_BITS_;
 #ifdef NPUPROF_NOW

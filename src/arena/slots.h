@@ -63,6 +63,7 @@ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, b
     slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;
+    NPUPROF_CALLS_(npuprof_slot_forget_calls_(slot);)
     return slot;
 }
 

@@ -18,7 +18,29 @@ enum {
     NPUPROF_TOKEN_FLAGS_ = 15
 };
 
+/* A call of NPUPROF_AUTO. */
+typedef struct npuprof_slot_call_ {
+    uint32_t key;                  /* of function and caller */
+    npuprof_token_ token;          /* 0: not recorded */
+} npuprof_slot_call_;
+
+/* No span's token: that of the entry before the first call, and of the one behind the last. */
+enum { NPUPROF_CALL_NONE_ = 1 };
+
+/* The open calls of a thread, of NPUPROF_AUTO. Owner: record/auto.h. The entries lie behind the slot. */
+typedef struct npuprof_slot_calls_ {
+    npuprof_slot_call_ *next, *end;    /* next: of the next call; behind `end` while `beyond` is not 0 */
+    uint32_t beyond;               /* open calls without an entry */
+    uintptr_t deep;                /* where the first of them is on the C stack */
+} npuprof_slot_calls_;
+
 enum { NPUPROF_SLOT_CONTEXTS_ = 8 };   /* a thread's own, and those of its signal handlers */
+
+#ifdef NPUPROF_AUTO
+#define NPUPROF_CALLS_(...) __VA_ARGS__
+#else
+#define NPUPROF_CALLS_(...)
+#endif
 
 /* A thread's place to record, or that of a signal handler that interrupted a record. It lies in a chunk of
    slots, and stays when its thread ends: another thread takes it. */
@@ -43,6 +65,7 @@ typedef struct npuprof_slot_ {
     uint64_t by_hand_bits;         /* PROF_BEGIN: was it recorded? The newest in bit 0 */
     uint32_t by_hand_count;        /* PROF_BEGINs that are open */
     uint32_t named_by;             /* head.owners when the name was given */
+    NPUPROF_CALLS_(npuprof_slot_calls_ calls;)      /* the thread's, also while its handlers run */
     npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units */
 } npuprof_slot_;
 
@@ -71,6 +94,7 @@ typedef struct npuprof_arena_state_ {
     uint32_t *queue;
     uint8_t *chunks;
     uint32_t units;                /* in a chunk */
+    uint32_t slot_calls, slot_calls_at;    /* of NPUPROF_AUTO: calls in each slot, and where they begin */
     bool zero_at_first;            /* all of the memory was zero when it was laid out */
 
     /* Free chunks. Owner: chunks.h, rule R5. */
@@ -189,10 +213,12 @@ static bool npuprof_arena_has_leader_(void)
 static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
 
+NPUPROF_CALLS_(static npuprof_slot_call_ npuprof_slot_call_none_[1] = { { 0, NPUPROF_CALL_NONE_ } };)
 /* The slot of a thread that has none. It is always busy, so everything takes the slow path, and has no open
    span. */
 static npuprof_slot_ npuprof_slot_none_ = {
-    { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 }
+    { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0,
+    NPUPROF_CALLS_({ npuprof_slot_call_none_ + 1, npuprof_slot_call_none_ + 1, 0, 0 }) NPUPROF_CALLS_(,) { 1 }
 };
 
 /* ---- Where things lie */

@@ -92,7 +92,7 @@ NPUPROF_COLD_ static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool ne
 /* The same; it may wait for a chunk, but not in a signal handler that interrupted a record. */
 NPUPROF_COLD_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 {
-    const npuprof_slot_ *const slot = npuprof_slot_mine_;
+    const npuprof_slot_ *const slot = npuprof_slot_mine_();
     return npuprof_table_append_(bytes, slot->nested && NPUPROF_LOAD_(&slot->nested->busy), id);
 }
 

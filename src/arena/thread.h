@@ -9,12 +9,66 @@
    Words: slot_mine (the thread's own, changed by record/ and by the end of the thread), and of a slot those
    that state.h describes. Nothing here takes a chunk; slots.h does. */
 
-static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_slot_mine_ = &npuprof_slot_none_;
-static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_slot_by_hand_skipped_;   /* PROF_BEGINs while it has no slot */
+/* The calling thread's slot; npuprof_slot_none_ if it has none. And while it has none, how many PROF_BEGINs
+   are open. Of a thread-local variable, or of a key, whose one pointer is the slot, or 2 * the count + 1.
+   npuprof_slot_me_() names the calling thread in the words `drainer`, `writer` and `setting_up`; never 0. */
+#if NPUPROF_THREAD_KEY
+NPUPROF_ALWAYS_INLINE_ npuprof_slot_ *npuprof_slot_mine_(void)
+{
+    void *const own = npuprof_os_own_();
+    return own && !((uintptr_t)own & 1) ? (npuprof_slot_ *)own : &npuprof_slot_none_;
+}
 
-/* Names the calling thread in the words `drainer`, `writer` and `setting_up`; never 0. */
-static uintptr_t npuprof_slot_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }
+static uint32_t npuprof_slot_skipped_(void)
+{
+    const uintptr_t own = (uintptr_t)npuprof_os_own_();
+    return own & 1 ? (uint32_t)(own >> 1) : 0;
+}
 
+static void npuprof_slot_set_skipped_(uint32_t count)
+{
+    npuprof_os_watch_thread_(count ? (void *)((uintptr_t)count << 1 | 1) : NULL);
+}
+
+static void npuprof_slot_clear_skipped_(void) {}       /* the slot is in its place */
+static uintptr_t npuprof_slot_me_(void) { return npuprof_os_me_(); }
+
+#else /* !NPUPROF_THREAD_KEY */
+static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_slot_own_ = &npuprof_slot_none_;
+static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_slot_own_skipped_;
+
+NPUPROF_ALWAYS_INLINE_ npuprof_slot_ *npuprof_slot_mine_(void) { return npuprof_slot_own_; }
+static uint32_t npuprof_slot_skipped_(void) { return npuprof_slot_own_skipped_; }
+static void npuprof_slot_set_skipped_(uint32_t count) { npuprof_slot_own_skipped_ = count; }
+static void npuprof_slot_clear_skipped_(void) { npuprof_slot_own_skipped_ = 0; }
+static uintptr_t npuprof_slot_me_(void) { return (uintptr_t)&npuprof_slot_own_; }
+
+#endif /* !NPUPROF_THREAD_KEY */
+
+/* Gives the calling thread this slot; NULL: none. False: the system has no place to keep it. */
+static bool npuprof_slot_become_(npuprof_slot_ *slot)
+{
+#if !NPUPROF_THREAD_KEY
+    npuprof_slot_own_ = slot ? slot : &npuprof_slot_none_;
+#endif
+    return npuprof_os_watch_thread_(slot) || !NPUPROF_THREAD_KEY;
+}
+
+#ifdef NPUPROF_AUTO
+/* From now on no call is open in this slot. */
+static void npuprof_slot_forget_calls_(npuprof_slot_ *slot)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_slot_call_ *const first = (npuprof_slot_call_ *)(void *)((uint8_t *)slot + s->slot_calls_at);
+    slot->calls.beyond = 0;
+    slot->calls.next = slot->calls.end = npuprof_slot_call_none_ + 1;
+    if (s->slot_calls < 3) return;
+    first->token = first[s->slot_calls - 1].token = NPUPROF_CALL_NONE_;
+    slot->calls.next = first + 1;
+    slot->calls.end = first + s->slot_calls - 1;
+}
+
+#endif
 /* Takes a slot that nobody owns. any: whichever. fresh: one that never recorded. Else one that did, with
    that name; name 0: an unnamed one. NULL: there is none. */
 static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)

@@ -82,7 +82,7 @@ static npuprof_result npuprof_scratch_forget_(uint64_t before)
     uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_header_ *h = npuprof_s_.header;
-    npuprof_slot_ *mine = npuprof_slot_mine_ == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
+    npuprof_slot_ *mine = npuprof_slot_mine_() == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);

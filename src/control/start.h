@@ -280,8 +280,8 @@ static const struct { NPUPROF_RESULTS(NPUPROF_MEMBER_) char none[20]; } npuprof_
    gave says more. */
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
-    if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
-    if (result != NPUPROF_OK && result == npuprof_os_explained_result_) return npuprof_os_explained_;
+    const char *const said = npuprof_os_sentence_(result);
+    if (said) return said;
     const char *text = (const char *)&npuprof_control_results_;
     const int n = (unsigned)result < NPUPROF_RESULT_COUNT ? (int)result : NPUPROF_RESULT_COUNT;
     for (int i = 0; i < n; i++) text += strlen(text) + 1;

@@ -10,8 +10,8 @@
    windows.h, and what is the same on all systems: pages, refusing an argument, a message on
    stderr.
 
-   Data: npuprof_os_refused_, npuprof_os_explained_ and npuprof_os_explained_result_, of the calling thread.
-   Written by NPUPROF_REFUSE_ and npuprof_os_explain_(), read by npuprof_result_string().
+   Data: npuprof_os_said_to_ and npuprof_os_said_next_. A thread writes its own place, by NPUPROF_REFUSE_ and
+   npuprof_os_explain_(), and reads it for npuprof_result_string().
 
    This part may not know what is recorded. */
 
@@ -67,29 +67,66 @@ NPUPROF_ATTRIBUTE_((unused)) static int npuprof_os_tsc_is_constant_(void) { retu
 
 #endif
 
-/* The sentence about the argument that was refused last on this thread. NULL: none was. */
-static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
+/* What was said last to a thread: the sentence about an argument of it that was refused, NULL: none was; and
+   one that says more about a result than the result's own. Why not of each thread: thread-local memory is
+   scarce in a shared library. A thread that says something takes the place that was taken longest ago. */
+typedef struct npuprof_os_said_ {
+    uintptr_t to;                  /* npuprof_os_me_() of the thread; 0: nobody */
+    const char *refused;
+    npuprof_result result;         /* that `explained` is about; NPUPROF_OK: none */
+    char explained[320];
+} npuprof_os_said_;
+
+static npuprof_os_said_ npuprof_os_said_to_[8];
+static uint32_t npuprof_os_said_next_;
+
+/* NULL: nothing was said to the calling thread, or it was long ago. */
+static npuprof_os_said_ *npuprof_os_find_said_(void)
+{
+    const uintptr_t me = npuprof_os_me_();
+    for (size_t i = 0; i < sizeof npuprof_os_said_to_ / sizeof *npuprof_os_said_to_; i++)
+        if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_said_to_[i].to) == me) return &npuprof_os_said_to_[i];
+    return NULL;
+}
+
+/* The place for what is said to the calling thread. */
+static npuprof_os_said_ *npuprof_os_say_to_me_(void)
+{
+    npuprof_os_said_ *said = npuprof_os_find_said_();
+    if (said) return said;
+    const uint32_t places = sizeof npuprof_os_said_to_ / sizeof *npuprof_os_said_to_;
+    said = &npuprof_os_said_to_[NPUPROF_ADD_(&npuprof_os_said_next_, 1) % places];
+    said->refused = NULL;
+    said->result = NPUPROF_OK;
+    NPUPROF_STORE_RELEASE_(&said->to, npuprof_os_me_());
+    return said;
+}
 
 static npuprof_result npuprof_os_refuse_(const char *sentence)
 {
-    npuprof_os_refused_ = sentence;
+    npuprof_os_say_to_me_()->refused = sentence;
     return NPUPROF_ERR_ARGUMENT;
 }
-
-/* The sentence about one result that this thread got last, where it says more than the result's own. */
-static NPUPROF_THREAD_LOCAL_ char npuprof_os_explained_[320];
-static NPUPROF_THREAD_LOCAL_ npuprof_result npuprof_os_explained_result_;
 
 /* Keeps the sentence. Returns `result`, for a public function to return. */
 NPUPROF_ATTRIBUTE_((format(printf, 2, 3), unused))
 static npuprof_result npuprof_os_explain_(npuprof_result result, const char *format, ...)
 {
+    npuprof_os_said_ *const said = npuprof_os_say_to_me_();
     va_list list;
     va_start(list, format);
-    const int n = vsnprintf(npuprof_os_explained_, sizeof npuprof_os_explained_, format, list);
-    npuprof_os_explained_result_ = n > 0 ? result : NPUPROF_OK;
+    const int n = vsnprintf(said->explained, sizeof said->explained, format, list);
+    said->result = n > 0 ? result : NPUPROF_OK;
     va_end(list);
     return result;
+}
+
+/* The sentence that was said to the calling thread about this result. NULL: there is none. */
+static const char *npuprof_os_sentence_(npuprof_result result)
+{
+    const npuprof_os_said_ *const said = npuprof_os_find_said_();
+    if (said && result == NPUPROF_ERR_ARGUMENT && said->refused) return said->refused;
+    return said && result != NPUPROF_OK && result == said->result ? said->explained : NULL;
 }
 
 /* NPUPROF_ERR_ARGUMENT, for a public function to return. sentence: a literal that names the function, the

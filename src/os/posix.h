@@ -35,7 +35,14 @@
 
    This part may not know what is recorded: what the system is to call is handed to npuprof_os_hook_(). */
 
+/* A thread-local variable that takes no memory at a thread's first access, so that handlers and allocators
+   may record. Why two models: glibc keeps room for variables of initial-exec in what dlopen() loads, and
+   would allocate those of another model later. musl keeps none, and allocates all in dlopen(). */
+#if defined(__GLIBC__)
 #define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ NPUPROF_TLS_KEYWORD_
+#else
+#define NPUPROF_THREAD_LOCAL_ NPUPROF_TLS_KEYWORD_
+#endif
 
 /* ---- Clocks */
 
@@ -120,6 +127,9 @@ static void npuprof_os_yield_(void)
     npuprof_os_release_cancel_(cancel_before);
     errno = error_before;
 }
+
+/* Names the calling thread; never 0. */
+static uintptr_t npuprof_os_me_(void) { return (uintptr_t)pthread_self(); }
 
 /* The system's number of the calling thread; 0: it has none. */
 static uint64_t npuprof_os_tid_(void)
@@ -247,9 +257,20 @@ static void npuprof_os_unhook_(void)
     pthread_key_delete(npuprof_os_thread_key_);
 }
 
-/* Has thread_ends called with `user` when the calling thread ends. The last call counts. */
-static void npuprof_os_watch_thread_(void *user)
+/* Has thread_ends called with `user` when the calling thread ends; NULL: not at all. The last call counts.
+   False: it will not be called. */
+static bool npuprof_os_watch_thread_(void *user)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, user);
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_) &&
+           pthread_setspecific(npuprof_os_thread_key_, user) == 0;
 }
+
+#if NPUPROF_THREAD_KEY
+/* What the calling thread gave npuprof_os_watch_thread_(), or NULL. */
+static inline void *npuprof_os_own_(void)
+{
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_) ? pthread_getspecific(npuprof_os_thread_key_)
+        : NULL;
+}
+#endif
 #endif /* !_WIN32 */

@@ -60,6 +60,7 @@ static void npuprof_os_release_signals_(const npuprof_os_signals_ *before) { (vo
 /* Why not Sleep(0): a thread of lower priority would not run. */
 static void npuprof_os_yield_(void) { Sleep(1); }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
+static uintptr_t npuprof_os_me_(void) { return GetCurrentThreadId(); }
 
 /* ---- Names and environment */
 
@@ -82,6 +83,9 @@ static char **npuprof_os_environment_(void) { return _environ; }
    Why fiber storage: no other callback at a thread's end is open to a static library. */
 
 static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
+#if NPUPROF_THREAD_KEY
+static DWORD npuprof_os_own_key_ = TLS_OUT_OF_INDEXES;     /* of a thread's one pointer. Not of a fiber */
+#endif
 static void (*npuprof_os_thread_ends_)(void *);
 
 static void WINAPI npuprof_os_fiber_ends_(void *user)
@@ -94,6 +98,9 @@ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), 
     (void)forked;
     npuprof_os_thread_ends_ = thread_ends;
     npuprof_os_thread_key_ = FlsAlloc(npuprof_os_fiber_ends_);
+#if NPUPROF_THREAD_KEY
+    npuprof_os_own_key_ = TlsAlloc();
+#endif
     atexit(exits);
 }
 
@@ -103,10 +110,26 @@ static void npuprof_os_unhook_(void)
     npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 }
 
-static void npuprof_os_watch_thread_(void *user)
+static bool npuprof_os_watch_thread_(void *user)
 {
-    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, user);
+#if NPUPROF_THREAD_KEY
+    if (npuprof_os_own_key_ == TLS_OUT_OF_INDEXES || !TlsSetValue(npuprof_os_own_key_, user)) return false;
+    if ((uintptr_t)user & 1) user = NULL;
+#endif
+    return npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES && FlsSetValue(npuprof_os_thread_key_, user);
 }
+
+#if NPUPROF_THREAD_KEY
+/* Why the error is kept: TlsGetValue() sets the program's to 0. */
+static inline void *npuprof_os_own_(void)
+{
+    if (npuprof_os_own_key_ == TLS_OUT_OF_INDEXES) return NULL;
+    const DWORD error = GetLastError();
+    void *const own = TlsGetValue(npuprof_os_own_key_);
+    SetLastError(error);
+    return own;
+}
+#endif
 
 /* ---- Files */
 

@@ -24,8 +24,8 @@
 static void npuprof_process_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
-    if (slot != npuprof_slot_mine_) return;
-    npuprof_slot_mine_ = &npuprof_slot_none_;
+    if ((uintptr_t)user & 1) return;       /* it had none (arena/thread.h) */
+    (void)npuprof_slot_become_(NULL);
     for (npuprof_slot_ *at = slot; at; at = at->nested) {
         npuprof_record_unwind_(at, at->open, npuprof_clock_());
         NPUPROF_STORE_(&at->busy, 0);
@@ -108,7 +108,7 @@ static void npuprof_process_forget_threads_(void)
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */
-    const npuprof_slot_ *const mine = npuprof_slot_mine_;
+    const npuprof_slot_ *const mine = npuprof_slot_mine_();
     if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
-    npuprof_slot_mine_ = &npuprof_slot_none_;
+    (void)npuprof_slot_become_(NULL);
 }

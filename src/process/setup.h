@@ -204,7 +204,7 @@ static npuprof_result npuprof_setup_capture_(const npuprof_capture *c)
         npuprof_capture_set_ = before;
         (void)npuprof_os_explain_(NPUPROF_ERR_ARGUMENT, "NPUPROF_ERR_ARGUMENT: npuprof_init: capture.%s: %s",
                                   t->field, why);
-        return npuprof_os_refuse_(npuprof_os_explained_);
+        return npuprof_os_refuse_(npuprof_os_say_to_me_()->explained);
     }
     npuprof_s_.tell_user = c->user;
     npuprof_s_.tell = c->gate;

@@ -382,6 +382,15 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_FUNCTION_NAME_ __func__
 #endif
 
+/* The default of NPUPROF_THREAD_KEY. */
+#if defined(NPUPROF_THREAD_KEY)
+#elif defined(_MSC_VER) || (defined(_WIN32) && defined(__clang__)) || \
+    (defined(__linux__) && !defined(__ANDROID__)) || defined(__TINYC__)
+#define NPUPROF_THREAD_KEY 0
+#else
+#define NPUPROF_THREAD_KEY 1
+#endif
+
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
 

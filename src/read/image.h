@@ -4,6 +4,7 @@
 #include "../format/arena.h"
 #include "../os/common.h"
 #include "../arena/state.h"
+#include "../arena/thread.h"
 #include <string.h>
 
 /* An image to read: the live arena, or one that was loaded. All outputs and reports read through the
@@ -49,8 +50,26 @@ typedef struct npuprof_image_ {
 static const npuprof_image_ *npuprof_image_given_;
 
 /* Events of the live arena that began before or behind these ticks are not shown, beside those that
-   npuprof_clear() forgot. Of the thread that writes a part of the trace; 0: there is no such limit. */
-static NPUPROF_THREAD_LOCAL_ uint64_t npuprof_image_since_, npuprof_image_until_;
+   npuprof_clear() forgot; 0: there is no such limit. For the one thread that writes a part of the trace. */
+typedef struct npuprof_image_window_ {
+    uint64_t since, until;
+    uintptr_t of;                          /* that thread; stored with release behind the others */
+} npuprof_image_window_;
+static npuprof_image_window_ npuprof_image_part_;
+
+static void npuprof_image_limit_(uint64_t since, uint64_t until)
+{
+    npuprof_image_part_.since = since;
+    npuprof_image_part_.until = until;
+    NPUPROF_STORE_RELEASE_(&npuprof_image_part_.of, since || until ? npuprof_slot_me_() : 0);
+}
+
+/* The limits for the calling thread. */
+static npuprof_image_window_ npuprof_image_limits_(void)
+{
+    static const npuprof_image_window_ none = { 0, 0, 0 };
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_image_part_.of) == npuprof_slot_me_() ? npuprof_image_part_ : none;
+}
 
 /* A decoded record. */
 typedef struct npuprof_event_ {

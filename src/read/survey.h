@@ -143,10 +143,10 @@ static void npuprof_image_open_unread_(npuprof_image_ *im)
     if (npuprof_image_given_) *im = *npuprof_image_given_;
     else npuprof_image_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
-    if (!npuprof_image_given_ && npuprof_image_since_ > im->clear_ticks)
-        im->clear_ticks = npuprof_image_since_;
+    const npuprof_image_window_ limits = npuprof_image_limits_();
+    if (!npuprof_image_given_ && limits.since > im->clear_ticks) im->clear_ticks = limits.since;
     im->last_ticks = im->open_until = UINT64_MAX;
-    if (!npuprof_image_given_ && npuprof_image_until_) im->last_ticks = npuprof_image_until_;
+    if (!npuprof_image_given_ && limits.until) im->last_ticks = limits.until;
 }
 
 /* Fills im->lost. */

@@ -15,14 +15,16 @@
 /* NPUPROF_AUTO: the two hooks that -finstrument-functions calls, at the begin and the end of each function.
    A call becomes a plain span, by the same paths as a mark's. Only who it is differs:
      its name    the function's address as text, in the table once. A hash table of addresses finds its number
-     its end     by a stack of open calls, each thread's own, as no clean-up holds the span's token
-   The stack also holds calls that are not recorded, so that an end finds its own begin, whatever started or
-   stopped in between. A call that was left by longjmp(), or by an exception with clang, which calls no hook
-   then, ends as cut with the function around it that ends next. The end of a call whose begin is not on the
-   stack does nothing. Deeper than the stack, calls are lost and counted.
+     its end     by a stack of open calls in the thread's slot, as no clean-up holds the span's token
+   The stack also holds calls that are not recorded, once the thread has a slot, so that an end finds its own
+   begin, whatever started or stopped in between. A call that was left by longjmp(), or by an exception with
+   clang, which calls no hook then, ends as cut with the function around it that ends next. The end of a call
+   whose begin is not on the stack does nothing. Deeper than the stack, calls are lost and counted.
 
    A function that the recorder calls may be instrumented, but that of NPUPROF_NOW() would call itself. Fibers
-   that change the stack inside a function mix up their calls.
+   that change the stack inside a function mix up their calls. Before the library is set up a hook touches
+   nothing of the thread. Why: in a static program the loader's functions (ifunc) run before threads have
+   memory.
 
    Words: address of a function by CAS from 0; number and generation as id and generation of a call site
    (enter.h). The stack is its thread's own. Its depth is stored before an entry is used and after it was: the
@@ -36,19 +38,6 @@ typedef struct npuprof_record_function_ {
 } npuprof_record_function_;
 
 static npuprof_record_function_ npuprof_record_functions_[NPUPROF_AUTO_FUNCTIONS];
-
-/* How many calls the stack holds. Why fewer in a shared library: its memory is scarce when the library is
-   loaded by dlopen(). */
-enum { NPUPROF_RECORD_CALLS_ = NPUPROF_SHARED_ ? 128 : 256 };
-
-typedef struct npuprof_record_call_ {
-    uint32_t key;                  /* of function and caller */
-    npuprof_token_ token;          /* 0: not recorded */
-} npuprof_record_call_;
-
-static NPUPROF_THREAD_LOCAL_ npuprof_record_call_ npuprof_record_calls_[NPUPROF_RECORD_CALLS_];
-static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_record_depth_;   /* open calls, also those beyond the stack */
-static NPUPROF_THREAD_LOCAL_ uintptr_t npuprof_record_deep_;   /* where the first of them is on the C stack */
 
 /* Why the caller, too: after a longjmp() a recursive function would end the wrong one of its calls. */
 static inline uint32_t npuprof_record_call_key_(const void *function, const void *caller)
@@ -125,41 +114,59 @@ static npuprof_token_ npuprof_record_begin_function_(uintptr_t address, bool fit
 static inline npuprof_token_ npuprof_record_begins_not_(uint32_t number) { return (void)number, 0; }
 
 /* Begins a call, recorded or not. The stack has its key already, if it has room. */
-static NPUPROF_NOINLINE_ void npuprof_record_begin_call_slow_(uintptr_t address, uint32_t depth)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_call_slow_(uintptr_t address, bool fits)
 {
-    const bool fits = depth < NPUPROF_RECORD_CALLS_;
-    if (depth == NPUPROF_RECORD_CALLS_) npuprof_record_deep_ = (uintptr_t)__builtin_frame_address(0);
-    const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_record_begin_function_(address, fits) : 0;
-    if (fits) npuprof_record_calls_[depth].token = token;
+    return NPUPROF_OPEN_(1) ? npuprof_record_begin_function_(address, fits) : 0;
 }
 
-/* Where on the stack the call is that ends, if it is not the newest one. UINT32_MAX: it is not there. */
-static NPUPROF_NOINLINE_ uint32_t npuprof_record_find_call_(uint32_t key)
+/* Begins a call for which the stack has no entry, or of a thread that has no slot. */
+static NPUPROF_NOINLINE_ void npuprof_record_begin_call_deep_(uintptr_t address, uint32_t key)
+{
+    if (npuprof_slot_mine_() == &npuprof_slot_none_) {
+        if (!NPUPROF_OPEN_(1)) return;
+        npuprof_slot_ *const got = npuprof_record_enter_();
+        if (got) npuprof_record_leave_(got);
+        else (void)npuprof_record_count_no_context_();
+    }
+    npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
+    npuprof_slot_call_ *const call = calls->next;
+    if (call == npuprof_slot_call_none_ + 1) return;
+    const bool fits = call < calls->end;
+    calls->next = fits ? call + 1 : calls->end + 1;
+    NPUPROF_SIGNAL_FENCE_();
+    if (fits) call->key = key;
+    else if (!calls->beyond++) calls->deep = (uintptr_t)__builtin_frame_address(0);
+    const npuprof_token_ token = npuprof_record_begin_call_slow_(address, fits);
+    if (fits) call->token = token;
+}
+
+/* The call that ends, if it is not the newest one. NULL: it has no entry. */
+static NPUPROF_NOINLINE_ npuprof_slot_call_ *npuprof_record_find_call_(npuprof_slot_calls_ *calls,
+                                                                       uint32_t key)
 {
     /* What the frames of the hooks may differ in. */
     enum { NEAR_ENOUGH = 256 };
-    uint32_t depth = npuprof_record_depth_;
-    if (depth > NPUPROF_RECORD_CALLS_) {
+    if (calls->beyond) {
         const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-        if (here <= npuprof_record_deep_ + NEAR_ENOUGH) {
-            npuprof_record_depth_ = depth - 1;
-            return UINT32_MAX;
-        }
-        /* All that had no room was left by longjmp(). */
-        npuprof_record_depth_ = depth = NPUPROF_RECORD_CALLS_;
+        const bool ends = here <= calls->deep + NEAR_ENOUGH;
+        /* Else all that had no entry was left by longjmp(). */
+        calls->beyond = ends ? calls->beyond - 1 : 0;
+        if (!calls->beyond) calls->next = calls->end;
+        if (ends) return NULL;
     }
-    while (depth--)
-        if (npuprof_record_calls_[depth].key == key) return depth;
-    return UINT32_MAX;
+    for (npuprof_slot_call_ *call = calls->next - 1; call->token != NPUPROF_CALL_NONE_; call--)
+        if (call->key == key) return call;
+    return NULL;
 }
 
 static NPUPROF_NOINLINE_ void npuprof_record_end_call_slow_(uint32_t key)
 {
-    const uint32_t depth = npuprof_record_find_call_(key);
-    if (depth == UINT32_MAX) return;
-    const npuprof_token_ token = npuprof_record_calls_[depth].token;
+    npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
+    npuprof_slot_call_ *const call = npuprof_record_find_call_(calls, key);
+    if (!call) return;
+    const npuprof_token_ token = call->token;
     NPUPROF_SIGNAL_FENCE_();
-    npuprof_record_depth_ = depth;
+    calls->next = call;
     if (token) npuprof_close_(token);
 }
 
@@ -171,16 +178,19 @@ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((visibility("default"))) void __cyg_profile_func
 void __cyg_profile_func_enter(void *function, void *caller)
 {
     const uintptr_t address = (uintptr_t)function;
-    const uint32_t depth = npuprof_record_depth_;
-    npuprof_record_depth_ = depth + 1;
-    NPUPROF_SIGNAL_FENCE_();
-    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_)) {
-        npuprof_record_begin_call_slow_(address, depth);
+    const uint32_t key = npuprof_record_call_key_(function, caller);
+    const bool open = NPUPROF_OPEN_(1);
+    if (!open && NPUPROF_LOAD_PLAIN_(&npuprof_setup_state_) != 2) return;
+    npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
+    npuprof_slot_call_ *const call = calls->next;
+    if (NPUPROF_UNLIKELY_(call >= calls->end)) {
+        npuprof_record_begin_call_deep_(address, key);
         return;
     }
-    npuprof_record_call_ *const call = &npuprof_record_calls_[depth];
-    call->key = npuprof_record_call_key_(function, caller);
-    if (!NPUPROF_OPEN_(1)) {
+    calls->next = call + 1;
+    NPUPROF_SIGNAL_FENCE_();
+    call->key = key;
+    if (!open) {
         call->token = 0;
         return;
     }
@@ -190,21 +200,22 @@ void __cyg_profile_func_enter(void *function, void *caller)
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
                         !npuprof_differ_(generation, &npuprof_fast_generation_)))
         token = npuprof_record_begin_number_or_(NPUPROF_LOAD_PLAIN_(&f->number), npuprof_record_begins_not_);
-    if (NPUPROF_LIKELY_(token != 0)) call->token = token;
-    else npuprof_record_begin_call_slow_(address, depth);
+    call->token = NPUPROF_LIKELY_(token != 0) ? token : npuprof_record_begin_call_slow_(address, true);
 }
 
 void __cyg_profile_func_exit(void *function, void *caller)
 {
     const uint32_t key = npuprof_record_call_key_(function, caller);
-    const uint32_t depth = npuprof_record_depth_ - 1;
-    if (NPUPROF_UNLIKELY_(depth >= NPUPROF_RECORD_CALLS_ || npuprof_record_calls_[depth].key != key)) {
+    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_PLAIN_(&npuprof_setup_state_) != 2)) return;
+    npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
+    npuprof_slot_call_ *const call = calls->next - 1;
+    const npuprof_token_ token = call->token;
+    if (NPUPROF_UNLIKELY_(call->key != key || token == NPUPROF_CALL_NONE_)) {
         npuprof_record_end_call_slow_(key);
         return;
     }
-    const npuprof_token_ token = npuprof_record_calls_[depth].token;
     NPUPROF_SIGNAL_FENCE_();
-    npuprof_record_depth_ = depth;
+    calls->next = call;
     if (token) npuprof_close_(token);
 }
 

@@ -25,7 +25,7 @@
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_)))
         return npuprof_record_begin_slow_(site);
@@ -92,7 +92,7 @@ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npupro
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_args_slow_(site, keys, args);
@@ -131,7 +131,7 @@ NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 {
-    npuprof_slot_ *const slot = npuprof_slot_mine_;
+    npuprof_slot_ *const slot = npuprof_slot_mine_();
     npuprof_unit_ *const argument = slot->cursor + 1;
     const uint64_t type = argument->w0 ^ NPUPROF_LOAD_(&keys->word[0]), value = argument->w1;
     argument->w0 = argument->w1 = 0;
@@ -143,7 +143,7 @@ npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *key, uint64_t type,
                                                uint64_t value, npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
                           npuprof_is_other_(key, &keys->key[0]) || npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_arg_slow_(keys, key, type, value, site);
@@ -182,7 +182,7 @@ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t n
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_record_begin_number_or_(uint32_t number,
                                                                       npuprof_token_ (*slow)(uint32_t))
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return slow(number);
     const uint64_t now = npuprof_clock_fast_();
     npuprof_unit_ *const u = slot->cursor;

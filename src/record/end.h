@@ -49,7 +49,7 @@ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_to
 static NPUPROF_SLOW_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
                                                     uint64_t now)
 {
-    for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
+    for (npuprof_slot_ *at = npuprof_slot_mine_(); at; at = at->nested) {
         npuprof_token_ *const e = npuprof_record_find_open_(at, token);
         if (e) {
             npuprof_record_unwind_(at, e, now);
@@ -76,7 +76,7 @@ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ 
 static NPUPROF_SLOW_ void npuprof_record_close_slow_(npuprof_token_given_ given)
 {
     const npuprof_token_ token = (npuprof_token_)given;
-    if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_ == &npuprof_slot_none_) return;
+    if (npuprof_record_end_unrecorded_(token) || npuprof_slot_mine_() == &npuprof_slot_none_) return;
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
     const uint64_t now = npuprof_clock_();
@@ -90,7 +90,7 @@ static NPUPROF_SLOW_ void npuprof_record_close_slow_(npuprof_token_given_ given)
 NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
 {
     const uint64_t now = npuprof_clock_fast_();
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
         npuprof_record_close_slow_(token);
         return;
@@ -109,7 +109,7 @@ NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
 
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
 {
-    for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested)
+    for (npuprof_slot_ *at = npuprof_slot_mine_(); at; at = at->nested)
         if (npuprof_record_find_open_(at, token)) return true;
     return false;
 }
@@ -132,7 +132,7 @@ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_give
 
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     /* While the gate is closed, no call site's generation is the fast one. */
     if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
@@ -159,10 +159,10 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_si
 
 NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *category, const char *name)
 {
-    const bool open = NPUPROF_OPEN_(1), has_slot = npuprof_slot_mine_ != &npuprof_slot_none_;
+    const bool open = NPUPROF_OPEN_(1), has_slot = npuprof_slot_mine_() != &npuprof_slot_none_;
     npuprof_slot_ *slot = open || has_slot ? npuprof_record_enter_() : NULL;
     if (!slot) {
-        npuprof_slot_by_hand_skipped_++;
+        npuprof_slot_set_skipped_(npuprof_slot_skipped_() + 1);
         if (open) (void)npuprof_record_count_no_context_();
         return;
     }
@@ -182,8 +182,9 @@ NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *catego
 
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    if (npuprof_slot_mine_ == &npuprof_slot_none_) {
-        if (npuprof_slot_by_hand_skipped_) npuprof_slot_by_hand_skipped_--;
+    if (npuprof_slot_mine_() == &npuprof_slot_none_) {
+        const uint32_t skipped = npuprof_slot_skipped_();
+        if (skipped) npuprof_slot_set_skipped_(skipped - 1);
         return;
     }
     npuprof_slot_ *slot = npuprof_record_enter_();

@@ -64,27 +64,26 @@ NPUPROF_COLD_ static bool npuprof_record_start_thread_(void)
     const bool ready = npuprof_record_is_ready_();
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
-    if (npuprof_slot_mine_ != &npuprof_slot_none_) {
-        /* While it waited for a chunk, with its signals let through, a handler recorded and gave the thread
-           a slot. */
-        if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-    } else if (slot) {
-        slot->by_hand_count = npuprof_slot_by_hand_skipped_;
-        npuprof_slot_by_hand_skipped_ = 0;
-        npuprof_slot_mine_ = slot;
-        npuprof_os_watch_thread_(slot);
+    /* Why a look: while it waited for a chunk, with its signals let through, a handler recorded and gave the
+       thread a slot. */
+    bool taken = slot && npuprof_slot_mine_() == &npuprof_slot_none_;
+    if (taken) {
+        slot->by_hand_count = npuprof_slot_skipped_();
+        taken = npuprof_slot_become_(slot);
     }
+    if (taken) npuprof_slot_clear_skipped_();
+    else if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     npuprof_os_release_signals_(&held);
     errno = error_before;
-    return npuprof_slot_mine_ != &npuprof_slot_none_;
+    return npuprof_slot_mine_() != &npuprof_slot_none_;
 }
 
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */
 static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
-    if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (npuprof_slot_mine_() == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
         if (contexts == NPUPROF_SLOT_CONTEXTS_) return NULL;
         if (!slot->nested) {
@@ -102,7 +101,7 @@ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 /* The slot to record into, busy from now on. NULL: there is none, and nothing was counted. */
 static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
         slot = npuprof_record_enter_slow_();
         if (!slot) return NULL;

@@ -35,7 +35,7 @@ static NPUPROF_SLOW_ void npuprof_record_event_slow_(npuprof_site_ *site, npupro
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->fast);
     bool done = false;
     if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_fast_generation_) &&
@@ -61,7 +61,7 @@ static NPUPROF_SLOW_ void npuprof_record_event_now_slow_(npuprof_site_ *site, ui
 
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 {
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
                           npuprof_test_and_set_(&slot->busy))) {
@@ -111,7 +111,7 @@ NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, ui
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL, NULL, 0 };
-    if (NPUPROF_GATE_IS_CLOSED_() && npuprof_slot_mine_ == &npuprof_slot_none_) return;
+    if (NPUPROF_GATE_IS_CLOSED_() && npuprof_slot_mine_() == &npuprof_slot_none_) return;
     npuprof_event_now_(&site, id);
 }
 

@@ -57,7 +57,7 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
     if (slot) {
         /* In a handler that interrupted a record, the spans of the thread cannot be told apart. */
         if (slot->top > slot->open) lost = !npuprof_record_add_result_(slot, keys, args);
-        else lost = slot != npuprof_slot_mine_;
+        else lost = slot != npuprof_slot_mine_();
         npuprof_record_leave_(slot);
     }
     if (lost) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);

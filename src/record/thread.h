@@ -22,7 +22,7 @@
 static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
-    if (slot->top != slot->open || slot != npuprof_slot_mine_ || is_named) return NULL;
+    if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
@@ -33,8 +33,8 @@ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t
         other->top = other->open;
         other->by_hand_bits = slot->by_hand_bits;
         other->by_hand_count = slot->by_hand_count;
-        npuprof_slot_mine_ = other;
-        npuprof_os_watch_thread_(other);
+        NPUPROF_CALLS_(npuprof_slot_forget_calls_(other);)   /* those of now are not recorded */
+        (void)npuprof_slot_become_(other);
         npuprof_record_leave_(slot);
         NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     }
@@ -89,7 +89,7 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
 {
     npuprof_link_ link;
     memset(&link, 0, sizeof link);
-    npuprof_slot_ *slot = npuprof_slot_mine_;
+    npuprof_slot_ *slot = npuprof_slot_mine_();
     if (slot == &npuprof_slot_none_) return link;
     slot = npuprof_record_enter_();
     if (!slot) return link;

@@ -210,7 +210,7 @@ static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npup
 static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, const npuprof_chunk_ *chunk)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const uint64_t until = npuprof_image_until_ ? npuprof_image_until_ : UINT64_MAX;
+    const uint64_t limit = npuprof_image_limits_().until, until = limit ? limit : UINT64_MAX;
     uint32_t n = 0;
     for (; n < im->units; n++) {
         const uint64_t w0 = npuprof_unit_load_w0_(units + n), strings = npuprof_chunk_string_units_(w0);

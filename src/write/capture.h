@@ -43,9 +43,9 @@ static npuprof_result npuprof_file_write_window_(npuprof_path_ *path)
     npuprof_file_wait_for_records_();
     npuprof_result r = npuprof_get_stats(&before);
     if (r != NPUPROF_OK) return r;
-    npuprof_image_until_ = until;
+    npuprof_image_limit_(0, until);
     r = npuprof_file_write_next_(path);
-    npuprof_image_until_ = 0;
+    npuprof_image_limit_(0, 0);
     if (r == NPUPROF_OK) r = npuprof_get_stats(&now);
     if (r == NPUPROF_OK) r = npuprof_scratch_forget_(until + 1);
     /* What was lost meanwhile counts for the next file. */
@@ -66,8 +66,8 @@ static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
                                "output_path in npuprof_desc");
     if (clear) return npuprof_file_write_window_(&path);
     if (last_ns)
-        npuprof_image_since_ = npuprof_ticks_at_ns_(npuprof_now_ns() - (int64_t)last_ns, &error_ticks);
+        npuprof_image_limit_(npuprof_ticks_at_ns_(npuprof_now_ns() - (int64_t)last_ns, &error_ticks), 0);
     const npuprof_result r = npuprof_file_write_next_(&path);
-    npuprof_image_since_ = 0;
+    npuprof_image_limit_(0, 0);
     return r;
 }

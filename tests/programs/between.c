@@ -455,7 +455,7 @@ static void named_threads(void)
         while (sem_wait(&named) != 0) {}
     }
     /* The second part's thread is to begin with it. */
-    npuprof_slot_ *const mine = npuprof_slot_mine_;
+    npuprof_slot_ *const mine = npuprof_slot_mine_();
     npuprof_process_thread_ends_(mine);
     mine->owned = 1;
 }
@@ -492,7 +492,7 @@ static void a_dump_has_all_slots(void)
 static void slots_to_take(void)
 {
     oldest_to_dump();
-    npuprof_slot_ *const mine = npuprof_slot_mine_;
+    npuprof_slot_ *const mine = npuprof_slot_mine_();
     npuprof_process_thread_ends_(mine);
     mine->owned = 1;
 }

@@ -8,6 +8,6 @@
 #define npuprof_control_advance_generation_ npuprof_next_generation_
 #define npuprof_image_init_live_ npuprof_live_image_
 #define npuprof_image_next_entry_ npuprof_next_entry_
-#define npuprof_slot_mine_ npuprof_my_slot_
+#define npuprof_slot_mine_() npuprof_my_slot_
 #define npuprof_slot_none_ npuprof_no_slot_
 #define npuprof_me_(x) FIBER_ME_##x

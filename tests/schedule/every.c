@@ -79,7 +79,7 @@ static void fill(int me)
     }
     do span();
     while (h->chunk_next + unused < h->chunk_count
-           || npuprof_slot_mine_->cursor != npuprof_slot_mine_->end);
+           || npuprof_slot_mine_()->cursor != npuprof_slot_mine_()->end);
 }
 
 static void begin(int me)

@@ -82,7 +82,7 @@ static void on_handler(void)
 
 static void thread_ends(void)
 {
-    if (npuprof_slot_mine_ != &npuprof_slot_none_) npuprof_process_thread_ends_(npuprof_slot_mine_);
+    if (npuprof_slot_mine_() != &npuprof_slot_none_) npuprof_process_thread_ends_(npuprof_slot_mine_());
 }
 
 static void spans(int me)
