@@ -71,7 +71,7 @@ class Sequence:
 
     def __init__(self):
         self.names = {1: {}, 2: {}, 3: {}, 4: {}}
-        self.track = self.clock = None
+        self.track = self.clock = self.own = None
         self.now = 0
 
 
@@ -106,8 +106,7 @@ class Decoder:
         if 12 in packet:
             self.intern(sequence, packet[12])
         if 11 in packet:
-            # Trace Processor needs no flags; other readers may, of all that refers to names. An end does not.
-            if sequence is None or not (packet.get(13, 0) & 3 or message(packet[11]).keys() <= {9, 48}):
+            if sequence is None:
                 self.errors.append("an event without the state of its sequence")
                 return
             self.event(sequence, packet)
@@ -120,10 +119,10 @@ class Decoder:
             clock = message(clock)
             clocks[clock[1]] = clock
         self.snapshots.append({number: signed(clock[2]) for number, clock in clocks.items()})
-        if 64 in clocks:
-            assert clocks[64].get(3) == 1
-            # Both at this moment; the stamps of 64 are differences to the one before.
-            sequence.now = signed(clocks[6][2])
+        for number in clocks.keys() - {1, 3, 6}:      # 64 to 127: the sequence's own
+            assert 64 <= number < 128 and clocks[number].get(3) == 1
+            # All at this moment; the stamps of its own clock are differences to the one before.
+            sequence.own, sequence.now = number, signed(clocks[6][2])
 
     def intern(self, sequence, data):
         for space, entry in fields(data):
@@ -145,14 +144,15 @@ class Decoder:
             kind, name, ids = "thread", thread.get(5, b"").decode(), (thread[1], thread[2])
         elif 8 in track:
             kind, ids = "counter", message(track[8]).get(3, 0)
-        found = SimpleNamespace(uuid=uuid, kind=kind, name=name, ids=ids, parent=track.get(5, 0))
+        key = track[17] if track.get(15) == 3 else (track.get(5, 0), name)      # of what is drawn as one
+        found = SimpleNamespace(uuid=uuid, kind=kind, name=name, ids=ids, parent=track.get(5, 0), key=key)
         if self.tracks.setdefault(uuid, found) != found:
             self.errors.append(f"two descriptors of track {uuid}: {self.tracks[uuid]} and {found}")
 
     def event(self, sequence, packet):
         stamp = packet[8]
         clock = packet.get(58, sequence.clock)
-        assert clock == 64, "the writer stamps with its own clock"
+        assert clock == sequence.own, "the writer stamps with its own clock"
         sequence.now += signed(stamp)
         event = message(packet[11], (3, 4, 22, 47, 48))
         self.events.append((sequence.now, len(self.events), event.get(11, sequence.track), sequence, event))

@@ -6,13 +6,16 @@
    parts: pftrace_event.h (events and their arguments), pftrace_arrows.h (arrows), pftrace_thread.h and
    pftrace_placed.h (spans), pftrace_file.h (the order of it all).
 
-   Each lane of a track is a sequence of packets with an id of its own. Its first packet says on which track
-   its events are and where its clock begins; the stamps that follow are differences, of two or three bytes.
-   Names are sent once for each sequence that uses them. Stamps are CLOCK_BOOTTIME, so that a trace of the
-   system can be appended to the file.
+   The whole file is one sequence of packets. Its first packet says where its clock begins; the stamps that
+   follow are differences, of two or three bytes. Why one: an importer needs a millisecond for each snapshot
+   of a clock. A packet in between says on which track the events are that follow; an event on another track
+   names it. Names are sent once. Stamps are CLOCK_BOOTTIME, so that a trace of the system can be appended to
+   the file. Files that are put together are one name space: so the numbers of sequence, clock and tracks
+   follow from what is different in each trace.
 
    An end has no name: it ends the innermost span that is open on its track. So spans that do not nest go into
-   lanes (write/lanes.h), as in the JSON; the viewer draws lanes of one name as one track.
+   lanes (write/lanes.h), as in the JSON; lanes of one track have one name and one key, by which the viewer
+   draws them as one track.
 
    Field numbers: protos/perfetto/trace in the repository of Perfetto, from the file named at each. */
 
@@ -22,16 +25,17 @@ enum {
     NPUPROF_PFTRACE_SEQUENCE_ = 10, NPUPROF_PFTRACE_EVENT_ = 11, NPUPROF_PFTRACE_INTERNED_ = 12,
     NPUPROF_PFTRACE_FLAGS_ = 13, NPUPROF_PFTRACE_DEFAULTS_ = 59, NPUPROF_PFTRACE_TRACK_ = 60
 };
-/* flags of a packet: what was interned before is forgotten; the packet needs what is interned */
-enum { NPUPROF_PFTRACE_CLEARED_ = 1, NPUPROF_PFTRACE_NEEDS_ = 2 };
+/* Of the first packet: what was interned before is forgotten. Why no other packet has the flag that it needs
+   what is interned: that is for readers that begin in the middle, and 2 bytes of each. */
+enum { NPUPROF_PFTRACE_CLEARED_ = 1 };
+enum { NPUPROF_PFTRACE_TRACK_UUID_ = 11 };      /* track_event.proto */
 /* interned_data.proto: what is sent once for each sequence, each in a name space of its own */
 enum {
     NPUPROF_PFTRACE_CATEGORIES_ = 1, NPUPROF_PFTRACE_NAMES_ = 2, NPUPROF_PFTRACE_KEYS_ = 3,
     NPUPROF_PFTRACE_SOURCES_ = 4, NPUPROF_PFTRACE_SPACES_ = 5
 };
-/* builtin_clock.proto; and the clock of our differences, which each sequence has for itself */
-enum { NPUPROF_PFTRACE_REALTIME_ = 1, NPUPROF_PFTRACE_MONOTONIC_ = 3, NPUPROF_PFTRACE_BOOTTIME_ = 6,
-       NPUPROF_PFTRACE_OWN_CLOCK_ = 64 };
+/* builtin_clock.proto; 64 to 127 are those that a sequence has for itself */
+enum { NPUPROF_PFTRACE_REALTIME_ = 1, NPUPROF_PFTRACE_MONOTONIC_ = 3, NPUPROF_PFTRACE_BOOTTIME_ = 6 };
 
 /* Words of the writer itself, which no table has: keys of arguments. */
 #define NPUPROF_PFTRACE_WORDS_(X) \
@@ -48,15 +52,8 @@ static const char *const npuprof_pftrace_words_[] = { NPUPROF_PFTRACE_WORDS_(NPU
 /* A name: the writer's words first, then the strings of the image's table by their id. */
 typedef struct npuprof_pftrace_name_ {
     uint32_t iid;                        /* its number in the file; 0: not used yet */
-    uint32_t sent[NPUPROF_PFTRACE_SPACES_];      /* the last sequence that has it, by name space */
+    uint32_t sent;                       /* a bit for each name space; those of counters behind them */
 } npuprof_pftrace_name_;
-
-/* Where events go: a lane of a track. */
-typedef struct npuprof_pftrace_lane_ {
-    uint64_t uuid;                       /* of the track */
-    uint32_t sequence;                   /* 0: not begun */
-    int64_t last_ns;                     /* the stamp of its last packet, after the beginning of the trace */
-} npuprof_pftrace_lane_;
 
 /* One end of an arrow. */
 typedef struct npuprof_pftrace_tie_ {
@@ -81,10 +78,13 @@ typedef struct npuprof_pftrace_ {
     uint64_t seed;                       /* that the numbers of tracks and arrows follow from */
     int64_t boot_ns, monotonic_ns, unix_ns;      /* at the beginning of the trace */
     uint64_t process;                    /* uuid */
-    uint32_t sequences, iids;            /* given out */
+    uint32_t sequence, clock;            /* of all events */
+    uint64_t track;                      /* of events that name none */
+    int64_t last_ns;                     /* the stamp of the last event, after the beginning of the trace */
+    uint32_t lanes, iids;                /* given out */
     npuprof_pftrace_name_ *names;
     size_t name_count, names_bytes;
-    npuprof_pftrace_lane_ lane[NPUPROF_LANES_ + 1];      /* those of write/lanes.h */
+    uint64_t lane[NPUPROF_LANES_ + 1];   /* uuids of those of write/lanes.h; 0: not begun */
     npuprof_pftrace_plain_ plain[256];
     /* ends of arrows, sorted by thread and position; those of the thread at hand */
     npuprof_pftrace_tie_ *ties;
@@ -103,9 +103,9 @@ static uint64_t npuprof_pftrace_number_(const npuprof_pftrace_ *p, uint32_t what
     return npuprof_hash_mix_(p->seed ^ npuprof_hash_mix_((uint64_t)what << 56 ^ n)) >> 1 | 1;
 }
 
-enum { NPUPROF_PFTRACE_OF_PROCESS_ = 1, NPUPROF_PFTRACE_OF_THREAD_, NPUPROF_PFTRACE_OF_DEVICE_,
-       NPUPROF_PFTRACE_OF_LANE_, NPUPROF_PFTRACE_OF_COUNTER_, NPUPROF_PFTRACE_OF_ARROW_,
-       NPUPROF_PFTRACE_OF_SUBMIT_ };
+enum { NPUPROF_PFTRACE_OF_SEQUENCE_, NPUPROF_PFTRACE_OF_PROCESS_, NPUPROF_PFTRACE_OF_THREAD_,
+       NPUPROF_PFTRACE_OF_DEVICE_, NPUPROF_PFTRACE_OF_LANE_, NPUPROF_PFTRACE_OF_COUNTER_,
+       NPUPROF_PFTRACE_OF_ARROW_, NPUPROF_PFTRACE_OF_SUBMIT_, NPUPROF_PFTRACE_OF_GROUP_ };
 
 /* ---- Packets */
 
@@ -134,29 +134,19 @@ static void npuprof_pftrace_put_clock_(npuprof_pftrace_ *p, unsigned id, int64_t
     const size_t clock = npuprof_proto_begin_(&p->event, 1);
     npuprof_proto_uint_(&p->event, 1, id);
     npuprof_proto_uint_(&p->event, 2, (uint64_t)ns);
-    if (id == NPUPROF_PFTRACE_OWN_CLOCK_) npuprof_proto_uint_(&p->event, 3, 1);      /* of differences */
+    if (id == p->clock) npuprof_proto_uint_(&p->event, 3, 1);      /* of differences */
     npuprof_proto_end_(&p->event, clock);
 }
 
-/* Sends the first packet of a lane's sequence. clock_snapshot.proto, trace_packet_defaults.proto. */
-static void npuprof_pftrace_open_lane_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane, uint64_t uuid)
+/* Events that name no track are on this one from now on. trace_packet_defaults.proto */
+static void npuprof_pftrace_use_track_(npuprof_pftrace_ *p, uint64_t uuid)
 {
     npuprof_proto_ *const m = &p->event;
-    lane->uuid = uuid;
-    lane->sequence = ++p->sequences;
-    lane->last_ns = 0;
+    p->track = uuid;
     npuprof_pftrace_begin_(p);
-    npuprof_proto_uint_(m, NPUPROF_PFTRACE_SEQUENCE_, lane->sequence);
-    npuprof_proto_uint_(m, NPUPROF_PFTRACE_FLAGS_, NPUPROF_PFTRACE_CLEARED_);
-    const size_t clocks = npuprof_proto_begin_(m, NPUPROF_PFTRACE_CLOCKS_);
-    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_BOOTTIME_, p->boot_ns);
-    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_MONOTONIC_, p->monotonic_ns);
-    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_REALTIME_, p->unix_ns);
-    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_OWN_CLOCK_, p->boot_ns);
-    npuprof_proto_uint_(m, 2, NPUPROF_PFTRACE_BOOTTIME_);
-    npuprof_proto_end_(m, clocks);
+    npuprof_proto_uint_(m, NPUPROF_PFTRACE_SEQUENCE_, p->sequence);
     const size_t defaults = npuprof_proto_begin_(m, NPUPROF_PFTRACE_DEFAULTS_);
-    npuprof_proto_uint_(m, 58, NPUPROF_PFTRACE_OWN_CLOCK_);
+    npuprof_proto_uint_(m, 58, p->clock);
     const size_t event = npuprof_proto_begin_(m, 11);
     npuprof_proto_uint_(m, 11, uuid);
     npuprof_proto_end_(m, event);
@@ -164,57 +154,78 @@ static void npuprof_pftrace_open_lane_(npuprof_pftrace_ *p, npuprof_pftrace_lane
     npuprof_pftrace_send_whole_(p);
 }
 
-/* What a packet with an event has before the event: sequence, flags, stamp. names: does the event refer to
-   names of its sequence? Why it matters: the flags of one that does not, the end of a span, would say
-   nothing, and they are 2 of its bytes. Returns the end of what it wrote. */
-static inline uint8_t *npuprof_pftrace_put_head_(npuprof_pftrace_lane_ *lane, int64_t ns, bool names,
-                                                 uint8_t *p)
+/* Sends the first packet of the sequence. clock_snapshot.proto. Its number is in each packet, so it has two
+   bytes; files harm each other only if their clocks have one number, too. Why not 64: others take that. */
+static void npuprof_pftrace_begin_sequence_(npuprof_pftrace_ *p)
 {
-    const uint64_t difference = (uint64_t)(ns - lane->last_ns);
-    lane->last_ns = ns;
-    *p++ = NPUPROF_PFTRACE_SEQUENCE_ << 3;
-    p = npuprof_proto_put_varint_(p, lane->sequence);
-    if (names) {
-        *p++ = NPUPROF_PFTRACE_FLAGS_ << 3;
-        *p++ = NPUPROF_PFTRACE_NEEDS_;
-    }
-    *p++ = NPUPROF_PFTRACE_STAMP_ << 3;
-    return npuprof_proto_put_varint_(p, difference);
+    npuprof_proto_ *const m = &p->event;
+    const uint64_t own = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_SEQUENCE_, 0);
+    p->sequence = 8192 + (uint32_t)(own >> 8) % 8192;
+    p->clock = 65 + (uint32_t)(own >> 40) % 63;
+    npuprof_pftrace_begin_(p);
+    npuprof_proto_uint_(m, NPUPROF_PFTRACE_SEQUENCE_, p->sequence);
+    npuprof_proto_uint_(m, NPUPROF_PFTRACE_FLAGS_, NPUPROF_PFTRACE_CLEARED_);
+    const size_t clocks = npuprof_proto_begin_(m, NPUPROF_PFTRACE_CLOCKS_);
+    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_BOOTTIME_, p->boot_ns);
+    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_MONOTONIC_, p->monotonic_ns);
+    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_REALTIME_, p->unix_ns);
+    npuprof_pftrace_put_clock_(p, p->clock, p->boot_ns);
+    npuprof_proto_uint_(m, 2, NPUPROF_PFTRACE_BOOTTIME_);
+    npuprof_proto_end_(m, clocks);
+    npuprof_pftrace_send_whole_(p);
+}
+
+/* What a packet with an event has before the event: sequence and stamp. Returns the end of what it wrote. */
+static inline uint8_t *npuprof_pftrace_put_head_(npuprof_pftrace_ *p, int64_t ns, uint8_t *out)
+{
+    const uint64_t difference = (uint64_t)(ns - p->last_ns);
+    p->last_ns = ns;
+    *out++ = NPUPROF_PFTRACE_SEQUENCE_ << 3;
+    out = npuprof_proto_put_varint_(out, p->sequence);
+    *out++ = NPUPROF_PFTRACE_STAMP_ << 3;
+    return npuprof_proto_put_varint_(out, difference);
 }
 
 /* Sends a TrackEvent of at most NPUPROF_PFTRACE_SHORT_ bytes that needs no new names: most are so. As many
    bytes can be read from `event`, because a copy of a fixed length is fast. ns: after the beginning of the
-   trace. names: as above. */
-static inline void npuprof_pftrace_send_short_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane, int64_t ns,
-                                               bool names, const uint8_t *event, size_t count)
+   trace. */
+static inline void npuprof_pftrace_send_short_(npuprof_pftrace_ *p, uint64_t track, int64_t ns,
+                                               const uint8_t *event, size_t count)
 {
     npuprof_out_ *const o = &p->work->out;
     uint8_t *const packet = (uint8_t *)npuprof_out_reserve_(o, 128);
-    uint8_t *end = npuprof_pftrace_put_head_(lane, ns, names, packet + 2);
+    uint8_t *end = npuprof_pftrace_put_head_(p, ns, packet + 2);
     *end++ = NPUPROF_PFTRACE_EVENT_ << 3 | NPUPROF_PROTO_BYTES_;
-    *end++ = (uint8_t)count;
+    uint8_t *const length = end++;
     memcpy(end, event, NPUPROF_PFTRACE_SHORT_);
     end += count;
+    if (track != p->track) {
+        *end++ = NPUPROF_PFTRACE_TRACK_UUID_ << 3;
+        end = npuprof_proto_put_varint_(end, track);
+    }
+    *length = (uint8_t)(end - length - 1);
     packet[0] = NPUPROF_PFTRACE_PACKET_ << 3 | NPUPROF_PROTO_BYTES_;
     packet[1] = (uint8_t)(end - packet - 2);
     o->used += (size_t)(end - packet);
 }
 
 /* Sends p->event, and p->interned before it. */
-static void npuprof_pftrace_send_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane, int64_t ns)
+static void npuprof_pftrace_send_(npuprof_pftrace_ *p, uint64_t track, int64_t ns)
 {
     npuprof_out_ *const o = &p->work->out;
-    const size_t interned = p->interned.used, count = p->event.used;
+    const size_t interned = p->interned.used;
     uint8_t head[64], *end = head, packet[12], *packet_end = packet, event[12], *event_end = event;
     if (p->event.full || p->interned.full) {
         p->error = EFBIG;
         return;
     }
-    if (!interned && count <= NPUPROF_PFTRACE_SHORT_) {
-        npuprof_pftrace_send_short_(p, lane, ns, true, p->event.bytes, count);
+    if (!interned && p->event.used <= NPUPROF_PFTRACE_SHORT_) {
+        npuprof_pftrace_send_short_(p, track, ns, p->event.bytes, p->event.used);
         return;
     }
-    end = npuprof_pftrace_put_head_(lane, ns, true, head);
+    if (track != p->track) npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_TRACK_UUID_, track);
+    const size_t count = p->event.used;
+    end = npuprof_pftrace_put_head_(p, ns, head);
     if (interned) {
         *end++ = NPUPROF_PFTRACE_INTERNED_ << 3 | NPUPROF_PROTO_BYTES_;
         end = npuprof_proto_put_varint_(end, interned);
@@ -233,16 +244,16 @@ static void npuprof_pftrace_send_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *la
 
 /* ---- Names */
 
-/* The number of a name on a lane's sequence; sends the name with this packet if the sequence does not have it
-   yet. 0: the image has no such name. */
-static uint32_t npuprof_pftrace_intern_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
-                                        unsigned space, size_t at, const char *text, size_t length)
+/* The number of a name; sends the name with this packet if it was not sent yet. 0: the image has no such
+   name. */
+static uint32_t npuprof_pftrace_intern_(npuprof_pftrace_ *p, unsigned space, size_t at, const char *text,
+                                        size_t length)
 {
     npuprof_pftrace_name_ *const name = at < p->name_count ? &p->names[at] : NULL;
     if (!name) return 0;
     if (!name->iid) name->iid = ++p->iids;
-    if (name->sent[space] == lane->sequence) return name->iid;
-    name->sent[space] = lane->sequence;
+    if (name->sent >> space & 1) return name->iid;
+    name->sent |= 1u << space;
     const size_t entry = npuprof_proto_begin_(&p->interned, space);
     npuprof_proto_uint_(&p->interned, 1, name->iid);
     npuprof_proto_text_(&p->interned, 2, text, length);
@@ -250,18 +261,19 @@ static uint32_t npuprof_pftrace_intern_(npuprof_pftrace_ *p, const npuprof_pftra
     return name->iid;
 }
 
-static uint32_t npuprof_pftrace_intern_id_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
-                                           unsigned space, uint32_t id)
+static uint32_t npuprof_pftrace_intern_id_(npuprof_pftrace_ *p, unsigned space, uint32_t id)
 {
     size_t length;
     const char *const text = npuprof_image_text_(&p->work->image, id, &length);
-    return npuprof_pftrace_intern_(p, lane, space, NPUPROF_PFTRACE_WORD_COUNT_ + (size_t)id, text, length);
+    return npuprof_pftrace_intern_(p, space, NPUPROF_PFTRACE_WORD_COUNT_ + (size_t)id, text, length);
 }
 
 /* ---- Tracks: track_descriptor.proto */
 
 enum { NPUPROF_PFTRACE_UUID_ = 1, NPUPROF_PFTRACE_NAME_ = 2, NPUPROF_PFTRACE_PARENT_ = 5,
-       NPUPROF_PFTRACE_ORDERING_ = 11, NPUPROF_PFTRACE_RANK_ = 12, NPUPROF_PFTRACE_MERGE_ = 15 };
+       NPUPROF_PFTRACE_ORDERING_ = 11, NPUPROF_PFTRACE_RANK_ = 12, NPUPROF_PFTRACE_MERGE_ = 15,
+       NPUPROF_PFTRACE_MERGE_KEY_ = 17 };
+enum { NPUPROF_PFTRACE_NEVER_ = 2, NPUPROF_PFTRACE_BY_KEY_ = 3 };      /* what is drawn as one track */
 
 /* Begins a descriptor. parent 0: none. */
 static size_t npuprof_pftrace_begin_track_(npuprof_pftrace_ *p, uint64_t uuid, uint64_t parent)
@@ -277,6 +289,13 @@ static void npuprof_pftrace_end_track_(npuprof_pftrace_ *p, size_t track)
 {
     npuprof_proto_end_(&p->event, track);
     npuprof_pftrace_send_whole_(p);
+}
+
+/* Only lanes with this key are drawn as one track with it: another track may have the same name. */
+static void npuprof_pftrace_merge_track_(npuprof_pftrace_ *p, uint64_t key)
+{
+    npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_MERGE_, NPUPROF_PFTRACE_BY_KEY_);
+    npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_MERGE_KEY_, key);
 }
 
 /* A name of the table and a text behind it as the name of a track; "unnamed" if both are empty. */

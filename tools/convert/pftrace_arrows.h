@@ -116,17 +116,17 @@ static uint32_t npuprof_pftrace_put_ties_(npuprof_pftrace_ *p, uint64_t position
 }
 
 /* Sends the end of a span. tie: what npuprof_pftrace_put_ties_() returned. */
-static void npuprof_pftrace_send_end_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane, int64_t ns,
+static void npuprof_pftrace_send_end_(npuprof_pftrace_ *p, uint64_t track, int64_t ns,
                                       uint32_t tie)
 {
     static const uint8_t end[NPUPROF_PFTRACE_SHORT_] = { NPUPROF_PFTRACE_TYPE_ << 3, NPUPROF_PFTRACE_END_ };
     if (!tie) {
-        npuprof_pftrace_send_short_(p, lane, ns, false, end, 2);
+        npuprof_pftrace_send_short_(p, track, ns, end, 2);
         return;
     }
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_END_);
     const uint64_t position = p->ties[tie - 1].position;
     for (size_t i = tie - 1; i < p->tie_end && p->ties[i].position == position; i++)
         npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_END_IDS_, p->ties[i].id);
-    npuprof_pftrace_send_(p, lane, ns);
+    npuprof_pftrace_send_(p, track, ns);
 }

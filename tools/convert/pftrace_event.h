@@ -5,7 +5,7 @@
    debug_annotation.proto. */
 
 enum { NPUPROF_PFTRACE_ARGS_ = 4, NPUPROF_PFTRACE_TYPE_ = 9, NPUPROF_PFTRACE_NAME_IID_ = 10,
-       NPUPROF_PFTRACE_TRACK_UUID_ = 11, NPUPROF_PFTRACE_CATEGORY_IIDS_ = 3, NPUPROF_PFTRACE_NAME_TEXT_ = 23,
+       NPUPROF_PFTRACE_CATEGORY_IIDS_ = 3, NPUPROF_PFTRACE_NAME_TEXT_ = 23,
        NPUPROF_PFTRACE_COUNTER_VALUE_ = 30, NPUPROF_PFTRACE_COUNTER_REAL_ = 44,
        NPUPROF_PFTRACE_SOURCE_IID_ = 34, NPUPROF_PFTRACE_FLOW_IDS_ = 47, NPUPROF_PFTRACE_FLOW_END_IDS_ = 48 };
 enum { NPUPROF_PFTRACE_BEGIN_ = 1, NPUPROF_PFTRACE_END_ = 2, NPUPROF_PFTRACE_INSTANT_ = 3,
@@ -18,19 +18,17 @@ static void npuprof_pftrace_begin_event_(npuprof_pftrace_ *p, unsigned type)
 }
 
 /* Name and category (0: none) by their ids. */
-static void npuprof_pftrace_put_names_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane, uint32_t name,
-                                       uint32_t category)
+static void npuprof_pftrace_put_names_(npuprof_pftrace_ *p, uint32_t name, uint32_t category)
 {
-    const uint32_t iid = npuprof_pftrace_intern_id_(p, lane, NPUPROF_PFTRACE_NAMES_, name);
+    const uint32_t iid = npuprof_pftrace_intern_id_(p, NPUPROF_PFTRACE_NAMES_, name);
     if (iid) npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_NAME_IID_, iid);
     if (!category) return;
-    const uint32_t word = npuprof_pftrace_intern_id_(p, lane, NPUPROF_PFTRACE_CATEGORIES_, category);
+    const uint32_t word = npuprof_pftrace_intern_id_(p, NPUPROF_PFTRACE_CATEGORIES_, category);
     if (word) npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_CATEGORY_IIDS_, word);
 }
 
 /* File and line of the event's call site, if they are known. source_location.proto */
-static void npuprof_pftrace_put_source_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
-                                        const npuprof_event_ *ev)
+static void npuprof_pftrace_put_source_(npuprof_pftrace_ *p, const npuprof_event_ *ev)
 {
     const npuprof_image_ *const im = &p->work->image;
     const npuprof_site_entry_ *const site = npuprof_image_site_(im, ev->site);
@@ -41,8 +39,8 @@ static void npuprof_pftrace_put_source_(npuprof_pftrace_ *p, const npuprof_pftra
     if (NPUPROF_PFTRACE_WORD_COUNT_ + id >= p->name_count) return;
     if (!place->iid) place->iid = ++p->iids;
     npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_SOURCE_IID_, place->iid);
-    if (place->sent[NPUPROF_PFTRACE_SOURCES_] == lane->sequence) return;
-    place->sent[NPUPROF_PFTRACE_SOURCES_] = lane->sequence;
+    if (place->sent >> NPUPROF_PFTRACE_SOURCES_ & 1) return;
+    place->sent |= 1u << NPUPROF_PFTRACE_SOURCES_;
     const size_t entry = npuprof_proto_begin_(&p->interned, NPUPROF_PFTRACE_SOURCES_);
     npuprof_proto_uint_(&p->interned, 1, place->iid);
     const char *const file = npuprof_image_text_(im, site->file, &length);
@@ -53,49 +51,46 @@ static void npuprof_pftrace_put_source_(npuprof_pftrace_ *p, const npuprof_pftra
 
 /* ---- Arguments. The writer's own first; p->used_words has a bit for each */
 
-static size_t npuprof_pftrace_begin_word_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
-                                          unsigned word)
+static size_t npuprof_pftrace_begin_word_(npuprof_pftrace_ *p, unsigned word)
 {
     const char *const text = npuprof_pftrace_words_[word];
     const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
-    npuprof_proto_uint_(&p->event, 1, npuprof_pftrace_intern_(p, lane, NPUPROF_PFTRACE_KEYS_, word, text,
+    npuprof_proto_uint_(&p->event, 1, npuprof_pftrace_intern_(p, NPUPROF_PFTRACE_KEYS_, word, text,
                                                               strlen(text)));
     return arg;
 }
 
-static void npuprof_pftrace_put_word_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane, unsigned word,
-                                      const char *value)
+static void npuprof_pftrace_put_word_(npuprof_pftrace_ *p, unsigned word, const char *value)
 {
-    const size_t arg = npuprof_pftrace_begin_word_(p, lane, word);
+    const size_t arg = npuprof_pftrace_begin_word_(p, word);
     npuprof_proto_words_(&p->event, 6, value);
     npuprof_proto_end_(&p->event, arg);
 }
 
-static void npuprof_pftrace_put_uint_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane, unsigned word,
-                                      uint64_t value)
+static void npuprof_pftrace_put_uint_(npuprof_pftrace_ *p, unsigned word, uint64_t value)
 {
-    const size_t arg = npuprof_pftrace_begin_word_(p, lane, word);
+    const size_t arg = npuprof_pftrace_begin_word_(p, word);
     npuprof_proto_uint_(&p->event, 3, value);
     npuprof_proto_end_(&p->event, arg);
 }
 
-static void npuprof_pftrace_put_true_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane, unsigned word)
+static void npuprof_pftrace_put_true_(npuprof_pftrace_ *p, unsigned word)
 {
-    const size_t arg = npuprof_pftrace_begin_word_(p, lane, word);
+    const size_t arg = npuprof_pftrace_begin_word_(p, word);
     npuprof_proto_uint_(&p->event, 2, 1);
     npuprof_proto_end_(&p->event, arg);
 }
 
 /* "trace_id" and "span_id", as the JSON has them. */
-static void npuprof_pftrace_put_ids_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
-                                     uint32_t root_tid, uint64_t root, uint32_t tid, uint64_t position)
+static void npuprof_pftrace_put_ids_(npuprof_pftrace_ *p, uint32_t root_tid, uint64_t root, uint32_t tid,
+                                     uint64_t position)
 {
     const npuprof_image_ *const im = &p->work->image;
     char trace[33], span[17];
     npuprof_digits_trace_id_(im, root_tid, root, trace);
     npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
-    npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_TRACE_ID_, trace);
-    npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_SPAN_ID_, span);
+    npuprof_pftrace_put_word_(p, NPUPROF_PFTRACE_WORD_TRACE_ID_, trace);
+    npuprof_pftrace_put_word_(p, NPUPROF_PFTRACE_WORD_SPAN_ID_, span);
 }
 
 static void npuprof_pftrace_put_value_(npuprof_pftrace_ *p, const npuprof_value_ *v)
@@ -128,8 +123,7 @@ static bool npuprof_pftrace_is_taken_(const npuprof_image_ *im, uint32_t key, ui
 
 /* The user's arguments. words: a bit for each word that the writer has put already; a user's key that is one
    of them becomes "user.<key>". Of a key that comes twice only the last is written, as in the JSON. */
-static void npuprof_pftrace_put_args_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
-                                      const npuprof_event_ *ev, uint32_t words)
+static void npuprof_pftrace_put_args_(npuprof_pftrace_ *p, const npuprof_event_ *ev, uint32_t words)
 {
     const npuprof_image_ *const im = &p->work->image;
     npuprof_args_walk_ args = npuprof_args_begin_(im, ev);
@@ -144,7 +138,7 @@ static void npuprof_pftrace_put_args_(npuprof_pftrace_ *p, const npuprof_pftrace
             memcpy(key + 5, text, length < 34 ? length : 34);
             npuprof_proto_text_(&p->event, 10, key, 5 + (length < 34 ? length : 34));
         } else {
-            const uint32_t iid = npuprof_pftrace_intern_id_(p, lane, NPUPROF_PFTRACE_KEYS_, v.key);
+            const uint32_t iid = npuprof_pftrace_intern_id_(p, NPUPROF_PFTRACE_KEYS_, v.key);
             npuprof_proto_uint_(&p->event, 1, iid);
         }
         npuprof_pftrace_put_value_(p, &v);

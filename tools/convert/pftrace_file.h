@@ -22,7 +22,7 @@ static int npuprof_pftrace_keep_(void *user, const void *bytes, size_t count)
 }
 
 /* The metadata of the JSON, as the text of an argument. What does not fit is left out as a whole. */
-static void npuprof_pftrace_put_metadata_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane)
+static void npuprof_pftrace_put_metadata_(npuprof_pftrace_ *p, uint64_t track)
 {
     static const char head[] = "\"metadata\":";
     npuprof_work_ *const w = p->work;
@@ -39,15 +39,15 @@ static void npuprof_pftrace_put_metadata_(npuprof_pftrace_ *p, npuprof_pftrace_l
     if (!whole) return;
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
     npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_, "npuprof");
-    const size_t arg = npuprof_pftrace_begin_word_(p, lane, NPUPROF_PFTRACE_WORD_METADATA_);
+    const size_t arg = npuprof_pftrace_begin_word_(p, NPUPROF_PFTRACE_WORD_METADATA_);
     npuprof_proto_text_(&p->event, 6, text.bytes + sizeof head - 1, text.used - sizeof head + 1);
     npuprof_proto_end_(&p->event, arg);
     if (p->event.full) p->event.full = false;
-    else npuprof_pftrace_send_(p, lane, 0);
+    else npuprof_pftrace_send_(p, track, 0);
 }
 
 /* Two instants for each pause. */
-static void npuprof_pftrace_pauses_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane)
+static void npuprof_pftrace_pauses_(npuprof_pftrace_ *p, uint64_t track)
 {
     const npuprof_image_ *const im = &p->work->image;
     const npuprof_entry_ *e;
@@ -61,13 +61,13 @@ static void npuprof_pftrace_pauses_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *
             npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
             npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_,
                                  i ? "npuprof resumed" : "npuprof paused");
-            npuprof_pftrace_send_(p, lane, npuprof_image_trace_ns_(im, at[i]));
+            npuprof_pftrace_send_(p, track, npuprof_image_trace_ns_(im, at[i]));
         }
     }
 }
 
-/* Describes the process and begins the lane of its marks. process_descriptor.proto. */
-static void npuprof_pftrace_process_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *marks)
+/* Describes the process, on whose track the marks are. process_descriptor.proto. */
+static void npuprof_pftrace_process_(npuprof_pftrace_ *p)
 {
     const npuprof_header_ *const h = p->work->image.h;
     p->process = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_PROCESS_, 0);
@@ -77,7 +77,6 @@ static void npuprof_pftrace_process_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ 
     npuprof_proto_words_(&p->event, 6, h->program[0] ? h->program : "program");
     npuprof_proto_end_(&p->event, process);
     npuprof_pftrace_end_track_(p, track);
-    npuprof_pftrace_open_lane_(p, marks, p->process);
 }
 
 /* Memory for names and packets. A packet has at most one record, which lies in a chunk, and names of it. */
@@ -123,14 +122,14 @@ static int npuprof_pftrace_write_locked_(npuprof_sink sink)
 {
     npuprof_pftrace_ *const p = &npuprof_pftrace_state_;
     npuprof_work_ *const w = p->work = &npuprof_work_area_;
-    npuprof_pftrace_lane_ marks = { 0, 0, 0 };
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     w->put_arrow = npuprof_pftrace_take_flow_;
     int error = ENOMEM;
     if (npuprof_pftrace_begin_buffers_(p)) {
         npuprof_pftrace_begin_clocks_(p);
-        npuprof_pftrace_process_(p, &marks);
+        npuprof_pftrace_begin_sequence_(p);
+        npuprof_pftrace_process_(p);
         npuprof_json_flows_(w);
         npuprof_pftrace_collect_submits_(p);
         npuprof_heap_sort_(p->ties, sizeof *p->ties, p->tie_count, npuprof_pftrace_tie_by_time_);
@@ -139,8 +138,9 @@ static int npuprof_pftrace_write_locked_(npuprof_sink sink)
             if (slot) npuprof_pftrace_thread_(p, slot);
         }
         npuprof_pftrace_placed_(p);
-        npuprof_pftrace_pauses_(p, &marks);
-        npuprof_pftrace_put_metadata_(p, &marks);
+        npuprof_pftrace_use_track_(p, p->process);
+        npuprof_pftrace_pauses_(p, p->process);
+        npuprof_pftrace_put_metadata_(p, p->process);
         npuprof_out_flush_(&w->out);
         error = p->error ? p->error : w->out.error;
     }

@@ -25,14 +25,14 @@ static uint64_t npuprof_pftrace_device_track_(npuprof_pftrace_ *p, const npuprof
     return uuid;
 }
 
-/* Begins the lane that a span is the first in. Lanes of one group have one name, and the viewer draws them as
-   one track. */
-static void npuprof_pftrace_open_placed_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane,
-                                         const npuprof_event_ *ev, uint64_t parent)
+/* Begins the lane that an event is the first in. Lanes of one group have one name and one key, and the viewer
+   draws them as one track. */
+static void npuprof_pftrace_open_placed_(npuprof_pftrace_ *p, uint32_t lane, const npuprof_event_ *ev,
+                                         const npuprof_pftrace_place_ *at)
 {
     const npuprof_lane_group_ group = npuprof_json_group_of_(&p->work->image, ev);
-    const uint64_t uuid = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_LANE_, p->sequences);
-    const size_t track = npuprof_pftrace_begin_track_(p, uuid, parent);
+    const uint64_t of = npuprof_hash_mix_(at->track) + group.sort + npuprof_hash_mix_(group.stream);
+    const size_t track = npuprof_pftrace_begin_lane_(p, lane, at->parent);
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         npuprof_device_entry_ every;
         char text[64] = "";
@@ -44,16 +44,28 @@ static void npuprof_pftrace_open_placed_(npuprof_pftrace_ *p, npuprof_pftrace_la
     } else {
         npuprof_pftrace_name_track_(p, ev->kind == NPUPROF_KIND_FINISHED ? ev->track : ev->name, "");
     }
+    npuprof_pftrace_merge_track_(p, npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_GROUP_, of));
     npuprof_pftrace_end_track_(p, track);
-    npuprof_pftrace_open_lane_(p, lane, uuid);
+    npuprof_pftrace_use_track_(p, p->lane[lane]);
 }
 
-/* The lane that a span goes into. */
+/* The lane of an event that has no length: the first of its group, whatever is open there. */
+static uint32_t npuprof_pftrace_point_lane_(npuprof_work_ *w, npuprof_lane_group_ group)
+{
+    uint32_t lane = 0;
+    while (lane < w->lanes && !npuprof_lane_same_group_(w->group[lane], group)) lane++;
+    if (lane == NPUPROF_LANES_) return 0;
+    if (lane == w->lanes) npuprof_lane_add_(w, group);
+    return lane;
+}
+
+/* The lane that an event goes into. is_point: it is no span, so no end may follow. */
 static uint32_t npuprof_pftrace_placed_lane_(npuprof_pftrace_ *p, npuprof_pftrace_place_ *at,
                                              const npuprof_event_ *ev, const npuprof_placed_ *s,
-                                             int64_t start)
+                                             bool is_point)
 {
     npuprof_work_ *const w = p->work;
+    const int64_t start = s->start_ns - w->image.origin_ns, end = s->end_ns - w->image.origin_ns;
     if (s->track != at->track) {
         npuprof_pftrace_close_lanes_(p, INT64_MAX - 1);
         npuprof_lane_clear_all_(w);
@@ -61,38 +73,38 @@ static uint32_t npuprof_pftrace_placed_lane_(npuprof_pftrace_ *p, npuprof_pftrac
         at->track = s->track;
         at->parent = ev->kind == NPUPROF_KIND_DEVICE ? npuprof_pftrace_device_track_(p, ev, at) : p->process;
     }
-    npuprof_pftrace_close_lanes_(p, start);
+    npuprof_pftrace_close_lanes_(p, start - is_point);     /* in the tick of its end, a point is in a span */
     const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
-    const uint32_t lane = npuprof_lane_find_(w, group, start, s->end_ns - w->image.origin_ns);
-    if (!p->lane[lane].sequence || lane == NPUPROF_LANES_)
-        npuprof_pftrace_open_placed_(p, &p->lane[lane], ev, at->parent);
+    const uint32_t lane =
+        is_point ? npuprof_pftrace_point_lane_(w, group) : npuprof_lane_find_(w, group, start, end);
+    if (!p->lane[lane] || lane == NPUPROF_LANES_) npuprof_pftrace_open_placed_(p, lane, ev, at);
     return lane;
 }
 
 /* What the writer says of a device span: where it was, on which clock, and how wrong it may be. Returns the
    words that it used. */
-static uint32_t npuprof_pftrace_put_device_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
-                                            npuprof_image_anchor_caches_ *caches, const npuprof_event_ *ev)
+static uint32_t npuprof_pftrace_put_device_(npuprof_pftrace_ *p, npuprof_image_anchor_caches_ *caches,
+                                            const npuprof_event_ *ev)
 {
     const npuprof_json_facts_ f = npuprof_json_facts_of_(&p->work->image, caches, ev);
     uint32_t words = (1u << (NPUPROF_PFTRACE_WORD_ERROR_NS_ + 1)) - (1u << NPUPROF_PFTRACE_WORD_STAMP_);
-    npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_STAMP_, f.stamp);
-    npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_PE_INDEX_, ev->pe);
+    npuprof_pftrace_put_word_(p, NPUPROF_PFTRACE_WORD_STAMP_, f.stamp);
+    npuprof_pftrace_put_uint_(p, NPUPROF_PFTRACE_WORD_PE_INDEX_, ev->pe);
     if (f.has_ticks) {
-        npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_START_TICKS_, ev->start);
-        npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_END_TICKS_, ev->end);
+        npuprof_pftrace_put_uint_(p, NPUPROF_PFTRACE_WORD_START_TICKS_, ev->start);
+        npuprof_pftrace_put_uint_(p, NPUPROF_PFTRACE_WORD_END_TICKS_, ev->end);
     }
-    if (f.has_error) npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_ERROR_NS_, f.error_ns);
+    if (f.has_error) npuprof_pftrace_put_uint_(p, NPUPROF_PFTRACE_WORD_ERROR_NS_, f.error_ns);
     if (f.broken) {
-        npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_CAUSALITY_, "violated");
+        npuprof_pftrace_put_word_(p, NPUPROF_PFTRACE_WORD_CAUSALITY_, "violated");
         words |= 1u << NPUPROF_PFTRACE_WORD_CAUSALITY_;
     }
     if (f.warm_up) {
-        npuprof_pftrace_put_true_(p, lane, NPUPROF_PFTRACE_WORD_WARM_UP_);
+        npuprof_pftrace_put_true_(p, NPUPROF_PFTRACE_WORD_WARM_UP_);
         words |= 1u << NPUPROF_PFTRACE_WORD_WARM_UP_;
     }
     if (!f.execution) return words;
-    npuprof_pftrace_put_ids_(p, lane, f.root_tid, f.root, ev->tid, ev->position);
+    npuprof_pftrace_put_ids_(p, f.root_tid, f.root, ev->tid, ev->position);
     return words | 1u << NPUPROF_PFTRACE_WORD_TRACE_ID_ | 1u << NPUPROF_PFTRACE_WORD_SPAN_ID_;
 }
 
@@ -129,19 +141,21 @@ static void npuprof_pftrace_collect_submits_(npuprof_pftrace_ *p)
 }
 
 /* An instant of a device, or the value of one of its counters. */
-static void npuprof_pftrace_placed_event_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *to,
-                                          npuprof_image_anchor_caches_ *caches, const npuprof_event_ *ev,
-                                          int64_t ns)
+static void npuprof_pftrace_placed_event_(npuprof_pftrace_ *p, npuprof_image_anchor_caches_ *caches,
+                                          npuprof_pftrace_place_ *at, const npuprof_event_ *ev,
+                                          const npuprof_placed_ *s)
 {
+    const int64_t ns = s->start_ns - p->work->image.origin_ns;
     if ((ev->flags & NPUPROF_STAMP_VALUE) == NPUPROF_STAMP_VALUE) {
         const uint64_t track = npuprof_pftrace_counter_track_(p, ev->name, NPUPROF_PFTRACE_VALUE_);
         npuprof_pftrace_sample_(p, track, ns, NPUPROF_KIND_COUNTER_UINT, ev->end);
         return;
     }
+    const uint32_t lane = npuprof_pftrace_placed_lane_(p, at, ev, s, true);
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
-    npuprof_pftrace_put_names_(p, to, ev->name, ev->category);
-    npuprof_pftrace_put_args_(p, to, ev, npuprof_pftrace_put_device_(p, to, caches, ev));
-    npuprof_pftrace_send_(p, to, ns);
+    npuprof_pftrace_put_names_(p, ev->name, ev->category);
+    npuprof_pftrace_put_args_(p, ev, npuprof_pftrace_put_device_(p, caches, ev));
+    npuprof_pftrace_send_(p, p->lane[lane], ns);
 }
 
 static void npuprof_pftrace_placed_span_(npuprof_pftrace_ *p, npuprof_image_anchor_caches_ *caches,
@@ -151,18 +165,17 @@ static void npuprof_pftrace_placed_span_(npuprof_pftrace_ *p, npuprof_image_anch
     const npuprof_image_ *const im = &p->work->image;
     const int64_t start = s->start_ns - im->origin_ns, end = s->end_ns - im->origin_ns;
     const bool reversed = ev->kind == NPUPROF_KIND_FINISHED && (int64_t)ev->second < (int64_t)ev->value;
-    const uint32_t lane = npuprof_pftrace_placed_lane_(p, at, ev, s, start);
-    npuprof_pftrace_lane_ *const to = &p->lane[lane];
     if (ev->kind == NPUPROF_KIND_DEVICE && ev->flags & NPUPROF_STAMP_INSTANT) {
-        npuprof_pftrace_placed_event_(p, to, caches, ev, start);
+        npuprof_pftrace_placed_event_(p, caches, at, ev, s);
         return;
     }
+    const uint32_t lane = npuprof_pftrace_placed_lane_(p, at, ev, s, false);
     unsigned word = NPUPROF_PFTRACE_WORD_COUNT_;
     uint32_t words = 0;
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_BEGIN_);
-    npuprof_pftrace_put_names_(p, to, ev->name, ev->category);
+    npuprof_pftrace_put_names_(p, ev->name, ev->category);
     if (ev->kind == NPUPROF_KIND_DEVICE) {
-        words = npuprof_pftrace_put_device_(p, to, caches, ev);
+        words = npuprof_pftrace_put_device_(p, caches, ev);
         if (npuprof_json_draws_arrow_(im, ev, s->start_ns))
             npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_END_IDS_,
                                    npuprof_pftrace_submit_number_(p, ev));
@@ -174,11 +187,11 @@ static void npuprof_pftrace_placed_span_(npuprof_pftrace_ *p, npuprof_image_anch
         word = NPUPROF_PFTRACE_WORD_REVERSED_;
     }
     if (word < NPUPROF_PFTRACE_WORD_COUNT_) {
-        npuprof_pftrace_put_true_(p, to, word);
+        npuprof_pftrace_put_true_(p, word);
         words |= 1u << word;
     }
-    npuprof_pftrace_put_args_(p, to, ev, words);
-    npuprof_pftrace_send_(p, to, start);
+    npuprof_pftrace_put_args_(p, ev, words);
+    npuprof_pftrace_send_(p, p->lane[lane], start);
     npuprof_pftrace_leave_open_(p, lane, end, 0);
 }
 

@@ -14,7 +14,7 @@ static void npuprof_pftrace_close_lane_(npuprof_pftrace_ *p, uint32_t lane, int6
     uint32_t top = w->top[lane];
     while (w->nodes[top].end <= until) {
         const uint32_t node = top;
-        npuprof_pftrace_send_end_(p, &p->lane[lane], w->nodes[node].end, w->nodes[node].pad);
+        npuprof_pftrace_send_end_(p, p->lane[lane], w->nodes[node].end, w->nodes[node].pad);
         top = w->nodes[node].below;
         w->nodes[node].below = w->free_node;
         w->free_node = node;
@@ -31,7 +31,7 @@ static void npuprof_pftrace_close_lanes_(npuprof_pftrace_ *p, int64_t until)
 static void npuprof_pftrace_leave_open_(npuprof_pftrace_ *p, uint32_t lane, int64_t end, uint32_t tie)
 {
     npuprof_work_ *const w = p->work;
-    if (lane == NPUPROF_LANES_) npuprof_pftrace_send_end_(p, &p->lane[lane], end, tie);
+    if (lane == NPUPROF_LANES_) npuprof_pftrace_send_end_(p, p->lane[lane], end, tie);
     else w->nodes[w->top[lane]].pad = tie;
 }
 
@@ -54,7 +54,7 @@ static void npuprof_pftrace_plain_spans_(npuprof_pftrace_ *p)
     npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ s;
     while (npuprof_cursor_peek_plain_(&c, &s)) {
-        const uint64_t key = npuprof_span_text_key_(p->lane[0].sequence, s.site, NPUPROF_KIND_SPAN);
+        const uint64_t key = npuprof_span_text_key_(1, s.site, NPUPROF_KIND_SPAN);
         const npuprof_pftrace_plain_ *const plain = &p->plain[((uint32_t)key >> 8) % 256];
         if (plain->key != key) break;
         const int64_t start = npuprof_image_trace_ns_(&w->image, s.start);
@@ -63,10 +63,17 @@ static void npuprof_pftrace_plain_spans_(npuprof_pftrace_ *p)
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
         w->nodes[w->top[0]].pad = 0;
         if (walk) npuprof_walk_plain_(&w->walk, &s, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
-        npuprof_pftrace_send_short_(p, &p->lane[0], start, true, plain->bytes, plain->length);
+        npuprof_pftrace_send_short_(p, p->lane[0], start, plain->bytes, plain->length);
         c.at++;
     }
     (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
+}
+
+/* Begins the description of a lane's track. The caller names it. */
+static size_t npuprof_pftrace_begin_lane_(npuprof_pftrace_ *p, uint32_t lane, uint64_t parent)
+{
+    p->lane[lane] = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_LANE_, ++p->lanes);
+    return npuprof_pftrace_begin_track_(p, p->lane[lane], parent);
 }
 
 /* ---- Spans */
@@ -81,34 +88,31 @@ static void npuprof_pftrace_thread_span_(npuprof_pftrace_ *p, const npuprof_even
     if (end < start) end = start;
     npuprof_pftrace_close_lanes_(p, start);
     const uint32_t lane = npuprof_lane_find_(w, npuprof_lane_no_group_, start, end);
-    npuprof_pftrace_lane_ *const at = &p->lane[lane];
-    if (lane && (!at->sequence || lane == NPUPROF_LANES_)) {
-        const uint64_t key = (uint64_t)w->walk.tid << 32 | p->sequences;
-        const uint64_t uuid = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_LANE_, key);
-        const size_t track = npuprof_pftrace_begin_track_(p, uuid, p->process);
+    if (!p->lane[lane] || lane == NPUPROF_LANES_) {
+        const size_t track = npuprof_pftrace_begin_lane_(p, lane, p->process);
         npuprof_pftrace_name_track_(p, name, name ? " (overlap)" : "thread (overlap)");
+        npuprof_pftrace_merge_track_(p, p->lane[0]);
         npuprof_pftrace_end_track_(p, track);
-        npuprof_pftrace_open_lane_(p, at, uuid);
     }
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_BEGIN_);
-    npuprof_pftrace_put_names_(p, at, ev->name, ev->category);
-    npuprof_pftrace_put_source_(p, at, ev);
+    npuprof_pftrace_put_names_(p, ev->name, ev->category);
+    npuprof_pftrace_put_source_(p, ev);
     const bool closed = !ev->unfinished && !ev->cut;
     const bool has_args = ev->args != ev->args_end || ev->results;
-    if (ev->kind == NPUPROF_KIND_SPAN && !has_args && closed && !lane)
-        npuprof_pftrace_cache_plain_(p, npuprof_span_text_key_(at->sequence, ev->site, ev->kind));
+    if (ev->kind == NPUPROF_KIND_SPAN && !has_args && closed)
+        npuprof_pftrace_cache_plain_(p, npuprof_span_text_key_(1, ev->site, ev->kind));
     if (ev->kind != NPUPROF_KIND_SPAN) {
-        npuprof_pftrace_put_word_(p, at, NPUPROF_PFTRACE_WORD_KIND_, kinds[ev->kind - NPUPROF_KIND_SPAN]);
-        npuprof_pftrace_put_ids_(p, at, ev->tid, w->walk.root, ev->tid, ev->position);
+        npuprof_pftrace_put_word_(p, NPUPROF_PFTRACE_WORD_KIND_, kinds[ev->kind - NPUPROF_KIND_SPAN]);
+        npuprof_pftrace_put_ids_(p, ev->tid, w->walk.root, ev->tid, ev->position);
         words |= 1u << NPUPROF_PFTRACE_WORD_KIND_ | 1u << NPUPROF_PFTRACE_WORD_TRACE_ID_ |
                  1u << NPUPROF_PFTRACE_WORD_SPAN_ID_;
     }
-    if (ev->unfinished) npuprof_pftrace_put_true_(p, at, NPUPROF_PFTRACE_WORD_UNFINISHED_);
-    else if (ev->cut) npuprof_pftrace_put_word_(p, at, NPUPROF_PFTRACE_WORD_UNFINISHED_, "unwound");
+    if (ev->unfinished) npuprof_pftrace_put_true_(p, NPUPROF_PFTRACE_WORD_UNFINISHED_);
+    else if (ev->cut) npuprof_pftrace_put_word_(p, NPUPROF_PFTRACE_WORD_UNFINISHED_, "unwound");
     if (ev->unfinished || ev->cut) words |= 1u << NPUPROF_PFTRACE_WORD_UNFINISHED_;
-    npuprof_pftrace_put_args_(p, at, ev, words);
+    npuprof_pftrace_put_args_(p, ev, words);
     const uint32_t tie = npuprof_pftrace_put_ties_(p, ev->position);
-    npuprof_pftrace_send_(p, at, start);
+    npuprof_pftrace_send_(p, p->lane[lane], start);
     npuprof_pftrace_leave_open_(p, lane, end, tie);
 }
 
@@ -130,9 +134,9 @@ static uint64_t npuprof_pftrace_counter_track_(npuprof_pftrace_ *p, uint32_t nam
     const uint64_t uuid = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_COUNTER_, key);
     const size_t at = NPUPROF_PFTRACE_WORD_COUNT_ + (size_t)name;
     if (at >= p->name_count) return 0;
-    uint32_t *const sent = &p->names[at].sent[0];
-    if (*sent >> shows & 1) return uuid;
-    *sent |= 1u << shows;
+    const uint32_t bit = 1u << (NPUPROF_PFTRACE_SPACES_ + 1 + shows);
+    if (p->names[at].sent & bit) return uuid;
+    p->names[at].sent |= bit;
     const size_t track = npuprof_pftrace_begin_track_(p, uuid, p->process);
     npuprof_pftrace_name_track_(p, name, suffixes[shows]);
     const size_t counter = npuprof_proto_begin_(&p->event, 8);
@@ -147,7 +151,6 @@ static void npuprof_pftrace_sample_(npuprof_pftrace_ *p, uint64_t track, int64_t
 {
     if (!track) return;
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_COUNTER_);
-    npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_TRACK_UUID_, track);
     if (kind == NPUPROF_KIND_COUNTER_REAL) {
         npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_COUNTER_REAL_, bits);
     } else if (kind == NPUPROF_KIND_COUNTER_UINT && bits >> 63) {
@@ -155,12 +158,11 @@ static void npuprof_pftrace_sample_(npuprof_pftrace_ *p, uint64_t track, int64_t
     } else {
         npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_COUNTER_VALUE_, bits);
     }
-    npuprof_pftrace_send_(p, &p->lane[0], ns);
+    npuprof_pftrace_send_(p, track, ns);
 }
 
 static void npuprof_pftrace_memory_(npuprof_pftrace_ *p, const npuprof_event_ *ev, int64_t ns)
 {
-    npuprof_pftrace_lane_ *const at = &p->lane[0];
     size_t length;
     const uint32_t pool = ev->category, kind = NPUPROF_KIND_COUNTER_UINT;
     uint64_t track = npuprof_pftrace_counter_track_(p, pool, NPUPROF_PFTRACE_USED_);
@@ -170,21 +172,21 @@ static void npuprof_pftrace_memory_(npuprof_pftrace_ *p, const npuprof_event_ *e
     const char *const tag = npuprof_image_text_(&p->work->image, ev->name, &length);
     if (!length && !ev->change) return;
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
-    if (length) npuprof_pftrace_put_names_(p, at, ev->name, 0);
+    if (length) npuprof_pftrace_put_names_(p, ev->name, 0);
     else npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_, "memory");
     npuprof_proto_words_(&p->event, 22, "memory");
-    size_t arg = npuprof_pftrace_begin_word_(p, at, NPUPROF_PFTRACE_WORD_POOL_);
+    size_t arg = npuprof_pftrace_begin_word_(p, NPUPROF_PFTRACE_WORD_POOL_);
     size_t pool_length;
     const char *const text = npuprof_image_text_(&p->work->image, pool, &pool_length);
     npuprof_proto_text_(&p->event, 6, text, pool_length);
     npuprof_proto_end_(&p->event, arg);
-    arg = npuprof_pftrace_begin_word_(p, at, NPUPROF_PFTRACE_WORD_TAG_);
+    arg = npuprof_pftrace_begin_word_(p, NPUPROF_PFTRACE_WORD_TAG_);
     npuprof_proto_text_(&p->event, 6, tag, length);
     npuprof_proto_end_(&p->event, arg);
-    arg = npuprof_pftrace_begin_word_(p, at, NPUPROF_PFTRACE_WORD_CHANGE_);
+    arg = npuprof_pftrace_begin_word_(p, NPUPROF_PFTRACE_WORD_CHANGE_);
     npuprof_proto_uint_(&p->event, 4, (uint64_t)ev->change);
     npuprof_proto_end_(&p->event, arg);
-    npuprof_pftrace_send_(p, at, ns);
+    npuprof_pftrace_send_(p, p->lane[0], ns);
 }
 
 /* ---- All of it */
@@ -214,7 +216,6 @@ static uint32_t npuprof_pftrace_thread_track_(npuprof_pftrace_ *p, const npuprof
 /* An event of the thread. name: of the thread, or 0. */
 static void npuprof_pftrace_thread_event_(npuprof_pftrace_ *p, const npuprof_event_ *ev, uint32_t name)
 {
-    npuprof_pftrace_lane_ *const at = &p->lane[0];
     const int64_t ns = npuprof_image_trace_ns_(&p->work->image, ev->start);
     if (ev->kind <= NPUPROF_KIND_OPERATOR) {
         npuprof_pftrace_thread_span_(p, ev, name);
@@ -225,10 +226,10 @@ static void npuprof_pftrace_thread_event_(npuprof_pftrace_ *p, const npuprof_eve
     switch (ev->kind) {
     case NPUPROF_KIND_INSTANT:
         npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
-        npuprof_pftrace_put_names_(p, at, ev->name, ev->category);
-        npuprof_pftrace_put_source_(p, at, ev);
-        npuprof_pftrace_put_args_(p, at, ev, 0);
-        npuprof_pftrace_send_(p, at, ns);
+        npuprof_pftrace_put_names_(p, ev->name, ev->category);
+        npuprof_pftrace_put_source_(p, ev);
+        npuprof_pftrace_put_args_(p, ev, 0);
+        npuprof_pftrace_send_(p, p->lane[0], ns);
         break;
     case NPUPROF_KIND_COUNTER_REAL:
         if ((ev->value >> 52 & 0x7FF) == 0x7FF) {      /* not finite */
@@ -258,7 +259,7 @@ static void npuprof_pftrace_thread_(npuprof_pftrace_ *p, const npuprof_slot_head
     npuprof_lane_clear_all_(w);
     memset(p->lane, 0, sizeof p->lane);
     const uint32_t name = npuprof_pftrace_thread_track_(p, slot, uuid);
-    npuprof_pftrace_open_lane_(p, &p->lane[0], uuid);
+    npuprof_pftrace_use_track_(p, p->lane[0] = uuid);
     const bool ties = p->tie_first < p->tie_end;
     for (;;) {
         if (w->walk.sources == 1 && w->lanes && !ties) npuprof_pftrace_plain_spans_(p);

@@ -6,6 +6,7 @@ by time; a span has its place in the code if all spans of its name come from the
 of each name.
 """
 
+import hashlib
 import json
 import re
 import struct
@@ -18,7 +19,8 @@ from .speedscope import lanes
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 CATEGORIES, NAMES, KEYS, PLACES = 1, 2, 3, 4      # what is interned, in interned_data.proto
-REALTIME, MONOTONIC, BOOTTIME, OWN_CLOCK = 1, 3, 6, 64
+REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
+NEVER, BY_KEY = 2, 3                              # which tracks are drawn as one
 BYTES = 3                                         # the unit of a counter
 NO_TASK = 2**23                                   # above any number of a task in Linux
 LANE = re.compile(r" #\d+$")                      # what a further lane adds to the name of its track
@@ -50,50 +52,50 @@ def text(field, content):
     return inside(field, content.encode("utf-8", "replace"))
 
 
+def scrambled(*of):
+    """64 bits that depend on all that is given."""
+    return int.from_bytes(hashlib.blake2b(repr(of).encode(), digest_size=8).digest(), "little")
+
+
 def fixed(field, value):
     return varint(field << 3 | 1) + struct.pack("<Q", value)
 
 
 class Writer:
-    """Packets, and the numbers of tracks and sequences."""
+    """Packets of one sequence, and the numbers of tracks. tools/convert/pftrace.h says why one."""
 
-    def __init__(self, file, clocks, places):
-        self.file, self.clocks = file, clocks
+    def __init__(self, file, clocks, places, process):
+        self.file = file
         # (name, category) -> the only place in the code that records such spans: file, line
         self.places = {key: next(iter(of)).rpartition(":")[::2] for key, of in places.items() if len(of) == 1}
         # Numbers that another process is not likely to have: traces may be put together.
-        self.seed = (clocks[BOOTTIME] * 0x9E3779B97F4A7C15 + clocks[REALTIME]) & 2**62 - 1
-        self.tracks = self.sequences = self.arrows = 0
+        self.seed = scrambled(process, *clocks.values())
+        self.clock = 65 + (self.seed >> 40) % 63           # one that the sequence has for itself
+        self.tracks = self.arrows = self.last = self.of_events = 0
         self.has_tasks = False
+        self.known, self.fresh = ({}, {}, {}, {}, {}), b""
+        self.head = number(10, 8192 + (self.seed >> 8) % 8192)
+        now = b"".join(inside(1, number(1, clock) + number(2, ns)) for clock, ns in clocks.items())
+        now += inside(1, number(1, self.clock) + number(2, clocks[BOOTTIME]) + number(3, 1))
+        self.packet(self.head + number(13, 1) + inside(6, now + number(2, BOOTTIME)))
 
     def packet(self, content):
         self.file.write(inside(1, content))
 
-    def next_track(self):
-        self.tracks += 1
-        return (self.seed + self.tracks * 0xD6E8FEB86659FD93) % 2**63 | 1
+    def key(self, *of):
+        """A number that no other trace is likely to have."""
+        return scrambled(self.seed, *of) >> 1 | 1
 
     def track(self, content, parent=None):
-        uuid = self.next_track()
+        self.tracks += 1
+        uuid = self.key("track", self.tracks)
         self.packet(inside(60, number(1, uuid) + (number(5, parent) if parent else b"") + content))
         return uuid
 
-
-class Lane:
-    """A sequence of packets, whose events are on one track."""
-
-    def __init__(self, writer, track):
-        self.writer, self.last, self.known = writer, 0, ({}, {}, {}, {}, {})
-        writer.sequences += 1
-        # Why no flags at the end of a span: it refers to no names, and they are 2 of its bytes.
-        self.end = number(10, writer.sequences)
-        self.tail = self.end + number(13, 2)
-        clocks = b"".join(inside(1, number(1, clock) + number(2, ns)) for clock, ns in writer.clocks.items())
-        clocks += inside(1, number(1, OWN_CLOCK) + number(2, writer.clocks[BOOTTIME]) + number(3, 1))
-        defaults = number(58, OWN_CLOCK) + inside(11, number(11, track))
-        writer.packet(number(10, writer.sequences) + number(13, 1) +
-                      inside(6, clocks + number(2, BOOTTIME)) + inside(59, defaults))
-        self.fresh = b""
+    def use(self, track):
+        """Events that name no track are on this one from now on."""
+        self.of_events = track
+        self.packet(self.head + inside(59, number(58, self.clock) + inside(11, number(11, track))))
 
     def intern(self, space, name):
         known = self.known[space]
@@ -106,7 +108,7 @@ class Lane:
 
     def names(self, name, cat, has_place=True):
         category = number(3, self.intern(CATEGORIES, cat)) if cat else b""
-        place = self.writer.places.get((name, cat)) if has_place else None
+        place = self.places.get((name, cat)) if has_place else None
         return (number(10, self.intern(NAMES, name)) + category
                 + (number(34, self.intern(PLACES, place)) if place else b""))
 
@@ -114,11 +116,11 @@ class Lane:
         return b"".join(inside(4, number(1, self.intern(KEYS, str(key))) + value_of(value))
                         for key, value in args.items())
 
-    def event(self, kind, ns, content):
+    def event(self, track, kind, ns, content):
         stamp, self.last, fresh, self.fresh = number(8, ns - self.last), ns, self.fresh, b""
-        event = inside(11, number(9, kind) + content)
-        head = self.end if kind == END else self.tail
-        self.writer.packet(head + stamp + (inside(12, fresh) if fresh else b"") + event)
+        of_track = number(11, track) if track != self.of_events else b""
+        self.packet(self.head + stamp + (inside(12, fresh) if fresh else b"")
+                    + inside(11, number(9, kind) + content + of_track))
 
 
 def value_of(value):
@@ -137,7 +139,7 @@ class Arrows:
     def __init__(self, trace, writer):
         ends = defaultdict(list)                  # track -> [(ns, arrow, reaches)]
         for n, flow in enumerate(trace.flows):
-            arrow = (writer.seed ^ (n + 1) * 0x9E3779B97F4A7C15) % 2**64
+            arrow = writer.key("arrow", n)
             ends[flow.from_track].append((flow.from_ns, arrow, False))
             ends[flow.to_track].append((flow.to_ns, arrow, True))
         self.leave, self.reach = defaultdict(list), defaultdict(list)
@@ -160,46 +162,80 @@ class Arrows:
                 stack.append(row)
 
 
-def write_lane(trace, lane, rows, arrows):
+def write_lane(trace, writer, track, rows, arrows):
     """The spans of a lane, by start: they nest."""
     stack = []
+    writer.use(track)
 
     def close(until):
         while stack and stack[-1][0] <= until:
             ns, row = stack.pop()
-            lane.event(END, ns, b"".join(fixed(48, arrow) for arrow in arrows.reach.get(row, ())))
+            writer.event(track, END, ns, b"".join(fixed(48, arrow) for arrow in arrows.reach.get(row, ())))
     for row in rows:
         start = trace.start[row]
         close(start)
-        content = lane.names(trace.text(row), trace.names[trace.cat[row]], trace.kind[row] != DEVICE)
-        content += lane.arguments(trace.args(row))
-        lane.event(BEGIN, start, content + b"".join(fixed(47, a) for a in arrows.leave.get(row, ())))
+        content = writer.names(trace.text(row), trace.names[trace.cat[row]], trace.kind[row] != DEVICE)
+        content += writer.arguments(trace.args(row))
+        writer.event(track, BEGIN, start, content + b"".join(fixed(47, a) for a in arrows.leave.get(row, ())))
         stack.append((start + trace.dur[row], row))
     close(2**64)
 
 
-def describe(trace, track, writer, processes, devices):
-    """Describes a track, and its process and device if they are new. Returns its number."""
-    if track.pid not in processes:
-        about = next((p for p in trace.metadata.get("processes", ()) if p.get("pid") == track.pid), {})
-        name = about.get("label") or trace.metadata.get("program") or "process"
-        pid = track.pid if type(track.pid) is int else len(processes) + 1
-        processes[track.pid] = writer.track(inside(3, number(1, pid) + text(6, str(name)))), pid
-    process, pid = processes[track.pid]
-    if track.kind == "thread" and track.base == track.number:
-        tid = track.native_id or (track.tid if type(track.tid) is int else track.number)
-        if writer.has_tasks and not track.native_id:
-            tid = NO_TASK + track.number
-        return writer.track(inside(4, number(1, pid) + number(2, tid) + text(5, track.name)))
-    if track.kind != "device":
-        return writer.track(text(2, track.name or "unnamed"), process)
-    name = LANE.sub("", track.name)
-    known = [d.get("name", "") for d in trace.metadata.get("devices", ())]
-    device = max((d for d in known if name == d or name.startswith(f"{d} ")), key=len, default=name)
-    if (pid, device) not in devices:
-        devices[pid, device] = writer.track(text(2, device) + number(11, 3) + number(15, 2))
-    engine = name[len(device) + 1:] or "PE 0"
-    return writer.track(text(2, engine) + number(12, track.number + 1), devices[pid, device])
+class Tracks:
+    """The tracks of a file: processes, their threads, devices and what has a track of its own.
+
+    processes   pid -> (number of the track, number of the process)
+    devices     (pid, name, how many of that name are before it) -> number of the track, engines by their name
+    """
+
+    def __init__(self, trace, writer):
+        self.trace, self.writer, self.processes, self.devices = trace, writer, {}, {}
+        self.names = [d.get("name", "") for d in trace.metadata.get("devices", ())]
+
+    def process(self, of):
+        if of not in self.processes:
+            about = self.trace.metadata
+            part = next((p for p in about.get("processes", ()) if p.get("pid") == of), {})
+            name = part.get("label") or about.get("program") or "process"
+            pid = of if type(of) is int else len(self.processes) + 1
+            described = inside(3, number(1, pid) + text(6, str(name)))
+            self.processes[of] = self.writer.track(described), pid
+        return self.processes[of]
+
+    def device(self, pid, name, base):
+        """(number of the track, name of the engine). Why `base`: two devices may have one name."""
+        device = max((d for d in self.names if name == d or name.startswith(f"{d} ")), key=len, default=name)
+        engine, n = name[len(device) + 1:] or "PE 0", 0
+        while n + 1 < self.names.count(device):
+            engines = self.devices.get((pid, device, n), (0, {}))[1]
+            if engines.get(engine, base) == base:
+                break
+            n += 1
+        if (pid, device, n) not in self.devices:
+            described = text(2, device) + number(11, 3) + number(15, NEVER)
+            self.devices[pid, device, n] = self.writer.track(described), {}
+        number_of, engines = self.devices[pid, device, n]
+        engines[engine] = base
+        return number_of, engine
+
+    def describe(self, track, lane):
+        """Describes a lane of a track, and its process and device if they are new. Returns its number."""
+        process, pid = self.process(track.pid)
+        named = track.name if track.base == track.number else LANE.sub("", track.name)
+        key = track.base, ""
+        if track.kind == "thread" and track.base == track.number and not lane:
+            tid = track.native_id or (track.tid if type(track.tid) is int else track.number)
+            if self.writer.has_tasks and not track.native_id:
+                tid = NO_TASK + track.number
+            return self.writer.track(inside(4, number(1, pid) + number(2, tid) + text(5, track.name)))
+        rank = b""
+        if track.kind == "device":
+            process, named = self.device(pid, LANE.sub("", track.name), track.base)
+            key, rank = (track.base, named), number(12, track.number + 1)
+        elif track.kind == "thread" and lane:
+            named += " (overlap)"
+        merged = number(15, BY_KEY) + number(17, self.writer.key("lanes", *key))
+        return self.writer.track(text(2, named or "unnamed") + rank + merged, process)
 
 
 def write_counters(trace, writer, processes):
@@ -209,17 +245,18 @@ def write_counters(trace, writer, processes):
         name = counter.name if counter.key == "value" else f"{counter.name} {counter.key}"
         unit = number(3, BYTES) if counter.name in pools and counter.key != "value" else b""
         process = processes[counter.pid][0] if counter.pid in processes else None
-        lane = Lane(writer, writer.track(text(2, name or "unnamed") + inside(8, unit), process))
+        track = writer.track(text(2, name or "unnamed") + inside(8, unit), process)
+        writer.use(track)
         for ns, value in zip(counter.ts, counter.values):
             whole = isinstance(value, int) and -2**63 <= value < 2**63
-            lane.event(COUNTER, ns,
-                       number(30, value) if whole else varint(44 << 3 | 1) + struct.pack("<d", value))
-    marks = Lane(writer, next(iter(processes.values()))[0]) if trace.memory and processes else None
+            writer.event(track, COUNTER, ns,
+                         number(30, value) if whole else varint(44 << 3 | 1) + struct.pack("<d", value))
+    marks = next(iter(processes.values()))[0] if processes else None
     for change in trace.memory:
         if marks and (change.tag or change.change):
             args = {"pool": change.device, "tag": change.tag, "change": change.change}
-            names = marks.names(change.tag or "memory", "memory")
-            marks.event(INSTANT, change.ts, names + marks.arguments(args))
+            names = writer.names(change.tag or "memory", "memory")
+            writer.event(marks, INSTANT, change.ts, names + writer.arguments(args))
 
 
 def clocks_of(trace):
@@ -239,8 +276,8 @@ def clocks_of(trace):
 
 def write_pftrace(trace, file):
     """Writes to a binary file."""
-    writer = Writer(file, clocks_of(trace), sources(trace.metadata))
-    rows, processes, devices = defaultdict(list), {}, {}
+    writer = Writer(file, clocks_of(trace), sources(trace.metadata), trace.metadata.get("pid"))
+    rows, tracks = defaultdict(list), Tracks(trace, writer)
     for row, track in enumerate(trace.track):
         rows[track].append(row)
     arrows, bar, done = Arrows(trace, writer), Progress(f"writing {len(trace)} spans", len(trace)), 0
@@ -258,16 +295,16 @@ def write_pftrace(trace, file):
             split.append(lane_rows)
             arrows.bind(trace, track.number, lane_rows)
         for n, lane_rows in enumerate(split or [[]]):
-            lane = Lane(writer, describe(trace, track, writer, processes, devices))
-            write_lane(trace, lane, lane_rows, arrows)
+            lane = tracks.describe(track, n)
+            write_lane(trace, writer, lane, lane_rows, arrows)
             for instant in marks.get(track.number, ()) if n == 0 else ():
-                lane.event(INSTANT, instant.ts,
-                           lane.names(instant.name, instant.cat) + lane.arguments(instant.args))
+                writer.event(lane, INSTANT, instant.ts,
+                             writer.names(instant.name, instant.cat) + writer.arguments(instant.args))
             done += len(lane_rows)
             bar.at(done)
-    write_counters(trace, writer, processes)
-    if trace.metadata and processes:
-        about = Lane(writer, next(iter(processes.values()))[0])
+    write_counters(trace, writer, tracks.processes)
+    if trace.metadata and tracks.processes:
         said = json.dumps({"npuprof": trace.metadata}, ensure_ascii=False, separators=(",", ":"), default=str)
-        about.event(INSTANT, 0, text(23, "npuprof") + about.arguments({"metadata": said}))
+        writer.event(next(iter(tracks.processes.values()))[0], INSTANT, 0,
+                     text(23, "npuprof") + writer.arguments({"metadata": said}))
     bar.done()

