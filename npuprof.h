@@ -14139,9 +14139,9 @@ NPUPROF_OWN_ static void npuprof_image_sum_lost_(npuprof_image_ *im)
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
 }
 
-/* The newest clock anchor. A live arena takes one if anything was recorded since the last one; `last`: the
-   newest stamp.
-   Why not always: reading twice must give the same bytes. */
+/* The newest clock anchor. A live arena takes one if anything was recorded since the last one, or spans are
+   open: `last` is the newest stamp, or now.
+   Why not always: reading twice must give the same bytes while nothing happens. */
 NPUPROF_OWN_ static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last)
 {
     im->closing = npuprof_arena_copy_last_anchor_(im->h);
@@ -14157,12 +14157,18 @@ NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
     const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
     npuprof_image_sum_lost_(im);
+    /* Why before the walk: what the walk finds open was open now. */
+    const uint64_t until = npuprof_image_until_ ? npuprof_image_until_ : npuprof_clock_();
+    const uint64_t now = npuprof_image_given_ ? 0 : until;
     const npuprof_extent_ x = npuprof_survey_events_(im);
-    npuprof_image_take_closing_anchor_(im, x.last);
+    npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(x.last, now) : x.last);
     const npuprof_header_ *const h = im->h;
     const npuprof_host_anchor_ *const closing = &im->closing;
     const int64_t ns = closing->monotonic_ns - h->first.monotonic_ns;
-    im->last_ticks = im->open_until = x.last ? x.last : h->first.ticks;
+    im->last_ticks = x.last ? x.last : h->first.ticks;
+    /* Spans without an end are known to be open up to now; in an image, up to its last anchor, when the
+       process that recorded it lived. */
+    im->open_until = npuprof_max_(im->last_ticks, npuprof_image_given_ ? closing->ticks : now);
     if (h->clock_hz) npuprof_image_set_rate_(im, 1000000000u, h->clock_hz);
     else if (closing->ticks > h->first.ticks && ns > 0)
         npuprof_image_set_rate_(im, (uint64_t)ns, closing->ticks - h->first.ticks);
@@ -15479,7 +15485,8 @@ NPUPROF_OWN_ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, cons
    image; the table is sent up to the newest name that a copied record may use.
    Data: the caller holds the scratch, which is the buffer here. */
 
-/* The newest stamp in an open chunk of the live arena: the start of a record, or the end of a span. */
+/* The newest stamp in an open chunk of the live arena: the start of a record, or the end of a span; now, if a
+   span is open. */
 NPUPROF_OWN_ static uint64_t npuprof_write_newest_in_(const npuprof_image_ *im, const npuprof_chunk_ *chunk)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
@@ -15491,8 +15498,9 @@ NPUPROF_OWN_ static uint64_t npuprof_write_newest_in_(const npuprof_image_ *im, 
         const bool moved = n < chunk->moved_units;
         if (id < NPUPROF_CONTROL_) {
             const npuprof_site_entry_ *const site = npuprof_table_site_at_(id);
-            const bool ended = (site->head.a & 0xFF) <= NPUPROF_KIND_OPERATOR && w1 != NPUPROF_END_OPEN_;
-            if (ended) newest = npuprof_max_(newest, w1 & ~NPUPROF_END_CUT_);
+            const bool span = (site->head.a & 0xFF) <= NPUPROF_KIND_OPERATOR;
+            if (span && w1 == NPUPROF_END_OPEN_) return npuprof_clock_();
+            if (span) newest = npuprof_max_(newest, w1 & ~NPUPROF_END_CUT_);
             if (!moved) newest = npuprof_max_(newest, npuprof_chunk_start_ticks_(chunk, w0));
         }
         n += moved ? 1 : (uint32_t)npuprof_chunk_string_units_(w0);

@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
 #include "../format/arena.h"
+#include "../clock/host.h"
 #include "../arena/anchors.h"
 #include "../arena/chunks.h"
 #include "image.h"
@@ -160,9 +161,9 @@ static void npuprof_image_sum_lost_(npuprof_image_ *im)
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
 }
 
-/* The newest clock anchor. A live arena takes one if anything was recorded since the last one; `last`: the
-   newest stamp.
-   Why not always: reading twice must give the same bytes. */
+/* The newest clock anchor. A live arena takes one if anything was recorded since the last one, or spans are
+   open: `last` is the newest stamp, or now.
+   Why not always: reading twice must give the same bytes while nothing happens. */
 static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last)
 {
     im->closing = npuprof_arena_copy_last_anchor_(im->h);
@@ -178,12 +179,18 @@ static void npuprof_image_open_(npuprof_image_ *im)
     const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
     npuprof_image_sum_lost_(im);
+    /* Why before the walk: what the walk finds open was open now. */
+    const uint64_t until = npuprof_image_until_ ? npuprof_image_until_ : npuprof_clock_();
+    const uint64_t now = npuprof_image_given_ ? 0 : until;
     const npuprof_extent_ x = npuprof_survey_events_(im);
-    npuprof_image_take_closing_anchor_(im, x.last);
+    npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(x.last, now) : x.last);
     const npuprof_header_ *const h = im->h;
     const npuprof_host_anchor_ *const closing = &im->closing;
     const int64_t ns = closing->monotonic_ns - h->first.monotonic_ns;
-    im->last_ticks = im->open_until = x.last ? x.last : h->first.ticks;
+    im->last_ticks = x.last ? x.last : h->first.ticks;
+    /* Spans without an end are known to be open up to now; in an image, up to its last anchor, when the
+       process that recorded it lived. */
+    im->open_until = npuprof_max_(im->last_ticks, npuprof_image_given_ ? closing->ticks : now);
     if (h->clock_hz) npuprof_image_set_rate_(im, 1000000000u, h->clock_hz);
     else if (closing->ticks > h->first.ticks && ns > 0)
         npuprof_image_set_rate_(im, (uint64_t)ns, closing->ticks - h->first.ticks);

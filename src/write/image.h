@@ -2,6 +2,7 @@
 #include "../public/types.h"
 #include "../format/arena.h"
 #include "../arena/state.h"
+#include "../clock/host.h"
 #include "../arena/chunks.h"
 #include "../numbers/time.h"
 #include "../read/image.h"
@@ -16,7 +17,8 @@
    image; the table is sent up to the newest name that a copied record may use.
    Data: the caller holds the scratch, which is the buffer here. */
 
-/* The newest stamp in an open chunk of the live arena: the start of a record, or the end of a span. */
+/* The newest stamp in an open chunk of the live arena: the start of a record, or the end of a span; now, if a
+   span is open. */
 static uint64_t npuprof_write_newest_in_(const npuprof_image_ *im, const npuprof_chunk_ *chunk)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
@@ -28,8 +30,9 @@ static uint64_t npuprof_write_newest_in_(const npuprof_image_ *im, const npuprof
         const bool moved = n < chunk->moved_units;
         if (id < NPUPROF_CONTROL_) {
             const npuprof_site_entry_ *const site = npuprof_table_site_at_(id);
-            const bool ended = (site->head.a & 0xFF) <= NPUPROF_KIND_OPERATOR && w1 != NPUPROF_END_OPEN_;
-            if (ended) newest = npuprof_max_(newest, w1 & ~NPUPROF_END_CUT_);
+            const bool span = (site->head.a & 0xFF) <= NPUPROF_KIND_OPERATOR;
+            if (span && w1 == NPUPROF_END_OPEN_) return npuprof_clock_();
+            if (span) newest = npuprof_max_(newest, w1 & ~NPUPROF_END_CUT_);
             if (!moved) newest = npuprof_max_(newest, npuprof_chunk_start_ticks_(chunk, w0));
         }
         n += moved ? 1 : (uint32_t)npuprof_chunk_string_units_(w0);

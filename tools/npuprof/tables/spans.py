@@ -43,14 +43,24 @@ class Spans:
         return sorted(rows, key=lambda row: (-row[3], row[0]))
 
 
+def at_least(labels):
+    """The note of a table that adds up spans without an end: whose sums are no more than a lower bound."""
+    labels = sorted(set(labels))
+    more = f" and {len(labels) - 20} more" if len(labels) > 20 else ""
+    return [f"at least so long, because spans were open when the recording ended: "
+            f"{', '.join(labels[:20])}{more}"] if labels else []
+
+
 def names_table(trace):
     return Table("names", "Spans by name (ns; self is without children, share is of self)",
-                 ("name", *LATENCY), Spans(trace, "name").rows(trace), [])
+                 ("name", *LATENCY), Spans(trace, "name").rows(trace),
+                 at_least(trace.text(i) or "(none)" for i in trace.rows_with(UNFINISHED)))
 
 
 def categories_table(trace):
     return Table("categories", "Spans by category (ns)", ("category", *LATENCY),
-                 Spans(trace, "cat").rows(trace), [])
+                 Spans(trace, "cat").rows(trace),
+                 at_least(trace.names[trace.cat[i]] or "(none)" for i in trace.rows_with(UNFINISHED)))
 
 
 def threads_table(trace, tracks):
@@ -59,7 +69,9 @@ def threads_table(trace, tracks):
              intervals.length(), Fraction(intervals.length(), window or 1))
             for base, (count, total, intervals) in tracks.items() if trace.tracks[base].kind == "thread"]
     return Table("threads", f"Threads (busy: at least one span is open; share of the trace's {window} ns)",
-                 ("thread", "thread.id", "spans", "busy", "share"), rows, [])
+                 ("thread", "thread.id", "spans", "busy", "share"), rows,
+                 at_least(label_of(trace, trace.tracks[trace.tracks[trace.track[i]].base])
+                          for i in trace.rows_with(UNFINISHED)))
 
 
 def open_table(trace):
@@ -75,6 +87,6 @@ def open_table(trace):
             for base, stack in sorted(stacks.items(), key=lambda item: -trace.start[item[1][0]])
             for i in stack]
     notes = ["a CSV does not say which spans have no end"] if trace.format == "csv" else []
-    return Table("open", "Open when it ended (of each thread the innermost first, then what is around it; "
-                         "ns)",
+    return Table("open", "Open when it ended, for at least so long (of each thread the innermost first, then "
+                         "what is around it; ns)",
                  ("thread", "span", "category", "begun", "open for"), rows, notes)

@@ -28,8 +28,8 @@ FAULTS = ("resets", "dead_reads", "torn_reads", "unplaced_spans", "ring_lost")
 COUNTS = 5_000        # names whose number of spans is known to a search
 OPEN = 20             # spans that were open when the recording ended
 # A warning for each of these flags, with the number of spans that have it.
-FLAGS = {UNFINISHED: "Spans that were open when the recording ended: {:,}. They end at its last stamp here, "
-                     "and are left out of latencies.",
+FLAGS = {UNFINISHED: "Spans that were open when the recording ended: {:,}. Each took at least so long as "
+                     "it does here, and is left out of latencies.",
          UNWOUND: "Spans that a jump or an exception ended: {:,}.",
          VIOLATED: "Device spans that lie outside the call that submitted them, "
                    "by more than the clock error: {:,}."}

@@ -1,0 +1,62 @@
+# spans that are open when the trace is written end then; after a kill no table adds them up unmarked
+# SPDX-License-Identifier: MIT
+import subprocess
+
+import helpers
+from helpers import environment, events, load, run
+from process.test_environment import Case
+
+OPEN_US = 60_000
+
+
+class OpenEnds(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.program = helpers.build("open_ends.c", "open_ends")
+
+    def convert(self, path):
+        run([helpers.tool("npuprof-convert"), path, "-o", "of_image.json"], cwd=self.folder, check=True)
+        return "of_image.json"
+
+    def check_open(self, path):
+        """Both spans last as long as the program slept, and not longer than it lived."""
+        if not path.endswith(".json"):
+            path = self.convert(path)
+        trace = load(self.folder / path)
+        for name in ("outer", "waiting"):
+            span, = events(trace, "X", name)
+            self.assertIs(span["args"]["unfinished"], True)
+            self.assertGreaterEqual(span["dur"], OPEN_US, (path, name))
+            self.assertLess(span["dur"], 100 * OPEN_US)
+
+    def test_dumped(self):
+        for path in ("t.json", "t.npuprof"):
+            self.assertEqual(self.start(path).returncode, 0)
+            self.check_open(path)
+
+    def test_at_exit(self):
+        for path, more in (("t.json", {}), ("t.npuprof", {}), ("s.npuprof", {"NPUPROF_WHEN_FULL": "stream"})):
+            self.assertEqual(self.start("exit", NPUPROF_OUTPUT_PATH=path, **more).returncode, 0)
+            self.check_open(path)
+
+    def test_mapped(self):
+        self.start("exit", NPUPROF_ARENA_PATH="m.npuprof")
+        self.check_open("m.npuprof")
+
+    def test_csv(self):
+        self.start("t.csv")
+        rows = [line.split(",") for line in (self.folder / "t.csv").read_text().splitlines()]
+        at = rows[0].index("dur")
+        for row in rows[1:]:
+            if '"done"' not in row:
+                self.assertGreaterEqual(int(row[at]), 1000 * OPEN_US, row)
+
+    def test_killed(self):
+        """No later moment is known than the last stamp: the tables say whose sums are a lower bound."""
+        self.start("kill", NPUPROF_ARENA_PATH="k.npuprof")
+        report = subprocess.run(["python3", helpers.ROOT / "tools/npuprof.py", "report", "k.npuprof"],
+                                cwd=self.folder, capture_output=True, text=True, env=environment())
+        text = "at least so long, because spans were open when the recording ended: "
+        self.assertIn(text + "outer, waiting\n", report.stdout)
+        self.assertIn(text + "(none), c\n", report.stdout)
+        self.assertIn("Open when it ended, for at least so long", report.stdout)
