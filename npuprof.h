@@ -14158,8 +14158,7 @@ NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
     npuprof_image_open_unread_(im);
     npuprof_image_sum_lost_(im);
     /* Why before the walk: what the walk finds open was open now. */
-    const uint64_t until = npuprof_image_until_ ? npuprof_image_until_ : npuprof_clock_();
-    const uint64_t now = npuprof_image_given_ ? 0 : until;
+    const uint64_t now = npuprof_image_given_ ? 0 : npuprof_min_(im->last_ticks, npuprof_clock_());
     const npuprof_extent_ x = npuprof_survey_events_(im);
     npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(x.last, now) : x.last);
     const npuprof_header_ *const h = im->h;
