@@ -71,13 +71,13 @@
      and loads no further register, except after a change of rate.
      The rate is measured between anchors. counter.hz is only used until there are two of them, and may be
      wrong by a factor of 4 either way.
-     Each device span has an error bound, "error_ns". It holds under two conditions:
-       - The device's rate stays within max_rate_ppm of a centre.
-       - Between two neighbouring anchors the centre changes at most once, and not in the stretch beside them.
-         A stretch ends at the first anchor that is at least as far away as the two are apart.
-     Call npuprof_npu_sync() before and after each change of rate that you make. If the rate in a stretch
-     contradicts the rate between the anchors, the bound is wider. Further changes that cancel out between
-     two anchors cannot be seen.
+     Each device span has an error bound, "error_ns": its stamps are mapped to the middle of all host times
+     that the anchors and the rate allow. It holds if in any second the device's rate stays within
+     max_rate_ppm of a centre, which moves by no more than that each second.
+     Anchors that contradict it are counted ("contradictions" in the trace). Between them only their order
+     counts, and the bound is as wide as they are apart; if that happens again and again, everywhere. Changes
+     that stay within the anchors' own errors, or cancel out between two of them, cannot be seen.
+     Call npuprof_npu_sync() before and after each change of rate that you make.
 
    COUNTER
      Device time is the counter, extended to 64 bits. The host clock and the rate tell how often the counter
@@ -696,9 +696,10 @@ typedef struct npuprof_npu_desc {
     bool catch_sigbus;                   /* a mapping that dies reads as a dead device (SIGBUS above); not for
                                             `bar` */
     unsigned brackets;                   /* for each anchor; 0 = 8 */
-    unsigned max_rate_ppm;               /* how far the device's rate may drift from its centre within three
-                                            anchor intervals; 0 = 2. A larger value gives wider error bounds,
-                                            a value that is too small gives wrong ones */
+    unsigned max_rate_ppm;               /* how far the device's rate may be from a centre in any second, and
+                                            how far that centre may move in each second; 0 = 2. A larger value
+                                            gives wider error bounds, a value that is too small gives wrong
+                                            ones, unless the reads show it: clock_sync.contradictions */
     npuprof_npu_ring ring;               /* the completion ring, if there is one only */
     const npuprof_npu_ring *rings;       /* several, copied by open; `ring` is then unused. Entry i of the
                                             array is ring i of npuprof_npu_feed() */
@@ -1720,6 +1721,61 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_re
                                (unsigned long long)((word & unmet->mask) >> lsb));
 }
 
+/* ---- The rate between two clock anchors, and what follows from it for a distance
+
+   Notation: an anchor's device ticks were read between its two host stamps. Its middle is off by at most e,
+   half of their distance. H, T: host and device ticks from one anchor to another. E: the sum of their e.
+     R1  A counter shows whole ticks: if it counted n, between n - 1 and n + 1 passed.
+     R2  (H - E) / (T + 1) <= average slope between the two <= (H + E) / (T - 1)                  by R1
+     R3  If the slope stays within r of a centre, two slopes differ by at most w = 2 r / (1 - r) of either. So
+         n device ticks near the two take
+            min = (H - E) (n - 1) / (T + 1) (1 - w)   and   max = (H + E) (n + 1) / (T - 1) (1 + w) */
+
+/* The host ticks that pass in some device ticks. */
+typedef struct npuprof_npu_range_ { uint64_t min, max; } npuprof_npu_range_;
+
+/* A slope, as fractions of host over device ticks. */
+typedef struct npuprof_npu_slope_ { uint64_t min_host, min_ticks, max_host, max_ticks; } npuprof_npu_slope_;
+
+/* The slope between two anchors (R2). */
+NPUPROF_OWN_ static npuprof_npu_slope_ npuprof_npu_slope_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b)
+{
+    const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
+    const uint64_t error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
+    const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+    npuprof_npu_slope_ s;
+    s.min_host = npuprof_saturating_sub_(host, error);
+    s.min_ticks = npuprof_saturating_add_(ticks, 1);
+    s.max_host = npuprof_saturating_add_(host, error);
+    s.max_ticks = npuprof_saturating_sub_(ticks, 1);
+    return s;
+}
+
+/* The host ticks in a distance of n device ticks at a slope (R3). */
+NPUPROF_OWN_ static npuprof_npu_range_ npuprof_npu_range_by_slope_(const npuprof_npu_slope_ *s, uint64_t drift_ppb,
+                                                      uint64_t distance)
+{
+    npuprof_npu_range_ r;
+    r.min = npuprof_mul_div_(s->min_host, npuprof_saturating_sub_(distance, 1), s->min_ticks, false);
+    r.min = npuprof_saturating_sub_(r.min, npuprof_mul_div_(r.min, drift_ppb, 1000000000, true));
+    r.max = npuprof_mul_div_(s->max_host, npuprof_saturating_add_(distance, 1), s->max_ticks, true);
+    r.max = npuprof_saturating_add_(r.max, npuprof_mul_div_(r.max, drift_ppb, 1000000000, true));
+    return r;
+}
+
+/* The same at the slope between two anchors (R2, R3). */
+NPUPROF_OWN_ static npuprof_npu_range_ npuprof_npu_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b,
+                                                     uint64_t drift_ppb, uint64_t distance)
+{
+    const npuprof_npu_slope_ s = npuprof_npu_slope_between_(a, b);
+    return npuprof_npu_range_by_slope_(&s, drift_ppb, distance);
+}
+
+NPUPROF_OWN_ static bool npuprof_npu_ranges_apart_(npuprof_npu_range_ a, npuprof_npu_range_ b)
+{
+    return a.min > b.max || b.min > a.max;
+}
+
 /* The anchor from which the rate is measured, up to the last one: the oldest of those that do not contradict
    the last interval, nor does any anchor between them. There are two anchors at least. */
 NPUPROF_OWN_ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
@@ -1727,9 +1783,9 @@ NPUPROF_OWN_ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof
     const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
     const uint64_t ticks = to->device_ticks - from->device_ticks;
     const uint64_t drift_ppb = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
-    const npuprof_map_range_ newest = npuprof_map_range_between_(from, to, drift_ppb, ticks);
+    const npuprof_npu_range_ newest = npuprof_npu_range_between_(from, to, drift_ppb, ticks);
     for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
-        if (npuprof_map_ranges_apart_(newest, npuprof_map_range_between_(a - 1, to, drift_ppb, ticks))) break;
+        if (npuprof_npu_ranges_apart_(newest, npuprof_npu_range_between_(a - 1, to, drift_ppb, ticks))) break;
         from = a - 1;
     }
     return from;
@@ -1755,8 +1811,8 @@ NPUPROF_OWN_ static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npupr
     const uint64_t min = npuprof_saturating_sub_(sample->host_before, last->host_after);
     const uint64_t max = npuprof_saturating_sub_(sample->host_after, last->host_before);
     if (min < npu->second_ / 1000) return false;
-    const npuprof_map_range_ r =
-        npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
+    const npuprof_npu_range_ r =
+        npuprof_npu_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
     if (r.max >= min && r.min <= max) return false;
     npu->first_anchor_ = sample->host_after;
@@ -2907,14 +2963,14 @@ NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
    anchor are mapped no better than it says, and a narrower one may follow. */
 
 /* The host ticks that pass in n device ticks. Unknown: anything. */
-NPUPROF_OWN_ static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
+NPUPROF_OWN_ static npuprof_npu_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
 {
     const uint64_t hz = npu->desc_.counter.hz;
-    npuprof_map_range_ r = { 0, UINT64_MAX };
+    npuprof_npu_range_ r = { 0, UINT64_MAX };
     if (n == 0) {
         r.max = 0;
     } else if (npu->has_rate_ && !npu->coarse_rate_) {
-        r = npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_,
+        r = npuprof_npu_range_between_(&npu->rate_from_, &npu->rate_to_,
                                        2000 * (uint64_t)npu->desc_.max_rate_ppm, n);
     } else if (hz) {
         r.min = npuprof_npu_mul_div_(n - 1, npu->second_, 4 * hz, false);
@@ -2926,7 +2982,7 @@ NPUPROF_OWN_ static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu
 /* The bracket, so many device ticks later. */
 NPUPROF_OWN_ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_anchor_ *from, uint64_t ticks)
 {
-    const npuprof_map_range_ r = npuprof_npu_host_range_(npu, ticks);
+    const npuprof_npu_range_ r = npuprof_npu_host_range_(npu, ticks);
     npuprof_anchor_ a;
     a.device_ticks = from->device_ticks + ticks;
     a.host_before = npuprof_saturating_add_(from->host_before, r.min);
@@ -6464,14 +6520,17 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
                                                 uint64_t *error_ns)
 {
     uint64_t host = 0, error = 0;
-    bool widened, good = false;
+    bool good = false;
+    npuprof_map_rate_ rate;
+    memset(&rate, 0, sizeof rate);
+    rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
+    rate.second = rate.window = npu->second_;
     *ns = 0;
     if (error_ns) *error_ns = 0;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks,
-                                  &host, &error, &widened);
+        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, &rate, ticks, &host, &error);
         npuprof_npu_unlock_(npu);
         if (!good && i == 0) (void)npuprof_npu_sync(npu);
     }

@@ -71,13 +71,13 @@
      and loads no further register, except after a change of rate.
      The rate is measured between anchors. counter.hz is only used until there are two of them, and may be
      wrong by a factor of 4 either way.
-     Each device span has an error bound, "error_ns". It holds under two conditions:
-       - The device's rate stays within max_rate_ppm of a centre.
-       - Between two neighbouring anchors the centre changes at most once, and not in the stretch beside them.
-         A stretch ends at the first anchor that is at least as far away as the two are apart.
-     Call npuprof_npu_sync() before and after each change of rate that you make. If the rate in a stretch
-     contradicts the rate between the anchors, the bound is wider. Further changes that cancel out between
-     two anchors cannot be seen.
+     Each device span has an error bound, "error_ns": its stamps are mapped to the middle of all host times
+     that the anchors and the rate allow. It holds if in any second the device's rate stays within
+     max_rate_ppm of a centre, which moves by no more than that each second.
+     Anchors that contradict it are counted ("contradictions" in the trace). Between them only their order
+     counts, and the bound is as wide as they are apart; if that happens again and again, everywhere. Changes
+     that stay within the anchors' own errors, or cancel out between two of them, cannot be seen.
+     Call npuprof_npu_sync() before and after each change of rate that you make.
 
    COUNTER
      Device time is the counter, extended to 64 bits. The host clock and the rate tell how often the counter

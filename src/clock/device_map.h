@@ -1,351 +1,435 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
 #include "../numbers/time.h"
-#include "../numbers/wide.h"
 #include <string.h>
 
-/* Maps device ticks to host ticks, with an error bound. Integers only, exact over days.
+/* Maps device ticks to host ticks, with an error bound that is true and that no method can improve much.
 
-   Data: an array of anchors, ascending in device ticks, and an npuprof_map_interval_, which caches what is
-   the same for all stamps between the same two anchors. The caller owns both. This part knows no image and no
-   thread.
+   Data: an npuprof_map_ with neighbouring reads of one device and epoch, ascending, which the caller fills;
+   what was computed of them stays there. This part knows no image and no thread.
 
    ---- The bound, step by step
 
-   Notation:
-     x, y, T   device ticks from anchor A to the stamp, from the stamp to the next anchor B, and T = x + y
-     L(x)      the true host ticks that pass in the x device ticks
-     H         the host ticks from A to B, from the middle of one to the middle of the other
-     c         H / T, the slope of the chord from A to B. The answer is A's middle + c x
-     D(x)      L(x) - c x, the error of that answer
+   Notation: x device ticks; L(x) the true host ticks at which the counter began to show x. It never
+   decreases. A slope is one of L.
 
    Assumptions:
-     A1  An anchor's device ticks were read at some moment between its two host stamps.
-     A2  The slope of L (host over device ticks) stays within r of a centre, r = max_rate_ppb / 10^9. So two
-         slopes of one centre differ by at most the drift, w = 2 r / (1 - r) of either.
-         P7 needs w <= 1, that is r <= 1/3.
-     A3  The centre changes at most once between A and B, and not in the stretches beside them. A stretch goes
-         from A back (from B on) to the first anchor that is at least H away, or to the last one there is.
+     C1  A read that showed x is an upper point (x, after): L(x) <= after; and a lower point (x + 1, before):
+         L(x + 1) >= before. The two are kept apart.
+     C2  In any stretch of D host ticks the slope stays in [c (1 - r), c (1 + r)] for some c, where
+         r = max_rate_ppb / 10^9 * max(1, D / window): steady. Clocks of another kind have fixed limits of the
+         slope, or none (npuprof_map_rate_ in public/types.h).
 
-   P1  The middle of an anchor is off by at most e, which is half the distance of its two host stamps:
-          |true - middle| <= e                                                    by A1
-   P2  A counter shows whole ticks. If it counted n ticks, between n - 1 and n + 1 ticks passed.
-   P3  The average slope between two anchors that are H and T apart, with no change between them. E is the sum
-       of their e:
-          (H - E) / (T + 1) <= slope <= (H + E) / (T - 1)                         by P1 and P2
-   P4  The host ticks in n device ticks that are of the same centre:
-          min = (H - E) (n - 1) / (T + 1) (1 - w)                                 by P2, P3 and A2
-          max = (H + E) (n + 1) / (T - 1) (1 + w)
-       In a stretch of several anchors the largest min and the smallest max hold. Where they contradict each
-       other the centre has changed, and the stretch ends before.
-   P5  The bow: no change from A to B. If f and g are the average slopes from A to x and from x to B, then
-          c T = f x + g y, so
-          |D(x)| = |f - g| x y / T <= w c x y / T = bow                           by A2
-   P6  The chord goes through the middles of A and B, which are off by e_A and e_B. At x that makes at most
-          e_A y / T + e_B x / T
-       and one tick more (P2), and 1 for rounding. Without a change the bound is P5 + P6.
-   P7  One change, at t between A and B. p is the largest slope before it, from P4 in the stretch before A.
-       Let u = (x - t) / (T - t), and c' = c - D(t) / (T - t) the slope of the chord from t to B.
-       7.1  x <= t:                   D(x) <= (p - c) x
-       7.2  x > t:                    D(x) <= (1 - u) D(t) + w c' u (T - x)       by P5 from t to B
-       7.3  x > t, D(t) >= 0:         D(x) <= D(t) + bow                     as c' <= c, u (T - x) <= x y / T
-       7.4  x > t, D(t) < 0:          D(x) <= (1 - u) (1 - w u) D(t) + bow <= bow           as w <= 1
-       7.5  By 7.1 at t, as t < x:    D(x) <= max(0, (p - c) x) + bow
-       The smallest slope bounds -D(x) in the same way. There 7.4 needs (1 - u) (1 + w u) <= 1: w <= 1 again.
-   P8  The same from B, where q is the smallest slope behind the change, from P4 in the stretch behind B:
-          D(x) <= max(0, (c - q) y) + bow
-       P7 and P8 both hold, so the smaller one does; each adds the error of its own anchor (P1). The bound is
-       the larger one of late and early, and at least P6.
+   M1  In a window of points, v = L(x) and c are unknown. For each upper point (xi, hi), lower point (xi, li):
+          xi <= x:  v <= hi + c (1 + r) (x - xi)      v >= li + c (1 - r) (x - xi)        by C2
+          xi >  x:  v <= hi - c (1 - r) (xi - x)      v >= li - c (1 + r) (xi - x)
+       and between each lower and each upper point:
+          lj - hi <= c (1 + r) (xj - xi)              hj - li >= c (1 - r) (xj - xi)
+   M2  The second part of M1 gives the range of c. If it is empty, C2 does not hold there.
+   M3  U(x): the largest v over all c, a concave maximum of the minimum of lines. Lo(x): the smallest. The
+       true (c, v) fits M1, so Lo(x) <= L(x) <= U(x). One more point can only bring them closer. They are the
+       best:
+       for a c that M2 allows, the minimum of the lines is itself a possible L (McShane).
+   M4  The minimum of any two of the lines is above the minimum of all. So a search for the maximum may end
+       where it likes: what it has is true.
+   M5  M3 is solved at each point, in a window of up to 8 neighbours on each side: a node. Between two nodes A
+       and B of one side, T apart, x behind A: let f, g be the mean slopes from A to x and from x to B.
+          L(x) = chord of L + (f - g) x (T - x) / T,  |f - g| <= 2 r c                    by C2 from A to B
+          c T <= H / (1 - r),  H >= L(B) - L(A)
+       So L(x) <= chord of U + bow, and L(x) >= chord of Lo - bow, where
+          bow = 2 r / (1 - r) H (x / T) (1 - x / T)
+   M6  Before the first node and behind the last one M3 itself holds, with the D that reaches to x.
+   M7  A stamp that shows s is in [Lo(s), U(s + 1)]. The middle is the answer.
 
-   Where a part is missing:
-     - The first and the last interval have one stretch only. It is used alone.
-     - Two anchors only: there is nothing to compare with. No change is assumed (P5 + P6).
-     - The interval's own slope fits neither stretch: A3 does not hold, and there is no bound. The larger one
-       of P7 and P8 is what can be said.
-     - Outside of the anchors the slope of the nearest stretch goes on (P4). */
+   Evidence. Each read is held against those before it (M2). Where no c is left, L did what C2 excludes, once:
+     E1  The step lies behind the last point that does not fit those after it, and before the newest one. Only
+         L's order is certain there: the gap is open.
+     E2  A side with fewer than 6 reads proves no rate, and is open, too.
+     E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
 
-/* The host ticks that pass in some device ticks. */
-typedef struct npuprof_map_range_ { uint64_t min, max; } npuprof_map_range_;
+   Why floating point: distances from the nearest point have less than 53 bits over days, and each result is
+   moved outwards by more than what is rounded. */
 
-/* A slope, as fractions of host over device ticks. */
-typedef struct npuprof_map_slope_ { uint64_t min_host, min_ticks, max_host, max_ticks; } npuprof_map_slope_;
+enum { NPUPROF_MAP_SIDE_ = 8, NPUPROF_MAP_WINDOW_ = 2 * NPUPROF_MAP_SIDE_ + 2, NPUPROF_MAP_POINTS_ = 64,
+       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6 };
 
-/* The slope between two anchors (P3). */
-static npuprof_map_slope_ npuprof_map_slope_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b)
+/* The two best reads of some time: the one that is the best upper point, and the best lower one. */
+typedef struct npuprof_map_point_ { uint64_t upper, upper_host, lower, lower_host; } npuprof_map_point_;
+
+typedef struct npuprof_map_ {
+    npuprof_map_rate_ rate;
+    uint32_t count;
+    npuprof_map_point_ point[NPUPROF_MAP_POINTS_];
+    bool open[NPUPROF_MAP_POINTS_];        /* the gap before the point: E1, E2 */
+    bool known[2][NPUPROF_MAP_POINTS_];    /* of the lower side, of the upper one: `node` is */
+    double node[2][NPUPROF_MAP_POINTS_];   /* U or Lo there, from the point's own host ticks on */
+    uint32_t at[2];                        /* where the last stamp was found */
+} npuprof_map_;
+
+/* Points of a window as distances from one place, in host ticks by the slope of their chord; `rest`: by how
+   much the host ticks differ from that. c of C2 is (1 + k) times the chord's slope. */
+typedef struct npuprof_map_window_ {
+    uint32_t count;
+    double slope, r, min_k, max_k, span;
+    double at[2][NPUPROF_MAP_WINDOW_], rest[2][NPUPROF_MAP_WINDOW_];
+} npuprof_map_window_;
+
+static npuprof_map_point_ npuprof_map_point_of_(const npuprof_anchor_ *a)
 {
-    const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
-    const uint64_t error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
-    const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-    npuprof_map_slope_ s;
-    s.min_host = npuprof_saturating_sub_(host, error);
-    s.min_ticks = npuprof_saturating_add_(ticks, 1);
-    s.max_host = npuprof_saturating_add_(host, error);
-    s.max_ticks = npuprof_saturating_sub_(ticks, 1);
-    return s;
-}
-
-/* The host ticks in a distance of n device ticks at a slope (P4). */
-static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *s, uint64_t drift_ppb,
-                                                      uint64_t distance)
-{
-    npuprof_map_range_ r;
-    r.min = npuprof_mul_div_(s->min_host, npuprof_saturating_sub_(distance, 1), s->min_ticks, false);
-    r.min = npuprof_saturating_sub_(r.min, npuprof_mul_div_(r.min, drift_ppb, 1000000000, true));
-    r.max = npuprof_mul_div_(s->max_host, npuprof_saturating_add_(distance, 1), s->max_ticks, true);
-    r.max = npuprof_saturating_add_(r.max, npuprof_mul_div_(r.max, drift_ppb, 1000000000, true));
-    return r;
-}
-
-/* The same at the slope between two anchors (P3, P4). */
-static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b,
-                                                     uint64_t drift_ppb, uint64_t distance)
-{
-    const npuprof_map_slope_ s = npuprof_map_slope_between_(a, b);
-    return npuprof_map_range_by_slope_(&s, drift_ppb, distance);
-}
-
-/* Compares two fractions: host / ticks < than_host / than_ticks. */
-static bool npuprof_map_is_less_(uint64_t host, uint64_t ticks, uint64_t than_host, uint64_t than_ticks)
-{
-    const npuprof_u128_ a = npuprof_multiply_(host, than_ticks), b = npuprof_multiply_(than_host, ticks);
-    return a.high != b.high ? a.high < b.high : a.low < b.low;
-}
-
-/* The slope in the stretch beside one anchor: to its right (step 1) or to its left (step -1), where there are
-   `steps` anchors. `length`: of the stretch, in host ticks.
-   Why not from the next anchor alone: two anchors close together say little about the slope. */
-static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step,
-                                                    size_t steps, uint64_t length, uint64_t drift_ppb)
-{
-    enum { max_steps = 16 };
-    npuprof_map_slope_ r = { 0, 1, UINT64_MAX, 0 };
-    npuprof_map_range_ check = { 0, UINT64_MAX };
-    const npuprof_anchor_ *other = anchor;
-    uint64_t first_ticks = 0;
-    for (size_t i = 0; i < steps && i < max_steps; i++) {
-        other += step;
-        const npuprof_anchor_ *a = step > 0 ? anchor : other, *b = step > 0 ? other : anchor;
-        const npuprof_map_slope_ s = npuprof_map_slope_between_(a, b);
-        if (i == 0) first_ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
-        /* P4: do they contradict each other? */
-        const npuprof_map_range_ next = npuprof_map_range_by_slope_(&s, drift_ppb, first_ticks);
-        check.min = npuprof_max_(check.min, next.min);
-        check.max = npuprof_min_(check.max, next.max);
-        if (check.min > check.max) break;
-        if (npuprof_map_is_less_(r.min_host, r.min_ticks, s.min_host, s.min_ticks)) {
-            r.min_host = s.min_host;
-            r.min_ticks = s.min_ticks;
-        }
-        if (npuprof_map_is_less_(s.max_host, s.max_ticks, r.max_host, r.max_ticks)) {
-            r.max_host = s.max_host;
-            r.max_ticks = s.max_ticks;
-        }
-        if (npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)) >= length) break;
-    }
-    return r;
-}
-
-static bool npuprof_map_ranges_apart_(npuprof_map_range_ a, npuprof_map_range_ b)
-{
-    return a.min > b.max || b.min > a.max;
-}
-
-static npuprof_map_range_ npuprof_map_range_union_(npuprof_map_range_ a, npuprof_map_range_ b)
-{
-    npuprof_map_range_ r;
-    r.min = npuprof_min_(a.min, b.min);
-    r.max = npuprof_max_(a.max, b.max);
-    return r;
-}
-
-/* What is the same for all stamps between two neighbouring anchors. All zero: nothing is cached. */
-typedef struct npuprof_map_interval_ {
-    bool known;                    /* all but `ratio` is cached */
-    size_t behind;                 /* number of anchors at or before the stamps; A is the last of them */
-    uint64_t drift, tick;          /* w in ppb; the host ticks that one device tick may take */
-    npuprof_map_slope_ before;     /* in the stretch before A; not known before the first anchor */
-    npuprof_map_slope_ after;      /* in the stretch behind B; not known behind the last anchor */
-    /* the slope from A to B fits not both of `before` and `after`; none of them */
-    bool widened, changed;
-    /* H / T, all that a stamp needs without its error. Its c is 0: not cached */
-    npuprof_ratio_ ratio;
-    size_t ratio_behind;           /* `behind` of ratio */
-} npuprof_map_interval_;
-
-static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npuprof_anchor_ *anchors,
-                                          size_t count, uint32_t max_rate_ppb, size_t behind)
-{
-    const uint64_t rate_ppb = npuprof_min_(max_rate_ppb, 500000000);
-    memset(in, 0, sizeof *in);
-    in->known = true;
-    in->behind = behind;
-    in->drift = npuprof_mul_div_(2000000000, rate_ppb, 1000000000 - rate_ppb, true);
-    if (count < 2) return;
-    const npuprof_anchor_ *a = &anchors[behind ? behind - 1 : 0], *b = a + 1;
-    if (behind == 0) {
-        in->after = npuprof_map_slope_beside_(a, 1, count - 1, UINT64_MAX, in->drift);
-        return;
-    }
-    if (behind == count) {
-        in->before = npuprof_map_slope_beside_(a, -1, count - 1, UINT64_MAX, in->drift);
-        return;
-    }
-    const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-    const uint64_t ticks = b->device_ticks - a->device_ticks;
-    const npuprof_map_range_ own = npuprof_map_range_between_(a, b, 0, ticks);
-    npuprof_map_range_ before = own, after = own;
-    in->tick = npuprof_map_range_between_(a, b, 0, 0).max;
-    if (behind > 1) {
-        in->before = npuprof_map_slope_beside_(a, -1, behind - 1, host, in->drift);
-        before = npuprof_map_range_by_slope_(&in->before, in->drift, ticks);
-    }
-    if (count - behind > 1) {
-        in->after = npuprof_map_slope_beside_(b, 1, count - behind - 1, host, in->drift);
-        after = npuprof_map_range_by_slope_(&in->after, in->drift, ticks);
-    }
-    in->widened = npuprof_map_ranges_apart_(own, before) || npuprof_map_ranges_apart_(own, after);
-    in->changed = behind > 1 && count - behind > 1 &&
-                  npuprof_map_ranges_apart_(own, npuprof_map_range_union_(before, after));
-}
-
-/* The number of anchors at or before some device ticks. */
-static size_t npuprof_map_count_behind_(const npuprof_anchor_ *anchors, size_t count, uint64_t device_ticks)
-{
-    size_t behind = 0;
-    for (size_t step = count; step > 0;) {
-        const size_t half = step / 2;
-        if (anchors[behind + half].device_ticks <= device_ticks) {
-            behind += half + 1;
-            step -= half + 1;
-        } else {
-            step = half;
-        }
-    }
-    return behind;
-}
-
-/* A stamp in the very tick of an anchor: its error (P1) and one tick (P2). */
-static uint64_t npuprof_map_error_at_anchor_(const npuprof_anchor_ *a, size_t behind, size_t count,
-                                             uint64_t drift)
-{
-    uint64_t tick = 0;
-    if (behind > 1) tick = npuprof_map_range_between_(a - 1, a, drift, 0).max;
-    if (behind < count) tick = npuprof_max_(tick, npuprof_map_range_between_(a, a + 1, drift, 0).max);
-    return npuprof_saturating_add_(npuprof_anchor_error_(a), tick);
-}
-
-/* A stamp before the first or behind the last anchor, a: the slope of the nearest stretch goes on (P4). */
-static void npuprof_map_outside_(const npuprof_map_interval_ *in, const npuprof_anchor_ *a,
-                                 uint64_t device_ticks, uint64_t *host_ticks, uint64_t *error_ticks)
-{
-    const bool behind = in->behind > 0;
-    const uint64_t middle = npuprof_anchor_middle_(a);
-    const uint64_t distance = behind ? device_ticks - a->device_ticks : a->device_ticks - device_ticks;
-    const npuprof_map_slope_ *const slope = behind ? &in->before : &in->after;
-    const npuprof_map_range_ r = npuprof_map_range_by_slope_(slope, in->drift, distance);
-    const uint64_t ahead = r.min / 2 + r.max / 2;
-    *host_ticks = behind ? npuprof_saturating_add_(middle, ahead) : npuprof_saturating_sub_(middle, ahead);
-    *error_ticks = npuprof_saturating_add_(npuprof_anchor_error_(a), npuprof_max_(r.max, r.min) - ahead);
-    /* Host ticks are not negative: what is cut off there is error, too. */
-    if (!behind && ahead > middle) *error_ticks = npuprof_saturating_add_(*error_ticks, ahead - middle);
-}
-
-/* A stamp between A and B. host: H; from_a: c x; left, right: how many intervals lie before A, and behind B.
-   */
-typedef struct npuprof_map_point_ {
-    uint64_t host, x, y, from_a, a_error, b_error;
-    size_t left, right;
-} npuprof_map_point_;
-
-static uint64_t npuprof_map_error_between_(const npuprof_map_interval_ *in, const npuprof_map_point_ *p)
-{
-    const uint64_t ticks = p->x + p->y, from_b = p->host - p->from_a;
-    /* P6 */
-    uint64_t error = npuprof_mul_div_(p->a_error, p->y, ticks, true) + 1;
-    error += npuprof_mul_div_(p->b_error, p->x, ticks, true);
-    error = npuprof_saturating_add_(error, in->tick);
-    if (p->left || p->right) {
-        uint64_t late_a = UINT64_MAX, late_b = UINT64_MAX, early_a = UINT64_MAX, early_b = UINT64_MAX;
-        if (p->left) {                           /* P7 */
-            const npuprof_map_range_ to_x = npuprof_map_range_by_slope_(&in->before, in->drift, p->x);
-            late_a = npuprof_saturating_sub_(npuprof_saturating_add_(to_x.max, p->a_error), p->from_a);
-            early_a = npuprof_saturating_sub_(p->from_a + p->a_error, to_x.min);
-        }
-        if (p->right) {                          /* P8 */
-            const npuprof_map_range_ to_y = npuprof_map_range_by_slope_(&in->after, in->drift, p->y);
-            late_b = npuprof_saturating_sub_(from_b + p->b_error, to_y.min);
-            early_b = npuprof_saturating_sub_(npuprof_saturating_add_(to_y.max, p->b_error), from_b);
-        }
-        if (in->changed) {                       /* A3 does not hold */
-            error = npuprof_max_(error, npuprof_max_(late_a, late_b));
-            error = npuprof_max_(error, npuprof_max_(early_a, early_b));
-        } else {
-            error = npuprof_max_(error, npuprof_min_(late_a, late_b));
-            error = npuprof_max_(error, npuprof_min_(early_a, early_b));
-        }
-        error = npuprof_saturating_add_(error, 1);
-    }
-    /* P5: c x y / T is H (x / T) (y / T). */
-    const uint64_t most_host = p->host + p->a_error + p->b_error;
-    const uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(most_host, p->x, ticks, true), p->y, ticks, true);
-    return npuprof_saturating_add_(error, npuprof_mul_div_(bow, in->drift, 1000000000, true));
-}
-
-/* npuprof_map_ticks_() with a cache, which must be zero when the anchors are others than at the last call. */
-static bool npuprof_map_ticks_cached_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
-                                      npuprof_map_interval_ *cached, uint64_t device_ticks,
-                                      uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
-{
-    const size_t behind = npuprof_map_count_behind_(anchors, count, device_ticks);
-    const bool error_wanted = error_ticks != NULL;
-    uint64_t unused;
-    if (!error_wanted) error_ticks = &unused;
-    *widened = false;
-    *host_ticks = *error_ticks = 0;
-    if (count == 0) return false;
-
-    const npuprof_anchor_ *const a = &anchors[behind ? behind - 1 : 0], *const b = a + 1;
-    if (a->device_ticks != device_ticks && count == 1) return false;
-    const bool outside = behind == 0 || behind == count;
-    if ((error_wanted || outside) && (!cached->known || cached->behind != behind))
-        npuprof_map_interval_prepare_(cached, anchors, count, max_rate_ppb, behind);
-
-    if (a->device_ticks == device_ticks) {
-        *host_ticks = npuprof_anchor_middle_(a);
-        if (error_wanted) *error_ticks = npuprof_map_error_at_anchor_(a, behind, count, cached->drift);
-        return true;
-    }
-    if (outside) {
-        npuprof_map_outside_(cached, a, device_ticks, host_ticks, error_ticks);
-        return true;
-    }
-
     npuprof_map_point_ p;
-    p.host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-    p.x = device_ticks - a->device_ticks;
-    p.y = b->device_ticks - device_ticks;
-    if (!cached->ratio.c || cached->ratio_behind != behind) {
-        npuprof_ratio_prepare_(&cached->ratio, p.host, p.x + p.y);
-        cached->ratio_behind = behind;
+    p.upper = p.lower = a->device_ticks;
+    p.upper_host = a->host_after;
+    p.lower_host = a->host_before;
+    return p;
+}
+
+static double npuprof_map_distance_(uint64_t from, uint64_t to)
+{
+    return to >= from ? (double)(to - from) : -(double)(from - to);
+}
+
+/* The device ticks of a point: of its upper side, or of its lower one (C1). */
+static uint64_t npuprof_map_ticks_at_(const npuprof_map_point_ *p, int side)
+{
+    return side ? p->upper : npuprof_saturating_add_(p->lower, 1);
+}
+
+static uint64_t npuprof_map_host_at_(const npuprof_map_point_ *p, int side)
+{
+    return side ? p->upper_host : p->lower_host;
+}
+
+/* Fills a window with neighbouring points, seen from one side of a point. ahead: how many device ticks a
+   stamp lies outside of them. False: they give no rate, or contradict C2 (M2). */
+static bool npuprof_map_fill_(npuprof_map_window_ *w, const npuprof_map_rate_ *rate,
+                              const npuprof_map_point_ *points, uint32_t count,
+                              const npuprof_map_point_ *from, int side, double ahead)
+{
+    const npuprof_map_point_ *const last = points + count - 1;
+    const double ticks = npuprof_map_distance_(points->upper, last->upper);
+    const double host = npuprof_map_distance_(points->upper_host, last->upper_host);
+    if (count < 2 || ticks < 1 || host < 1) return false;
+    w->count = count;
+    w->slope = host / ticks;
+    w->span = npuprof_map_distance_(points->lower_host, last->upper_host) + ahead * w->slope;
+    const double windows = w->span / (double)npuprof_max_(rate->window, 1);
+    w->r = (double)rate->max_rate_ppb * 1e-9 * (windows > 1 ? windows : 1);
+    if (w->r > 0.5) w->r = 0.5;
+    for (uint32_t i = 0; i < count; i++)
+        for (int s = 0; s < 2; s++) {
+            w->at[s][i] = w->slope * npuprof_map_distance_(npuprof_map_ticks_at_(from, side),
+                                                           npuprof_map_ticks_at_(&points[i], s));
+            w->rest[s][i] = npuprof_map_distance_(npuprof_map_host_at_(from, side),
+                                                  npuprof_map_host_at_(&points[i], s)) - w->at[s][i];
+        }
+    const double slack = w->span * 8e-15;
+    w->min_k = -1;
+    w->max_k = 1e9;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < count; j++) {
+            const double behind = w->at[0][j] - w->at[1][i], before = w->at[1][j] - w->at[0][i];
+            const double least = behind > 0
+                ? ((w->rest[0][j] - w->rest[1][i] - slack) / behind + 1) / (1 + w->r) - 1 : -1;
+            const double most = before > 0
+                ? ((w->rest[1][j] - w->rest[0][i] + slack) / before + 1) / (1 - w->r) - 1 : 1e9;
+            if (least > w->min_k) w->min_k = least;
+            if (most < w->max_k) w->max_k = most;
+        }
+    return w->min_k <= w->max_k;
+}
+
+/* A line of M1 over k: its value is base + k slope. Of the lower side all signs are turned. */
+typedef struct npuprof_map_line_ { double base, slope; } npuprof_map_line_;
+
+/* The lowest line at k, for the place that many host ticks from where the window is seen from. */
+static npuprof_map_line_ npuprof_map_lowest_(const npuprof_map_window_ *w, int side, double place, double k)
+{
+    const double sign = side ? 1 : -1;
+    npuprof_map_line_ best = { 0, 0 };
+    for (uint32_t i = 0; i < w->count; i++) {
+        const double d = place - w->at[side][i];
+        npuprof_map_line_ line;
+        line.base = sign * w->rest[side][i] + (d < 0 ? -d : d) * w->r;
+        line.slope = sign * d * (1 + (d < 0 ? -sign : sign) * w->r);
+        if (!i || line.base + line.slope * k < best.base + best.slope * k) best = line;
     }
-    p.from_a = npuprof_ratio_times_(&cached->ratio, p.x);
-    *host_ticks = npuprof_anchor_middle_(a) + p.from_a;
-    if (!error_wanted) return true;
-    p.a_error = npuprof_anchor_error_(a);
-    p.b_error = npuprof_anchor_error_(b);
-    p.left = behind - 1;
-    p.right = count - behind - 1;
-    *error_ticks = npuprof_map_error_between_(cached, &p);
-    *widened = cached->widened;
+    return best;
+}
+
+/* M3: U at that place, or Lo, as a distance from the chord. */
+static double npuprof_map_solve_(const npuprof_map_window_ *w, int side, double place)
+{
+    npuprof_map_line_ left = npuprof_map_lowest_(w, side, place, w->min_k);
+    npuprof_map_line_ right = npuprof_map_lowest_(w, side, place, w->max_k);
+    double v = left.base + left.slope * w->min_k;
+    if (left.slope > 0) {
+        v = right.base + right.slope * w->max_k;
+        for (int i = 0; right.slope < 0 && i < 2 * NPUPROF_MAP_WINDOW_; i++) {
+            const double k = (right.base - left.base) / (left.slope - right.slope);
+            v = left.base + left.slope * k;
+            const npuprof_map_line_ lowest = npuprof_map_lowest_(w, side, place, k);
+            if (lowest.base + lowest.slope * k >= v - 1e-3) break;
+            if (lowest.slope > 0) left = lowest;
+            else right = lowest;
+        }
+    }
+    return side ? v : -v;
+}
+
+/* The neighbours of points a to b: up to 8 on each side that are within half a window, at least one; none
+   behind an open gap. */
+static void npuprof_map_neighbours_(const npuprof_map_ *m, uint32_t a, uint32_t b, uint32_t *from,
+                                    uint32_t *to)
+{
+    const npuprof_map_point_ *const p = m->point;
+    const uint64_t half = m->rate.window / 2;
+    for (*from = a; *from > 0 && a - *from < NPUPROF_MAP_SIDE_ && !m->open[*from]; --*from)
+        if (*from < a && npuprof_saturating_sub_(p[a].upper_host, p[*from - 1].lower_host) > half) break;
+    for (*to = b; *to + 1 < m->count && *to - b < NPUPROF_MAP_SIDE_ && !m->open[*to + 1]; ++*to)
+        if (*to > b && npuprof_saturating_sub_(p[*to + 1].upper_host, p[b].lower_host) > half) break;
+}
+
+/* Solves M3 beside point i, `ahead` device ticks outside of it, as host ticks from its own on. False: there
+   is no bound but L's order. */
+static bool npuprof_map_beside_(const npuprof_map_ *m, int side, uint32_t i, double ahead, double *v)
+{
+    npuprof_map_window_ w;
+    uint32_t from, to;
+    npuprof_map_neighbours_(m, i, i, &from, &to);
+    if (!npuprof_map_fill_(&w, &m->rate, m->point + from, to - from + 1, &m->point[i], side,
+                           ahead < 0 ? -ahead : ahead)) return false;
+    *v = ahead * w.slope + npuprof_map_solve_(&w, side, ahead * w.slope);
     return true;
 }
 
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
-                                     uint64_t device_ticks, uint64_t *host_ticks, uint64_t *error_ticks,
-                                     bool *widened)
+static bool npuprof_map_node_(npuprof_map_ *m, int side, uint32_t i)
 {
-    npuprof_map_interval_ cached;
-    memset(&cached, 0, sizeof cached);
-    return npuprof_map_ticks_cached_(anchors, count, max_rate_ppb, &cached, device_ticks, host_ticks,
-                                     error_ticks, widened);
+    if (!m->known[side][i]) m->known[side][i] = npuprof_map_beside_(m, side, i, 0, &m->node[side][i]);
+    return m->known[side][i];
+}
+
+/* M5, M6: the bound of one side at x, as host ticks from point i's on, the last one at or before x or else
+   the first. False: only the limits of the slope hold there. */
+static bool npuprof_map_steady_(npuprof_map_ *m, int side, uint32_t i, uint64_t x, double *v)
+{
+    const npuprof_map_point_ *const p = &m->point[i];
+    const uint64_t a = npuprof_map_ticks_at_(p, side);
+    if (m->rate.kind != NPUPROF_MAP_STEADY_) return false;
+    if (x <= a || i + 1 == m->count)
+        return npuprof_map_beside_(m, side, i, npuprof_map_distance_(a, x), v);
+    if (m->open[i + 1] || !npuprof_map_node_(m, side, i) || !npuprof_map_node_(m, side, i + 1)) return false;
+    const npuprof_map_point_ *const q = p + 1;
+    const double ticks = npuprof_map_distance_(a, npuprof_map_ticks_at_(q, side));
+    const double host = npuprof_map_distance_(npuprof_map_host_at_(p, side), npuprof_map_host_at_(q, side));
+    const double begin = m->node[side][i], end = host + m->node[side][i + 1];
+    /* H of M5, for whichever of a point's two reads was the later one. */
+    const uint64_t apart = npuprof_max_(p->lower, p->upper) - npuprof_min_(p->lower, p->upper) + 1;
+    const double longest =
+        npuprof_map_distance_(p->lower_host, q->upper_host) * (1 + 2 * (double)apart / ticks);
+    const double windows = longest / (double)npuprof_max_(m->rate.window, 1);
+    const double part = npuprof_map_distance_(a, x) / ticks;
+    double r = (double)m->rate.max_rate_ppb * 1e-9 * (windows > 1 ? windows : 1);
+    if (r > 0.5) r = 0.5;
+    const double bow = 2 * r / (1 - r) * longest * part * (1 - part);
+    *v = begin + (end - begin) * part + (side ? bow : -bow);
+    return true;
+}
+
+/* The bound by the limits of the slope and the order of L alone, from the points beside x. smallest, largest:
+   host ticks for one device tick; largest 0: no limit. False: no point bounds it. */
+static bool npuprof_map_by_order_(const npuprof_map_ *m, int side, uint32_t i, uint64_t x, double smallest,
+                                  double largest, double *v)
+{
+    const uint32_t from = i < NPUPROF_MAP_SIDE_ ? 0 : i - NPUPROF_MAP_SIDE_;
+    bool found = false;
+    for (uint32_t j = from; j < m->count && j <= i + NPUPROF_MAP_SIDE_; j++) {
+        const double host = npuprof_map_distance_(npuprof_map_host_at_(&m->point[i], side),
+                                                  npuprof_map_host_at_(&m->point[j], side));
+        const double ticks = npuprof_map_distance_(npuprof_map_ticks_at_(&m->point[j], side), x);
+        const bool is_behind = side ? ticks > 0 : ticks < 0;    /* where L may be as steep as it can */
+        if (is_behind && largest <= 0) continue;
+        const double bound = host + ticks * (is_behind ? largest : smallest);
+        if (!found || (side ? bound < *v : bound > *v)) *v = bound;
+        found = true;
+    }
+    return found;
+}
+
+/* Host ticks and a distance, moved outwards by what is rounded. */
+static uint64_t npuprof_map_outwards_(uint64_t host, double v, int side)
+{
+    const double slack = 0.01 + (v < 0 ? -v : v) * 8e-15;
+    double size = side ? v + slack : v - slack;
+    const bool is_back = size < 0;
+    if (is_back) size = -size;
+    if (size > 9e18) return is_back ? 0 : UINT64_MAX;
+    const uint64_t whole = (uint64_t)size;
+    if (is_back) return npuprof_saturating_sub_(host, whole + !side);
+    return npuprof_saturating_add_(host, whole + (side ? 1 : 0));
+}
+
+/* Lo(x), or U(x). False: nothing bounds it. */
+static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x, bool by_order, uint64_t *host)
+{
+    uint32_t i = m->at[side] < m->count ? m->at[side] : 0;
+    double v;
+    if (npuprof_map_ticks_at_(&m->point[i], side) > x) i = 0;
+    while (i + 1 < m->count && npuprof_map_ticks_at_(&m->point[i + 1], side) <= x) i++;
+    m->at[side] = i;
+    const npuprof_map_rate_ *const rate = &m->rate;
+    const double second = (double)rate->second;
+    const bool has_limits = !by_order && rate->kind != NPUPROF_MAP_STEADY_;
+    const double smallest = has_limits && rate->hz_max ? second / (double)rate->hz_max : 0;
+    const double largest = has_limits && rate->hz_min ? second / (double)rate->hz_min : 0;
+    if ((by_order || !npuprof_map_steady_(m, side, i, x, &v)) &&
+        !npuprof_map_by_order_(m, side, i, x, smallest, largest, &v)) return false;
+    *host = npuprof_map_outwards_(npuprof_map_host_at_(&m->point[i], side), v, side);
+    return true;
+}
+
+/* M7. False: the points do not suffice. */
+static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t *host, uint64_t *error)
+{
+    const uint64_t next = npuprof_saturating_add_(ticks, 1);
+    uint64_t low = 0, high = 0;
+    *host = *error = 0;
+    if (!m->count) return false;
+    if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks) {
+        low = m->point->lower_host;
+        high = m->point->upper_host;
+    } else if (!npuprof_map_side_(m, 0, ticks, false, &low) ||
+               !npuprof_map_side_(m, 1, next, false, &high)) {
+        return false;
+    }
+    /* Two windows that contradict each other, unseen by E1. */
+    if (low > high && (!npuprof_map_side_(m, 0, ticks, true, &low) ||
+                       !npuprof_map_side_(m, 1, next, true, &high))) return false;
+    *error = npuprof_saturating_sub_(high, low);
+    *host = low + *error / 2;
+    *error -= *error / 2;
+    return true;
+}
+
+/* ---- Evidence: what all reads of one epoch say against the kind of clock that was declared */
+
+typedef struct npuprof_map_evidence_ {
+    npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
+    uint32_t recent_count, reads, steps, ranges;
+    bool is_wild;                          /* E3 */
+    uint64_t first_host, last_host, opened_host;
+    struct { uint64_t from, to; } range[NPUPROF_MAP_STEPS_];   /* open, in ticks of upper points */
+    npuprof_map_point_ recent[NPUPROF_MAP_RECENT_];
+} npuprof_map_evidence_;
+
+/* Whether some points fit C2. */
+static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32_t from)
+{
+    npuprof_map_window_ w;
+    const npuprof_map_point_ *const p = e->recent + from;
+    const uint32_t count = e->recent_count - from;
+    const bool rate_is_there = count > 1 && p[count - 1].upper > p->upper &&
+                               p[count - 1].upper_host > p->upper_host;
+    return !rate_is_there || npuprof_map_fill_(&w, &e->rate, p, count, p, 1, 0);
+}
+
+/* A step before the newest point (E1, E2). */
+static void npuprof_map_step_(npuprof_map_evidence_ *e)
+{
+    const npuprof_map_point_ *const newest = &e->recent[e->recent_count - 1];
+    uint32_t begin = 1;
+    while (begin + 1 < e->recent_count && !npuprof_map_fit_(e, begin)) begin++;
+    const npuprof_map_point_ *const before = &e->recent[begin - 1];
+    uint64_t from = before->upper;
+    e->steps++;
+    e->opened_host += npuprof_saturating_sub_(newest->upper_host, before->lower_host);
+    if (e->reads <= NPUPROF_MAP_READS_) from = e->ranges ? e->range[e->ranges - 1].to : 0;
+    if (e->ranges && from <= e->range[e->ranges - 1].to) e->ranges--;
+    else if (e->ranges == NPUPROF_MAP_STEPS_) e->is_wild = true;
+    else e->range[e->ranges].from = from;
+    if (e->ranges < NPUPROF_MAP_STEPS_) e->range[e->ranges++].to = newest->upper;
+    e->recent[0] = *newest;
+    e->recent_count = e->reads = 1;
+}
+
+/* Takes the next point of an epoch. */
+static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
+{
+    uint32_t gone = 0;
+    if (!e->first_host) e->first_host = p->lower_host;
+    e->last_host = p->upper_host;
+    while (e->recent_count - gone >= NPUPROF_MAP_RECENT_ ||
+           (e->recent_count - gone > 3 && npuprof_saturating_sub_(p->upper_host, e->recent[gone].lower_host) >
+                                              e->rate.window)) gone++;
+    e->recent_count -= gone;
+    memmove(e->recent, e->recent + gone, e->recent_count * sizeof *p);
+    for (uint32_t i = 0; i < e->recent_count && e->rate.kind != NPUPROF_MAP_STEADY_; i++) {
+        const npuprof_map_point_ *const a = &e->recent[i];
+        const double second = (double)e->rate.second;
+        const double most = npuprof_map_distance_(a->lower_host, p->upper_host) / second;
+        const double least = npuprof_map_distance_(a->upper_host, p->lower_host) / second;
+        const double fewest = npuprof_map_distance_(a->lower, p->upper) - 1;
+        if (e->rate.hz_max && fewest > most * (double)e->rate.hz_max) e->rate.hz_max = 0, e->steps++;
+        if (e->rate.hz_min && npuprof_map_distance_(a->upper, p->lower) + 1 < least * (double)e->rate.hz_min)
+            e->rate.hz_min = 0, e->steps++;
+    }
+    e->recent[e->recent_count++] = *p;
+    e->reads++;
+    if (e->rate.kind == NPUPROF_MAP_STEADY_ && !npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
+}
+
+/* After the last point. */
+static void npuprof_map_judge_(npuprof_map_evidence_ *e)
+{
+    const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
+    if (e->rate.kind != NPUPROF_MAP_STEADY_ || !e->steps) return;
+    if (e->reads < NPUPROF_MAP_READS_) e->range[e->ranges - 1].to = UINT64_MAX;
+    e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));
+    if (!e->is_wild) return;
+    e->rate.kind = NPUPROF_MAP_STANDS_;
+    e->rate.hz_min = e->rate.hz_max = 0;
+    e->opened_host = lasted;
+}
+
+/* Whether the gap between two neighbouring points is open. */
+static bool npuprof_map_is_open_(const npuprof_map_evidence_ *e, const npuprof_map_point_ *a,
+                                 const npuprof_map_point_ *b)
+{
+    for (uint32_t i = 0; i < e->ranges; i++)
+        if (e->range[i].from <= a->upper && b->upper <= e->range[i].to) return true;
+    return false;
+}
+
+/* Adds a point to a map that has room. One that is not later on both sides says nothing. */
+static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
+{
+    const npuprof_map_point_ *const last = m->count ? &m->point[m->count - 1] : NULL;
+    if (last && (p->upper <= last->upper || p->lower <= last->lower)) return;
+    m->open[m->count] = last && npuprof_map_is_open_(e, last, p);
+    m->point[m->count++] = *p;
+}
+
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
+                                     const npuprof_map_rate_ *rate, uint64_t device_ticks,
+                                     uint64_t *host_ticks, uint64_t *error_ticks)
+{
+    npuprof_map_ m;
+    npuprof_map_evidence_ e;
+    memset(&m, 0, sizeof m);
+    memset(&e, 0, sizeof e);
+    e.rate = *rate;
+    if (count > NPUPROF_MAP_POINTS_) {
+        anchors += count - NPUPROF_MAP_POINTS_;
+        count = NPUPROF_MAP_POINTS_;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
+        npuprof_map_witness_(&e, &p);
+    }
+    npuprof_map_judge_(&e);
+    m.rate = e.rate;
+    for (size_t i = 0; i < count; i++) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
+        npuprof_map_add_(&m, &e, &p);
+    }
+    return npuprof_map_stamp_(&m, device_ticks, host_ticks, error_ticks);
 }

@@ -93,9 +93,10 @@ typedef struct npuprof_npu_desc {
     bool catch_sigbus;                   /* a mapping that dies reads as a dead device (SIGBUS above); not for
                                             `bar` */
     unsigned brackets;                   /* for each anchor; 0 = 8 */
-    unsigned max_rate_ppm;               /* how far the device's rate may drift from its centre within three
-                                            anchor intervals; 0 = 2. A larger value gives wider error bounds,
-                                            a value that is too small gives wrong ones */
+    unsigned max_rate_ppm;               /* how far the device's rate may be from a centre in any second, and
+                                            how far that centre may move in each second; 0 = 2. A larger value
+                                            gives wider error bounds, a value that is too small gives wrong
+                                            ones, unless the reads show it: clock_sync.contradictions */
     npuprof_npu_ring ring;               /* the completion ring, if there is one only */
     const npuprof_npu_ring *rings;       /* several, copied by open; `ring` is then unused. Entry i of the
                                             array is ring i of npuprof_npu_feed() */

@@ -62,35 +62,3 @@ static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
 {
     return npuprof_mul_div_(a, b, c, false);
 }
-
-/* For a * x / c with many x and the same a and c: one division in npuprof_ratio_prepare_(), none in
-   npuprof_ratio_times_(). c must not be 0, and x not above c. */
-typedef struct npuprof_ratio_ {
-    uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
-} npuprof_ratio_;
-static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
-{
-    r->a = a;
-    r->c = c;
-    r->whole = a / c;
-    r->rest = a % c;
-    r->inverse = 0;
-#if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
-    r->inverse = npuprof_divide_(r->rest, 0, c);
-#endif
-}
-
-/* a * x / c, rounded down. */
-static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
-{
-#if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
-    if (r->c >> 63 == 0) {
-        /* The inverse is less than 1 too small and x is at most c. So q is right or 1 too small, and the
-           remainder is below 2 c, which fits. */
-        __extension__ typedef unsigned __int128 npuprof_wide_;
-        const uint64_t q = (uint64_t)((npuprof_wide_)r->inverse * x >> 64);
-        return r->whole * x + q + (r->rest * x - q * r->c >= r->c);
-    }
-#endif
-    return npuprof_mul_div_(r->a, x, r->c, false);
-}

@@ -449,11 +449,17 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
                                          const npuprof_link_ *link, npuprof_args args);
 /* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
-/* Maps device ticks to host ticks. anchors: sorted by device ticks; max_rate_ppb: as above. *error_ticks gets
-   the error bound in host ticks; with NULL the call skips it, which is most of the work. Returns false if
-   the anchors do not suffice: there are none, or only one, with other ticks. Readers use it, too. */
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
-                                     uint64_t device_ticks,
-                                     uint64_t *host_ticks, uint64_t *error_ticks, bool *widened);
+/* What is known of a device clock's rate. STEADY: it keeps within max_rate_ppb of a centre in a window of
+   host ticks. VARIES, STANDS: it is between hz_min and hz_max; 0 = no limit. second: in host ticks. */
+enum { NPUPROF_MAP_STEADY_, NPUPROF_MAP_VARIES_, NPUPROF_MAP_STANDS_ };
+typedef struct npuprof_map_rate_ {
+    uint32_t kind, max_rate_ppb;
+    uint64_t second, window, hz_min, hz_max;
+} npuprof_map_rate_;
+/* Maps device ticks to host ticks. anchors: sorted by device ticks. *error_ticks gets the error bound in host
+   ticks. Returns false if the anchors do not suffice: there are none, or only one, with other ticks. */
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
+                                     const npuprof_map_rate_ *rate, uint64_t device_ticks,
+                                     uint64_t *host_ticks, uint64_t *error_ticks);
 #endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
 NPUPROF_END_C_

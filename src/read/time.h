@@ -76,16 +76,15 @@ static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t d
 
 /* ---- Device time */
 
-/* Anchors of one device and epoch that are neighbours, for npuprof_map_ticks_cached_(). */
-enum { NPUPROF_IMAGE_ANCHORS_MAX_ = 4 * NPUPROF_ANCHORS_PER_ENTRY_ };
+/* Points of one device and epoch that are neighbours, and what all of them say of its clock. */
 typedef struct npuprof_image_anchors_ {
-    uint32_t device, epoch, count, rate_ppb;
+    uint32_t device, epoch;
     uint64_t lag;
-    bool whole_start, whole_end;           /* it begins with the first anchor; ends with the last */
-    npuprof_map_interval_ interval;        /* of the stamp that was mapped last */
+    bool whole_start, whole_end;           /* it begins with the first point; ends with the last */
     const npuprof_device_entry_ *entry;
-    npuprof_anchor_ anchor[NPUPROF_IMAGE_ANCHORS_MAX_];
-    uint32_t block[NPUPROF_IMAGE_ANCHORS_MAX_];    /* the table's entry that each of them is in */
+    uint32_t block[NPUPROF_MAP_POINTS_];   /* the table's entry that each of them is in */
+    npuprof_map_evidence_ evidence;        /* of the whole epoch */
+    npuprof_map_ map;
 } npuprof_image_anchors_;
 
 /* by the low bits of the device */
@@ -146,12 +145,47 @@ static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_d
     return npuprof_image_overflow_anchor_(d, epoch, to);
 }
 
+/* What is declared of a device's clock; its anchors may contradict it. */
+static void npuprof_image_begin_evidence_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+                                          npuprof_map_evidence_ *e)
+{
+    memset(e, 0, sizeof *e);
+    e->rate.max_rate_ppb = d->max_rate_ppb;
+    e->rate.second = e->rate.window = npuprof_image_ticks_at_(im, 1000000000) - im->h->first.ticks;
+}
+
+/* What all anchors of an epoch say of the device's clock. */
+static void npuprof_image_judge_(const npuprof_image_ *im, const npuprof_device_entry_ *d, uint32_t epoch,
+                                 npuprof_map_evidence_ *e)
+{
+    uint32_t block = 0, index = 0, at_epoch;
+    npuprof_anchor_ a;
+    npuprof_image_begin_evidence_(im, d, e);
+    while (npuprof_image_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(&a);
+        if (at_epoch == epoch) npuprof_map_witness_(e, &p);
+    }
+    npuprof_map_judge_(e);
+}
+
 /* Does the cache have the anchors around some ticks, with enough of them on both sides? */
 static bool npuprof_image_anchors_cover_(const npuprof_image_anchors_ *cache, uint64_t ticks)
 {
-    const uint32_t n = cache->count, margin = n / 4;
-    return (cache->whole_start || ticks >= cache->anchor[margin].device_ticks) &&
-           (cache->whole_end || ticks <= cache->anchor[n - 1 - margin].device_ticks);
+    const npuprof_map_ *const m = &cache->map;
+    const uint32_t margin = m->count / 4;
+    return (cache->whole_start || ticks >= m->point[margin].upper) &&
+           (cache->whole_end || ticks <= m->point[m->count - 1 - margin].lower);
+}
+
+/* Makes room for one more point in a map that is full: the oldest goes. */
+static void npuprof_image_anchors_shift_(npuprof_image_anchors_ *cache)
+{
+    npuprof_map_ *const m = &cache->map;
+    memmove(m->point, m->point + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *m->point);
+    memmove(m->open, m->open + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *m->open);
+    memmove(cache->block, cache->block + 1, (NPUPROF_MAP_POINTS_ - 1) * sizeof *cache->block);
+    m->count--;
+    cache->whole_start = false;
 }
 
 /* Caches the anchors around some ticks: as many before as behind, if there are.
@@ -160,61 +194,58 @@ static bool npuprof_image_anchors_cover_(const npuprof_image_anchors_ *cache, ui
 static void npuprof_image_anchors_find_(const npuprof_image_ *im, npuprof_image_anchors_ *cache,
                                         uint32_t device, uint32_t epoch, uint64_t ticks)
 {
-    enum { capacity = NPUPROF_IMAGE_ANCHORS_MAX_ };
-    const uint32_t n = cache->count;
-    const bool same = cache->device == device && cache->epoch == epoch && n;
+    npuprof_map_ *const m = &cache->map;
+    const bool same = cache->device == device && cache->epoch == epoch && m->count;
     if (same && npuprof_image_anchors_cover_(cache, ticks)) return;
     const bool found = cache->device == device && cache->entry;
     const npuprof_device_entry_ *const d = found ? cache->entry : npuprof_image_device_(im, device);
-    const bool goes_on = same && ticks >= cache->anchor[n / 4].device_ticks && cache->block[0] != UINT32_MAX;
+    const bool goes_on =
+        same && ticks >= m->point[m->count / 4].upper && cache->block[0] != UINT32_MAX;
     uint32_t block = goes_on ? cache->block[0] : 0, index = 0, at_epoch, after = 0;
     npuprof_anchor_ a;
-    memset(cache, 0, sizeof *cache);
+    memset(m, 0, sizeof *m);
     cache->device = device;
     cache->epoch = epoch;
     cache->whole_start = cache->whole_end = true;
     cache->entry = d;
     if (!d) return;
+    if (!same) npuprof_image_judge_(im, d, epoch, &cache->evidence);
+    m->rate = cache->evidence.rate;
     cache->whole_start = block == 0 || block == NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
-    cache->rate_ppb = d->max_rate_ppb;
     cache->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
     while (npuprof_image_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(&a);
         if (at_epoch != epoch) continue;
-        if (cache->count == capacity) {
-            if (after >= capacity / 2) {
+        if (m->count == NPUPROF_MAP_POINTS_) {
+            if (after >= NPUPROF_MAP_POINTS_ / 2) {
                 cache->whole_end = false;
                 break;
             }
-            memmove(cache->anchor, cache->anchor + 1, (capacity - 1) * sizeof a);
-            memmove(cache->block, cache->block + 1, (capacity - 1) * sizeof block);
-            cache->count--;
-            cache->whole_start = false;
+            npuprof_image_anchors_shift_(cache);
         }
-        cache->block[cache->count] = block;
-        cache->anchor[cache->count++] = a;
-        if (a.device_ticks > ticks) after++;
+        cache->block[m->count] = block;
+        npuprof_map_add_(m, &cache->evidence, &p);
+        if (p.upper > ticks) after++;
     }
 }
 
-/* Device ticks of an event as host ticks, with the error if it is wanted. False: the device has no anchor. */
+/* Device ticks of an event as host ticks, with the error if it is wanted. False: nothing bounds them. */
 static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
                                       uint64_t *error_ticks)
 {
     npuprof_image_anchors_ *const c = &caches->of[ev->device & 3];
-    bool widened;
+    uint64_t error;
     if (ev->flags & NPUPROF_STAMP_HOST) {        /* npuprof_host_error_code_() */
         *host = ticks;
         if (error_ticks) *error_ticks = (uint64_t)(ev->epoch & 2047u) << (ev->epoch >> 11);
         return true;
     }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
-    if (!npuprof_map_ticks_cached_(c->anchor, c->count, c->rate_ppb, &c->interval, ticks, host, error_ticks,
-                                   &widened))
-        return false;
+    if (!npuprof_map_stamp_(&c->map, ticks, host, &error)) return false;
     /* Why more: the anchors' errors contain how late the anchors were read. This stamp may have been read
        late, too. */
-    if (error_ticks && ev->flags & NPUPROF_STAMP_SAMPLED)
-        *error_ticks = npuprof_saturating_add_(*error_ticks, c->lag);
+    if (ev->flags & NPUPROF_STAMP_SAMPLED) error = npuprof_saturating_add_(error, c->lag);
+    if (error_ticks) *error_ticks = error;
     return true;
 }

@@ -21,6 +21,8 @@ typedef struct npuprof_json_sync_ {
     uint64_t host_spans;                   /* on the host's clock: not mapped */
     uint64_t max_error;                    /* in host ticks */
     uint32_t anchors;
+    uint64_t contradictions, opened;       /* of the declared rate; host ticks in which it does not count */
+    bool is_wild;                          /* it counts nowhere in some epoch */
     npuprof_anchor_ first, last;           /* of the epoch whose anchors are farthest apart */
 } npuprof_json_sync_;
 
@@ -37,8 +39,21 @@ static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npupro
                                           npuprof_json_sync_ *s)
 {
     npuprof_anchor_ a, begin = s->first;
+    npuprof_map_evidence_ evidence;
     uint32_t block = 0, index = 0, epoch = 0, of_epoch = 0;
-    for (; npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); s->anchors++) {
+    npuprof_image_begin_evidence_(im, d, &evidence);
+    for (;; s->anchors++) {
+        const bool more = npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a);
+        if (!more || (s->anchors && epoch != of_epoch)) {
+            npuprof_map_judge_(&evidence);
+            s->contradictions += evidence.steps;
+            s->opened += evidence.opened_host;
+            s->is_wild |= evidence.is_wild;
+            npuprof_image_begin_evidence_(im, d, &evidence);
+        }
+        if (!more) break;
+        const npuprof_map_point_ p = npuprof_map_point_of_(&a);
+        npuprof_map_witness_(&evidence, &p);
         if (!s->anchors || epoch != of_epoch) begin = a;
         of_epoch = epoch;
         if (a.host_after - begin.host_after <= s->last.host_after - s->first.host_after) continue;
@@ -183,6 +198,12 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_json_member_(o, ",\"unplaced_spans\":", s.unplaced);
     npuprof_json_member_(o, ",\"causality_violations\":", s.violations);
     npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
+    if (s.contradictions) {
+        npuprof_json_member_(o, ",\"contradictions\":", s.contradictions);
+        npuprof_json_member_(o, ",\"opened_ns\":",
+                             (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + s.opened));
+        npuprof_out_puts_(o, s.is_wild ? ",\"class\":\"stands\"" : ",\"class\":\"steady\"");
+    }
     npuprof_json_records_(o, im, d);
     npuprof_json_anchor_list_(o, im, d);
     const uint32_t flags = NPUPROF_LOAD_(&d->flags);

@@ -1,5 +1,4 @@
-/* test: lib=-lm - ten thousand random clocks through the whole library: true time lies in the stated bound,
-   or it is said
+/* test: lib=-lm - ten thousand random clocks through the whole library: true time lies in the stated bound
    SPDX-License-Identifier: MIT
 
    A host clock with jitter, a device whose rate drifts, wanders, changes or steps, counters that wrap,
@@ -75,34 +74,14 @@ static npuprof_npu npu;
 
 /* What the tests of one process find. */
 typedef struct tally {
-    uint64_t cases, questions, kept, flagged, wrong, silent, epochs, epochs_of_steady, rate_changes, steps;
+    uint64_t cases, questions, kept, wrong, silent, far, epochs, epochs_of_steady, rate_changes, steps;
     size_t ratios;
     double ratio[RATIOS];
 } tally;
 
-/* Whether the assumptions are kept for a stamp: no change in its interval, or one, and none beside it. */
-static bool is_kept(uint64_t ticks, const long double *change, int changes)
-{
-    int b = 0, left, right, inside = 0, around = 0;
-    const int count = (int)npu.anchor_count_;
-    while (b < count && npu.anchors_[b].device_ticks <= ticks) b++;
-    if (b == 0 || b == count) return false;
-    const int a = b - 1;
-    const uint64_t length = npu.anchors_[b].host_after - npu.anchors_[a].host_before, slack = length + 100000;
-    for (left = a; left > 0 && npu.anchors_[a].host_before - npu.anchors_[left].host_before < slack;) left--;
-    for (right = b; right < count - 1
-         && npu.anchors_[right].host_before - npu.anchors_[b].host_before < slack;) right++;
-    for (int i = 0; i < changes; i++) {
-        inside += change[i] >= npu.anchors_[a].host_before && change[i] <= npu.anchors_[b].host_after;
-        around += change[i] >= npu.anchors_[left].host_before && change[i] <= npu.anchors_[right].host_after;
-    }
-    return inside == 0 || (around == 1 && count > 2);
-}
-
 static void one_clock(tally *sum)
 {
     static uint64_t asked[QUESTIONS], asked_at[QUESTIONS], asked_within[QUESTIONS];
-    long double change[32];
     int changes = 0, questions = 0;
     const unsigned model = up_to(MODELS), ops = 4 + up_to(16), ppm = up_to(3) ? 2 : 1 + up_to(200);
     const double hz = between(1e6, 4e9), longest = between(1e7, 1e10);
@@ -135,6 +114,7 @@ static void one_clock(tally *sum)
     sum->cases++;
     uint32_t epoch = npu.epoch_;
     double narrowest = 1e30;
+    uint64_t widest = 0;
     for (unsigned op = 0; op < ops; op++) {
         const double gap = between(1e6, longest);
         const bool announced = up_to(2);
@@ -145,7 +125,7 @@ static void one_clock(tally *sum)
             clk.next_centre = model == STEPS ? clk.centre : up_to(2) ? clk.centre * between(0.2, 5)
                 : clk.centre * (1 + (uniform() - 0.5) * between(1e-6, 0.1));
             clk.jump = model == CHANGES ? 0 : up_to(3) ? (int64_t)(between(1, 1e9) * clk.centre) : INT64_MIN;
-            change[changes++] = clk.change_at;
+            changes++;
             sum->rate_changes += model == CHANGES;
             sum->steps += model == STEPS;
             if (announced) {
@@ -185,28 +165,30 @@ static void one_clock(tally *sum)
         }
     }
     (void)npuprof_npu_sync(&npu);
-    for (uint32_t i = 0; i < npu.anchor_count_; i++)
+    for (uint32_t i = 0; i < npu.anchor_count_; i++) {
+        widest = npuprof_max_(widest, npuprof_anchor_width_(&npu.anchors_[i]));
         narrowest = fmin(narrowest, (double)npuprof_anchor_width_(&npu.anchors_[i]) / 2);
+    }
     for (int q = 0; q < questions && npu.epoch_ == epoch; q++) {
         uint64_t host, error;
-        bool flagged;
         const uint32_t n = npu.anchor_count_;
+        const npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, ppm * 1000, 1000000000, 1000000000, 0, 0 };
         if (n < 3 || asked[q] <= npu.anchors_[0].device_ticks || asked[q] >= npu.anchors_[n - 1].device_ticks)
             continue;
-        if (!npuprof_map_ticks_(npu.anchors_, n, ppm * 1000, asked[q], &host, &error, &flagged)) continue;
-        const bool kept = is_kept(asked[q], change, changes) && model != STEPS;
+        if (!npuprof_map_ticks_(npu.anchors_, n, &rate, asked[q], &host, &error)) continue;
+        const bool kept = !changes;
         const uint64_t off = host > asked_at[q] ? host - asked_at[q] : asked_at[q] - host;
         sum->questions++;
         sum->kept += kept;
-        sum->flagged += flagged;
         if (off > npuprof_saturating_add_(error, asked_within[q])) {
             sum->wrong += kept;
-            sum->silent += !kept && !flagged;
-            if (kept)
+            sum->silent += !kept;
+            sum->far += off > error + asked_within[q] + widest;
+            if (kept || off > error + asked_within[q] + widest)
                 printf("  model %u, case %" PRIu64 ": %" PRIu64 " ns off, bound %" PRIu64 "\n", model,
                        sum->cases, off, error);
         }
-        if (model == STEADY && !flagged && sum->ratios < RATIOS) {
+        if (model == STEADY && sum->ratios < RATIOS) {
             uint32_t b = 0;
             while (npu.anchors_[b].device_ticks <= asked[q]) b++;
             const double x = (double)(asked_at[q] - npu.anchors_[b - 1].host_before),
@@ -261,9 +243,9 @@ static void ten_thousand_clocks(void)
         all.cases += one.cases;
         all.questions += one.questions;
         all.kept += one.kept;
-        all.flagged += one.flagged;
         all.wrong += one.wrong;
         all.silent += one.silent;
+        all.far += one.far;
         all.epochs += one.epochs;
         all.epochs_of_steady += one.epochs_of_steady;
         all.rate_changes += one.rate_changes;
@@ -275,19 +257,20 @@ static void ten_thousand_clocks(void)
     qsort(ratio, ratios, sizeof *ratio, compare);
     printf("  %" PRIu64 " clocks, %" PRIu64 " changes of rate, %" PRIu64 " steps, %" PRIu64
            " new epochs (%" PRIu64 " of steady clocks); %" PRIu64
-           " stamps, %" PRIu64 " under the assumptions, %" PRIu64 " flagged, %" PRIu64
-           " wrong and not flagged; bound / best possible: median %.2f, 90 %% below %.2f\n",
+           " stamps, %" PRIu64 " of steady clocks, %" PRIu64 " of others outside the bound; "
+           "bound / best possible: median %.2f, 90 %% below %.2f\n",
            all.cases, all.rate_changes, all.steps, all.epochs, all.epochs_of_steady, all.questions, all.kept,
-           all.flagged, all.silent,
+           all.silent,
            ratio[ratios / 2], ratio[ratios * 9 / 10]);
     CHECK_INT(all.cases, clocks);
     CHECK_UINT(all.wrong, 0);
-    /* two changes that cancel out are seen by nobody */
-    CHECK(all.silent * 1000 < all.questions - all.kept);
+    /* a change that stays within the reads' own errors is seen by nobody */
+    CHECK(all.far * 5000 < all.questions - all.kept);
+    CHECK(all.silent * 100 < all.questions - all.kept);
     CHECK_UINT(all.epochs_of_steady, 0);
-    CHECK(all.kept > 20 * (unsigned)clocks && all.steps > (unsigned)clocks / 5
+    CHECK(all.kept > 10 * (unsigned)clocks && all.steps > (unsigned)clocks / 5
           && all.rate_changes > (unsigned)clocks / 5);
-    CHECK(ratio[ratios / 2] < 2);
+    CHECK(ratio[ratios / 2] < 1.5);
 }
 
 CHECK_MAIN(CASE(ten_thousand_clocks))

@@ -133,14 +133,17 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
                                                 uint64_t *error_ns)
 {
     uint64_t host = 0, error = 0;
-    bool widened, good = false;
+    bool good = false;
+    npuprof_map_rate_ rate;
+    memset(&rate, 0, sizeof rate);
+    rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
+    rate.second = rate.window = npu->second_;
     *ns = 0;
     if (error_ns) *error_ns = 0;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks,
-                                  &host, &error, &widened);
+        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, &rate, ticks, &host, &error);
         npuprof_npu_unlock_(npu);
         if (!good && i == 0) (void)npuprof_npu_sync(npu);
     }

@@ -26,14 +26,14 @@
    anchor are mapped no better than it says, and a narrower one may follow. */
 
 /* The host ticks that pass in n device ticks. Unknown: anything. */
-static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
+static npuprof_npu_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
 {
     const uint64_t hz = npu->desc_.counter.hz;
-    npuprof_map_range_ r = { 0, UINT64_MAX };
+    npuprof_npu_range_ r = { 0, UINT64_MAX };
     if (n == 0) {
         r.max = 0;
     } else if (npu->has_rate_ && !npu->coarse_rate_) {
-        r = npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_,
+        r = npuprof_npu_range_between_(&npu->rate_from_, &npu->rate_to_,
                                        2000 * (uint64_t)npu->desc_.max_rate_ppm, n);
     } else if (hz) {
         r.min = npuprof_npu_mul_div_(n - 1, npu->second_, 4 * hz, false);
@@ -45,7 +45,7 @@ static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64
 /* The bracket, so many device ticks later. */
 static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_anchor_ *from, uint64_t ticks)
 {
-    const npuprof_map_range_ r = npuprof_npu_host_range_(npu, ticks);
+    const npuprof_npu_range_ r = npuprof_npu_host_range_(npu, ticks);
     npuprof_anchor_ a;
     a.device_ticks = from->device_ticks + ticks;
     a.host_before = npuprof_saturating_add_(from->host_before, r.min);

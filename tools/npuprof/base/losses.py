@@ -66,6 +66,15 @@ def ring_causes(causes):
     return any(cause == RING or cause in RECORDS for cause in causes)
 
 
+def contradicted(counts, sync):
+    """A device clock that did what its declared rate excludes, and what the bounds are worth there."""
+    said = f"its clock's rate changed {counts['contradictions']} times by more than max_rate_ppm allows"
+    if sync.get("class") == "stands":
+        return f"{said}: its bounds rest on the order of reads and stamps alone"
+    return (f"{said}: in {counts.get('opened_ns', 0) / 1e6:.1f} ms the bounds rest on the order of reads "
+            "and stamps; others are not touched")
+
+
 def doubts(about):
     """One sentence for each loss or contradiction that metadata.npuprof tells of. Takes any JSON object."""
     found = []
@@ -87,6 +96,8 @@ def doubts(about):
             if key in counts:
                 same = f", counted in {RING} too" if key == "ring_lost" and RING in lost else ""
                 found.append(f"device {name!a}: {counts[key]} {key}{same}")
+        if "contradictions" in counts:
+            found.append(f"device {name!a}: {contradicted(counts, sync)}")
         for cause, count in counted(sync.get("records")).items():
             what, advice = RECORDS.get(cause, ("", ""))
             found.append(f"device {name!a}: {count} {cause}" + (f": {what}: {advice}" if what else ""))

@@ -19,7 +19,7 @@ ABOUT = {**dict.fromkeys(("version", "host", "program", "when_full", "traceparen
          "user": {"*": TEXT}, "unused_environment": {"*": TEXT},
          "modules": [{"*": TEXT}],
          "sites": [{"name": TEXT, "cat": TEXT, "file": TEXT, "line": COUNT}],
-         "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "clock": TEXT,
+         "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "clock": TEXT, "class": TEXT,
                                                    "records": {"*": COUNT}, "*": NUMBER}}]}
 ABOUT["processes"] = [ABOUT | {"processes": []}]
 

@@ -1,0 +1,155 @@
+/* test: lib=-lm - device clocks that are not what was declared: they stand while idle, a governor switches
+   them, their rate toggles. Every span is in its bound, and the trace says what was seen
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#include "fed.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+#include <math.h>
+
+enum { ENTRY = 24, JOBS = 1500 };
+
+static uint64_t seed;
+static double uniform(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
+}
+
+static double between(double a, double b) { return a * pow(b / a, uniform()); }
+
+/* The clock: `fast` ticks a ns for half a period, `slow` for the other. Without a period it runs in jobs only. */
+static struct { double fast, slow; uint64_t period, from, to; long double phase; } clk;
+static struct { uint64_t begin, end; } truth[JOBS + 1];
+static npuprof_npu npu;
+static double at_feed;               /* share of the jobs at whose end the counter still runs when it is read */
+
+static long double phase_at(uint64_t host)
+{
+    if (!clk.period) {
+        const uint64_t to = host < clk.to ? host : clk.to;
+        return clk.phase + (long double)(to > clk.from ? to - clk.from : 0) * (long double)clk.fast;
+    }
+    const uint64_t half = clk.period / 2, whole = host / clk.period, left = host % clk.period;
+    const long double one = (long double)half * (long double)(clk.fast + clk.slow);
+    return (long double)whole * one + (long double)(left < half ? left : half) * (long double)clk.fast +
+           (long double)(left > half ? left - half : 0) * (long double)clk.slow;
+}
+
+/* A look at the host's clock lasts 0.2 to 3 us; the load happens anywhere in it. */
+static void show(void)
+{
+    sim.step = (uint64_t)between(200, 3000);
+    const uint64_t value = (uint64_t)floorl(phase_at(sim.host + (uint64_t)(uniform() * (double)sim.step)));
+    sim_store(SIM_LO, 4, value & UINT32_MAX);
+    sim_store(SIM_HI, 4, value >> 32);
+}
+
+static void pass(double ns)
+{
+    sim.host += (uint64_t)ns;
+    show();
+}
+
+static void run_job(unsigned job)
+{
+    unsigned char entry[ENTRY];
+    const double length = between(2e4, 5e6), late = between(2e3, 1e5);
+    WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, {
+        npuprof_npu_set_job(&npu, job);
+        pass(between(500, 5000));
+    });
+    truth[job].begin = sim.host + (uint64_t)between(500, 20000);
+    truth[job].end = truth[job].begin + (uint64_t)length;
+    if (!clk.period) {
+        clk.phase = phase_at(sim.host);
+        clk.from = truth[job].begin;
+        clk.to = truth[job].end + (uint64_t)(uniform() < at_feed ? 2e5 : late / 2);
+    }
+    put(entry, 8, job);
+    put(entry + 8, 8, (uint64_t)floorl(phase_at(truth[job].begin)));
+    put(entry + 16, 8, (uint64_t)floorl(phase_at(truth[job].end)));
+    pass((double)(truth[job].end - sim.host) + late);
+    const npuprof_result fed = npuprof_npu_feed(&npu, 0, entry, ENTRY);
+    if (fed == NPUPROF_ERR_NPU_DEAD || fed == NPUPROF_ERR_NPU_NO_ANCHOR)
+        check_failed_(__FILE__, __LINE__, "job %u: %s", job, npuprof_result_string(fed));
+    pass(between(1e5, 2e7));
+}
+
+/* How many stamps of a trace lie outside of their bounds; the median bound. */
+static unsigned outside(json_node *t, uint64_t begun, unsigned *spans, int64_t *median)
+{
+    static int64_t errors[JOBS];
+    const int64_t zero = trace_start(trace_event(t, "X", "zero", 0));
+    unsigned out = 0;
+    *spans = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        json_node *const bound = json_get(e, "args.error_ns"), *const job = json_get(e, "args.job");
+        if (!bound || !job || *spans == JOBS) continue;
+        const int64_t j = json_int(job), error = json_int(bound) + 1;
+        const int64_t start = (int64_t)(truth[j].begin - begun), end = (int64_t)(truth[j].end - begun);
+        out += llabs(trace_start(e) - zero - start) > error;
+        out += llabs(trace_end(e) - zero - end) > error;
+        errors[(*spans)++] = error;
+    }
+    for (unsigned i = 1; i < *spans; i++)
+        for (unsigned k = i; k && errors[k] < errors[k - 1]; k--) {
+            const int64_t more = errors[k - 1];
+            errors[k - 1] = errors[k];
+            errors[k] = more;
+        }
+    *median = *spans ? errors[*spans / 2] : 0;
+    return out;
+}
+
+static void play(const char *what, double fast, double slow, uint64_t period, int64_t widest)
+{
+    seed = 88172645463325252u;
+    sim.tick = show;
+    sim.bits = 64;
+    clk.fast = fast;
+    clk.slow = slow;
+    clk.period = period;
+    clk.phase = 1e9L;
+    clk.from = sim.host;
+    clk.to = sim.host + 3000000;
+    show();
+    npuprof_start(1);
+    const uint64_t begun = sim.host;
+    const int64_t ns = npuprof_ticks_to_ns_(begun);
+    npuprof_span("zero", "test", "zero", ns, ns + 1000, PROF_NO_ARGS);
+    SIM_DESC(desc);
+    desc.counter.hz = (uint64_t)(fast * 1e9);
+    desc.ring.feed = true;
+    desc.ring.entry_bytes = ENTRY;
+    desc.ring.job = (npuprof_npu_field)AT(0, 8, 0, 0);
+    desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
+    desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned job = 1; job <= JOBS; job++) run_job(job);
+    npuprof_npu_close(&npu);
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json_node *t = trace_load(path);
+    unsigned spans;
+    int64_t median;
+    const unsigned out = outside(t, begun, &spans, &median);
+    json_node *const seen = json_get(clock_sync(t), "contradictions");
+    printf("  %s: %u spans, %u stamps outside, median bound %" PRId64 " ns, contradictions %" PRId64 "\n", what,
+           spans, out, median, seen ? json_int(seen) : 0);
+    CHECK_UINT(out, 0);
+    CHECK(spans > JOBS * 8 / 10);
+    CHECK(seen);
+    CHECK(median < widest);
+}
+
+static void stands_while_idle(void) { at_feed = 1; play("stands", 0.5, 0, 0, 20000000); }
+static void stands_when_read(void) { at_feed = 0.5; play("stands, too", 0.5, 0, 0, 200000000); }
+static void governor(void) { play("governor", 1, 0.5, 20000000, 20000000); }
+static void toggled(void) { play("toggled", 0.1, 0.10001, 100000000, 20000000); }
+
+CHECK_MAIN(CASE(stands_while_idle), CASE(stands_when_read), CASE(governor), CASE(toggled))
