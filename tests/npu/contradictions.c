@@ -22,11 +22,12 @@ static double uniform(void)
 
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
-/* The clock: `fast` ticks a ns for half a period, `slow` for the other. Without a period it runs in jobs only. */
+/* The clock: `fast` ticks a ns for half a period, `slow` for the other. Without a period it runs in jobs
+   only. */
 static struct { double fast, slow; uint64_t period, from, to; long double phase; } clk;
 static struct { uint64_t begin, end; } truth[JOBS + 1];
 static npuprof_npu npu;
-static double at_feed;               /* share of the jobs at whose end the counter still runs when it is read */
+static double at_feed;               /* share of the jobs at whose end it still runs when it is read */
 
 static long double phase_at(uint64_t host)
 {
@@ -139,8 +140,8 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
     int64_t median;
     const unsigned out = outside(t, begun, &spans, &median);
     json_node *const seen = json_get(clock_sync(t), "contradictions");
-    printf("  %s: %u spans, %u stamps outside, median bound %" PRId64 " ns, contradictions %" PRId64 "\n", what,
-           spans, out, median, seen ? json_int(seen) : 0);
+    printf("  %s: %u spans, %u stamps outside, median bound %" PRId64 " ns, contradictions %" PRId64 "\n",
+           what, spans, out, median, seen ? json_int(seen) : 0);
     CHECK_UINT(out, 0);
     CHECK(spans > JOBS * 8 / 10);
     CHECK(seen);
