@@ -6143,6 +6143,70 @@ NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_table_site_at_(uin
 }
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
+/* ==== src/os/vdso.h ======================================================================= >>os/vdso ==== */
+#if defined(__linux__) && defined(__LP64__)
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+/* Linux: clock_gettime() as the kernel itself gives it to the process, in the page of code that it maps for that
+   (vdso(7)). Why: who fakes the time of a program replaces the C library's function. This one stays, and
+   readers compare the two. Why not a system call: a sandbox may end the process for it.
+
+   This part knows the kernel's page and nothing else. */
+
+typedef int (*npuprof_os_clock_read_)(clockid_t clock, struct timespec *to);
+
+/* The dynamic section of the page, and what its addresses count from. NULL: there is none. */
+NPUPROF_OWN_ static const ElfW(Dyn) *npuprof_os_vdso_dynamic_(const uint8_t *page, uintptr_t *base)
+{
+    const ElfW(Ehdr) *const head = (const ElfW(Ehdr) *)(const void *)page;
+    const ElfW(Phdr) *const part = (const ElfW(Phdr) *)(const void *)(page + head->e_phoff);
+    const ElfW(Dyn) *dynamic = NULL;
+    bool loaded = false;
+    for (unsigned i = 0; i < head->e_phnum; i++) {
+        if (part[i].p_type == PT_LOAD && !loaded) {
+            *base = (uintptr_t)page + (uintptr_t)part[i].p_offset - (uintptr_t)part[i].p_vaddr;
+            loaded = true;
+        }
+        if (part[i].p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)(const void *)(page + part[i].p_offset);
+    }
+    return loaded ? dynamic : NULL;
+}
+
+/* NULL: the kernel gives none.
+   Why the table of symbols ends where their names begin: the number of symbols stands nowhere, and the
+   kernel lays the two side by side. */
+NPUPROF_OWN_ static npuprof_os_clock_read_ npuprof_os_vdso_find_(void)
+{
+    const uint8_t *const page = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+    const ElfW(Sym) *symbol = NULL;
+    const char *names = NULL;
+    uintptr_t base = 0, found;
+    npuprof_os_clock_read_ read;
+    if (!page || memcmp(page, ELFMAG, SELFMAG) != 0) return NULL;
+    const ElfW(Dyn) *d = npuprof_os_vdso_dynamic_(page, &base);
+    for (; d && d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_STRTAB) names = (const char *)(base + (uintptr_t)d->d_un.d_ptr);
+        if (d->d_tag == DT_SYMTAB) symbol = (const ElfW(Sym) *)(base + (uintptr_t)d->d_un.d_ptr);
+    }
+    if (!names || !symbol) return NULL;
+    for (; (uintptr_t)(symbol + 1) <= (uintptr_t)names; symbol++) {
+        const char *const name = names + symbol->st_name;
+        if (symbol->st_shndx == SHN_UNDEF ||
+            (strcmp(name, "__vdso_clock_gettime") != 0 && strcmp(name, "__kernel_clock_gettime") != 0))
+            continue;
+        found = base + (uintptr_t)symbol->st_value;
+        memcpy(&read, &found, sizeof read);
+        return read;
+    }
+    return NULL;
+}
+#endif /* __linux__ && __LP64__ */
 /* ==== src/os/posix.h ===================================================================== >>os/posix ==== */
 
 #ifndef _WIN32
@@ -6198,6 +6262,26 @@ NPUPROF_OWN_ static int64_t npuprof_os_ns_(clockid_t clock)
 
 NPUPROF_OWN_ static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
 
+#ifdef CLOCK_BOOTTIME
+/* CLOCK_BOOTTIME, past what a program may have put in the place of clock_gettime(); vdso.h.
+   Data: the function, found by the first call; each thread that looks finds the same one. */
+NPUPROF_OWN_ static int64_t npuprof_os_boot_ns_(void)
+{
+#if defined(__linux__) && defined(__LP64__)
+    static npuprof_os_clock_read_ found;
+    npuprof_os_clock_read_ read = NPUPROF_LOAD_(&found);
+    struct timespec t = { 0, 0 };
+    if (!read) {
+        read = npuprof_os_vdso_find_();
+        if (!read) read = clock_gettime;
+        NPUPROF_STORE_(&found, read);
+    }
+    if (read(CLOCK_BOOTTIME, &t) == 0) return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+#endif
+    return npuprof_os_ns_(CLOCK_BOOTTIME);
+}
+#endif
+
 /* Fills boot_ns and unix_ns: what these clocks showed at a->monotonic_ns, which the caller has read.
    Why the monotonic clock is read before and after each: a read may be a system call of microseconds. The
    middle of the two is taken for the moment of the read. */
@@ -6206,7 +6290,7 @@ NPUPROF_OWN_ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
     int64_t before = npuprof_os_monotonic_ns_(), after;
     a->boot_ns = a->monotonic_ns;
 #ifdef CLOCK_BOOTTIME
-    a->boot_ns += npuprof_os_ns_(CLOCK_BOOTTIME);
+    a->boot_ns += npuprof_os_boot_ns_();
     after = npuprof_os_monotonic_ns_();
     a->boot_ns -= before + (after - before) / 2;
     before = after;
@@ -12695,7 +12779,12 @@ typedef struct npuprof_image_ {
     bool in_use;                           /* loaded from a file that another process goes on writing, */
     uint64_t changed;                      /* and so many of its chunks changed while they were read */
     npuprof_host_anchor_ closing;          /* the newest clock anchor */
+    int doubt;                             /* NPUPROF_DOUBT_*: do the system's clocks contradict each other? */
+    uint64_t doubt_ns;                     /* and by how much, between the first anchor and that one */
 } npuprof_image_;
+
+/* See rate.h. */
+enum { NPUPROF_DOUBT_NONE_, NPUPROF_DOUBT_SLEPT_, NPUPROF_DOUBT_REPLACED_, NPUPROF_DOUBT_STANDS_ };
 
 /* The image to read instead of the live arena; NULL: there is none. tools/convert sets it, while it
    holds the lock of the readers; write/files.h clears it at exit. */
@@ -13492,6 +13581,59 @@ NPUPROF_OWN_ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npu
     if (error_ticks) *error_ticks = error;
     return true;
 }
+/* ==== src/read/rate.h =================================================================== >>read/rate ==== */
+
+/* The rate of the trace's ticks, from the first and the last host anchor. Each anchor holds three clocks of the
+   system. Two of them are compared before a rate is stated: programs that set the time of others replace some
+   of them, and a system that slept makes them differ.
+
+   What a difference says. MONOTONIC stands while the system sleeps, BOOTTIME goes on, and both are never set:
+     BOOTTIME went further, REALTIME with it    the system slept, or MONOTONIC was slowed down. Which one,
+                                                and if the counter slept, too, is not known:
+                                                MONOTONIC counts, the difference is the error
+     else, or a rate that no counter has        MONOTONIC was replaced: BOOTTIME counts
+     neither moved                              ticks count as ns, and nothing is known of their rate
+   This part may not know events. */
+
+/* Less than this is no difference, and its share of the time: how well two clocks are read together. */
+enum { NPUPROF_RATE_SAME_NS_ = 100000, NPUPROF_RATE_SAME_SHIFT_ = 14 };
+
+NPUPROF_OWN_ static bool npuprof_rate_same_(int64_t a, int64_t b)
+{
+    const int64_t off = a < b ? b - a : a - b;
+    return off <= NPUPROF_RATE_SAME_NS_ + (b < 0 ? 0 : b >> NPUPROF_RATE_SAME_SHIFT_);
+}
+
+/* Compares the clocks: sets im->doubt, and im->doubt_ns, how far they are apart. Returns the ns that passed
+   between the anchors. */
+NPUPROF_OWN_ static int64_t npuprof_rate_compare_clocks_(npuprof_image_ *im)
+{
+    const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
+    const int64_t ns = closing->monotonic_ns - first->monotonic_ns, boot = closing->boot_ns - first->boot_ns;
+    const int64_t unix_ns = closing->unix_ns - first->unix_ns;
+    im->doubt = NPUPROF_DOUBT_NONE_;
+    im->doubt_ns = 0;
+    if (im->h->clock_source == NPUPROF_CLOCK_USER || closing->ticks <= first->ticks) return ns;
+    if (ns > 0 && npuprof_rate_same_(ns, boot)) return ns;
+    im->doubt_ns = (uint64_t)(ns < boot ? boot - ns : ns - boot);
+    im->doubt = boot <= 0 ? NPUPROF_DOUBT_STANDS_
+        : ns > 0 && boot > ns && npuprof_rate_same_(unix_ns, boot) &&
+          npuprof_scale_(closing->ticks - first->ticks, 1000000000u, (uint64_t)ns) < NPUPROF_MAX_HZ_
+        ? NPUPROF_DOUBT_SLEPT_
+        : NPUPROF_DOUBT_REPLACED_;
+    return im->doubt == NPUPROF_DOUBT_REPLACED_ ? boot : ns;
+}
+
+/* Sets the image's rate: ns a tick. */
+NPUPROF_OWN_ static void npuprof_rate_find_(npuprof_image_ *im)
+{
+    const npuprof_header_ *const h = im->h;
+    const int64_t ns = npuprof_rate_compare_clocks_(im);
+    if (h->clock_hz) npuprof_image_set_rate_(im, 1000000000u, h->clock_hz);
+    else if (im->closing.ticks > h->first.ticks && ns > 0)
+        npuprof_image_set_rate_(im, (uint64_t)ns, im->closing.ticks - h->first.ticks);
+    else npuprof_image_set_rate_(im, 1, 1);
+}
 /* ==== src/read/place.h ================================================================= >>read/place ==== */
 
 /* Placed spans: those that have tracks of their own, beside the threads. Device spans, finished spans
@@ -14252,16 +14394,11 @@ NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
     const npuprof_extent_ x = npuprof_survey_events_(im);
     npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(x.last, now) : x.last);
     const npuprof_header_ *const h = im->h;
-    const npuprof_host_anchor_ *const closing = &im->closing;
-    const int64_t ns = closing->monotonic_ns - h->first.monotonic_ns;
     im->last_ticks = x.last ? x.last : h->first.ticks;
     /* Spans without an end are known to be open up to now; in an image, up to its last anchor, when the
        process that recorded it lived. */
-    im->open_until = npuprof_max_(im->last_ticks, npuprof_image_given_ ? closing->ticks : now);
-    if (h->clock_hz) npuprof_image_set_rate_(im, 1000000000u, h->clock_hz);
-    else if (closing->ticks > h->first.ticks && ns > 0)
-        npuprof_image_set_rate_(im, (uint64_t)ns, closing->ticks - h->first.ticks);
-    else npuprof_image_set_rate_(im, 1, 1);
+    im->open_until = npuprof_max_(im->last_ticks, npuprof_image_given_ ? im->closing.ticks : now);
+    npuprof_rate_find_(im);
     /* Why not at the first anchor: the clock of another thread may be behind that of the thread that took the
        anchor, and viewers drop events with negative times. */
     im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, h->first.ticks + (uint64_t)x.earliest));
@@ -17705,6 +17842,24 @@ NPUPROF_OWN_ static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_ima
     }
 }
 
+/* ,"doubt":"...": what the system's clocks say against each other, if they do; rate.h. */
+NPUPROF_OWN_ static void npuprof_json_doubt_(npuprof_out_ *o, const npuprof_image_ *im)
+{
+    static const char *const means[] = { "",
+        "the system slept, or a clock was replaced: times may be off by that",
+        "a program replaced the clock: the rate follows from CLOCK_BOOTTIME",
+        "no clock of the system moved: a tick is drawn as a ns" };
+    if (!im->doubt) return;
+    const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
+    npuprof_out_puts_(o, ",\"doubt\":\"CLOCK_MONOTONIC went on by ");
+    npuprof_out_int_(o, closing->monotonic_ns - first->monotonic_ns);
+    npuprof_out_puts_(o, " ns while CLOCK_BOOTTIME went on by ");
+    npuprof_out_int_(o, closing->boot_ns - first->boot_ns);
+    npuprof_out_puts_(o, " ns; ");
+    npuprof_out_puts_(o, means[im->doubt]);
+    npuprof_out_puts_(o, "\"");
+}
+
 NPUPROF_OWN_ static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
@@ -17722,7 +17877,8 @@ NPUPROF_OWN_ static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof
         npuprof_out_milli_(o, (int64_t)npuprof_min_(mhz, INT64_MAX));
     }
     const int64_t error_ns = npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks);
-    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1);
+    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1 + im->doubt_ns);
+    npuprof_json_doubt_(o, im);
     /* By these, a trace that is stamped with the same counter can be put beside this one. */
     npuprof_json_member_(o, ",\"start_ticks\":",
                          h->first.ticks - npuprof_scale_((uint64_t)-im->origin_ns, (uint64_t)1 << im->shift,

@@ -212,6 +212,7 @@ NPUPROF_SHADOW_PUSH_
 #include "arena/state.h"
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_ NPUPROF_COLD_
+#include "os/vdso.h"
 #include "os/posix.h"
 #include "os/posix_files.h"
 #include "os/posix_control.h"
@@ -270,6 +271,7 @@ NPUPROF_SHADOW_PUSH_
 #include "read/cursor.h"
 #include "read/threads.h"
 #include "read/time.h"
+#include "read/rate.h"
 #include "read/place.h"
 #include "read/order.h"
 #include "read/async.h"

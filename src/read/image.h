@@ -43,7 +43,12 @@ typedef struct npuprof_image_ {
     bool in_use;                           /* loaded from a file that another process goes on writing, */
     uint64_t changed;                      /* and so many of its chunks changed while they were read */
     npuprof_host_anchor_ closing;          /* the newest clock anchor */
+    int doubt;                             /* NPUPROF_DOUBT_*: do the system's clocks contradict each other? */
+    uint64_t doubt_ns;                     /* and by how much, between the first anchor and that one */
 } npuprof_image_;
+
+/* See rate.h. */
+enum { NPUPROF_DOUBT_NONE_, NPUPROF_DOUBT_SLEPT_, NPUPROF_DOUBT_REPLACED_, NPUPROF_DOUBT_STANDS_ };
 
 /* The image to read instead of the live arena; NULL: there is none. tools/convert sets it, while it
    holds the lock of the readers; write/files.h clears it at exit. */

@@ -9,6 +9,7 @@
 #include "cursor.h"
 #include "threads.h"
 #include "time.h"
+#include "rate.h"
 #include "place.h"
 
 /* Opens an image for a reader: goes through all of its events once, counts them, and finds what the trace
@@ -184,16 +185,11 @@ static void npuprof_image_open_(npuprof_image_ *im)
     const npuprof_extent_ x = npuprof_survey_events_(im);
     npuprof_image_take_closing_anchor_(im, x.open ? npuprof_max_(x.last, now) : x.last);
     const npuprof_header_ *const h = im->h;
-    const npuprof_host_anchor_ *const closing = &im->closing;
-    const int64_t ns = closing->monotonic_ns - h->first.monotonic_ns;
     im->last_ticks = x.last ? x.last : h->first.ticks;
     /* Spans without an end are known to be open up to now; in an image, up to its last anchor, when the
        process that recorded it lived. */
-    im->open_until = npuprof_max_(im->last_ticks, npuprof_image_given_ ? closing->ticks : now);
-    if (h->clock_hz) npuprof_image_set_rate_(im, 1000000000u, h->clock_hz);
-    else if (closing->ticks > h->first.ticks && ns > 0)
-        npuprof_image_set_rate_(im, (uint64_t)ns, closing->ticks - h->first.ticks);
-    else npuprof_image_set_rate_(im, 1, 1);
+    im->open_until = npuprof_max_(im->last_ticks, npuprof_image_given_ ? im->closing.ticks : now);
+    npuprof_rate_find_(im);
     /* Why not at the first anchor: the clock of another thread may be behind that of the thread that took the
        anchor, and viewers drop events with negative times. */
     im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, h->first.ticks + (uint64_t)x.earliest));

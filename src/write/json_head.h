@@ -149,6 +149,24 @@ static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_image_ *im)
     }
 }
 
+/* ,"doubt":"...": what the system's clocks say against each other, if they do; rate.h. */
+static void npuprof_json_doubt_(npuprof_out_ *o, const npuprof_image_ *im)
+{
+    static const char *const means[] = { "",
+        "the system slept, or a clock was replaced: times may be off by that",
+        "a program replaced the clock: the rate follows from CLOCK_BOOTTIME",
+        "no clock of the system moved: a tick is drawn as a ns" };
+    if (!im->doubt) return;
+    const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
+    npuprof_out_puts_(o, ",\"doubt\":\"CLOCK_MONOTONIC went on by ");
+    npuprof_out_int_(o, closing->monotonic_ns - first->monotonic_ns);
+    npuprof_out_puts_(o, " ns while CLOCK_BOOTTIME went on by ");
+    npuprof_out_int_(o, closing->boot_ns - first->boot_ns);
+    npuprof_out_puts_(o, " ns; ");
+    npuprof_out_puts_(o, means[im->doubt]);
+    npuprof_out_puts_(o, "\"");
+}
+
 static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
@@ -166,7 +184,8 @@ static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
         npuprof_out_milli_(o, (int64_t)npuprof_min_(mhz, INT64_MAX));
     }
     const int64_t error_ns = npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks);
-    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1);
+    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1 + im->doubt_ns);
+    npuprof_json_doubt_(o, im);
     /* By these, a trace that is stamped with the same counter can be put beside this one. */
     npuprof_json_member_(o, ",\"start_ticks\":",
                          h->first.ticks - npuprof_scale_((uint64_t)-im->origin_ns, (uint64_t)1 << im->shift,

@@ -85,6 +85,9 @@ def doubts(about):
                       ("left_out", "left out: the target cannot write them")):
         if isinstance(about.get(key), int) and about[key] > 0:
             found.append(f"{about[key]} {what}")
+    host = about.get("clock", {})
+    if isinstance(host, dict) and isinstance(host.get("doubt"), str):
+        found.append(f"clock: {host['doubt'][:300]}")
     clock = about.get("unused_environment", {})
     if isinstance(clock, dict) and isinstance(clock.get("NPUPROF_NOW"), str):
         found.append(f"clock: {clock['NPUPROF_NOW'][:120]}")
