@@ -6152,9 +6152,9 @@ NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_table_site_at_(uin
 #include <sys/auxv.h>
 #include <time.h>
 
-/* Linux: clock_gettime() as the kernel itself gives it to the process, in the page of code that it maps for that
-   (vdso(7)). Why: who fakes the time of a program replaces the C library's function. This one stays, and
-   readers compare the two. Why not a system call: a sandbox may end the process for it.
+/* Linux: clock_gettime() as the kernel itself gives it to the process, in the page of code that it maps
+   for that (vdso(7)). Why: who fakes the time of a program replaces the C library's function. This one stays,
+   and readers compare the two. Why not a system call: a sandbox may end the process for it.
 
    This part knows the kernel's page and nothing else. */
 
@@ -12779,7 +12779,7 @@ typedef struct npuprof_image_ {
     bool in_use;                           /* loaded from a file that another process goes on writing, */
     uint64_t changed;                      /* and so many of its chunks changed while they were read */
     npuprof_host_anchor_ closing;          /* the newest clock anchor */
-    int doubt;                             /* NPUPROF_DOUBT_*: do the system's clocks contradict each other? */
+    int doubt;                             /* NPUPROF_DOUBT_*: do the clocks contradict each other? */
     uint64_t doubt_ns;                     /* and by how much, between the first anchor and that one */
 } npuprof_image_;
 
@@ -13583,9 +13583,9 @@ NPUPROF_OWN_ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npu
 }
 /* ==== src/read/rate.h =================================================================== >>read/rate ==== */
 
-/* The rate of the trace's ticks, from the first and the last host anchor. Each anchor holds three clocks of the
-   system. Two of them are compared before a rate is stated: programs that set the time of others replace some
-   of them, and a system that slept makes them differ.
+/* The rate of the trace's ticks, from the first and the last host anchor. Each anchor holds three clocks of
+   the system. Two of them are compared before a rate is stated: programs that set the time of others replace
+   some of them, and a system that slept makes them differ.
 
    What a difference says. MONOTONIC stands while the system sleeps, BOOTTIME goes on, and both are never set:
      BOOTTIME went further, REALTIME with it    the system slept, or MONOTONIC was slowed down. Which one,

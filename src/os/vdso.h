@@ -8,9 +8,9 @@
 #include <sys/auxv.h>
 #include <time.h>
 
-/* Linux: clock_gettime() as the kernel itself gives it to the process, in the page of code that it maps for that
-   (vdso(7)). Why: who fakes the time of a program replaces the C library's function. This one stays, and
-   readers compare the two. Why not a system call: a sandbox may end the process for it.
+/* Linux: clock_gettime() as the kernel itself gives it to the process, in the page of code that it maps
+   for that (vdso(7)). Why: who fakes the time of a program replaces the C library's function. This one stays,
+   and readers compare the two. Why not a system call: a sandbox may end the process for it.
 
    This part knows the kernel's page and nothing else. */
 

@@ -43,7 +43,7 @@ typedef struct npuprof_image_ {
     bool in_use;                           /* loaded from a file that another process goes on writing, */
     uint64_t changed;                      /* and so many of its chunks changed while they were read */
     npuprof_host_anchor_ closing;          /* the newest clock anchor */
-    int doubt;                             /* NPUPROF_DOUBT_*: do the system's clocks contradict each other? */
+    int doubt;                             /* NPUPROF_DOUBT_*: do the clocks contradict each other? */
     uint64_t doubt_ns;                     /* and by how much, between the first anchor and that one */
 } npuprof_image_;
 

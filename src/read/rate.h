@@ -4,9 +4,9 @@
 #include "image.h"
 #include "time.h"
 
-/* The rate of the trace's ticks, from the first and the last host anchor. Each anchor holds three clocks of the
-   system. Two of them are compared before a rate is stated: programs that set the time of others replace some
-   of them, and a system that slept makes them differ.
+/* The rate of the trace's ticks, from the first and the last host anchor. Each anchor holds three clocks of
+   the system. Two of them are compared before a rate is stated: programs that set the time of others replace
+   some of them, and a system that slept makes them differ.
 
    What a difference says. MONOTONIC stands while the system sleeps, BOOTTIME goes on, and both are never set:
      BOOTTIME went further, REALTIME with it    the system slept, or MONOTONIC was slowed down. Which one,
