@@ -5881,6 +5881,7 @@ typedef struct npuprof_slot_calls_ {
     uintptr_t deep;                /* where the first of them is on the C stack */
 } npuprof_slot_calls_;
 
+#define NPUPROF_SLOT_RETIRING_ UINT32_MAX
 enum { NPUPROF_SLOT_CONTEXTS_ = 8 };   /* a thread's own, and those of its signal handlers */
 
 #ifdef NPUPROF_AUTO
@@ -5894,10 +5895,11 @@ enum { NPUPROF_SLOT_CONTEXTS_ = 8 };   /* a thread's own, and those of its signa
 typedef struct npuprof_slot_ {
     npuprof_slot_head_ head;       /* in the image: atomic; the owner writes, readers read */
 
-    /* Ownership. `owned`: 0 -> 1 by CAS, by a thread that takes the slot or by one that retires what an
-       ended thread left; it then owns all fields below. 1 -> 0 with release, by the owner. A nested slot is
-       owned with its parent. `busy` is 1 while fields below are being changed; read by the owner's signal
-       handlers, which then take `nested`. No other thread looks at it. */
+    /* Ownership. `owned`: from 0 by CAS, to the system's number of a thread that takes the slot, or to
+       NPUPROF_SLOT_RETIRING_ by one that retires what an ended thread left; it then owns all fields below.
+       Back to 0 with release, by the owner; or by who finds that the thread is no more (slots.h). A nested
+       slot is owned with its parent. `busy` is 1 while fields below are being changed; read by the owner's
+       signal handlers, which then take `nested`. No other thread looks at it. */
     uint32_t owned, busy;
 
     /* The current chunk. Written and read by the owner. */
@@ -5947,11 +5949,20 @@ typedef struct npuprof_arena_state_ {
     /* Free chunks. Owner: chunks.h, rule R5. */
     uint64_t chunk_free;
 
+    /* Slots. Owner: thread.h and slots.h, atomic. */
+    uint32_t slots_free;           /* that nobody owns. While it is 0, nobody looks for one */
+    uint32_t slots_left;           /* how many were given back */
+    uint32_t slots_swept;          /* how many of these when idle chunks were looked for (exchange.h) */
+    uint32_t slots_taken;          /* how many were taken */
+    uint32_t slots_checked;        /* how many of these when those of dead threads were looked for */
+    uint32_t slots_checking;       /* 1: a thread looks for them. CAS from 0 */
+
     /* Handover of chunks. Owner: exchange.h; chunks.h for recycling and frozen. Rules R4 and R7 to R12. */
     uint32_t recycling;            /* threads that take retired chunks out of the queue just now */
     uint32_t frozen;               /* 1: a reader forbids that. Written by control/lock.h */
     uint32_t exchanging;           /* threads that are changing to a new chunk */
     uint32_t failed;               /* round << 16 | how many of them found none in this round */
+    uint32_t hopeless;             /* round << 16 | 1: the last round in which all had failed */
     uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
     uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
     int writer_cancel_before;      /* the writer's: what npuprof_os_hold_cancel_() gave it */
@@ -6344,10 +6355,10 @@ NPUPROF_OWN_ static void npuprof_os_release_signals_(const npuprof_os_signals_ *
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* Lets other threads run: sleeps for 20 us. errno stays. */
-NPUPROF_OWN_ static void npuprof_os_yield_(void)
+/* Sleeps for so many us, below a second. errno stays. */
+NPUPROF_OWN_ static void npuprof_os_nap_(uint32_t us)
 {
-    const struct timespec moment = { 0, 20000 };
+    const struct timespec moment = { 0, (long)us * 1000 };
     const int error_before = errno, cancel_before = npuprof_os_hold_cancel_();
     nanosleep(&moment, NULL);
     npuprof_os_release_cancel_(cancel_before);
@@ -6357,6 +6368,9 @@ NPUPROF_OWN_ static void npuprof_os_yield_(void)
 /* Names the calling thread; never 0. */
 NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return (uintptr_t)pthread_self(); }
 
+/* Lets other threads run. */
+NPUPROF_OWN_ static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
+
 /* The system's number of the calling thread; 0: it has none. */
 NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void)
 {
@@ -6364,6 +6378,19 @@ NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void)
     return (uint64_t)syscall(SYS_gettid);
 #else
     return 0;
+#endif
+}
+
+/* Has the thread of this process with that number ended? False: no, or it cannot be known. errno stays. */
+NPUPROF_OWN_ static bool npuprof_os_is_gone_(uint32_t tid)
+{
+#ifdef __linux__
+    const int error_before = errno;
+    const bool gone = syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
+    errno = error_before;
+    return gone;
+#else
+    return (void)tid, false;
 #endif
 }
 
@@ -7003,9 +7030,11 @@ NPUPROF_OWN_ static void npuprof_os_release_cancel_(int before) { (void)before; 
 NPUPROF_OWN_ static void npuprof_os_hold_signals_(npuprof_os_signals_ *before) { *before = 0; }
 NPUPROF_OWN_ static void npuprof_os_release_signals_(const npuprof_os_signals_ *before) { (void)before; }
 /* Why not Sleep(0): a thread of lower priority would not run. */
-NPUPROF_OWN_ static void npuprof_os_yield_(void) { Sleep(1); }
+NPUPROF_OWN_ static void npuprof_os_nap_(uint32_t us) { Sleep((us + 999) / 1000); }
+NPUPROF_OWN_ static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return GetCurrentThreadId(); }
+NPUPROF_OWN_ static bool npuprof_os_is_gone_(uint32_t tid) { return (void)tid, false; }
 
 /* ---- Names and environment */
 
@@ -7930,6 +7959,7 @@ NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int 
     npuprof_arena_use_(memory);
     s->zero_at_first = fresh;
     s->chunk_free = 0;
+    s->slots_free = s->slots_left = s->slots_swept = s->slots_taken = s->slots_checked = 0;
     s->modules = 0;
     npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
@@ -8213,19 +8243,38 @@ NPUPROF_OWN_ static void npuprof_slot_forget_calls_(npuprof_slot_ *slot)
 }
 
 #endif
-/* Takes a slot that nobody owns. any: whichever. fresh: one that never recorded. Else one that did, with
-   that name; name 0: an unnamed one. NULL: there is none. */
-NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
+/* What `owned` is in the slots of the calling thread. */
+NPUPROF_OWN_ static uint32_t npuprof_slot_owner_(void)
 {
+    const uint32_t tid = (uint32_t)npuprof_os_tid_();
+    return tid ? tid : 1;
+}
+
+/* Gives a slot of the calling thread back. */
+NPUPROF_OWN_ static void npuprof_slot_give_back_(npuprof_slot_ *slot)
+{
+    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+    NPUPROF_ADD_SEQ_(&npuprof_s_.slots_left, 1);
+    NPUPROF_ADD_(&npuprof_s_.slots_free, 1);
+}
+
+/* Takes a slot that nobody owns. fresh: one that never recorded. Else one that did, with that name; name 0:
+   an unnamed one. NULL: there is none. */
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh)
+{
+    const uint32_t me = npuprof_slot_owner_();
     uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
-    while (at) {
+    while (at && NPUPROF_LOAD_(&npuprof_s_.slots_free)) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
         const npuprof_slot_head_ *const head = &slot->head;
         uint32_t nobody = 0;
         if (NPUPROF_LOAD_(&slot->owned) == 0) {
             const bool used = NPUPROF_LOAD_(&head->tid) != 0;
-            const bool fits = any || (fresh ? !used : used && NPUPROF_LOAD_(&head->name) == name);
-            if (fits && NPUPROF_CAS_(&slot->owned, &nobody, 1)) return slot;
+            const bool fits = fresh ? !used : used && NPUPROF_LOAD_(&head->name) == name;
+            if (fits && NPUPROF_CAS_(&slot->owned, &nobody, me)) {
+                NPUPROF_ADD_(&npuprof_s_.slots_free, UINT32_MAX);
+                return slot;
+            }
         }
         at = head->next_slot;
     }
@@ -8279,7 +8328,8 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_
         has taken a new one, and leaves `exchanging` after that, or when it gives up.
 
    R8   So waiting is pointless once every thread in `exchanging` has looked and found none in the same round:
-        nobody can give back what the others wait for.
+        nobody can give back what the others wait for. `hopeless` keeps that round: who comes later in it
+        need not look, unless a slot was given back, whose chunk may be idle.
 
    R9   Whoever gives a chunk back begins a new round, and leaves `exchanging` afterwards. In the other order
         a thread could find that all others have failed, and give up, when a chunk has just come back.
@@ -8296,6 +8346,7 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_
 /* What the rooms above hand down, once, before anything records. */
 static struct {
     bool (*drain)(void);           /* hands retired chunks to the sink. False: none was freed */
+    void (*ends)(npuprof_slot_ *slot);     /* of a thread that is over: ends its spans, gives it back */
 } npuprof_arena_hooks_;
 
 /* Is there a thread to wait for? R12 */
@@ -8326,14 +8377,17 @@ NPUPROF_OWN_ static void npuprof_exchange_end_(void)
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
 }
 
-/* Retires the chunks, half full, of threads that have ended. False: there was none. */
+/* Retires the chunks, half full, of threads that have ended. False: there was none. Why not while no slot was
+   given back since the last time: a thread that gets no chunk would pay for all slots with each record. */
 NPUPROF_OWN_ static bool npuprof_chunk_retire_idle_(void)
 {
     bool any = false;
+    const uint32_t left = NPUPROF_LOAD_SEQ_(&npuprof_s_.slots_left);
+    if (left == NPUPROF_LOAD_(&npuprof_s_.slots_swept)) return false;
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
         uint32_t nobody = 0;
-        if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, 1)) {
+        if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, NPUPROF_SLOT_RETIRING_)) {
             for (npuprof_slot_ *s = slot; s; s = s->nested) {
                 npuprof_chunk_ *chunk = npuprof_slot_detach_chunk_(s);
                 if (!chunk) continue;
@@ -8348,7 +8402,16 @@ NPUPROF_OWN_ static bool npuprof_chunk_retire_idle_(void)
         }
         at = slot->head.next_slot;
     }
+    NPUPROF_STORE_(&npuprof_s_.slots_swept, left);
     return any;
+}
+
+/* Had all failed in this round already, and has nothing come back since? R8 */
+NPUPROF_OWN_ static bool npuprof_exchange_was_hopeless_(uint32_t round)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    return NPUPROF_LOAD_SEQ_(&s->hopeless) == (round << 16 | 1) && !npuprof_chunk_are_queued_() &&
+           NPUPROF_LOAD_SEQ_(&s->slots_left) == NPUPROF_LOAD_(&s->slots_swept);
 }
 
 /* The caller found no chunk; `failed` is what the word was before it looked, *counted the round in which
@@ -8359,6 +8422,7 @@ NPUPROF_OWN_ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t
     const uint32_t round = failed >> 16, max = 0xFFFF;
     if (npuprof_exchange_may_wait_()) return false;
     if (NPUPROF_ARENA_STREAMS_() && npuprof_chunk_are_queued_()) return false;
+    if (npuprof_exchange_was_hopeless_(round)) return true;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round;) {
         if (now >> 16 != round) return false;
         if ((now & max) == max || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
@@ -8368,7 +8432,9 @@ NPUPROF_OWN_ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t
     const uint32_t before = NPUPROF_LOAD_SEQ_(&s->failed), exchanging = NPUPROF_LOAD_SEQ_(&s->exchanging);
     if (npuprof_exchange_may_wait_()) return false;
     if (before >> 16 != round || before != NPUPROF_LOAD_SEQ_(&s->failed)) return false;
-    return (before & max) >= exchanging || (before & max) == max;
+    if ((before & max) < exchanging && (before & max) != max) return false;
+    NPUPROF_STORE_SEQ_(&s->hopeless, round << 16 | 1);
+    return true;
 }
 
 /* R10, R11. Why the signals come meanwhile: a sink that records may have to wait for them. held: as they
@@ -8406,8 +8472,10 @@ NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
     const npuprof_arena_state_ *const s = &npuprof_s_;
     if (NPUPROF_LOAD_(&s->header->chunk_next) < s->header->chunk_count) return false;
     if (NPUPROF_LOAD_(&s->chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_) return false;
-    return s->when_full == NPUPROF_KEEP_OLDEST ||
-           (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen));
+    if (s->when_full == NPUPROF_KEEP_OLDEST) return true;
+    if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen)) return true;
+    if (npuprof_exchange_may_wait_()) return false;
+    return npuprof_exchange_was_hopeless_(NPUPROF_LOAD_SEQ_(&s->failed) >> 16);
 }
 
 /* Zeroes a chunk that was taken, and gives it its state. R6. In memory that was zero at first, one that never
@@ -8438,7 +8506,7 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nes
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_chunk_ *chunk = NULL;
     bool recycling = false;
-    uint32_t counted = UINT32_MAX;
+    uint32_t counted = UINT32_MAX, nap = 20;
     if (npuprof_arena_is_full_()) return NULL;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
     for (uint64_t since = 0;;) {
@@ -8462,8 +8530,11 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nes
         const uint64_t ns = (uint64_t)npuprof_os_monotonic_ns_();
         if (!since || npuprof_exchange_may_wait_()) since = ns;
         if (ns - since > UINT64_C(5000000000)) break;
+        /* Why longer and longer: threads by the thousand that look again would keep those from running that
+           are about to finish. */
+        nap = npuprof_exchange_may_wait_() ? 20 : nap < 5000 ? nap * 2 : nap;
         npuprof_exchange_step_aside_(&counted, held);
-        npuprof_os_yield_();
+        npuprof_os_nap_(nap);
         npuprof_exchange_step_back_();
     }
     if (chunk) npuprof_chunk_make_fresh_(chunk, state);
@@ -8487,6 +8558,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const n
     if (!chunk) return NULL;
     uint8_t *const start = (uint8_t *)(chunk + 1);
     npuprof_slot_ *newest = NULL;
+    uint32_t count = 0;
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->slot_first), newest_at = 0;
     for (size_t at = 0; at + h->slot_bytes <= h->chunk_bytes - sizeof *chunk; at += h->slot_bytes) {
         npuprof_slot_ *slot = (npuprof_slot_ *)(void *)(start + at);
@@ -8495,16 +8567,53 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const n
         slot->head.next_slot = newest_at;
         newest_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_s_.base) / 16);
         newest = slot;
+        count++;
     }
-    newest->owned = 1;
+    newest->owned = npuprof_slot_owner_();
     npuprof_slot_ *oldest = (npuprof_slot_ *)(void *)start;
     do oldest->head.next_slot = head;
     while (!NPUPROF_CAS_(&h->slot_first, &head, newest_at));
+    NPUPROF_ADD_(&npuprof_s_.slots_free, count - 1);
     npuprof_exchange_end_();
     return newest;
 }
 
-enum { NPUPROF_SLOT_NAMED_LIMIT_ = 1024 };   /* threads; with more, slots of other names are taken, too */
+/* Have the threads as many rows as they may have? With a chunk each they may take three quarters of the
+   arena, but 64 rows at least. Then threads whose names are new share rows (record/thread.h). Why: names that never
+   come again would take all of it. */
+NPUPROF_OWN_ static bool npuprof_slot_rows_are_full_(void)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint64_t each = (h->chunk_bytes - sizeof(npuprof_chunk_)) / h->slot_bytes;
+    return NPUPROF_LOAD_(&h->threads) >= npuprof_max_(h->chunk_count * 3 / 4 * each / (each + 1), 64);
+}
+
+/* Ends the slots of threads that are no more and did not give them back: they ended without the clean-up of
+   the system, or recorded behind it. Looked for when as many slots were taken as there are since the last
+   time, so it costs each the same. A thread that lives has its number in `owned`, and a dead one's number changes
+   only here. False: there was none. */
+NPUPROF_OWN_ static bool npuprof_slot_end_dead_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const uint32_t threads = NPUPROF_LOAD_(&s->header->threads), few = 64;
+    uint32_t nobody = 0;
+    bool any = false;
+    const uint32_t taken = NPUPROF_LOAD_(&s->slots_taken);
+    if (threads < few || taken - NPUPROF_LOAD_(&s->slots_checked) < threads) return false;
+    if (!NPUPROF_CAS_(&s->slots_checking, &nobody, 1)) return false;
+    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&s->header->slot_first); at;) {
+        npuprof_slot_ *const slot = npuprof_slot_at_(at);
+        const uint32_t owner = NPUPROF_LOAD_ACQUIRE_(&slot->owned);
+        at = slot->head.next_slot;
+        if (!owner || owner == NPUPROF_SLOT_RETIRING_ || NPUPROF_LOAD_(&slot->head.context)) continue;
+        if (!npuprof_os_is_gone_(owner)) continue;
+        npuprof_arena_hooks_.ends(slot);
+        any = true;
+    }
+    NPUPROF_STORE_(&s->slots_checked, taken);
+    NPUPROF_STORE_RELEASE_(&s->slots_checking, 0);
+    return any;
+}
 
 /* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: there is no
    space. name: that of the slots that may be taken again; fresh: none may. */
@@ -8513,12 +8622,12 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uin
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *slot = NULL;
-    const bool may_grow = parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_SLOT_NAMED_LIMIT_;
-    if (!parent && !fresh) slot = npuprof_slot_find_(name, false, false);
-    if (!slot) slot = npuprof_slot_find_(0, true, false);
-    if (!slot && may_grow) slot = npuprof_slot_make_chunk_(parent != NULL, held);
-    if (!slot && !parent) slot = npuprof_slot_find_(0, false, true);
+    if (!parent && !fresh) slot = npuprof_slot_find_(name, false);
+    if (!slot) slot = npuprof_slot_find_(0, true);
+    if (!slot && !parent && !fresh && npuprof_slot_end_dead_()) slot = npuprof_slot_find_(name, false);
+    if (!slot) slot = npuprof_slot_make_chunk_(parent != NULL, held);
     if (!slot) return NULL;
+    NPUPROF_ADD_(&npuprof_s_.slots_taken, 1);
     if (slot->head.tid == 0) {
         if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
         NPUPROF_STORE_(&slot->head.tid, parent ? parent->head.tid : NPUPROF_ADD_(&h->threads, 1) + 1);
@@ -9097,9 +9206,11 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
 {
     npuprof_os_signals_ held;
     const int error_before = errno;
-    const bool ready = npuprof_record_is_ready_();
+    if (!npuprof_record_is_ready_()) return false;
+    /* Why asked first: a thread that gets no slot pays for this with each record. */
+    if (!NPUPROF_LOAD_(&npuprof_s_.slots_free) && npuprof_arena_is_full_()) return false;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
+    npuprof_slot_ *const slot = npuprof_slot_take_(NULL, 0, false, &held);
     /* Why a look: while it waited for a chunk, with its signals let through, a handler recorded and gave the
        thread a slot. */
     bool taken = slot && npuprof_slot_mine_() == &npuprof_slot_none_;
@@ -9108,7 +9219,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
         taken = npuprof_slot_become_(slot);
     }
     if (taken) npuprof_slot_clear_skipped_();
-    else if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+    else if (slot) npuprof_slot_give_back_(slot);
     npuprof_os_release_signals_(&held);
     errno = error_before;
     return npuprof_slot_mine_() != &npuprof_slot_none_;
@@ -10568,17 +10679,26 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
    another slot, so that threads of the same name, one after the other, share a track and threads of
    different names do not. Words: slot_mine, and of both slots those of state.h, while both are owned. */
 
+/* The name of the rows of threads that found no row of their own left. 0: the table is full. */
+NPUPROF_OWN_ static uint32_t npuprof_record_name_of_others_(void) { return npuprof_table_intern_string_("other threads"); }
+
 /* The slot to move to for that name: one that had the name, or one that nobody used. NULL: stay. Only the
-   first name of a thread moves it, and not while spans are open. */
-NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
+   first name of a thread moves it, and not while spans are open. *id becomes the name of all other threads,
+   which is counted, if the name is new and there are as many rows as may be. */
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t *id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
+    npuprof_slot_ *other = npuprof_slot_find_(*id, false);
+    if (!other && npuprof_slot_rows_are_full_()) {
+        *id = npuprof_record_name_of_others_();
+        npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+        other = npuprof_slot_find_(*id, false);
+    }
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
-    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, id, true, &held);
+    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, *id, true, &held);
     if (other) {
         NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
         other->top = other->open;
@@ -10587,28 +10707,36 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *s
         NPUPROF_CALLS_(npuprof_slot_forget_calls_(other);)   /* those of now are not recorded */
         (void)npuprof_slot_become_(other);
         npuprof_record_leave_(slot);
-        NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+        npuprof_slot_give_back_(slot);
     }
     npuprof_os_release_signals_(&held);
     return other;
 }
 
+/* Names the thread that has this slot. Returns the slot it has then. */
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t id)
+{
+    uint32_t as = id;
+    if (slot->head.name == id) return slot;
+    npuprof_slot_ *const other = npuprof_record_slot_of_name_(slot, &as);
+    if (other) slot = other;
+    const uint32_t others = npuprof_slot_rows_are_full_() ? npuprof_record_name_of_others_() : 0;
+    if (others && slot->head.name == others) {     /* a row of many threads keeps its name */
+        if (as == id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+    } else if (as) {
+        NPUPROF_STORE_(&slot->head.name, as);
+        slot->named_by = slot->head.owners;
+    }
+    return slot;
+}
+
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
-    if (!slot) {
-        npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
-        return;
-    }
-    const uint32_t id = npuprof_table_intern_string_(name ? name : "");
+    const uint32_t id = slot ? npuprof_table_intern_string_(name ? name : "") : 0;
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
-    if (id && slot->head.name != id) {
-        npuprof_slot_ *const other = npuprof_record_slot_of_name_(slot, id);
-        if (other) slot = other;
-        NPUPROF_STORE_(&slot->head.name, id);
-        slot->named_by = slot->head.owners;
-    }
-    npuprof_record_leave_(slot);
+    if (id) slot = npuprof_record_name_thread_(slot, id);
+    if (slot) npuprof_record_leave_(slot);
 }
 
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
@@ -19405,17 +19533,22 @@ NPUPROF_API_ size_t npuprof_bench_size(void) { return 0; }
 
    This part may not know formats, nor files. */
 
-/* Runs at the end of the thread that has this slot. */
-NPUPROF_OWN_ static void npuprof_process_thread_ends_(void *user)
+/* Ends the slot of a thread that is over. */
+NPUPROF_OWN_ static void npuprof_process_end_slot_(npuprof_slot_ *slot)
 {
-    npuprof_slot_ *slot = (npuprof_slot_ *)user;
-    if ((uintptr_t)user & 1) return;       /* it had none (arena/thread.h) */
-    (void)npuprof_slot_become_(NULL);
     for (npuprof_slot_ *at = slot; at; at = at->nested) {
         npuprof_record_unwind_(at, at->open, npuprof_clock_());
         NPUPROF_STORE_(&at->busy, 0);
     }
-    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+    npuprof_slot_give_back_(slot);
+}
+
+/* Runs at the end of the thread that has this slot. */
+NPUPROF_OWN_ static void npuprof_process_thread_ends_(void *user)
+{
+    if ((uintptr_t)user & 1) return;       /* it had none (arena/thread.h) */
+    (void)npuprof_slot_become_(NULL);
+    npuprof_process_end_slot_((npuprof_slot_ *)user);
 }
 
 /* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
@@ -19478,6 +19611,7 @@ NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
     h->queue_head = h->queue_tail = h->slot_first = h->threads = 0;
     h->chunk_next = npuprof_fork_gather_pages_();
     npuprof_s_.chunk_free = 0;
+    npuprof_s_.slots_free = npuprof_s_.slots_left = npuprof_s_.slots_swept = 0;
     npuprof_s_.zero_at_first = false;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
@@ -19488,7 +19622,8 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = s->listing = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = s->listing = 0;
+    s->slots_checking = s->slots_taken = s->slots_checked = 0;
     s->paused = 0;
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
@@ -19531,6 +19666,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_process_set_up_(void)
         (void)npuprof_arena_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_, NPUPROF_KEEP_OLDEST,
                                      true);
         npuprof_control_advance_generation_();
+        npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
         npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
         npuprof_control_set_gate_();
@@ -20094,6 +20230,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
     npuprof_control_advance_generation_();
     npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
+    npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
     npuprof_capture_hooks_.write = npuprof_file_capture_;
     NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
     npuprof_env_read_();

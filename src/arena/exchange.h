@@ -22,7 +22,8 @@
         has taken a new one, and leaves `exchanging` after that, or when it gives up.
 
    R8   So waiting is pointless once every thread in `exchanging` has looked and found none in the same round:
-        nobody can give back what the others wait for.
+        nobody can give back what the others wait for. `hopeless` keeps that round: who comes later in it
+        need not look, unless a slot was given back, whose chunk may be idle.
 
    R9   Whoever gives a chunk back begins a new round, and leaves `exchanging` afterwards. In the other order
         a thread could find that all others have failed, and give up, when a chunk has just come back.
@@ -39,6 +40,7 @@
 /* What the rooms above hand down, once, before anything records. */
 static struct {
     bool (*drain)(void);           /* hands retired chunks to the sink. False: none was freed */
+    void (*ends)(npuprof_slot_ *slot);     /* of a thread that is over: ends its spans, gives it back */
 } npuprof_arena_hooks_;
 
 /* Is there a thread to wait for? R12 */
@@ -69,14 +71,17 @@ static void npuprof_exchange_end_(void)
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
 }
 
-/* Retires the chunks, half full, of threads that have ended. False: there was none. */
+/* Retires the chunks, half full, of threads that have ended. False: there was none. Why not while no slot was
+   given back since the last time: a thread that gets no chunk would pay for all slots with each record. */
 static bool npuprof_chunk_retire_idle_(void)
 {
     bool any = false;
+    const uint32_t left = NPUPROF_LOAD_SEQ_(&npuprof_s_.slots_left);
+    if (left == NPUPROF_LOAD_(&npuprof_s_.slots_swept)) return false;
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
         uint32_t nobody = 0;
-        if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, 1)) {
+        if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, NPUPROF_SLOT_RETIRING_)) {
             for (npuprof_slot_ *s = slot; s; s = s->nested) {
                 npuprof_chunk_ *chunk = npuprof_slot_detach_chunk_(s);
                 if (!chunk) continue;
@@ -91,7 +96,16 @@ static bool npuprof_chunk_retire_idle_(void)
         }
         at = slot->head.next_slot;
     }
+    NPUPROF_STORE_(&npuprof_s_.slots_swept, left);
     return any;
+}
+
+/* Had all failed in this round already, and has nothing come back since? R8 */
+static bool npuprof_exchange_was_hopeless_(uint32_t round)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    return NPUPROF_LOAD_SEQ_(&s->hopeless) == (round << 16 | 1) && !npuprof_chunk_are_queued_() &&
+           NPUPROF_LOAD_SEQ_(&s->slots_left) == NPUPROF_LOAD_(&s->slots_swept);
 }
 
 /* The caller found no chunk; `failed` is what the word was before it looked, *counted the round in which
@@ -102,6 +116,7 @@ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
     const uint32_t round = failed >> 16, max = 0xFFFF;
     if (npuprof_exchange_may_wait_()) return false;
     if (NPUPROF_ARENA_STREAMS_() && npuprof_chunk_are_queued_()) return false;
+    if (npuprof_exchange_was_hopeless_(round)) return true;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round;) {
         if (now >> 16 != round) return false;
         if ((now & max) == max || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
@@ -111,7 +126,9 @@ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
     const uint32_t before = NPUPROF_LOAD_SEQ_(&s->failed), exchanging = NPUPROF_LOAD_SEQ_(&s->exchanging);
     if (npuprof_exchange_may_wait_()) return false;
     if (before >> 16 != round || before != NPUPROF_LOAD_SEQ_(&s->failed)) return false;
-    return (before & max) >= exchanging || (before & max) == max;
+    if ((before & max) < exchanging && (before & max) != max) return false;
+    NPUPROF_STORE_SEQ_(&s->hopeless, round << 16 | 1);
+    return true;
 }
 
 /* R10, R11. Why the signals come meanwhile: a sink that records may have to wait for them. held: as they
@@ -149,8 +166,10 @@ static bool npuprof_arena_is_full_(void)
     const npuprof_arena_state_ *const s = &npuprof_s_;
     if (NPUPROF_LOAD_(&s->header->chunk_next) < s->header->chunk_count) return false;
     if (NPUPROF_LOAD_(&s->chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_) return false;
-    return s->when_full == NPUPROF_KEEP_OLDEST ||
-           (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen));
+    if (s->when_full == NPUPROF_KEEP_OLDEST) return true;
+    if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen)) return true;
+    if (npuprof_exchange_may_wait_()) return false;
+    return npuprof_exchange_was_hopeless_(NPUPROF_LOAD_SEQ_(&s->failed) >> 16);
 }
 
 /* Zeroes a chunk that was taken, and gives it its state. R6. In memory that was zero at first, one that never
@@ -181,7 +200,7 @@ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const np
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_chunk_ *chunk = NULL;
     bool recycling = false;
-    uint32_t counted = UINT32_MAX;
+    uint32_t counted = UINT32_MAX, nap = 20;
     if (npuprof_arena_is_full_()) return NULL;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
     for (uint64_t since = 0;;) {
@@ -205,8 +224,11 @@ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const np
         const uint64_t ns = (uint64_t)npuprof_os_monotonic_ns_();
         if (!since || npuprof_exchange_may_wait_()) since = ns;
         if (ns - since > UINT64_C(5000000000)) break;
+        /* Why longer and longer: threads by the thousand that look again would keep those from running that
+           are about to finish. */
+        nap = npuprof_exchange_may_wait_() ? 20 : nap < 5000 ? nap * 2 : nap;
         npuprof_exchange_step_aside_(&counted, held);
-        npuprof_os_yield_();
+        npuprof_os_nap_(nap);
         npuprof_exchange_step_back_();
     }
     if (chunk) npuprof_chunk_make_fresh_(chunk, state);

@@ -22,6 +22,7 @@ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_sig
     if (!chunk) return NULL;
     uint8_t *const start = (uint8_t *)(chunk + 1);
     npuprof_slot_ *newest = NULL;
+    uint32_t count = 0;
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->slot_first), newest_at = 0;
     for (size_t at = 0; at + h->slot_bytes <= h->chunk_bytes - sizeof *chunk; at += h->slot_bytes) {
         npuprof_slot_ *slot = (npuprof_slot_ *)(void *)(start + at);
@@ -30,16 +31,53 @@ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_sig
         slot->head.next_slot = newest_at;
         newest_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_s_.base) / 16);
         newest = slot;
+        count++;
     }
-    newest->owned = 1;
+    newest->owned = npuprof_slot_owner_();
     npuprof_slot_ *oldest = (npuprof_slot_ *)(void *)start;
     do oldest->head.next_slot = head;
     while (!NPUPROF_CAS_(&h->slot_first, &head, newest_at));
+    NPUPROF_ADD_(&npuprof_s_.slots_free, count - 1);
     npuprof_exchange_end_();
     return newest;
 }
 
-enum { NPUPROF_SLOT_NAMED_LIMIT_ = 1024 };   /* threads; with more, slots of other names are taken, too */
+/* Have the threads as many rows as they may have? With a chunk each they may take three quarters of the
+   arena, but 64 rows at least. Then threads whose names are new share rows (record/thread.h). Why: names that never
+   come again would take all of it. */
+static bool npuprof_slot_rows_are_full_(void)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint64_t each = (h->chunk_bytes - sizeof(npuprof_chunk_)) / h->slot_bytes;
+    return NPUPROF_LOAD_(&h->threads) >= npuprof_max_(h->chunk_count * 3 / 4 * each / (each + 1), 64);
+}
+
+/* Ends the slots of threads that are no more and did not give them back: they ended without the clean-up of
+   the system, or recorded behind it. Looked for when as many slots were taken as there are since the last
+   time, so it costs each the same. A thread that lives has its number in `owned`, and a dead one's number changes
+   only here. False: there was none. */
+static bool npuprof_slot_end_dead_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const uint32_t threads = NPUPROF_LOAD_(&s->header->threads), few = 64;
+    uint32_t nobody = 0;
+    bool any = false;
+    const uint32_t taken = NPUPROF_LOAD_(&s->slots_taken);
+    if (threads < few || taken - NPUPROF_LOAD_(&s->slots_checked) < threads) return false;
+    if (!NPUPROF_CAS_(&s->slots_checking, &nobody, 1)) return false;
+    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&s->header->slot_first); at;) {
+        npuprof_slot_ *const slot = npuprof_slot_at_(at);
+        const uint32_t owner = NPUPROF_LOAD_ACQUIRE_(&slot->owned);
+        at = slot->head.next_slot;
+        if (!owner || owner == NPUPROF_SLOT_RETIRING_ || NPUPROF_LOAD_(&slot->head.context)) continue;
+        if (!npuprof_os_is_gone_(owner)) continue;
+        npuprof_arena_hooks_.ends(slot);
+        any = true;
+    }
+    NPUPROF_STORE_(&s->slots_checked, taken);
+    NPUPROF_STORE_RELEASE_(&s->slots_checking, 0);
+    return any;
+}
 
 /* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: there is no
    space. name: that of the slots that may be taken again; fresh: none may. */
@@ -48,12 +86,12 @@ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, b
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *slot = NULL;
-    const bool may_grow = parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_SLOT_NAMED_LIMIT_;
-    if (!parent && !fresh) slot = npuprof_slot_find_(name, false, false);
-    if (!slot) slot = npuprof_slot_find_(0, true, false);
-    if (!slot && may_grow) slot = npuprof_slot_make_chunk_(parent != NULL, held);
-    if (!slot && !parent) slot = npuprof_slot_find_(0, false, true);
+    if (!parent && !fresh) slot = npuprof_slot_find_(name, false);
+    if (!slot) slot = npuprof_slot_find_(0, true);
+    if (!slot && !parent && !fresh && npuprof_slot_end_dead_()) slot = npuprof_slot_find_(name, false);
+    if (!slot) slot = npuprof_slot_make_chunk_(parent != NULL, held);
     if (!slot) return NULL;
+    NPUPROF_ADD_(&npuprof_s_.slots_taken, 1);
     if (slot->head.tid == 0) {
         if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
         NPUPROF_STORE_(&slot->head.tid, parent ? parent->head.tid : NPUPROF_ADD_(&h->threads, 1) + 1);

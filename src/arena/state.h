@@ -34,6 +34,7 @@ typedef struct npuprof_slot_calls_ {
     uintptr_t deep;                /* where the first of them is on the C stack */
 } npuprof_slot_calls_;
 
+#define NPUPROF_SLOT_RETIRING_ UINT32_MAX
 enum { NPUPROF_SLOT_CONTEXTS_ = 8 };   /* a thread's own, and those of its signal handlers */
 
 #ifdef NPUPROF_AUTO
@@ -47,10 +48,11 @@ enum { NPUPROF_SLOT_CONTEXTS_ = 8 };   /* a thread's own, and those of its signa
 typedef struct npuprof_slot_ {
     npuprof_slot_head_ head;       /* in the image: atomic; the owner writes, readers read */
 
-    /* Ownership. `owned`: 0 -> 1 by CAS, by a thread that takes the slot or by one that retires what an
-       ended thread left; it then owns all fields below. 1 -> 0 with release, by the owner. A nested slot is
-       owned with its parent. `busy` is 1 while fields below are being changed; read by the owner's signal
-       handlers, which then take `nested`. No other thread looks at it. */
+    /* Ownership. `owned`: from 0 by CAS, to the system's number of a thread that takes the slot, or to
+       NPUPROF_SLOT_RETIRING_ by one that retires what an ended thread left; it then owns all fields below.
+       Back to 0 with release, by the owner; or by who finds that the thread is no more (slots.h). A nested
+       slot is owned with its parent. `busy` is 1 while fields below are being changed; read by the owner's
+       signal handlers, which then take `nested`. No other thread looks at it. */
     uint32_t owned, busy;
 
     /* The current chunk. Written and read by the owner. */
@@ -100,11 +102,20 @@ typedef struct npuprof_arena_state_ {
     /* Free chunks. Owner: chunks.h, rule R5. */
     uint64_t chunk_free;
 
+    /* Slots. Owner: thread.h and slots.h, atomic. */
+    uint32_t slots_free;           /* that nobody owns. While it is 0, nobody looks for one */
+    uint32_t slots_left;           /* how many were given back */
+    uint32_t slots_swept;          /* how many of these when idle chunks were looked for (exchange.h) */
+    uint32_t slots_taken;          /* how many were taken */
+    uint32_t slots_checked;        /* how many of these when those of dead threads were looked for */
+    uint32_t slots_checking;       /* 1: a thread looks for them. CAS from 0 */
+
     /* Handover of chunks. Owner: exchange.h; chunks.h for recycling and frozen. Rules R4 and R7 to R12. */
     uint32_t recycling;            /* threads that take retired chunks out of the queue just now */
     uint32_t frozen;               /* 1: a reader forbids that. Written by control/lock.h */
     uint32_t exchanging;           /* threads that are changing to a new chunk */
     uint32_t failed;               /* round << 16 | how many of them found none in this round */
+    uint32_t hopeless;             /* round << 16 | 1: the last round in which all had failed */
     uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
     uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
     int writer_cancel_before;      /* the writer's: what npuprof_os_hold_cancel_() gave it */

@@ -69,19 +69,38 @@ static void npuprof_slot_forget_calls_(npuprof_slot_ *slot)
 }
 
 #endif
-/* Takes a slot that nobody owns. any: whichever. fresh: one that never recorded. Else one that did, with
-   that name; name 0: an unnamed one. NULL: there is none. */
-static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
+/* What `owned` is in the slots of the calling thread. */
+static uint32_t npuprof_slot_owner_(void)
 {
+    const uint32_t tid = (uint32_t)npuprof_os_tid_();
+    return tid ? tid : 1;
+}
+
+/* Gives a slot of the calling thread back. */
+static void npuprof_slot_give_back_(npuprof_slot_ *slot)
+{
+    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+    NPUPROF_ADD_SEQ_(&npuprof_s_.slots_left, 1);
+    NPUPROF_ADD_(&npuprof_s_.slots_free, 1);
+}
+
+/* Takes a slot that nobody owns. fresh: one that never recorded. Else one that did, with that name; name 0:
+   an unnamed one. NULL: there is none. */
+static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh)
+{
+    const uint32_t me = npuprof_slot_owner_();
     uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
-    while (at) {
+    while (at && NPUPROF_LOAD_(&npuprof_s_.slots_free)) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
         const npuprof_slot_head_ *const head = &slot->head;
         uint32_t nobody = 0;
         if (NPUPROF_LOAD_(&slot->owned) == 0) {
             const bool used = NPUPROF_LOAD_(&head->tid) != 0;
-            const bool fits = any || (fresh ? !used : used && NPUPROF_LOAD_(&head->name) == name);
-            if (fits && NPUPROF_CAS_(&slot->owned, &nobody, 1)) return slot;
+            const bool fits = fresh ? !used : used && NPUPROF_LOAD_(&head->name) == name;
+            if (fits && NPUPROF_CAS_(&slot->owned, &nobody, me)) {
+                NPUPROF_ADD_(&npuprof_s_.slots_free, UINT32_MAX);
+                return slot;
+            }
         }
         at = head->next_slot;
     }

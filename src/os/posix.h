@@ -139,10 +139,10 @@ static void npuprof_os_release_signals_(const npuprof_os_signals_ *before)
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* Lets other threads run: sleeps for 20 us. errno stays. */
-static void npuprof_os_yield_(void)
+/* Sleeps for so many us, below a second. errno stays. */
+static void npuprof_os_nap_(uint32_t us)
 {
-    const struct timespec moment = { 0, 20000 };
+    const struct timespec moment = { 0, (long)us * 1000 };
     const int error_before = errno, cancel_before = npuprof_os_hold_cancel_();
     nanosleep(&moment, NULL);
     npuprof_os_release_cancel_(cancel_before);
@@ -152,6 +152,9 @@ static void npuprof_os_yield_(void)
 /* Names the calling thread; never 0. */
 static uintptr_t npuprof_os_me_(void) { return (uintptr_t)pthread_self(); }
 
+/* Lets other threads run. */
+static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
+
 /* The system's number of the calling thread; 0: it has none. */
 static uint64_t npuprof_os_tid_(void)
 {
@@ -159,6 +162,19 @@ static uint64_t npuprof_os_tid_(void)
     return (uint64_t)syscall(SYS_gettid);
 #else
     return 0;
+#endif
+}
+
+/* Has the thread of this process with that number ended? False: no, or it cannot be known. errno stays. */
+static bool npuprof_os_is_gone_(uint32_t tid)
+{
+#ifdef __linux__
+    const int error_before = errno;
+    const bool gone = syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
+    errno = error_before;
+    return gone;
+#else
+    return (void)tid, false;
 #endif
 }
 

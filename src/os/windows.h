@@ -58,9 +58,11 @@ static void npuprof_os_release_cancel_(int before) { (void)before; }
 static void npuprof_os_hold_signals_(npuprof_os_signals_ *before) { *before = 0; }
 static void npuprof_os_release_signals_(const npuprof_os_signals_ *before) { (void)before; }
 /* Why not Sleep(0): a thread of lower priority would not run. */
-static void npuprof_os_yield_(void) { Sleep(1); }
+static void npuprof_os_nap_(uint32_t us) { Sleep((us + 999) / 1000); }
+static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 static uintptr_t npuprof_os_me_(void) { return GetCurrentThreadId(); }
+static bool npuprof_os_is_gone_(uint32_t tid) { return (void)tid, false; }
 
 /* ---- Names and environment */
 

@@ -44,6 +44,7 @@ static npuprof_result npuprof_process_set_up_(void)
         (void)npuprof_arena_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_, NPUPROF_KEEP_OLDEST,
                                      true);
         npuprof_control_advance_generation_();
+        npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
         npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
         npuprof_control_set_gate_();

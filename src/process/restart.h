@@ -20,17 +20,22 @@
 
    This part may not know formats, nor files. */
 
-/* Runs at the end of the thread that has this slot. */
-static void npuprof_process_thread_ends_(void *user)
+/* Ends the slot of a thread that is over. */
+static void npuprof_process_end_slot_(npuprof_slot_ *slot)
 {
-    npuprof_slot_ *slot = (npuprof_slot_ *)user;
-    if ((uintptr_t)user & 1) return;       /* it had none (arena/thread.h) */
-    (void)npuprof_slot_become_(NULL);
     for (npuprof_slot_ *at = slot; at; at = at->nested) {
         npuprof_record_unwind_(at, at->open, npuprof_clock_());
         NPUPROF_STORE_(&at->busy, 0);
     }
-    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+    npuprof_slot_give_back_(slot);
+}
+
+/* Runs at the end of the thread that has this slot. */
+static void npuprof_process_thread_ends_(void *user)
+{
+    if ((uintptr_t)user & 1) return;       /* it had none (arena/thread.h) */
+    (void)npuprof_slot_become_(NULL);
+    npuprof_process_end_slot_((npuprof_slot_ *)user);
 }
 
 /* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
@@ -93,6 +98,7 @@ static void npuprof_fork_start_over_(void)
     h->queue_head = h->queue_tail = h->slot_first = h->threads = 0;
     h->chunk_next = npuprof_fork_gather_pages_();
     npuprof_s_.chunk_free = 0;
+    npuprof_s_.slots_free = npuprof_s_.slots_left = npuprof_s_.slots_swept = 0;
     npuprof_s_.zero_at_first = false;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
@@ -103,7 +109,8 @@ static void npuprof_process_forget_threads_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = s->listing = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = s->listing = 0;
+    s->slots_checking = s->slots_taken = s->slots_checked = 0;
     s->paused = 0;
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,

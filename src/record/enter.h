@@ -61,9 +61,11 @@ NPUPROF_COLD_ static bool npuprof_record_start_thread_(void)
 {
     npuprof_os_signals_ held;
     const int error_before = errno;
-    const bool ready = npuprof_record_is_ready_();
+    if (!npuprof_record_is_ready_()) return false;
+    /* Why asked first: a thread that gets no slot pays for this with each record. */
+    if (!NPUPROF_LOAD_(&npuprof_s_.slots_free) && npuprof_arena_is_full_()) return false;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
+    npuprof_slot_ *const slot = npuprof_slot_take_(NULL, 0, false, &held);
     /* Why a look: while it waited for a chunk, with its signals let through, a handler recorded and gave the
        thread a slot. */
     bool taken = slot && npuprof_slot_mine_() == &npuprof_slot_none_;
@@ -72,7 +74,7 @@ NPUPROF_COLD_ static bool npuprof_record_start_thread_(void)
         taken = npuprof_slot_become_(slot);
     }
     if (taken) npuprof_slot_clear_skipped_();
-    else if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+    else if (slot) npuprof_slot_give_back_(slot);
     npuprof_os_release_signals_(&held);
     errno = error_before;
     return npuprof_slot_mine_() != &npuprof_slot_none_;

@@ -17,17 +17,26 @@
    another slot, so that threads of the same name, one after the other, share a track and threads of
    different names do not. Words: slot_mine, and of both slots those of state.h, while both are owned. */
 
+/* The name of the rows of threads that found no row of their own left. 0: the table is full. */
+static uint32_t npuprof_record_name_of_others_(void) { return npuprof_table_intern_string_("other threads"); }
+
 /* The slot to move to for that name: one that had the name, or one that nobody used. NULL: stay. Only the
-   first name of a thread moves it, and not while spans are open. */
-static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
+   first name of a thread moves it, and not while spans are open. *id becomes the name of all other threads,
+   which is counted, if the name is new and there are as many rows as may be. */
+static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t *id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
+    npuprof_slot_ *other = npuprof_slot_find_(*id, false);
+    if (!other && npuprof_slot_rows_are_full_()) {
+        *id = npuprof_record_name_of_others_();
+        npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+        other = npuprof_slot_find_(*id, false);
+    }
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
-    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, id, true, &held);
+    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, *id, true, &held);
     if (other) {
         NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
         other->top = other->open;
@@ -36,28 +45,36 @@ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t
         NPUPROF_CALLS_(npuprof_slot_forget_calls_(other);)   /* those of now are not recorded */
         (void)npuprof_slot_become_(other);
         npuprof_record_leave_(slot);
-        NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+        npuprof_slot_give_back_(slot);
     }
     npuprof_os_release_signals_(&held);
     return other;
 }
 
+/* Names the thread that has this slot. Returns the slot it has then. */
+static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t id)
+{
+    uint32_t as = id;
+    if (slot->head.name == id) return slot;
+    npuprof_slot_ *const other = npuprof_record_slot_of_name_(slot, &as);
+    if (other) slot = other;
+    const uint32_t others = npuprof_slot_rows_are_full_() ? npuprof_record_name_of_others_() : 0;
+    if (others && slot->head.name == others) {     /* a row of many threads keeps its name */
+        if (as == id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+    } else if (as) {
+        NPUPROF_STORE_(&slot->head.name, as);
+        slot->named_by = slot->head.owners;
+    }
+    return slot;
+}
+
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
-    if (!slot) {
-        npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
-        return;
-    }
-    const uint32_t id = npuprof_table_intern_string_(name ? name : "");
+    const uint32_t id = slot ? npuprof_table_intern_string_(name ? name : "") : 0;
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
-    if (id && slot->head.name != id) {
-        npuprof_slot_ *const other = npuprof_record_slot_of_name_(slot, id);
-        if (other) slot = other;
-        NPUPROF_STORE_(&slot->head.name, id);
-        slot->named_by = slot->head.owners;
-    }
-    npuprof_record_leave_(slot);
+    if (id) slot = npuprof_record_name_thread_(slot, id);
+    if (slot) npuprof_record_leave_(slot);
 }
 
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)

@@ -1,0 +1,194 @@
+/* test: time=100 - threads by the thousand: more at once than fit, names that never come again, threads that
+   record while they end or end without the system's clean-up
+   SPDX-License-Identifier: MIT */
+#include "life.h"
+#include <sys/syscall.h>
+
+static pthread_barrier_t in_place;
+
+static void start_thread(pthread_t *thread, void *(*work)(void *), void *user)
+{
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 64 * 1024);
+    CHECK_STOP(!pthread_create(thread, &small, work, user));
+}
+
+static void *stays(void *user)
+{
+    { PROF_SCOPE("stays"); }
+    pthread_barrier_wait(&in_place);
+    pthread_barrier_wait(&in_place);
+    return user;
+}
+
+/* ns of a span of a new thread: the fastest of some rounds. */
+static void *measures(void *user)
+{
+    double *const best = (double *)user;
+    enum { ROUNDS = 20, SPANS = 500 };
+    *best = 1e9;
+    for (int round = 0; round < ROUNDS; round++) {
+        const double start = life_seconds();
+        for (int i = 0; i < SPANS; i++) { PROF_SCOPE("late"); }
+        const double ns = (life_seconds() - start) / SPANS * 1e9;
+        if (ns < *best) *best = ns;
+    }
+    return NULL;
+}
+
+typedef struct crowd { int policy; unsigned threads; size_t arena_bytes; } crowd;
+static void at_once(const void *user)
+{
+    static life_memory memory;
+    const crowd *const c = (const crowd *)user;
+    pthread_t *const thread = (pthread_t *)calloc(c->threads, sizeof *thread), late;
+    double ns = 0;
+    CHECK_STOP(thread != NULL);
+    life_begin(c->policy, c->arena_bytes, &memory);
+    pthread_barrier_init(&in_place, NULL, c->threads + 1);
+    for (unsigned i = 0; i < c->threads; i++) start_thread(&thread[i], stays, NULL);
+    pthread_barrier_wait(&in_place);
+    const npuprof_stats s = life_stats();
+    start_thread(&late, measures, &ns);
+    pthread_join(late, NULL);
+    pthread_barrier_wait(&in_place);
+    for (unsigned i = 0; i < c->threads; i++) pthread_join(thread[i], NULL);
+    CHECK_UINT(s.recorded + s.lost, c->threads);
+    if (c->arena_bytes > (size_t)16 << 20) CHECK_UINT(s.recorded, c->threads);
+    else CHECK(s.lost_by_cause[NPUPROF_LOST_CONTEXT] > 0);
+    printf("note %s, %u threads, %zu MiB: %.0f ns a span of one more\n", life_policy_names[c->policy],
+           c->threads, c->arena_bytes >> 20, ns);
+    if (!life_is_slow()) CHECK(ns < 500);
+}
+
+static void more_than_1024(void)
+{
+    for (int policy = NPUPROF_KEEP_OLDEST; policy <= NPUPROF_KEEP_NEWEST; policy++) {
+        const crowd fits = { policy, 1300, (size_t)32 << 20 }, too_many = { policy, 1300, (size_t)1 << 20 };
+        check_in_child(at_once, &fits);
+        check_in_child(at_once, &too_many);
+    }
+}
+
+/* ---- Names: an event says the name of its thread, and the row bears that name or "other threads" */
+
+static void *named(void *user)
+{
+    char name[40];
+    const unsigned n = (unsigned)(uintptr_t)user;
+    snprintf(name, sizeof name, "thread %u", n);
+    PROF_THREAD_NAME(name);
+    PROF_INSTANT("c", "of", PROF_ARGS(PROF_UINT("n", n)));
+    if (n % 7 == 0) PROF_THREAD_NAME("renamed");
+    return NULL;
+}
+
+typedef struct rows {
+    unsigned own, of_others, wrong, count;
+    int64_t tid[4000];
+    char name[4000][40];
+} rows;
+static void read_row(life_counts *c, const char *line)
+{
+    rows *const r = (rows *)c->user;
+    if (life_has(line, "\"thread_name\"") && r->count < 4000) {
+        const char *const name = strstr(strstr(line, "\"args\""), "\"name\":\"") + 8;
+        r->tid[r->count] = life_number(line, "tid");
+        snprintf(r->name[r->count++], sizeof r->name[0], "%.*s", (int)strcspn(name, "\""), name);
+    }
+}
+
+static void read_event(life_counts *c, const char *line)
+{
+    rows *const r = (rows *)c->user;
+    char name[40];
+    if (!life_has(line, "\"name\":\"of\"")) return;
+    const int64_t tid = life_number(line, "tid"), n = life_number(line, "n");
+    snprintf(name, sizeof name, "thread %d", (int)n);
+    for (unsigned i = 0; i < r->count; i++) {
+        if (r->tid[i] != tid) continue;
+        const bool own = !strcmp(r->name[i], name) || (n % 7 == 0 && !strcmp(r->name[i], "renamed"));
+        r->own += own;
+        r->of_others += !strcmp(r->name[i], "other threads");
+        return;
+    }
+    r->wrong++;
+}
+
+static void names_that_never_come_again(void)
+{
+    static rows r;
+    enum { THREADS = 1500 };
+    life_begin(NPUPROF_KEEP_OLDEST, (size_t)8 << 20, NULL);
+    for (unsigned n = 0; n < THREADS; n++) {
+        pthread_t thread;
+        start_thread(&thread, named, (void *)(uintptr_t)n);
+        pthread_join(thread, NULL);
+    }
+    const npuprof_stats s = life_stats();
+    CHECK_UINT(s.recorded, THREADS);
+    CHECK(s.threads < THREADS / 3 * 2);
+    (void)life_count(read_row, &r);
+    (void)life_count(read_event, &r);
+    CHECK_UINT(r.own + r.of_others, THREADS);
+    CHECK(r.own > 300);
+    CHECK_UINT(s.lost_by_cause[NPUPROF_LOST_NOTES], r.of_others);
+}
+
+/* ---- Ends of threads */
+
+static pthread_key_t last_key;
+static void records_again(void *left)
+{
+    PROF_SCOPE("in a destructor");
+    if ((uintptr_t)left > 1) pthread_setspecific(last_key, (void *)((uintptr_t)left - 1));
+}
+
+/* Records in each round of destructors, behind npuprof's own, for which the key is newer. */
+static void *in_all_rounds(void *user)
+{
+    { PROF_SCOPE("work"); }
+    pthread_setspecific(last_key, (void *)(uintptr_t)PTHREAD_DESTRUCTOR_ITERATIONS);
+    return user;
+}
+
+/* Ends without any clean-up of the system. */
+static void *without_clean_up(void *user)
+{
+    PROF_SCOPE("cut");
+    if (!user) (void)syscall(SYS_exit, 0);
+    return NULL;
+}
+
+static void leaked_slots(void)
+{
+    enum { THREADS = 1000 };
+    life_begin(NPUPROF_KEEP_OLDEST, (size_t)32 << 20, NULL);
+    CHECK_STOP(pthread_key_create(&last_key, records_again) == 0);
+    for (unsigned n = 0; n < THREADS; n++) {
+        pthread_t thread;
+        start_thread(&thread, in_all_rounds, NULL);
+        pthread_join(thread, NULL);
+    }
+    const npuprof_stats s = life_account((1 + PTHREAD_DESTRUCTOR_ITERATIONS) * (uint64_t)THREADS, true);
+    CHECK_UINT(s.lost, 0);
+    CHECK(s.threads <= 200);
+}
+
+static void threads_that_exit_by_a_system_call(void)
+{
+    enum { THREADS = 500 };
+    life_begin(NPUPROF_KEEP_OLDEST, (size_t)32 << 20, NULL);
+    for (unsigned n = 0; n < THREADS; n++) {
+        pthread_t thread;
+        start_thread(&thread, without_clean_up, NULL);
+        pthread_join(thread, NULL);
+    }
+    const npuprof_stats s = life_account(THREADS, true);
+    CHECK_UINT(s.lost, 0);
+    CHECK(s.threads <= 200);
+}
+
+CHECK_MAIN(CASE(more_than_1024), CASE(names_that_never_come_again), CASE(leaked_slots),
+           CASE_THOROUGH(threads_that_exit_by_a_system_call))
