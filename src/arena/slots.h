@@ -43,8 +43,8 @@ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_sig
 }
 
 /* Have the threads as many rows as they may have? With a chunk each they may take three quarters of the
-   arena, but 64 rows at least. Then threads whose names are new share rows (record/thread.h). Why: names that never
-   come again would take all of it. */
+   arena, but 64 rows at least. Then threads whose names are new share rows (record/thread.h). Why: names that
+   never come again would take all of it. */
 static bool npuprof_slot_rows_are_full_(void)
 {
     const npuprof_header_ *const h = npuprof_s_.header;
@@ -54,8 +54,8 @@ static bool npuprof_slot_rows_are_full_(void)
 
 /* Ends the slots of threads that are no more and did not give them back: they ended without the clean-up of
    the system, or recorded behind it. Looked for when as many slots were taken as there are since the last
-   time, so it costs each the same. A thread that lives has its number in `owned`, and a dead one's number changes
-   only here. False: there was none. */
+   time, so it costs each the same. A thread that lives has its number in `owned`, and a dead one's number
+   changes only here. False: there was none. */
 static bool npuprof_slot_end_dead_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
