@@ -906,7 +906,8 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
     X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names, pause marks */       \
     X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device span of a block that could not read the device,
                                                     which was in use: npuprof_npu_read() */ \
-    X(NPUPROF_LOST_CALLS, "device_calls", 1)     /* more npuprof_npu_begin() open than fit, or never ended */
+    X(NPUPROF_LOST_CALLS, "device_calls", 1)     /* npuprof_npu_begin(): too many, or not ended */ \
+    X(NPUPROF_LOST_ENDS, "ends", 0)              /* PROF_END without a PROF_BEGIN on its thread */
 
 #define NPUPROF_ENUM_(name, text, whole) name,
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };
@@ -10051,6 +10052,7 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
     if (npuprof_slot_mine_() == &npuprof_slot_none_) {
         const uint32_t skipped = npuprof_slot_skipped_();
         if (skipped) npuprof_slot_set_skipped_(skipped - 1);
+        else if (NPUPROF_OPEN_(1)) npuprof_count_lost_(NPUPROF_LOST_ENDS, 1);
         return;
     }
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -10067,6 +10069,8 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
         }
         slot->by_hand_bits >>= 1;
         slot->by_hand_count--;
+    } else if (NPUPROF_OPEN_(1)) {
+        npuprof_count_lost_(NPUPROF_LOST_ENDS, 1);
     }
     npuprof_record_leave_(slot);
 }
@@ -19630,7 +19634,10 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
        because no token is 0. */
     const npuprof_slot_ *const mine = npuprof_slot_mine_();
     if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
+    /* The PROF_ENDs of the parent's PROF_BEGINs end nothing in the child. */
+    const uint32_t by_hand = mine->by_hand_count + npuprof_slot_skipped_();
     (void)npuprof_slot_become_(NULL);
+    npuprof_slot_set_skipped_(by_hand);
 }
 #ifdef NPUPROF_RECORD_ONLY
 /* ==== src/process/only.h ============================================================= >>process/only ==== */

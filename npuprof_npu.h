@@ -6314,6 +6314,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ 
     }
     if (block->token && npu->device.wait_around) npuprof_wait_(&npu->device);
     if (!npu->number_) {
+        if (block->token) (void)npuprof_npu_draw_no_span_(npu, NPUPROF_ERR_NPU_NOT_OPEN);
         npuprof_close_(block->token);
         return NPUPROF_ERR_NPU_NOT_OPEN;
     }
@@ -6464,11 +6465,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
     return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_try_to_open_(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
     size_t needed = 0;
-    if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
-    memset(npu, 0, sizeof *npu);
     if (!desc) return NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
     npu->desc_ = *desc;
     const npuprof_npu_desc *d = &npu->desc_;
@@ -6502,6 +6501,19 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     result = npuprof_npu_explain_(npu, result);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
+    return result;
+}
+
+/* Why a note in the trace: who reads it may not be who saw the result, and there is no device in it. */
+NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
+{
+    char key[96];
+    if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
+    memset(npu, 0, sizeof *npu);
+    const npuprof_result result = npuprof_npu_try_to_open_(npu, desc);
+    if (npu->number_ || !npuprof_record_is_ready_()) return result;
+    snprintf(key, sizeof key, "npuprof_npu_open %.70s", desc && desc->name ? desc->name : "");
+    npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, key, npuprof_result_string(result));
     return result;
 }
 

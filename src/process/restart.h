@@ -117,5 +117,8 @@ static void npuprof_process_forget_threads_(void)
        because no token is 0. */
     const npuprof_slot_ *const mine = npuprof_slot_mine_();
     if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
+    /* The PROF_ENDs of the parent's PROF_BEGINs end nothing in the child. */
+    const uint32_t by_hand = mine->by_hand_count + npuprof_slot_skipped_();
     (void)npuprof_slot_become_(NULL);
+    npuprof_slot_set_skipped_(by_hand);
 }

@@ -95,7 +95,8 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
     X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names, pause marks */       \
     X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device span of a block that could not read the device,
                                                     which was in use: npuprof_npu_read() */ \
-    X(NPUPROF_LOST_CALLS, "device_calls", 1)     /* more npuprof_npu_begin() open than fit, or never ended */
+    X(NPUPROF_LOST_CALLS, "device_calls", 1)     /* npuprof_npu_begin(): too many, or not ended */ \
+    X(NPUPROF_LOST_ENDS, "ends", 0)              /* PROF_END without a PROF_BEGIN on its thread */
 
 #define NPUPROF_ENUM_(name, text, whole) name,
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };

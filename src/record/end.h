@@ -185,6 +185,7 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
     if (npuprof_slot_mine_() == &npuprof_slot_none_) {
         const uint32_t skipped = npuprof_slot_skipped_();
         if (skipped) npuprof_slot_set_skipped_(skipped - 1);
+        else if (NPUPROF_OPEN_(1)) npuprof_count_lost_(NPUPROF_LOST_ENDS, 1);
         return;
     }
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -201,6 +202,8 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
         }
         slot->by_hand_bits >>= 1;
         slot->by_hand_count--;
+    } else if (NPUPROF_OPEN_(1)) {
+        npuprof_count_lost_(NPUPROF_LOST_ENDS, 1);
     }
     npuprof_record_leave_(slot);
 }

@@ -93,7 +93,8 @@ CHECK_UNUSED_ static npuprof_stats life_stats(void)
     uint64_t sum = 0;
     npuprof_get_stats(&s);
     for (int i = 0; i < NPUPROF_LOST_COUNT; i++)
-        sum += i == NPUPROF_LOST_ARGUMENTS || i == NPUPROF_LOST_NOTES ? 0 : s.lost_by_cause[i];
+        sum += i == NPUPROF_LOST_ARGUMENTS || i == NPUPROF_LOST_NOTES || i == NPUPROF_LOST_ENDS
+            ? 0 : s.lost_by_cause[i];
     CHECK_UINT(sum, s.lost);
     return s;
 }

@@ -306,7 +306,7 @@ class Check(unittest.TestCase):
                                     "warning: device 'npu0': 4 unplaced_spans")):
             code, lines = self.check(replaced(old, new))
             self.assertEqual((code, lines[0]), (0, sentence))
-            self.assertRegex(lines[1], "^ok, ")
+            self.assertEqual(lines[1], "1 warning, 19 events")
 
     def test_text_from_the_trace_cannot_break_a_line(self):
         lines = self.check(replaced('"cat":"host"', '"cat":["\\u001b[31m\\n\u2028"]'))[1]
@@ -340,8 +340,7 @@ class Command(unittest.TestCase):
             path.write_bytes(b"NPUPROF\0" + bytes(range(128, 256)))
             done = self.run_tool("check", path)
             self.assertEqual((done.returncode, done.stderr),
-                             (2, f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, "
-                                 f"then check that\n"))
+                             (2, f"{path}: shorter than a header at byte 136\n"))
 
     def test_reader_goes_away(self):
         with tempfile.TemporaryDirectory() as directory:

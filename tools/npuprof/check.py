@@ -8,8 +8,13 @@ of device spans that are missing or contradict their submission.
 Prints one line for each finding: `file: event N (byte B): rule: sentence`. Events count from 0, bytes from
 the start of the file. At most 10 findings of each rule are printed, then how many more there are.
 
-Exit code 0: no errors (warnings are allowed). 1: a rule is broken. 2: a file cannot be read, is not strict
-JSON, or is no trace.
+Behind them come the findings of a doctor, a sentence each: what is wrong, where, and what to do. A fault: the
+trace is wrong or lacks something, and no count of it says how much. A warning: what is missing is counted, or
+is as the program wanted it. An image is checked as the JSON that `convert` makes of it. A CSV and a database
+have no rules, and tell the doctor less.
+
+Exit code 0: neither errors nor faults (warnings are allowed). 1: a rule is broken, or the trace has a fault.
+2: a file cannot be read, is not strict JSON, or is no trace.
 """
 
 import bisect
@@ -20,10 +25,15 @@ from array import array
 from collections import Counter, defaultdict
 from decimal import Decimal
 
-from .base.files import read_bytes
-from .base.losses import doubts
+from .base.doctor import Evidence, Finding, device_of, evidence_of, findings
+from .base.files import open_plain, read_bytes
+from .base.losses import syncs_of
 from .base.messages import Refused
+from .base.numbers import plain
 from .base.strict_json import NotJson, read_trace, shown
+from .export.facts import facts_of
+from .read import load
+from .read.image import opened
 
 PRINTED_PER_RULE = 10
 DEPTH_MAX = 512               # viewers drop deeper slices
@@ -88,7 +98,9 @@ class Checker:
         self.flows = []                   # (ts, event, phase, thread, (id, cat, name))
         self.has_complete = False         # there are X events
         self.processes, self.process_names, self.thread_names = set(), set(), set()
-        self.doubts = []                  # what the metadata says about losses and the clock
+        self.evidence, self.track_names = Evidence(), {}
+        self.executions = defaultdict(set)  # thread -> values of execution_index
+        self.about = {}                   # metadata.npuprof, with plain numbers
 
     def event(self, position, event):
         index = len(self.findings.positions)
@@ -116,6 +128,7 @@ class Checker:
         if phase == "M":
             return self.metadata(index, thread, name, args)
         self.processes.add(thread[0])
+        self.note(thread, phase, name, args or {})
         ts = self.nanoseconds(index, event, "ts")
         if ts is None:
             return None
@@ -131,6 +144,17 @@ class Checker:
         elif phase in "stf":
             self.flow(index, event, phase, ts, thread)
         return None
+
+    def note(self, thread, phase, name, args):
+        """Takes what an event tells the doctor."""
+        self.evidence.events += 1
+        if phase in "iI":
+            self.evidence.instant(name, args)
+        elif phase == "X" and args:
+            self.evidence.open[str(name)] += args.get("unfinished") is True
+            number = args.get("execution_index")
+            if "error_ns" in args and type(number) is int:
+                self.executions[thread].add(number)
 
     def thread(self, index, event, phase, name):
         """(pid, tid); None if one of them is wrong. The name of a process needs no tid."""
@@ -177,6 +201,7 @@ class Checker:
                 self.process_names.add(thread[0])
             else:
                 self.thread_names.add(thread)
+                self.track_names[thread] = args["name"]
 
     def counter(self, index, args):
         if not args:
@@ -290,7 +315,16 @@ class Checker:
             self.members(f"npuprof.devices[{number}]", device, DEVICE)
             if type(device) is dict:
                 self.members(f"npuprof.devices[{number}].clock_sync", device.get("clock_sync"), CLOCK_SYNC)
-        self.doubts = doubts(npuprof)
+        self.about = plain(npuprof)
+
+    def diagnosis(self):
+        """The doctor's findings, after finish()."""
+        devices = [name for name, _ in syncs_of(self.about)]
+        for thread, values in self.executions.items():
+            name = device_of(self.track_names.get(thread, ""), devices)
+            self.evidence.executions.setdefault(name, set()).update(values)
+        self.evidence.open = +self.evidence.open
+        return findings(self.about, self.evidence)
 
     def members(self, where, value, schema):
         """Tests the members of an object."""
@@ -318,52 +352,92 @@ CLOCK_SYNC = {"rate_hz": RATE, "drift_ppm": DRIFT, "max_error_ns": NOT_NEGATIVE,
 
 
 
-def check_file(path):
-    """Prints the findings of one file and returns the number of errors. Raises Refused if it is no trace."""
-    data = read_bytes(path)
-    if data.startswith(b"NPUPROF"):
-        raise Refused(f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, "
-                      "then check that")
+def text_of(path, head):
+    """The text of a trace; of an image that of its JSON, and what is damaged."""
+    data, damage = b"", ""
+    if head.startswith(b"NPUPROF"):
+        file, damage, _ = opened(path)
+        with file:
+            data = file.read()
+    else:
+        data = read_bytes(path)
     try:
-        text = data.decode()
+        return data.decode(), damage
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise Refused(f"{path}:{line}: byte {error.start}: not strict JSON: invalid UTF-8") from None
-    del data
-    findings = Findings(path, text)
-    checker = Checker(findings)
+
+
+def head_of(path):
+    try:
+        with open_plain(path) as file:
+            return file.read(4096)
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def check_other(path, head):
+    """check_file() of what has no rules of viewers: a CSV, a database of `export`. None: it is another
+    file."""
+    if head.startswith(b"SQLite format 3\0"):
+        about, evidence, spans = facts_of(path)
+        return concluded(path, 0, spans, findings(about, evidence), what="spans")
+    if b"span_id" in head.partition(b"\n")[0] and not head.startswith(b"{"):
+        trace = load(path)
+        silent = Finding(False, "a CSV does not say what was lost, nor what its clocks are worth")
+        return concluded(path, 0, len(trace), [*findings({}, evidence_of(trace)), silent], what="spans")
+    return None
+
+
+def check_file(path):
+    """Prints the findings of one file and returns the exit code. Raises Refused if it is no trace."""
+    head = head_of(path)
+    code = check_other(path, head)
+    if code is not None:
+        return code
+    text, damage = text_of(path, head)
+    rules = Findings(path, text)
+    checker = Checker(rules)
     try:
         top = read_trace(text, checker.event)
     except NotJson as error:
         line = text.count("\n", 0, error.position) + 1
-        raise Refused(f"{path}:{line}: byte {findings.byte(error.position)}: not strict JSON: "
+        raise Refused(f"{path}:{line}: byte {rules.byte(error.position)}: not strict JSON: "
                       f"{error}") from None
     if top is None or top.get("traceEvents", 0) is not None:
         raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")
     if LONG_FRACTION.search(text):
         for match in STRING_OR_LONG_FRACTION.finditer(text):
             if not match[0].startswith('"'):
-                findings.add("number", f"more than 19 decimals at byte {findings.byte(match.start())}")
+                rules.add("number", f"more than 19 decimals at byte {rules.byte(match.start())}")
     checker.finish(top)
-    findings.print_rest()
-    events, errors = len(findings.positions), findings.counts.total()
+    rules.print_rest()
+    return concluded(path, rules.counts.total(), len(rules.positions), checker.diagnosis(), damage)
+
+
+def concluded(path, errors, events, diagnosis, damage="", what="events"):
+    """Prints what the doctor says, and the last line. Returns the exit code."""
     if events > EVENTS_SLOW:
         print(f"{path}: warning: {events} events, Chrome's viewer is slow above {EVENTS_SLOW}")
-    for sentence in checker.doubts:
-        print(f"{path}: warning: {sentence}")
-    print(f"{path}: {errors} error{'s' * (errors > 1)}" if errors else f"{path}: ok, {events} events")
-    return errors
+    for finding in diagnosis:
+        print(f"{path}: {'fault' if finding.is_fault else 'warning'}: {finding.sentence}")
+    faults = sum(finding.is_fault for finding in diagnosis) + bool(damage)
+    counts = [f"{count} {kind}{'s' * (count > 1)}" for count, kind in (
+        (errors, "error"), (faults, "fault"), (len(diagnosis) + bool(damage) - faults, "warning")) if count]
+    print(f"{path}: {', '.join(counts) or 'ok'}" + ("" if errors else f", {events} {what}"))
+    return 1 if errors or faults else 0
 
 
 def add_arguments(parser):
-    parser.add_argument("traces", metavar="TRACE.json", nargs="+")
+    parser.add_argument("traces", metavar="TRACE", nargs="+",
+                        help="a .json, .npuprof or .csv file, or a database of `export`")
 
 
 def run(arguments):
     code = 0
     for path in arguments.traces:
         try:
-            code = max(code, 1 if check_file(path) else 0)
+            code = max(code, check_file(path))
         except Refused as refused:
             print(refused, file=sys.stderr)
             code = 2

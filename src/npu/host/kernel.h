@@ -188,6 +188,7 @@ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npupr
     }
     if (block->token && npu->device.wait_around) npuprof_wait_(&npu->device);
     if (!npu->number_) {
+        if (block->token) (void)npuprof_npu_draw_no_span_(npu, NPUPROF_ERR_NPU_NOT_OPEN);
         npuprof_close_(block->token);
         return NPUPROF_ERR_NPU_NOT_OPEN;
     }

@@ -77,11 +77,9 @@ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
     return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
+static npuprof_result npuprof_npu_try_to_open_(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
     size_t needed = 0;
-    if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
-    memset(npu, 0, sizeof *npu);
     if (!desc) return NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
     npu->desc_ = *desc;
     const npuprof_npu_desc *d = &npu->desc_;
@@ -115,6 +113,19 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     result = npuprof_npu_explain_(npu, result);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
+    return result;
+}
+
+/* Why a note in the trace: who reads it may not be who saw the result, and there is no device in it. */
+NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
+{
+    char key[96];
+    if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
+    memset(npu, 0, sizeof *npu);
+    const npuprof_result result = npuprof_npu_try_to_open_(npu, desc);
+    if (npu->number_ || !npuprof_record_is_ready_()) return result;
+    snprintf(key, sizeof key, "npuprof_npu_open %.70s", desc && desc->name ? desc->name : "");
+    npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, key, npuprof_result_string(result));
     return result;
 }
 

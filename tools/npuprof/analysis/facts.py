@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from ..base.contract import NULL
+from ..base.doctor import evidence_of, findings
 from ..base.losses import lost_by_cause
 from ..tables.arithmetic import both, percentile, union
 from ..tables.executions import Device
@@ -115,6 +116,11 @@ class Facts:
     def losses(self):
         """{cause: count} of what was lost, each loss once."""
         return lost_by_cause(self.trace.metadata)
+
+    @cached_property
+    def diagnosis(self):
+        """What is wrong with the trace: the findings of the doctor."""
+        return findings(self.trace.metadata, evidence_of(self.trace))
 
     @cached_property
     def lost_records(self):

@@ -56,6 +56,7 @@ def lost_by_cause(about):
             if cause.startswith("lost_"):
                 reasons[cause] = reasons.get(cause, 0) + count
     # Why the largest: each loss of a ring is in all three, and a file cut short may lack one.
+    found.pop("ends", None)          # no span or event: base/doctor.py tells of them
     ring = max(found.pop(RING, 0), known, sum(reasons.values()))
     rest = ring - sum(reasons.values())
     return found | reasons | ({RING: rest} if rest else {})

@@ -69,7 +69,7 @@ class Rows:
         for key in sorted(about):
             if key != "user" and isinstance(about[key], (str, int, float)):
                 found.setdefault(key, str(about[key]))
-        for group in ("clock", "user"):
+        for group in ("clock", "user", "unused_environment"):
             inside = about.get(group)
             for key in sorted(inside) if isinstance(inside, dict) else ():
                 found[f"{group}.{key}"] = str(inside[key])

@@ -21,6 +21,7 @@ Entry = namedtuple("Entry", "number finding above results")
 def lines(verdict):
     """Yields the lines of the screen."""
     yield from wrapped(looked_at(verdict), "", "  ")
+    yield from diagnosed(verdict.facts.diagnosis)
     yield from wrapped(figures(verdict), "", "  ")
     entries = numbered(verdict)
     for entry in entries[:FINDINGS]:
@@ -32,6 +33,14 @@ def lines(verdict):
     yield from wrapped(together(verdict), "", "  ")
     if verdict.missing:
         yield from wrapped("Not looked at: " + "; ".join(not_looked_at(verdict)), "", "  ")
+
+
+def diagnosed(findings):
+    """What is wrong with the trace itself."""
+    for finding in findings[:FINDINGS]:
+        yield from wrapped(finding.sentence, "  FAULT: " if finding.is_fault else "  warning: ", "    ")
+    if len(findings) > FINDINGS:
+        yield f"  ({len(findings) - FINDINGS} more: npuprof.py check)"
 
 
 def not_looked_at(verdict):
@@ -72,8 +81,11 @@ def looked_at(verdict):
         devices = f" of {head['devices']} devices" if head["devices"] > 1 else ""
         parts.append(count(head["pes"], "PE") + f" (processing element{'s' * (head['pes'] != 1)}){devices}")
     what = "spans and entries of rings" if ring_causes(facts.losses) else "spans"
-    parts.append(f"{head['lost']} {what} lost" if head["lost"] else "nothing lost"
-                 if "lost" in facts.trace.metadata else "losses not known")
+    # Why no "nothing lost" beside a finding: it may be about what is missing and was not counted.
+    if head["lost"]:
+        parts.append(f"{head['lost']} {what} lost")
+    elif not facts.diagnosis:
+        parts.append("nothing lost" if "lost" in facts.trace.metadata else "losses not known")
     if head["max_error_ns"] is not None:
         parts.append(f"device times within +-{ns_text(head['max_error_ns'])}")
     if facts.window.paused_ns:
