@@ -6541,26 +6541,41 @@ NPUPROF_OWN_ static inline void *npuprof_os_own_(void)
 
 /* ---- Opening */
 
+/* Are these two the same file? */
+NPUPROF_OWN_ static bool npuprof_os_are_one_(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Does this path still lead to the file behind fd? */
+NPUPROF_OWN_ static bool npuprof_os_is_at_(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && npuprof_os_are_one_(&ours, &there);
+}
+
 /* open(), but never as descriptor 0, 1 or 2. Why: a program may have closed one of those and still write to
-   it; it would write into our file. Why the free ones of these are taken meanwhile by "/": another thread
-   that writes to one of them gets an error, as it did before. */
+   it; it would write into our file. Where open() gives such a number, a copy of it above 2 is used, and the
+   number is given back at once. Why the looks: meanwhile another thread may have put a file of its own there
+   with dup2(), or closed it. What it put there stays, and this opens again. It is closed only if it came
+   between the last look and close(). */
 NPUPROF_OWN_ static int npuprof_os_open_above_2_(const char *path, int flags)
 {
-    int held[3], count = 0;
-    for (int n = 0; n < 3; n++) {
-        if (fcntl(n, F_GETFD) >= 0) continue;
-        held[count] = open("/", O_RDONLY | O_CLOEXEC);
-        count += held[count] >= 0;
+    struct stat ours, there, now;
+    for (int tries = 0; tries < 100; tries++) {
+        const int fd = open(path, flags | O_CLOEXEC, 0666);
+        if (fd < 0 || fd > 2) return fd;
+        const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3), error = errno;
+        const bool is_ours = fstat(copy < 0 ? fd : copy, &ours) == 0 && stat(path, &there) == 0 &&
+            npuprof_os_are_one_(&ours, &there);
+        if (is_ours && fstat(fd, &now) == 0 && npuprof_os_are_one_(&ours, &now)) close(fd);
+        errno = error;
+        if (is_ours || (copy < 0 && error != EBADF)) return copy;
+        if (copy >= 0) close(copy);
+        if (flags & O_EXCL) unlink(path);
     }
-    int fd = open(path, flags | O_CLOEXEC, 0666), error = errno;
-    if (fd >= 0 && fd <= 2) {              /* a free one could not be taken */
-        close(fd);
-        fd = -1;
-        error = EMFILE;
-    }
-    while (count) close(held[--count]);
-    errno = error;
-    return fd;
+    errno = EBUSY;
+    return -1;
 }
 
 /* Creates a new file. Follows no link. EEXIST: there is something of that name. */
@@ -6638,14 +6653,6 @@ NPUPROF_OWN_ static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LO
 NPUPROF_OWN_ static bool npuprof_os_is_locked_(int fd)
 {
     return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
-/* Does this path still lead to the file behind fd? */
-NPUPROF_OWN_ static bool npuprof_os_is_at_(int fd, const char *path)
-{
-    struct stat ours, there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
-        && ours.st_ino == there.st_ino;
 }
 
 /* ---- Files that grow: a stream, a mapped arena */
@@ -6909,14 +6916,14 @@ NPUPROF_OWN_ static int npuprof_os_take_signal_(int number, void (*handler)(int)
     return sigaction(number, &ours, NULL) ? errno : 0;
 }
 
-/* Ignores a signal from now on, if this handler still has it. Why not as before: its default would end the
-   process, and who sends it does not know that the library was unloaded. */
+/* Leaves a signal to the system again, as it was before, if this handler still has it. In a program, which
+   ends now, it is ignored instead. Why: the default would end it in another way than it was about to. */
 NPUPROF_OWN_ static void npuprof_os_leave_signal_(int number, void (*handler)(int))
 {
     struct sigaction now;
     if (sigaction(number, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO)) return;
     if (now.sa_handler != handler) return;
-    now.sa_handler = SIG_IGN;
+    now.sa_handler = npuprof_os_library_() ? SIG_DFL : SIG_IGN;
     (void)sigaction(number, &now, NULL);
 }
 
@@ -19825,21 +19832,40 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_numbered_(const char *patt
     return NPUPROF_ERR_IO;
 }
 
-/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
-   was there first, and with `apart`, in the child of a fork, always. */
-NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
-                                                  npuprof_path_ *path)
+/* Inserts the suffix of the n-th file of this process that would have one path; n 0: none. */
+NPUPROF_OWN_ static bool npuprof_file_insert_(npuprof_path_ *path, unsigned n)
 {
     const unsigned pid = (unsigned)npuprof_s_.header->pid;
     char suffix[40] = "";
+    if (n == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
+    else if (n > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, n);
+    return npuprof_path_insert_(path, suffix);
+}
+
+/* Gives another name to what another arena of this process wrote to this path, if this is the program's and
+   so has the name that was asked for. False: it stays. */
+NPUPROF_OWN_ static bool npuprof_file_take_place_(const npuprof_path_ *path)
+{
+    int error = npuprof_os_library_() ? EBUSY : EEXIST;
+    for (unsigned n = 1; error == EEXIST && n < 100; n++) {
+        npuprof_path_ aside = *path;
+        if (!npuprof_file_insert_(&aside, n)) return false;
+        error = npuprof_os_move_aside_(path->text, aside.text);
+    }
+    return error == 0;
+}
+
+/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
+   was there first, unless this is the program's; with `apart`, in the child of a fork, always. */
+NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
+                                                  npuprof_path_ *path)
+{
     for (unsigned n = 0; n < 100000; n++) {
         if (!npuprof_path_expand_(npuprof_s_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
-        const unsigned extra = n + (apart && !path->is_own);
-        if (extra == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
-        else if (extra > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, extra);
-        if (!npuprof_path_insert_(path, suffix)) return NPUPROF_ERR_ARGUMENT;
-        if (!npuprof_file_is_of_this_process_(path->text)) return npuprof_file_write_(path->text, form);
+        if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_file_is_of_this_process_(path->text) || (n == 0 && npuprof_file_take_place_(path)))
+            return npuprof_file_write_(path->text, form);
     }
     return NPUPROF_ERR_IO;
 }

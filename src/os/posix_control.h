@@ -57,14 +57,14 @@ static int npuprof_os_take_signal_(int number, void (*handler)(int))
     return sigaction(number, &ours, NULL) ? errno : 0;
 }
 
-/* Ignores a signal from now on, if this handler still has it. Why not as before: its default would end the
-   process, and who sends it does not know that the library was unloaded. */
+/* Leaves a signal to the system again, as it was before, if this handler still has it. In a program, which
+   ends now, it is ignored instead. Why: the default would end it in another way than it was about to. */
 static void npuprof_os_leave_signal_(int number, void (*handler)(int))
 {
     struct sigaction now;
     if (sigaction(number, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO)) return;
     if (now.sa_handler != handler) return;
-    now.sa_handler = SIG_IGN;
+    now.sa_handler = npuprof_os_library_() ? SIG_DFL : SIG_IGN;
     (void)sigaction(number, &now, NULL);
 }
 

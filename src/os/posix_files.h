@@ -13,26 +13,41 @@
 
 /* ---- Opening */
 
+/* Are these two the same file? */
+static bool npuprof_os_are_one_(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Does this path still lead to the file behind fd? */
+static bool npuprof_os_is_at_(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && npuprof_os_are_one_(&ours, &there);
+}
+
 /* open(), but never as descriptor 0, 1 or 2. Why: a program may have closed one of those and still write to
-   it; it would write into our file. Why the free ones of these are taken meanwhile by "/": another thread
-   that writes to one of them gets an error, as it did before. */
+   it; it would write into our file. Where open() gives such a number, a copy of it above 2 is used, and the
+   number is given back at once. Why the looks: meanwhile another thread may have put a file of its own there
+   with dup2(), or closed it. What it put there stays, and this opens again. It is closed only if it came
+   between the last look and close(). */
 static int npuprof_os_open_above_2_(const char *path, int flags)
 {
-    int held[3], count = 0;
-    for (int n = 0; n < 3; n++) {
-        if (fcntl(n, F_GETFD) >= 0) continue;
-        held[count] = open("/", O_RDONLY | O_CLOEXEC);
-        count += held[count] >= 0;
+    struct stat ours, there, now;
+    for (int tries = 0; tries < 100; tries++) {
+        const int fd = open(path, flags | O_CLOEXEC, 0666);
+        if (fd < 0 || fd > 2) return fd;
+        const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3), error = errno;
+        const bool is_ours = fstat(copy < 0 ? fd : copy, &ours) == 0 && stat(path, &there) == 0 &&
+            npuprof_os_are_one_(&ours, &there);
+        if (is_ours && fstat(fd, &now) == 0 && npuprof_os_are_one_(&ours, &now)) close(fd);
+        errno = error;
+        if (is_ours || (copy < 0 && error != EBADF)) return copy;
+        if (copy >= 0) close(copy);
+        if (flags & O_EXCL) unlink(path);
     }
-    int fd = open(path, flags | O_CLOEXEC, 0666), error = errno;
-    if (fd >= 0 && fd <= 2) {              /* a free one could not be taken */
-        close(fd);
-        fd = -1;
-        error = EMFILE;
-    }
-    while (count) close(held[--count]);
-    errno = error;
-    return fd;
+    errno = EBUSY;
+    return -1;
 }
 
 /* Creates a new file. Follows no link. EEXIST: there is something of that name. */
@@ -110,14 +125,6 @@ static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errn
 static bool npuprof_os_is_locked_(int fd)
 {
     return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
-/* Does this path still lead to the file behind fd? */
-static bool npuprof_os_is_at_(int fd, const char *path)
-{
-    struct stat ours, there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
-        && ours.st_ino == there.st_ino;
 }
 
 /* ---- Files that grow: a stream, a mapped arena */

@@ -85,21 +85,40 @@ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form
     return NPUPROF_ERR_IO;
 }
 
-/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
-   was there first, and with `apart`, in the child of a fork, always. */
-static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
-                                                  npuprof_path_ *path)
+/* Inserts the suffix of the n-th file of this process that would have one path; n 0: none. */
+static bool npuprof_file_insert_(npuprof_path_ *path, unsigned n)
 {
     const unsigned pid = (unsigned)npuprof_s_.header->pid;
     char suffix[40] = "";
+    if (n == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
+    else if (n > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, n);
+    return npuprof_path_insert_(path, suffix);
+}
+
+/* Gives another name to what another arena of this process wrote to this path, if this is the program's and
+   so has the name that was asked for. False: it stays. */
+static bool npuprof_file_take_place_(const npuprof_path_ *path)
+{
+    int error = npuprof_os_library_() ? EBUSY : EEXIST;
+    for (unsigned n = 1; error == EEXIST && n < 100; n++) {
+        npuprof_path_ aside = *path;
+        if (!npuprof_file_insert_(&aside, n)) return false;
+        error = npuprof_os_move_aside_(path->text, aside.text);
+    }
+    return error == 0;
+}
+
+/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
+   was there first, unless this is the program's; with `apart`, in the child of a fork, always. */
+static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
+                                                  npuprof_path_ *path)
+{
     for (unsigned n = 0; n < 100000; n++) {
         if (!npuprof_path_expand_(npuprof_s_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
-        const unsigned extra = n + (apart && !path->is_own);
-        if (extra == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
-        else if (extra > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, extra);
-        if (!npuprof_path_insert_(path, suffix)) return NPUPROF_ERR_ARGUMENT;
-        if (!npuprof_file_is_of_this_process_(path->text)) return npuprof_file_write_(path->text, form);
+        if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_file_is_of_this_process_(path->text) || (n == 0 && npuprof_file_take_place_(path)))
+            return npuprof_file_write_(path->text, form);
     }
     return NPUPROF_ERR_IO;
 }

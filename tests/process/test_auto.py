@@ -170,6 +170,42 @@ class Auto(unittest.TestCase):
         self.assertEqual((inside.count("plugged"), inside.count("inside")), (5, 5))
 
 
+RESOLVED = r"""
+#define NPUPROF_IMPLEMENTATION
+#define NPUPROF_AUTO
+#include "npuprof.h"
+static int one(int n) { return n + 1; }
+static int two(int n) { return n + 2; }
+static int chooses(int n) { return n > 3; }
+typedef int add(int);
+static add *resolver(void) { return chooses(2) ? two : one; }
+int increment(int n) __attribute__((ifunc("resolver")));
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 5; i++) sum += increment(i);
+    return sum != 15;
+}
+"""
+
+
+class BeforeMain(unittest.TestCase):
+    def test_functions_that_the_loader_calls(self):
+        """A resolver of an ifunc runs before threads have memory, in a static program."""
+        source = scratch() / "resolved.c"
+        source.write_text(RESOLVED)
+        for flags in (("-static",), ("-static-pie", "-fPIE"), ("-fPIE", "-pie"), ("-no-pie",)):
+            with self.subTest(flags=flags):
+                program = scratch() / "resolved"
+                done = run([need("gcc"), "-O0", *HOOKS, f"-I{ROOT}", "-pthread", *flags, source,
+                            "-o", program])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                done = run([program], cwd=scratch(), env=environment(NPUPROF_OUTPUT_PATH="resolved.json"))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                own = load(scratch() / "resolved.json")["metadata"]["npuprof"]
+                self.assertEqual((own["recorded"], sum(own["lost"].values())), (6, 0))
+
+
 class Library(unittest.TestCase):
     """What the library itself does under -finstrument-functions."""
     def compile(self, compiler, text, *flags):

@@ -5,6 +5,7 @@ import collections
 import csv
 import itertools
 import shutil
+import sys
 import unittest
 
 import helpers
@@ -184,6 +185,40 @@ class Plugins(unittest.TestCase):
                     self.assertEqual(done.returncode, 0)
                 self.assertEqual(len([p for p in self.folder.iterdir() if p.name == f"again{output}"]), 1)
                 self.assertEqual(len([p for p in self.folder.iterdir() if p.name.startswith("again")]), 1 + 3)
+
+    def test_the_program_has_the_path(self):
+        """Whoever ends first: the path asked for is the program's, and merged they are one process."""
+        for when in ("dlopened", "dlclosed"):
+            for output in ("t.json", "t.npuprof"):
+                with self.subTest(when=when, output=output):
+                    files = self.start("host", "default.so", when, "environment", output)
+                    traces = [self.folder / name for name in files]
+                    if output == "t.npuprof":
+                        self.assertIn(b"host\0", (self.folder / output).read_bytes()[:4096])
+                        continue
+                    programs = {p.name: load(p)["metadata"]["npuprof"]["program"] for p in traces}
+                    self.assertEqual(programs.pop(output), "host")
+                    self.assertEqual(set(programs.values()), {"host (default.so)"})
+                    merged = self.folder / "merged.json"
+                    tool = [sys.executable, ROOT / "tools" / "npuprof.py"]
+                    done = run([*tool, "merge", *traces, "-o", merged])
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(len({e["pid"] for e in load(merged)["traceEvents"]}), 1)
+
+    def test_signal_after_dlclose(self):
+        """It does again what it did before."""
+        source = self.parts / "signal.c"
+        source.write_text("#include <dlfcn.h>\n#include <signal.h>\n#include <stdio.h>\n"
+                          "static void *now(void)\n{\n    struct sigaction a;\n"
+                          "    sigaction(SIGUSR1, 0, &a);\n"
+                          "    return (void *)a.sa_handler;\n}\n"
+                          "int main(int n, char **v)\n{\n    void *p = dlopen(v[n - 1], RTLD_NOW);\n"
+                          "    const int taken = now() != (void *)SIG_DFL;\n    dlclose(p);\n"
+                          "    printf(\"%d %d\\n\", taken, now() == (void *)SIG_DFL);\n    return 0;\n}\n")
+        self.link("signal", source, "-ldl")
+        done = run([self.parts / "signal", self.parts / "default.so"], cwd=self.folder,
+                   env=environment(NPUPROF_SIGNAL="USR1:dump", NPUPROF_OUTPUT_PATH="t.json"))
+        self.assertEqual((done.stdout, done.returncode), ("1 1\n", 0))
 
     def test_functions_bound_when_linked(self):
         """-Bsymbolic-functions takes a plugin's functions and the host's gate: what it executes is counted in

@@ -211,6 +211,11 @@ def last_tid(part):
                default=0)
 
 
+def program_of(part):
+    """The program's name, also where a library of it recorded: "app (plugin.so)"."""
+    return re.sub(r" \([^()]*\)$", "", part.about.get("program") or "")
+
+
 def number(parts, labels):
     """Gives the parts their pids, thread numbers and names."""
     used = set()
@@ -222,7 +227,7 @@ def number(parts, labels):
         # Earlier traces of the same process.
         twins = [other for other in parts[:n]
                  if part.host and part.lead is not None and part.lead is other.lead
-                 and all(part.about.get(key) == other.about.get(key) for key in ("pid", "program"))]
+                 and part.old_pid == other.old_pid and program_of(part) == program_of(other)]
         if twins:
             part.pid, part.tid_shift = twins[-1].pid, twins[-1].tid_shift + last_tid(twins[-1])
             continue
