@@ -429,7 +429,7 @@ def concluded(path, errors, events, diagnosis, damage="", what="events"):
 
 
 def add_arguments(parser):
-    parser.add_argument("traces", metavar="TRACE", nargs="+",
+    parser.add_argument("traces", metavar="TRACE.json", nargs="+",
                         help="a .json, .npuprof or .csv file, or a database of `export`")
 
 
