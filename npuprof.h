@@ -5987,7 +5987,9 @@ typedef struct npuprof_arena_state_ {
     uint32_t armed;                /* 1: capture control has a condition */
     void (*tell)(void *user, bool open);   /* npuprof_capture.gate, or NULL; with its user. Set up */
     void *tell_user;
-    uint32_t telling, told;        /* a thread is in it; what it was told last */
+    uintptr_t telling;             /* the thread that is in it, 0: none */
+    uint32_t told;                 /* what it was told last */
+    uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
 
     /* The process. Owner: control/. */
     uintptr_t setting_up;          /* the thread that does */
@@ -11044,10 +11046,13 @@ NPUPROF_OWN_ static void npuprof_control_set_fast_path_(void)
     }
 }
 
-/* Makes call sites look their category and their id up again. */
+/* Makes call sites look their category and their id up again. Why a CAS: two threads that load the same number
+   would store the same one behind it. A call site that looked its category up between the two stores, by the
+   list of the first, would keep that verdict. */
 NPUPROF_OWN_ static void npuprof_control_advance_generation_(void)
 {
-    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
+    uint32_t was = NPUPROF_LOAD_(&npuprof_generation_);
+    while (!NPUPROF_CAS_(&npuprof_generation_, &was, (was + 1) & 0x7FFFFFFFu)) {}
     npuprof_control_set_fast_path_();
 }
 
@@ -11055,11 +11060,13 @@ NPUPROF_OWN_ static void npuprof_control_advance_generation_(void)
 NPUPROF_OWN_ static int npuprof_control_gate_(void)
 {
     const int level = NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
-    if (level && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
+    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_s_.window);
+    const bool over = window && NPUPROF_LOAD_SEQ_(&npuprof_s_.window_over) == window;
+    if (level && !over && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
     return level && NPUPROF_LOAD_SEQ_(&npuprof_s_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
 }
 
-/* Call after a change of `level`, `paused`, `held` or `armed`. Async-signal safe. */
+/* Call after a change of `level`, `paused`, `held`, `window`, `window_over` or `armed`. Async-signal safe. */
 NPUPROF_OWN_ static void npuprof_control_set_gate_(void)
 {
     for (;;) {
@@ -11082,11 +11089,12 @@ NPUPROF_OWN_ static void npuprof_control_tell_(void)
     for (;;) {
         void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&s->tell);   /* at exit it is taken away */
         const uint32_t open = NPUPROF_LOAD_SEQ_(&npuprof_gate_) >= 1;
-        uint32_t nobody = 0;
-        if (!tell || NPUPROF_LOAD_(&s->told) == open || !NPUPROF_CAS_(&s->telling, &nobody, 1)) return;
+        uintptr_t nobody = 0;
+        if (!tell || NPUPROF_LOAD_(&s->told) == open) return;
+        if (!NPUPROF_CAS_(&s->telling, &nobody, npuprof_slot_me_())) return;
         NPUPROF_STORE_(&s->told, open);
         tell(s->tell_user, open != 0);
-        NPUPROF_STORE_SEQ_(&s->telling, 0);
+        NPUPROF_STORE_SEQ_(&s->telling, (uintptr_t)0);
     }
 #endif
 }
@@ -12089,6 +12097,7 @@ static struct {
     uint64_t slow_wanted_ns, half_ticks;       /* half_ticks: half of the limit, about; 0: not known */
     uint32_t dump_wanted;
     uint32_t phase, gaps, complaints;
+    uint64_t over_ticks;                       /* when a new chunk closed the gate */
     uint64_t from_count, cycles;
     int64_t from_ns, polled_ns, slow_at_ns;    /* slow_at_ns: of the last file of the trigger; 0: none */
     uint64_t files, slow_files, failed;
@@ -12111,7 +12120,9 @@ NPUPROF_OWN_ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *i
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
     npuprof_pause_entry_ *const e =
         (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
-    if (e) e->from = npuprof_clock_();
+    const uint32_t window = NPUPROF_LOAD_(&npuprof_s_.window);
+    const bool over = window && NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.window_over) == window;
+    if (e) e->from = over ? NPUPROF_LOAD_(&npuprof_capture_now_.over_ticks) : npuprof_clock_();
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e;
 }
@@ -12236,13 +12247,13 @@ NPUPROF_OWN_ static bool npuprof_capture_is_due_(int64_t now)
     const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase);
     if (!npuprof_capture_set_.counted || phase == NPUPROF_PHASE_DONE_) return false;
     const npuprof_capture_amount_ a = npuprof_capture_set_.phases[phase];
-    const uint64_t passed = a.is_time ? (uint64_t)(now - NPUPROF_LOAD_(&npuprof_capture_now_.from_ns))
-        : NPUPROF_LOAD_(&npuprof_capture_now_.ended) - npuprof_capture_now_.from_count;
-    return passed >= a.n;
+    const int64_t passed = a.is_time ? now - NPUPROF_LOAD_(&npuprof_capture_now_.from_ns)
+        : (int64_t)(NPUPROF_LOAD_(&npuprof_capture_now_.ended) - npuprof_capture_now_.from_count);
+    return passed >= 0 && (uint64_t)passed >= a.n;     /* Why below 0: `now` may be older than the phase */
 }
 
-/* Goes to the next phase. Behind the last one nothing is recorded. */
-NPUPROF_OWN_ static void npuprof_capture_advance_(int64_t now)
+/* Goes to the next phase, which begins now. Behind the last one nothing is recorded. */
+NPUPROF_OWN_ static void npuprof_capture_advance_(void)
 {
     const bool windows = npuprof_capture_set_.by_windows;
     uint32_t next = npuprof_capture_now_.phase + 1;
@@ -12254,8 +12265,10 @@ NPUPROF_OWN_ static void npuprof_capture_advance_(int64_t now)
         if (npuprof_capture_now_.cycles != npuprof_capture_set_.repeat) next = NPUPROF_PHASE_WAIT_;
     }
     npuprof_capture_now_.from_count = NPUPROF_LOAD_(&npuprof_capture_now_.ended);
-    NPUPROF_STORE_(&npuprof_capture_now_.from_ns, now);
-    NPUPROF_STORE_(&npuprof_capture_now_.phase, next);
+    /* Why the clock only now: the file of the last window may have taken a while. */
+    NPUPROF_STORE_(&npuprof_capture_now_.from_ns, npuprof_os_monotonic_ns_());
+    if (next == NPUPROF_PHASE_ACTIVE_) NPUPROF_ADD_SEQ_(&npuprof_s_.window, 1);
+    NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.phase, next);
     if (next == NPUPROF_PHASE_ACTIVE_
         || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
         npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false, false);
@@ -12287,7 +12300,7 @@ NPUPROF_OWN_ static void npuprof_capture_look_(void)
         NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 0);
         (void)npuprof_capture_write_(false, 0);
     }
-    while (npuprof_capture_is_due_(now)) npuprof_capture_advance_(now);
+    while (npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) npuprof_capture_advance_();
     npuprof_control_tell_();
 }
 
@@ -12345,13 +12358,18 @@ NPUPROF_OWN_ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
     npuprof_capture_request_();
 }
 
-/* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there. */
+/* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there.
+   Why by the number of the phase: another thread may look meanwhile, and the next one has begun. */
 NPUPROF_OWN_ static void npuprof_capture_moved_(void)
 {
-    if (NPUPROF_LOAD_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
+    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_s_.window);
+    uint32_t over = NPUPROF_LOAD_(&npuprof_s_.window_over);
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
     if (!npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].is_time) return;
-    if (npuprof_capture_is_due_(npuprof_os_monotonic_ns_()))
-        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true, !npuprof_capture_set_.by_windows);
+    if (!npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) return;
+    NPUPROF_STORE_(&npuprof_capture_now_.over_ticks, npuprof_clock_());
+    while ((int32_t)(window - over) > 0)
+        if (NPUPROF_CAS_(&npuprof_s_.window_over, &over, window)) npuprof_control_set_gate_();
 }
 
 NPUPROF_API_ npuprof_result npuprof_poll(void)
@@ -12380,9 +12398,8 @@ NPUPROF_OWN_ static void npuprof_capture_start_over_(uint32_t held)
     npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
     if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
     npuprof_s_.held = held;
-    npuprof_s_.telling = 0;
     while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
-        npuprof_capture_advance_(npuprof_capture_now_.from_ns);
+        npuprof_capture_advance_();
 }
 
 /* Takes the signals that are free; the others are no conditions. NULL, or a sentence about those. */
@@ -19636,6 +19653,7 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
     s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = s->listing = 0;
     s->slots_checking = s->slots_taken = s->slots_checked = 0;
     s->paused = 0;
+    if (s->telling != npuprof_slot_me_()) s->telling = 0;
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */
@@ -20141,9 +20159,15 @@ NPUPROF_OWN_ static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const npuprof_header_ *const h = s->header;
     uint32_t *const copy = (uint32_t *)(void *)(memory + h->table_offset);
+    const size_t buckets = (size_t)((uint8_t *)s->buckets - s->base);
+    const size_t behind_them = buckets + (size_t)s->bucket_count * 4;
     if (h->chunks_offset > bytes) return false;
-    memcpy(memory, s->base, h->chunks_offset);
-    /* Why only now: what was copied may lead to the newest entries. */
+    /* Why in this order: what leads to a name before the name, whose thread went the other way. */
+    memcpy(memory + buckets, s->buckets, behind_them - buckets);
+    (void)NPUPROF_LOAD_SEQ_(&h->table_used);
+    memcpy(memory, s->base, buckets);
+    (void)NPUPROF_LOAD_SEQ_(&h->table_used);
+    memcpy(memory + behind_them, s->base + behind_them, h->chunks_offset - behind_them);
     const uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);
     const uint32_t behind = used > h->table_bytes ? used - h->table_bytes : 0;
     const uint32_t pages = (behind + h->chunk_bytes - 1) / h->chunk_bytes;
@@ -20152,7 +20176,11 @@ NPUPROF_OWN_ static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
         memcpy(memory + h->chunks_offset + (size_t)i * h->chunk_bytes, npuprof_chunk_at_(s->pages[i] - 1),
                h->chunk_bytes);
     for (uint32_t i = 0; i < s->page_count; i++) copy[i] = i < pages ? i + 1 : 0;
-    ((npuprof_header_ *)(void *)memory)->table_used = used;
+    npuprof_header_ *const to = (npuprof_header_ *)(void *)memory;
+    to->table_used = used;
+    /* Why these again: what was copied may have the newest numbers, which nothing else may get. */
+    to->sites = NPUPROF_LOAD_(&h->sites);
+    to->devices = NPUPROF_LOAD_(&h->devices);
     return true;
 }
 

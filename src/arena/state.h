@@ -139,7 +139,9 @@ typedef struct npuprof_arena_state_ {
     uint32_t armed;                /* 1: capture control has a condition */
     void (*tell)(void *user, bool open);   /* npuprof_capture.gate, or NULL; with its user. Set up */
     void *tell_user;
-    uint32_t telling, told;        /* a thread is in it; what it was told last */
+    uintptr_t telling;             /* the thread that is in it, 0: none */
+    uint32_t told;                 /* what it was told last */
+    uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
 
     /* The process. Owner: control/. */
     uintptr_t setting_up;          /* the thread that does */

@@ -46,6 +46,7 @@ static struct {
     uint64_t slow_wanted_ns, half_ticks;       /* half_ticks: half of the limit, about; 0: not known */
     uint32_t dump_wanted;
     uint32_t phase, gaps, complaints;
+    uint64_t over_ticks;                       /* when a new chunk closed the gate */
     uint64_t from_count, cycles;
     int64_t from_ns, polled_ns, slow_at_ns;    /* slow_at_ns: of the last file of the trigger; 0: none */
     uint64_t files, slow_files, failed;
@@ -68,7 +69,9 @@ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
     npuprof_pause_entry_ *const e =
         (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
-    if (e) e->from = npuprof_clock_();
+    const uint32_t window = NPUPROF_LOAD_(&npuprof_s_.window);
+    const bool over = window && NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.window_over) == window;
+    if (e) e->from = over ? NPUPROF_LOAD_(&npuprof_capture_now_.over_ticks) : npuprof_clock_();
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e;
 }
@@ -193,13 +196,13 @@ static bool npuprof_capture_is_due_(int64_t now)
     const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase);
     if (!npuprof_capture_set_.counted || phase == NPUPROF_PHASE_DONE_) return false;
     const npuprof_capture_amount_ a = npuprof_capture_set_.phases[phase];
-    const uint64_t passed = a.is_time ? (uint64_t)(now - NPUPROF_LOAD_(&npuprof_capture_now_.from_ns))
-        : NPUPROF_LOAD_(&npuprof_capture_now_.ended) - npuprof_capture_now_.from_count;
-    return passed >= a.n;
+    const int64_t passed = a.is_time ? now - NPUPROF_LOAD_(&npuprof_capture_now_.from_ns)
+        : (int64_t)(NPUPROF_LOAD_(&npuprof_capture_now_.ended) - npuprof_capture_now_.from_count);
+    return passed >= 0 && (uint64_t)passed >= a.n;     /* Why below 0: `now` may be older than the phase */
 }
 
-/* Goes to the next phase. Behind the last one nothing is recorded. */
-static void npuprof_capture_advance_(int64_t now)
+/* Goes to the next phase, which begins now. Behind the last one nothing is recorded. */
+static void npuprof_capture_advance_(void)
 {
     const bool windows = npuprof_capture_set_.by_windows;
     uint32_t next = npuprof_capture_now_.phase + 1;
@@ -211,8 +214,10 @@ static void npuprof_capture_advance_(int64_t now)
         if (npuprof_capture_now_.cycles != npuprof_capture_set_.repeat) next = NPUPROF_PHASE_WAIT_;
     }
     npuprof_capture_now_.from_count = NPUPROF_LOAD_(&npuprof_capture_now_.ended);
-    NPUPROF_STORE_(&npuprof_capture_now_.from_ns, now);
-    NPUPROF_STORE_(&npuprof_capture_now_.phase, next);
+    /* Why the clock only now: the file of the last window may have taken a while. */
+    NPUPROF_STORE_(&npuprof_capture_now_.from_ns, npuprof_os_monotonic_ns_());
+    if (next == NPUPROF_PHASE_ACTIVE_) NPUPROF_ADD_SEQ_(&npuprof_s_.window, 1);
+    NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.phase, next);
     if (next == NPUPROF_PHASE_ACTIVE_
         || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
         npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false, false);
@@ -244,7 +249,7 @@ static void npuprof_capture_look_(void)
         NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 0);
         (void)npuprof_capture_write_(false, 0);
     }
-    while (npuprof_capture_is_due_(now)) npuprof_capture_advance_(now);
+    while (npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) npuprof_capture_advance_();
     npuprof_control_tell_();
 }
 
@@ -302,13 +307,18 @@ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
     npuprof_capture_request_();
 }
 
-/* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there. */
+/* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there.
+   Why by the number of the phase: another thread may look meanwhile, and the next one has begun. */
 static void npuprof_capture_moved_(void)
 {
-    if (NPUPROF_LOAD_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
+    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_s_.window);
+    uint32_t over = NPUPROF_LOAD_(&npuprof_s_.window_over);
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
     if (!npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].is_time) return;
-    if (npuprof_capture_is_due_(npuprof_os_monotonic_ns_()))
-        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true, !npuprof_capture_set_.by_windows);
+    if (!npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) return;
+    NPUPROF_STORE_(&npuprof_capture_now_.over_ticks, npuprof_clock_());
+    while ((int32_t)(window - over) > 0)
+        if (NPUPROF_CAS_(&npuprof_s_.window_over, &over, window)) npuprof_control_set_gate_();
 }
 
 NPUPROF_API_ npuprof_result npuprof_poll(void)
@@ -337,9 +347,8 @@ static void npuprof_capture_start_over_(uint32_t held)
     npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
     if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
     npuprof_s_.held = held;
-    npuprof_s_.telling = 0;
     while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
-        npuprof_capture_advance_(npuprof_capture_now_.from_ns);
+        npuprof_capture_advance_();
 }
 
 /* Takes the signals that are free; the others are no conditions. NULL, or a sentence about those. */

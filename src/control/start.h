@@ -42,10 +42,13 @@ static void npuprof_control_set_fast_path_(void)
     }
 }
 
-/* Makes call sites look their category and their id up again. */
+/* Makes call sites look their category and their id up again. Why a CAS: two threads that load the same number
+   would store the same one behind it. A call site that looked its category up between the two stores, by the
+   list of the first, would keep that verdict. */
 static void npuprof_control_advance_generation_(void)
 {
-    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
+    uint32_t was = NPUPROF_LOAD_(&npuprof_generation_);
+    while (!NPUPROF_CAS_(&npuprof_generation_, &was, (was + 1) & 0x7FFFFFFFu)) {}
     npuprof_control_set_fast_path_();
 }
 
@@ -53,11 +56,13 @@ static void npuprof_control_advance_generation_(void)
 static int npuprof_control_gate_(void)
 {
     const int level = NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
-    if (level && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
+    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_s_.window);
+    const bool over = window && NPUPROF_LOAD_SEQ_(&npuprof_s_.window_over) == window;
+    if (level && !over && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
     return level && NPUPROF_LOAD_SEQ_(&npuprof_s_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
 }
 
-/* Call after a change of `level`, `paused`, `held` or `armed`. Async-signal safe. */
+/* Call after a change of `level`, `paused`, `held`, `window`, `window_over` or `armed`. Async-signal safe. */
 static void npuprof_control_set_gate_(void)
 {
     for (;;) {
@@ -80,11 +85,12 @@ static void npuprof_control_tell_(void)
     for (;;) {
         void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&s->tell);   /* at exit it is taken away */
         const uint32_t open = NPUPROF_LOAD_SEQ_(&npuprof_gate_) >= 1;
-        uint32_t nobody = 0;
-        if (!tell || NPUPROF_LOAD_(&s->told) == open || !NPUPROF_CAS_(&s->telling, &nobody, 1)) return;
+        uintptr_t nobody = 0;
+        if (!tell || NPUPROF_LOAD_(&s->told) == open) return;
+        if (!NPUPROF_CAS_(&s->telling, &nobody, npuprof_slot_me_())) return;
         NPUPROF_STORE_(&s->told, open);
         tell(s->tell_user, open != 0);
-        NPUPROF_STORE_SEQ_(&s->telling, 0);
+        NPUPROF_STORE_SEQ_(&s->telling, (uintptr_t)0);
     }
 #endif
 }

@@ -67,9 +67,15 @@ static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const npuprof_header_ *const h = s->header;
     uint32_t *const copy = (uint32_t *)(void *)(memory + h->table_offset);
+    const size_t buckets = (size_t)((uint8_t *)s->buckets - s->base);
+    const size_t behind_them = buckets + (size_t)s->bucket_count * 4;
     if (h->chunks_offset > bytes) return false;
-    memcpy(memory, s->base, h->chunks_offset);
-    /* Why only now: what was copied may lead to the newest entries. */
+    /* Why in this order: what leads to a name before the name, whose thread went the other way. */
+    memcpy(memory + buckets, s->buckets, behind_them - buckets);
+    (void)NPUPROF_LOAD_SEQ_(&h->table_used);
+    memcpy(memory, s->base, buckets);
+    (void)NPUPROF_LOAD_SEQ_(&h->table_used);
+    memcpy(memory + behind_them, s->base + behind_them, h->chunks_offset - behind_them);
     const uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);
     const uint32_t behind = used > h->table_bytes ? used - h->table_bytes : 0;
     const uint32_t pages = (behind + h->chunk_bytes - 1) / h->chunk_bytes;
@@ -78,7 +84,11 @@ static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
         memcpy(memory + h->chunks_offset + (size_t)i * h->chunk_bytes, npuprof_chunk_at_(s->pages[i] - 1),
                h->chunk_bytes);
     for (uint32_t i = 0; i < s->page_count; i++) copy[i] = i < pages ? i + 1 : 0;
-    ((npuprof_header_ *)(void *)memory)->table_used = used;
+    npuprof_header_ *const to = (npuprof_header_ *)(void *)memory;
+    to->table_used = used;
+    /* Why these again: what was copied may have the newest numbers, which nothing else may get. */
+    to->sites = NPUPROF_LOAD_(&h->sites);
+    to->devices = NPUPROF_LOAD_(&h->devices);
     return true;
 }
 

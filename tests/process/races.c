@@ -1,0 +1,110 @@
+/* two threads that change what is recorded at the same moment, and forks beside them
+   SPDX-License-Identifier: MIT */
+#include "trace.h"
+#include <pthread.h>
+#include <sched.h>
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+/* ---- npuprof_set_categories() from two threads: a call site obeys the list that is in force */
+
+static unsigned begun, left, rounds;
+
+static __attribute__((noinline)) void record_both(void)
+{
+    { PROF_SCOPE_CAT("x", "in x"); }
+    { PROF_SCOPE_CAT("y", "in y"); }
+}
+
+/* Until the other thread is there. Why not at once: both are to call at the same moment. */
+static void wait_for(unsigned *word, unsigned n)
+{
+    for (int i = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) < n; i++)
+        if (i > 20000) sched_yield();
+}
+
+static void *set_x(void *unused)
+{
+    for (unsigned n = 1; n <= rounds; n++) {
+        wait_for(&begun, n);
+        npuprof_set_categories("x");
+        record_both();
+        __atomic_store_n(&left, n, __ATOMIC_RELEASE);
+    }
+    return unused;
+}
+
+static void two_lists(void)
+{
+    pthread_t thread;
+    unsigned wrong = 0;
+    npuprof_stats s;
+    rounds = 200000;
+    npuprof_start(1);
+    CHECK_STOP(!pthread_create(&thread, NULL, set_x, NULL));
+    for (unsigned n = 1; n <= rounds; n++) {
+        __atomic_store_n(&begun, n, __ATOMIC_RELEASE);
+        for (volatile unsigned i = 0; i < n % 64; i++) {}
+        npuprof_set_categories("y");
+        record_both();
+        wait_for(&left, n);
+        npuprof_clear();
+        record_both();
+        CHECK_STOP(npuprof_get_stats(&s) == NPUPROF_OK);
+        wrong += s.recorded != 1;
+    }
+    pthread_join(thread, NULL);
+    CHECK_UINT(wrong, 0);
+}
+
+/* ---- fork while another thread is in npuprof_capture.gate: the child is told, too */
+
+static int in_gate, told_in_child;
+static pid_t parent;
+
+static void gate(void *user, bool open)
+{
+    (void)user;
+    (void)open;
+    if (getpid() != parent) {
+        told_in_child++;
+        return;
+    }
+    __atomic_store_n(&in_gate, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&in_gate, __ATOMIC_ACQUIRE) == 1) sched_yield();
+}
+
+static void *start(void *unused)
+{
+    npuprof_start(1);
+    return unused;
+}
+
+static void fork_in_gate(void)
+{
+    pthread_t thread;
+    npuprof_capture capture;
+    npuprof_desc desc;
+    memset(&desc, 0, sizeof desc);
+    memset(&capture, 0, sizeof capture);
+    capture.gate = gate;
+    desc.capture = &capture;
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    parent = getpid();
+    CHECK_STOP(!pthread_create(&thread, NULL, start, NULL));
+    while (!__atomic_load_n(&in_gate, __ATOMIC_ACQUIRE)) sched_yield();
+    const pid_t child = fork();
+    if (child == 0) {
+        npuprof_stop();
+        npuprof_start(1);
+        _exit(told_in_child);
+    }
+    __atomic_store_n(&in_gate, 2, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 2);
+}
+
+CHECK_MAIN(CASE_THOROUGH(two_lists), CASE(fork_in_gate))
