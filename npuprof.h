@@ -11046,9 +11046,9 @@ NPUPROF_OWN_ static void npuprof_control_set_fast_path_(void)
     }
 }
 
-/* Makes call sites look their category and their id up again. Why a CAS: two threads that load the same number
-   would store the same one behind it. A call site that looked its category up between the two stores, by the
-   list of the first, would keep that verdict. */
+/* Makes call sites look their category and their id up again. Why a CAS: two threads that load the same
+   number would store the same one behind it. A call site that looked its category up between the two stores,
+   by the list of the first, would keep that verdict. */
 NPUPROF_OWN_ static void npuprof_control_advance_generation_(void)
 {
     uint32_t was = NPUPROF_LOAD_(&npuprof_generation_);

@@ -475,13 +475,13 @@ static void failing_sink(void)
     CHECK_INT(npuprof_write_json(sink), NPUPROF_ERR_ARGUMENT);
 }
 
-/* Reading changes nothing: the second file has the same bytes, and so has one written after the reports. */
+/* Reading changes nothing: the second file has the same bytes, and so has one written after the reports. But for
+   open spans, which go on. */
 static void dump_twice(void)
 {
     static const char *const extensions[] = { "json", "csv", "npuprof", "other" };
     npuprof_start(2);
     for (int i = 0; i < 20; i++) everything();
-    PROF_SCOPE("open");
     npuprof_stop();
     for (size_t i = 0; i < 4; i++) {
         char name[3][32];
