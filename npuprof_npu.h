@@ -265,12 +265,13 @@
                               drain feed by_hand kernel calls open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
+#ifndef NPUPROF_H
+#error "npuprof_npu.h: include npuprof.h first"
+#else   /* Why all the rest: without npuprof.h each line of it would be an error of its own. */
+
 #ifndef NPUPROF_NPU_H
 #define NPUPROF_NPU_H
 
-#ifndef NPUPROF_H
-#error "npuprof_npu.h: include npuprof.h first"
-#endif
 #define NPUPROF_NPU_VERSION 10000
 #if NPUPROF_NPU_VERSION != NPUPROF_VERSION
 #error "npuprof_npu.h: npuprof.h is of another version; take both from the same release"
@@ -1710,6 +1711,12 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_explain_result_(const npuprof_npu
     return state == NPUPROF_OK ? result : state;
 }
 
+/* A counter that cannot be: which of its members does not fit. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_wrong_counter_(const char *why)
+{
+    return npuprof_os_explain_(NPUPROF_ERR_NPU_COUNTER, "NPUPROF_ERR_NPU_COUNTER: a counter's %s", why);
+}
+
 /* A counter that stands because of a requirement that does not hold: the result, and its sentence. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
 {
@@ -1938,6 +1945,12 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, c
     (void)token;
 #endif
     return NPUPROF_OK;
+}
+
+NPUPROF_OWN_ static npuprof_result npuprof_npu_wrong_counter_(const char *why)
+{
+    NPUPROF_UNUSED_(why);
+    return NPUPROF_ERR_NPU_COUNTER;
 }
 
 /* A result for the user. Firmware knows nothing more of it. */
@@ -2764,11 +2777,17 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counte
 {
     if (!c->bits) c->bits = 64;
     if (!c->access) c->access = 32;
-    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
     const bool split = npuprof_npu_is_split_(c);
-    if (split && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
+    const char *wrong = NULL;
+    if (c->bits > 64) wrong = "bits is above 64";
+    else if (c->access != 32 && c->access != 64) wrong = "access is not 32 or 64";
+    else if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) wrong = "order is none of NPUPROF_NPU_*";
+    else if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access)
+        wrong = "order NPUPROF_NPU_SINGLE reads `access` bits, and bits is more; give access = 64";
+    else if (split && c->hi_offset == c->lo_offset)
+        wrong = "hi_offset equals lo_offset; give the register of the upper half, or for a counter of one "
+                "register bits <= access and order NPUPROF_NPU_SINGLE";
+    if (wrong) return npuprof_npu_wrong_counter_(wrong);
     const size_t bytes = c->access / 8;
     if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
     if (split && !npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
@@ -6801,6 +6820,7 @@ NPUPROF_END_C_
 NPUPROF_SHADOW_POP_
 
 #endif /* NPUPROF_IMPLEMENTATION */
+#endif /* NPUPROF_H */
 
 /* MIT License
 

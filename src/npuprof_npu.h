@@ -265,12 +265,13 @@
                               drain feed by_hand kernel calls open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
+#ifndef NPUPROF_H
+#error "npuprof_npu.h: include npuprof.h first"
+#else   /* Why all the rest: without npuprof.h each line of it would be an error of its own. */
+
 #ifndef NPUPROF_NPU_H
 #define NPUPROF_NPU_H
 
-#ifndef NPUPROF_H
-#error "npuprof_npu.h: include npuprof.h first"
-#endif
 #define NPUPROF_NPU_VERSION 10000
 #if NPUPROF_NPU_VERSION != NPUPROF_VERSION
 #error "npuprof_npu.h: npuprof.h is of another version; take both from the same release"
@@ -356,6 +357,7 @@ NPUPROF_END_C_
 NPUPROF_SHADOW_POP_
 
 #endif /* NPUPROF_IMPLEMENTATION */
+#endif /* NPUPROF_H */
 
 /* MIT License
 

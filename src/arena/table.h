@@ -304,14 +304,25 @@ NPUPROF_COLD_ static uint32_t npuprof_table_site_with_results_(uint32_t number)
     return e ? e->head.a >> 8 : 0;
 }
 
-/* ---- Pairs: metadata, and variables that were refused. False: the table is full, which is counted. */
+/* ---- Notes: pairs and pauses. They come without an end in a process that lives long, so they get half of
+   the table at most: a new call site always finds space beside them. */
+
+NPUPROF_COLD_ static bool npuprof_table_takes_notes_(void)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const uint64_t all = h->table_bytes + (uint64_t)npuprof_s_.page_count * h->chunk_bytes;
+    return NPUPROF_LOAD_ACQUIRE_(&h->table_used) < h->table_first + (all - h->table_first) / 2;
+}
+
+/* ---- Pairs: metadata, and variables that were refused. False: there is no space, which is counted. */
 NPUPROF_COLD_ static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
 {
     uint32_t id;
-    const uint32_t key_id = npuprof_table_intern_string_(key ? key : "");
-    const uint32_t value_id = npuprof_table_intern_string_(value ? value : "");
+    const bool fits = npuprof_table_takes_notes_();
+    const uint32_t key_id = fits ? npuprof_table_intern_string_(key ? key : "") : 0;
+    const uint32_t value_id = key_id ? npuprof_table_intern_string_(value ? value : "") : 0;
     npuprof_pair_entry_ *e = NULL;
-    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
+    if (value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) {
         NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
         return false;

@@ -200,7 +200,9 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (NPUPROF_LOAD_(&npuprof_s_.paused)) return NPUPROF_OK;
-    npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
+    npuprof_pause_entry_ *e = NULL;
+    if (npuprof_table_takes_notes_())
+        e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
     if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return NPUPROF_OK;
     npuprof_control_set_gate_();

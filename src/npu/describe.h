@@ -14,11 +14,17 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
 {
     if (!c->bits) c->bits = 64;
     if (!c->access) c->access = 32;
-    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
     const bool split = npuprof_npu_is_split_(c);
-    if (split && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
+    const char *wrong = NULL;
+    if (c->bits > 64) wrong = "bits is above 64";
+    else if (c->access != 32 && c->access != 64) wrong = "access is not 32 or 64";
+    else if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) wrong = "order is none of NPUPROF_NPU_*";
+    else if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access)
+        wrong = "order NPUPROF_NPU_SINGLE reads `access` bits, and bits is more; give access = 64";
+    else if (split && c->hi_offset == c->lo_offset)
+        wrong = "hi_offset equals lo_offset; give the register of the upper half, or for a counter of one "
+                "register bits <= access and order NPUPROF_NPU_SINGLE";
+    if (wrong) return npuprof_npu_wrong_counter_(wrong);
     const size_t bytes = c->access / 8;
     if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
     if (split && !npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;

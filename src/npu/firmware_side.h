@@ -125,6 +125,12 @@ static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, const npuprof_
     return NPUPROF_OK;
 }
 
+static npuprof_result npuprof_npu_wrong_counter_(const char *why)
+{
+    NPUPROF_UNUSED_(why);
+    return NPUPROF_ERR_NPU_COUNTER;
+}
+
 /* A result for the user. Firmware knows nothing more of it. */
 static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
 {

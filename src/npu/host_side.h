@@ -90,6 +90,12 @@ static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npupro
     return state == NPUPROF_OK ? result : state;
 }
 
+/* A counter that cannot be: which of its members does not fit. */
+static npuprof_result npuprof_npu_wrong_counter_(const char *why)
+{
+    return npuprof_os_explain_(NPUPROF_ERR_NPU_COUNTER, "NPUPROF_ERR_NPU_COUNTER: a counter's %s", why);
+}
+
 /* A counter that stands because of a requirement that does not hold: the result, and its sentence. */
 static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
 {

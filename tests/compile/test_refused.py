@@ -115,6 +115,15 @@ class Refused(unittest.TestCase):
                 with self.subTest(" ".join(str(c) for c in command if c not in helpers.WARNINGS)):
                     self.assertEqual((done.returncode == 0, done.stderr[:500] if want else ""), (want, ""))
 
+    def test_npu_header_first(self):
+        """One sentence, and nothing else."""
+        path = scratch() / "npu_first.c"
+        path.write_text('#include "npuprof_npu.h"\nint main(void) { return 0; }\n')
+        for flags in ([], ["-DNPUPROF_IMPLEMENTATION"]):
+            done = run([*helpers.CC, *flags, f"-I{ROOT}", "-fsyntax-only", path])
+            self.assertEqual((done.returncode != 0, done.stderr.count("error:")), (True, 1),
+                             done.stderr[:1000])
+
     def test_c89(self):
         """One sentence, and nothing else."""
         for flags in (["-std=c89"], ["-std=gnu89"], ["-std=c89", "-DNPUPROF_IMPLEMENTATION"]):

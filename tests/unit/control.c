@@ -475,8 +475,8 @@ static void failing_sink(void)
     CHECK_INT(npuprof_write_json(sink), NPUPROF_ERR_ARGUMENT);
 }
 
-/* Reading changes nothing: the second file has the same bytes, and so has one written after the reports. But for
-   open spans, which go on. */
+/* Reading changes nothing: the second file has the same bytes, and so has one written after the reports. But
+   for open spans, which go on. */
 static void dump_twice(void)
 {
     static const char *const extensions[] = { "json", "csv", "npuprof", "other" };

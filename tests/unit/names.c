@@ -121,5 +121,29 @@ static void too_long(void)
     CHECK_STR(json_text(json_get(t, "metadata.npuprof.user.long")), text);
 }
 
-CHECK_MAIN(CASE(too_long), CASE(buffer_used_again), CASE(categories_that_change), CASE(keys_that_alternate),
+/* However often a program pauses and changes its metadata, a new call site finds space. */
+static void notes_leave_space(void)
+{
+    npuprof_stats s;
+    char value[20];
+    unsigned refused = 0;
+    npuprof_start(1);
+    for (int i = 0; i < 100000; i++) {
+        refused += npuprof_pause() == NPUPROF_ERR_TABLE_FULL;
+        npuprof_resume();
+    }
+    for (int i = 0; i < 100000; i++) {
+        snprintf(value, sizeof value, "value %d", i);
+        refused += npuprof_metadata("key", value) == NPUPROF_ERR_TABLE_FULL;
+    }
+    { PROF_SCOPE("a new one"); }
+    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    CHECK_UINT(s.recorded, 1);
+    CHECK_UINT(s.lost_by_cause[NPUPROF_LOST_NAMES], 0);
+    CHECK_UINT(s.lost_by_cause[NPUPROF_LOST_NOTES], refused);
+    CHECK(refused > 0 && npuprof_is_recording());
+}
+
+CHECK_MAIN(CASE(notes_leave_space),
+           CASE(too_long), CASE(buffer_used_again), CASE(categories_that_change), CASE(keys_that_alternate),
            CASE(phases_of_a_closed_gate))
