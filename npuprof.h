@@ -4908,7 +4908,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_text_(npuprof_fw_out_ 
     for (uint32_t n; length && *text; text += n, length -= n) {
         const int c = (uint8_t)*text;
         n = (uint32_t)npuprof_utf8_length_((const uint8_t *)text, (size_t)length);
-        if (c < 32) {
+        if (c < 32 || c == 127) {
             npuprof_fw_put_bytes_(o, "\\u00", 4);
             npuprof_fw_put_char_(o, '0' + (c >> 4));
             npuprof_fw_put_char_(o, "0123456789abcdef"[c & 15]);
@@ -15357,15 +15357,15 @@ NPUPROF_OWN_ static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
 /* ---- Strings */
 
 /* The inside of a quoted string: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its
-   quotes. */
+   quotes. Why DEL, too: Perfetto refuses a file that has it raw in the metadata. */
 NPUPROF_OWN_ static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + length, *from = p;
     while (p < end) {
-        while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\') p++;
+        while (p < end && *p >= 0x20 && *p < 0x7F && *p != '"' && *p != '\\') p++;
         if (p == end) break;
         const size_t n = npuprof_utf8_length_(p, (size_t)(end - p));
-        if (n > 1 || (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20)))) {
+        if (n > 1 || (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20 && *p != 0x7F)))) {
             p += n;
             continue;
         }
@@ -15388,9 +15388,19 @@ NPUPROF_OWN_ static void npuprof_out_escaped_(npuprof_out_ *o, const void *text,
     npuprof_out_put_(o, (const char *)from, (size_t)(p - from));
 }
 
+/* What a text in a CSV has before it if a spreadsheet would take it for a formula: a quote. A text that has
+   quotes there already gets one more, so that the reader takes away what was put. */
+NPUPROF_OWN_ static void npuprof_out_guard_(npuprof_out_ *o, const char *text, size_t length)
+{
+    size_t n = 0;
+    while (n < length && text[n] == '\'') n++;
+    if (n < length && memchr("=+-@\t\r", text[n], 6)) npuprof_out_put_(o, "'", 1);
+}
+
 NPUPROF_OWN_ static void npuprof_out_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     npuprof_out_put_(o, "\"", 1);
+    if (!json) npuprof_out_guard_(o, (const char *)text, length);
     npuprof_out_escaped_(o, text, length, json);
     npuprof_out_put_(o, "\"", 1);
 }
@@ -18272,6 +18282,7 @@ NPUPROF_OWN_ static void npuprof_csv_put_source_(npuprof_work_ *w, const npuprof
     if (site && site->file) {
         const char *const file = npuprof_image_text_(&w->image, site->file, &length);
         npuprof_out_puts_(o, "\"");
+        npuprof_out_guard_(o, file, length);
         npuprof_out_escaped_(o, file, length, false);
         npuprof_out_puts_(o, ":");
         npuprof_out_uint_(o, site->line & ~NPUPROF_SITE_RESULTS_);
@@ -18430,6 +18441,9 @@ NPUPROF_OWN_ static void npuprof_csv_memory_(npuprof_work_ *w)
     const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
         npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_image_ns_(&w->image, p->used_ticks));
+        size_t length;
+        const char *const device = npuprof_image_text_(&w->image, p->device, &length);
+        npuprof_out_guard_(o, device, length);
         npuprof_csv_memory_text_(w, p->device);
         npuprof_out_puts_(o, " used_bytes=");
         npuprof_out_uint_(o, p->peaks.used_bytes);
@@ -18713,7 +18727,7 @@ NPUPROF_OWN_ static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_
     bool quoted = false;
     for (size_t i = 0; i < p.length; i++) quoted |= memchr(",\"\r\n", p.text[i], 4) != NULL;
     if (quoted) npuprof_out_puts_(o, "\"");
-    if (guarded && p.length && memchr("=+-@\t\r", p.text[0], 6)) npuprof_out_puts_(o, "'");
+    if (guarded) npuprof_out_guard_(o, p.text, p.length);
     npuprof_out_escaped_(o, p.text, p.length, false);
     if (p.cut) npuprof_out_puts_(o, "\xE2\x80\xA6");
     if (quoted) npuprof_out_puts_(o, "\"");

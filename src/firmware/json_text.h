@@ -38,7 +38,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_text_(npuprof_fw_out_ *o, const cha
     for (uint32_t n; length && *text; text += n, length -= n) {
         const int c = (uint8_t)*text;
         n = (uint32_t)npuprof_utf8_length_((const uint8_t *)text, (size_t)length);
-        if (c < 32) {
+        if (c < 32 || c == 127) {
             npuprof_fw_put_bytes_(o, "\\u00", 4);
             npuprof_fw_put_char_(o, '0' + (c >> 4));
             npuprof_fw_put_char_(o, "0123456789abcdef"[c & 15]);

@@ -90,6 +90,7 @@ static void npuprof_csv_put_source_(npuprof_work_ *w, const npuprof_event_ *ev)
     if (site && site->file) {
         const char *const file = npuprof_image_text_(&w->image, site->file, &length);
         npuprof_out_puts_(o, "\"");
+        npuprof_out_guard_(o, file, length);
         npuprof_out_escaped_(o, file, length, false);
         npuprof_out_puts_(o, ":");
         npuprof_out_uint_(o, site->line & ~NPUPROF_SITE_RESULTS_);

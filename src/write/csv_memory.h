@@ -59,6 +59,9 @@ static void npuprof_csv_memory_(npuprof_work_ *w)
     const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
         npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_image_ns_(&w->image, p->used_ticks));
+        size_t length;
+        const char *const device = npuprof_image_text_(&w->image, p->device, &length);
+        npuprof_out_guard_(o, device, length);
         npuprof_csv_memory_text_(w, p->device);
         npuprof_out_puts_(o, " used_bytes=");
         npuprof_out_uint_(o, p->peaks.used_bytes);

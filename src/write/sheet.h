@@ -235,7 +235,7 @@ static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool
     bool quoted = false;
     for (size_t i = 0; i < p.length; i++) quoted |= memchr(",\"\r\n", p.text[i], 4) != NULL;
     if (quoted) npuprof_out_puts_(o, "\"");
-    if (guarded && p.length && memchr("=+-@\t\r", p.text[0], 6)) npuprof_out_puts_(o, "'");
+    if (guarded) npuprof_out_guard_(o, p.text, p.length);
     npuprof_out_escaped_(o, p.text, p.length, false);
     if (p.cut) npuprof_out_puts_(o, "\xE2\x80\xA6");
     if (quoted) npuprof_out_puts_(o, "\"");

@@ -125,15 +125,15 @@ static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
 /* ---- Strings */
 
 /* The inside of a quoted string: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its
-   quotes. */
+   quotes. Why DEL, too: Perfetto refuses a file that has it raw in the metadata. */
 static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + length, *from = p;
     while (p < end) {
-        while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\') p++;
+        while (p < end && *p >= 0x20 && *p < 0x7F && *p != '"' && *p != '\\') p++;
         if (p == end) break;
         const size_t n = npuprof_utf8_length_(p, (size_t)(end - p));
-        if (n > 1 || (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20)))) {
+        if (n > 1 || (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20 && *p != 0x7F)))) {
             p += n;
             continue;
         }
@@ -156,9 +156,19 @@ static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t lengt
     npuprof_out_put_(o, (const char *)from, (size_t)(p - from));
 }
 
+/* What a text in a CSV has before it if a spreadsheet would take it for a formula: a quote. A text that has
+   quotes there already gets one more, so that the reader takes away what was put. */
+static void npuprof_out_guard_(npuprof_out_ *o, const char *text, size_t length)
+{
+    size_t n = 0;
+    while (n < length && text[n] == '\'') n++;
+    if (n < length && memchr("=+-@\t\r", text[n], 6)) npuprof_out_put_(o, "'", 1);
+}
+
 static void npuprof_out_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     npuprof_out_put_(o, "\"", 1);
+    if (!json) npuprof_out_guard_(o, (const char *)text, length);
     npuprof_out_escaped_(o, text, length, json);
     npuprof_out_put_(o, "\"", 1);
 }

@@ -52,6 +52,7 @@ GOOD = """{"displayTimeUnit": "ns",
 
 # rule: [(what to replace, by what)]. `what` is there exactly once.
 MUTANTS = {
+    "control": [('"host": "box"', '"host": "b\x7fx"')],
     "event": [('{"ph":"i","name":"mark","pid":1,"tid":2,"ts":44.000,"s":"t"}', "17")],
     "ph": [('"ph":"i"', '"ph":"?"'), ('"ph":"i"', '"ph":"XX"'), ('"ph":"i",', ""), ('"ph":"i"', '"ph":[]')],
     "name": [('"name":"touching"', '"name":5'), ('"name":"touching"', '"name":1.5'),

@@ -96,6 +96,7 @@ class WhatTheFileSays(unittest.TestCase):
                              (event["name"], event["cat"], event["tid"], round(event["ts"] * 1000),
                               round(event["dur"] * 1000)))
             given = dict(event.get("args", {}))
+            self.assertEqual(span["stamp"], given.get("stamp"))
             self.assertEqual(span["kind"],
                              "device" if given.pop("stamp", None) else given.pop("kind", "span"))
             self.assertEqual(span["violated"], int(given.pop("causality", None) == "violated"))
@@ -133,8 +134,9 @@ class WhatTheFileSays(unittest.TestCase):
         self.assertEqual(self.rows("SELECT COUNT(*), SUM(used_bytes), SUM(allocated_bytes) FROM memory"), [
             tuple(map(sum, zip(*((1, e["args"]["used"], e["args"]["allocated"]) for e in self.events
                                  if e["ph"] == "C" and "used" in e["args"]))))])
-        self.assertEqual([name for name, in self.rows("SELECT name FROM instants ORDER BY ts_ns")],
-                         [e["name"] for e in self.events if e["ph"] == "i"])
+        found = self.rows("SELECT name, args FROM instants ORDER BY ts_ns")
+        self.assertEqual([(name, json.loads(args or "{}")) for name, args in found],
+                         [(e["name"], e.get("args", {})) for e in self.events if e["ph"] == "i"])
         about = self.file["metadata"]["npuprof"]
         self.assertEqual(dict(self.rows("SELECT * FROM losses")), about["lost"])
         meta = dict(self.rows("SELECT * FROM meta"))

@@ -69,7 +69,7 @@ class Ftrace(unittest.TestCase):
         self.assertEqual([event[1:4] for event in found.kernel],
                          [(1, 0, SWITCH), (0, 77, WAKING), (0, 9, IRQ), (0, 9, GENERIC), (1, 9, SWITCH)])
         self.assertEqual((text(first[1]), first[2], first[4], text(first[5]), first[6]),
-                         ("swapper/1", 0, 256, "a name-1", 77))
+                         ("swapper/1", 0, 2048, "a name-1", 77))
         self.assertEqual(pftrace.signed(first[7]), -2)
         self.assertEqual((text(waking[1]), waking[2], waking[5]), ("my task", 78, 1))
         self.assertEqual((irq[1], text(irq[2])), (27, "virtio0"))

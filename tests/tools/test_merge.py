@@ -70,6 +70,21 @@ class Merged(unittest.TestCase):
                        e["tid"], str(e.get("args")))
                       for e in helpers.load(path)["traceEvents"] if e["ph"] != "M")
 
+    def test_other_layouts(self):
+        """The same trace as other tools lay it out merges to the same events."""
+        document = helpers.load(A)
+        lines = ",\n".join(json.dumps(event) for event in document["traceEvents"])
+        turned = [dict(reversed(event.items())) for event in document["traceEvents"]]
+        about = json.dumps(document["metadata"], separators=(",", ":"))
+        tail = f'\n],\n"displayTimeUnit":"ns",\n"metadata":{about}}}\n'
+        for name, text in (("spaced.json", '{"traceEvents":[\n' + lines + tail),
+                           ("turned.json", json.dumps(document | {"traceEvents": turned})),
+                           ("indented.json", json.dumps(document, indent=1))):
+            with self.subTest(name=name):
+                (helpers.scratch() / name).write_text(text, encoding="utf-8")
+                _, path = self.good(helpers.scratch() / name)
+                self.assertEqual(self.stamps(path), self.stamps(A))
+
     def test_one_host(self):
         said, path = self.good(A, B)
         a, b = about(A), about(B)

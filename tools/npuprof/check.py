@@ -30,7 +30,7 @@ from .base.files import open_plain, read_bytes
 from .base.losses import syncs_of
 from .base.messages import Refused
 from .base.numbers import plain
-from .base.strict_json import NotJson, read_trace, shown
+from .base.strict_json import NotJson, decode, read_trace, shown
 from .export.facts import facts_of
 from .read import load
 from .read.image import opened
@@ -410,6 +410,9 @@ def check_file(path):
         for match in STRING_OR_LONG_FRACTION.finditer(text):
             if not match[0].startswith('"'):
                 rules.add("number", f"more than 19 decimals at byte {rules.byte(match.start())}")
+    for position in deletes(text, rules.positions):
+        rules.add("control", f"a raw DEL (0x7f) beside the events, byte {rules.byte(position)}: "
+                             "Perfetto refuses the file; write \\u007f")
     checker.finish(top)
     rules.print_rest()
     return concluded(path, rules.counts.total(), len(rules.positions), checker.diagnosis(), damage)
@@ -426,6 +429,14 @@ def concluded(path, errors, events, diagnosis, damage="", what="events"):
         (errors, "error"), (faults, "fault"), (len(diagnosis) + bool(damage) - faults, "warning")) if count]
     print(f"{path}: {', '.join(counts) or 'ok'}" + ("" if errors else f", {events} {what}"))
     return 1 if errors or faults else 0
+
+
+def deletes(text, positions):
+    """Where there is a DEL before the first event or behind the last one."""
+    if "\x7f" not in text:
+        return []
+    first, end = (positions[0], decode(text, positions[-1])[1]) if positions else (len(text), len(text))
+    return [match.start() for match in re.finditer("\x7f", text) if not first <= match.start() < end]
 
 
 def add_arguments(parser):

@@ -38,6 +38,7 @@ from . import loops
 from .base.files import check_output, whole_file
 from .base.messages import Progress, Refused
 from .base.metadata import check_about, check_version
+from .base.strict_json import json_text, shown
 from .convert.kernel_packets import write_kernel
 from .convert.pftrace import write_pftrace
 from .read import load
@@ -48,7 +49,9 @@ from .read.own_layout import BLOCK, HEAD, STRING
 HOST_ERROR_NS = 10_000_000       # of a host's clock, if nobody says
 SAME_BOOT_NS = 1_000_000_000     # the Unix clock may move so far between two traces of one boot
 LIMIT_NS = 2**51                 # below, three decimals of a microsecond are exact in a double
-LINE = re.compile(rb'(\{"ph":"(.)".*?"pid":)(\d+)(,.*)', re.S)
+FIRST = ("ph", "name", "cat", "pid", "tid", "ts", "dur")      # members of a line of npuprof's own layout
+LINE = re.compile(rb'(\{"ph":"(.)"(?:,"name":' + STRING + rb')?(?:,"cat":' + STRING + rb')?,"pid":)'
+                  rb'(\d+)(,.*)', re.S)
 TID = re.compile(rb'"tid":(\d+)')
 SORT = re.compile(rb'"sort_index":(\d+)')
 STAMP = re.compile(rb'"ts":(\d+)\.(\d\d\d)')
@@ -98,6 +101,8 @@ class Part:
                 self.file.seek(max(0, size - step))
                 tail = self.file.read()
             end = tail.rfind(b'\n],\n"displayTimeUnit"')
+            self.own = end >= 0
+        if self.own:
             try:
                 top = json.loads(b"{" + tail[end + 3:])
             except (ValueError, RecursionError):
@@ -125,15 +130,20 @@ class Part:
                 self.strict(offset, lines, native)
                 offset += sum(map(len, lines))
                 for line in lines:
-                    yield line.rstrip(b",\n")
+                    line = line.rstrip(b",\n")
+                    # Each line was read as JSON: it may be laid out in another way.
+                    yield line if LINE.match(line) else self.event(json.loads(line))
         else:
             self.file.seek(0)
-            for n, event in enumerate(json.load(self.file)["traceEvents"]):
-                try:
-                    yield own_line(event)
-                except (AttributeError, TypeError, ValueError, OverflowError):
-                    raise Refused(f"{self.path}: event {n} of traceEvents: no event, "
-                                  "its ts or dur is no time, or a number is too large") from None
+            yield from map(self.event, json.load(self.file)["traceEvents"])
+
+    def event(self, event):
+        """An event as a line of npuprof's own layout."""
+        try:
+            return own_line(event)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            raise Refused(f"{self.path}: an event of traceEvents: no event, its ts or dur is no time, or a "
+                          f"number is too large: {shown(event)}") from None
 
     def strict(self, offset, lines, native):
         """Refuses lines that are not strict JSON."""
@@ -155,15 +165,17 @@ class Part:
 
 def own_line(event):
     """An event as npuprof's own writer lays it out."""
-    event = {key: event[key] for key in dict.fromkeys(("ph", "name", "cat", "pid", "tid", *event))
+    event = {key: event[key] for key in dict.fromkeys((*FIRST, *event))
              if key in event}
+    if event["ph"] in ("s", "t", "f") and isinstance(event["id"], str):
+        event["id"] = int(event["id"], 16)
     marks = {}
     for key in ("ts", "dur"):
         if key in event:
             ns = round(event[key] * 1000)
             marks[f'"{key}":"@{key}@"'] = f'"{key}":{ns // 1000}.{ns % 1000:03}'
             event[key] = f"@{key}@"
-    text = json.dumps(event, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json_text(event)
     for mark, number in marks.items():
         text = text.replace(mark, number, 1)
     return text.encode()
@@ -300,7 +312,7 @@ class Writer:
                     self.put(lines)
                     lines = []
             self.put(lines)
-        about = json.dumps(merged_metadata(self.parts, self.base), ensure_ascii=False, separators=(",", ":"))
+        about = json_text(merged_metadata(self.parts, self.base))
         self.file.write(b'\n],\n"displayTimeUnit":"ns",\n"metadata":{"npuprof":' + about.encode() + b"}}\n")
 
     def put(self, lines):
@@ -313,7 +325,7 @@ class Writer:
     def names(self, n, part):
         """The events that name a process and give its place in the order."""
         same = [other.label for other in self.parts if other.pid == part.pid]
-        label = json.dumps(", ".join(dict.fromkeys(same)), ensure_ascii=False).encode()
+        label = json_text(", ".join(dict.fromkeys(same))).encode()
         return [b'{"ph":"M","name":"process_%s","pid":%d,"tid":1,"args":{%s}}' % (name, part.pid, value)
                 for name, value in ((b"name", b'"name":' + label),
                                     (b"sort_index", b'"sort_index":%d' % (n + 1)))]
@@ -348,7 +360,7 @@ class Writer:
         if not stamps:
             raise Refused(f"{part.path}: event {k} of traceEvents has no time in µs with three decimals: "
                           f"{line[:60].decode(errors='replace')}")
-        if phase in b"sf":
+        if phase in b"stf":
             name, flow = FLOW.search(line).groups()
             rest = rest.replace(b'"id":' + flow, b'"id":%d' % self.flow((n, name, flow), phase), 1)
         return [head + b"%d" % pid + rest]

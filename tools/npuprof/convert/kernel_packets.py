@@ -17,7 +17,10 @@ BUNDLE = 2048                      # events of a CPU in one packet
 SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) ==> "
                     r"next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)")
 SHORT_SWITCH = re.compile(r"(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]")
-STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 16, "Z": 32, "P": 64, "I": 128, "+": 256}
+# Bits of prev_state as Perfetto reads them where no release is said: those of kernels before 4.14. The
+# letters are those of any kernel. Why not the release: no trace of the tracer tells it.
+STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 16, "Z": 32, "x": 64, "K": 128, "W": 256, "P": 512,
+          "N": 1024, "I": 1026, "+": 2048}
 # event -> its number, and its fields: name -> (number, is text)
 EVENTS = {
     "sched_waking": (20, {"comm": (1, True), "pid": (2, False), "prio": (3, False),
@@ -32,10 +35,6 @@ EVENTS = {
     "softirq_raise": (26, {"vec": (1, False)}),
 }
 GENERIC = 327
-# The letters of prev_state are those of kernels since 4.14; Perfetto asks for the release.
-RELEASE = "6.1.0"
-
-
 
 
 def switch(found):
@@ -77,7 +76,6 @@ def write_kernel(ftrace, file, to_boottime):
     def flush(cpu):
         events = b"".join(inside(2, event) for event in waiting.pop(cpu))
         file.write(inside(1, inside(1, number(1, cpu) + events)))
-    file.write(inside(1, inside(45, inside(1, text(1, "Linux") + text(3, RELEASE)))))
     for event in ftrace.events():
         ns = to_boottime(event.ns)
         if ns < 0:

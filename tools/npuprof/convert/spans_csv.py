@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Writes a trace as npuprof's CSV."""
 
+from ..base.cells import quoted
 from ..base.contract import COLUMNS, SOURCE
 from ..base.metadata import sources
 from ..base.messages import Progress
 from ..tables.memory import memory_pools
-
-
-def quoted(text):
-    return '"' + text.replace('"', '""') + '"'
 
 
 def write_csv(trace, file):

@@ -8,6 +8,7 @@ from itertools import islice
 from ..base.contract import DEVICE, INDEXES, NULL, UNFINISHED, UNWOUND, VIOLATED
 from ..base.messages import Progress
 from ..base.metadata import sources
+from ..base.strict_json import json_text
 from .tables import VERSION
 
 PIECE = 4096       # rows handed over at a time
@@ -123,7 +124,8 @@ class Rows:
                 KIND_NAMES[kind], trace.start[i], trace.dur[i],
                 integer(given.get("error_ns")) if kind == DEVICE else None, warm_up[i],
                 1 if flags & (UNFINISHED | UNWOUND) else 0, 1 if flags & VIOLATED else 0, trace_id, span_id,
-                *numbers[:4], integer(given.get("job")) if kind == DEVICE else None, numbers[4]))
+                *numbers[:4], integer(given.get("job")) if kind == DEVICE else None, numbers[4],
+                clean(str(given["stamp"])) if kind == DEVICE and "stamp" in given else None))
             if given:
                 stated = {key for key, value in zip(INDEX_COLUMNS, numbers) if value is not None}
                 args += self.args(i, given, stated | IN_COLUMNS if kind else stated)
@@ -190,7 +192,8 @@ class Rows:
 
     def instants(self):
         for instant in self.trace.instants:
-            yield instant.ts, instant.track, clean(instant.name), clean(instant.cat)
+            args = clean(json_text(instant.args)) if instant.args else None
+            yield instant.ts, instant.track, clean(instant.name), clean(instant.cat), args
 
     def sites(self):
         for (name, cat), places in sources(self.trace.metadata).items():

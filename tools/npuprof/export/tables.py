@@ -2,7 +2,7 @@
 """The tables of an export: their columns with SQL types, and what SQLite has beside them.
 
 Times are whole ns on the trace's own time line; meta.base_unix_ns is the Unix time of its 0. What a trace
-does not say is NULL. A text that comes often is a number of the table strings."""
+does not say is NULL. A text that comes often is a number of the table strings. instants.args is JSON."""
 
 VERSION = 1        # of the schema: grows only if a name goes or changes its meaning
 
@@ -18,14 +18,14 @@ TABLES = {
     "spans": "id INTEGER PRIMARY KEY, track INT, parent INT, name INT, cat INT, kind TEXT, start_ns INT, "
              "dur_ns INT, error_ns INT, warm_up INT, unfinished INT, violated INT, trace_id TEXT, "
              "span_id TEXT, pe_index INT, execution_index INT, instruction_index INT, operator_index INT, "
-             "job INT, dram_base INT",
+             "job INT, dram_base INT, stamp TEXT",
     "args": "span INT, key INT, int INT, real REAL, text TEXT, PRIMARY KEY(span,key)",
     "flows": "id INTEGER PRIMARY KEY, name TEXT, from_track INT, from_ns INT, from_span INT, to_track INT, "
              "to_ns INT, to_span INT",
     "counters": "name INT, key INT, pid INT, ts_ns INT, value REAL",
     "memory": "ts_ns INT, device TEXT, used_bytes INT, allocated_bytes INT, change_bytes INT, tag TEXT, "
               "warm_up INT",
-    "instants": "ts_ns INT, track INT, name TEXT, cat TEXT",
+    "instants": "ts_ns INT, track INT, name TEXT, cat TEXT, args TEXT",
     "sites": "name INT, cat INT, file TEXT, line INT",
     "losses": "cause TEXT PRIMARY KEY, count INT"}
 

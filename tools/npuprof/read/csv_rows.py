@@ -8,6 +8,7 @@ import sys
 from array import array
 
 from .. import loops
+from ..base.cells import unguarded
 from ..base.contract import COLUMNS, DEVICE, INDEXES, NULL, SOURCE, SPAN
 from ..base.messages import Refused
 from ..base.numbers import int64
@@ -27,7 +28,7 @@ FORMS = [r"[0-9a-f]{32}", r"[0-9a-f]{16}|", r"[0-9a-f]{16}", r"-?\d+", r"-?\d+",
 def unquoted(text):
     if text.startswith(b'"'):
         text = text[1:-1].replace(b'""', b'"')
-    return text.decode()
+    return unguarded(text.decode())
 
 
 def read_csv(path, file, bar):

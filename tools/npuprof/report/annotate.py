@@ -10,6 +10,7 @@ from ..analysis import replay
 from ..analysis.verdict import judge, part_of
 from ..base.files import whole_file
 from ..base.messages import Refused
+from ..base.strict_json import json_text
 from ..read.image import opened
 from ..read.own_layout import BLOCK, HEAD
 from .screen import numbered, title, worth
@@ -70,10 +71,10 @@ def events(facts):
 
 def text(ts=None, dur=None, args=None, **members):
     """An event as text; ts and dur in ns."""
-    known = json.dumps(members, ensure_ascii=False, separators=(",", ":"))[:-1]
+    known = json_text(members)[:-1]
     if ts is not None:
         known += f',"ts":{micro(ts)},"dur":{micro(dur)}'
-    return f'{known},"args":{json.dumps(args, ensure_ascii=False, separators=(",", ":"))}}}'
+    return f'{known},"args":{json_text(args)}}}'
 
 
 def micro(ns):

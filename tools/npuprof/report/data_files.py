@@ -3,9 +3,9 @@
 
 import json
 import os
-import re
 from fractions import Fraction
 
+from ..base.cells import cell, guarded
 from ..base.files import make_folder, whole_file
 from ..tables.table import decimal, decimals_of, unit_of
 
@@ -17,7 +17,7 @@ def csv_cell(value, digits):
     if isinstance(value, Fraction):
         return decimal(value, digits)
     if isinstance(value, str):
-        return '"' + value.replace('"', '""') + '"' if not value or re.search('[,"\r\n]', value) else value
+        return cell(guarded(value)) or '""'
     return "" if value is None else str(value)
 
 

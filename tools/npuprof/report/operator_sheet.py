@@ -21,6 +21,7 @@ recalculates. Save it as a spreadsheet: a CSV keeps no formulas. An aim without 
 
 import re
 
+from ..base.cells import cell, guarded
 from ..base.messages import Refused
 from ..tables.sparse import KEYS, RATIOS, milliseconds, operators
 
@@ -37,17 +38,6 @@ def percentage(ratio):
     return f"{hundredths // 100}.{hundredths % 100:02}%"
 
 
-def safe(text):
-    """The text, changed if a spreadsheet would take it for a formula."""
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def cell(text):
-    """A cell of a CSV. Why not the module csv: its rules for line breaks differ between versions of
-    Python."""
-    return '"' + text.replace('"', '""') + '"' if re.search('[,"\r\n]', text) else text
-
-
 def sheet(ops, aim="90%", ratios=None):
     """The rows of the sheet. ratios: by weight shape, the four settings that differ from RATIOS."""
     shapes = list(dict.fromkeys(op["ne.weight_shape"] for op in ops if op["sparse"]))
@@ -55,7 +45,7 @@ def sheet(ops, aim="90%", ratios=None):
     rows = [list(SETTINGS), *settings, list(COLUMNS)]
     first = len(rows) + 1
     for r, op in enumerate(ops, first):
-        row = [safe(op[key]) for key in KEYS]
+        row = [guarded(op[key]) for key in KEYS]
         row.append("" if op["ratio"] is None else percentage(op["ratio"]))
         row += ["true" if op["sparse"] else "", milliseconds(op["total_ns"], op["count"])]
         if op["sparse"]:
