@@ -821,6 +821,11 @@ typedef struct npuprof_npu {
     npuprof_anchor_ anchors_[NPUPROF_NPU_ANCHORS_];      /* of this epoch, oldest first */
     uint32_t anchor_count_;
     uint64_t best_width_;                /* of the narrowest anchor */
+#ifndef NPUPROF_FREESTANDING
+    /* of all reads since the last anchor: which bounds device time best from above, and from below */
+    npuprof_anchor_ best_upper_, best_lower_;
+    bool has_best_;
+#endif
     uint64_t first_anchor_;              /* host ticks from which the age of the trace counts */
     uint64_t anchor_interval_;           /* NPUPROF_NPU_DIVIDES_ 0: host ticks from the last anchor to the
                                             next one */
@@ -1798,6 +1803,43 @@ NPUPROF_OWN_ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof
     return from;
 }
 
+/* ---- The best reads since the last anchor. Why two: one read bounds device time best from above, another
+   one from below; the other reads in between say less than the two together. */
+
+NPUPROF_OWN_ static void npuprof_npu_drop_reads_(npuprof_npu *npu) { npu->has_best_ = false; }
+
+/* Weighs the read in last_ against the two: is it before or behind where their rate leads to? Without a rate,
+   the narrowest one is both. A wrong rate makes the choice worse, not the bound wrong. */
+NPUPROF_OWN_ static void npuprof_npu_weigh_read_(npuprof_npu *npu)
+{
+    const npuprof_anchor_ *const a = &npu->last_, *const from = &npu->rate_from_, *const to = &npu->rate_to_;
+    if (!npu->has_best_) {
+        npu->best_upper_ = npu->best_lower_ = *a;
+        npu->has_best_ = true;
+    } else if (npu->has_rate_) {
+        const uint64_t host = npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from);
+        const uint64_t ticks = to->device_ticks - from->device_ticks;
+        const npuprof_anchor_ *const up = &npu->best_upper_, *const low = &npu->best_lower_;
+        const uint64_t fast = npuprof_mul_div_(a->device_ticks - up->device_ticks, host, ticks, false);
+        const uint64_t slow = npuprof_mul_div_(a->device_ticks - low->device_ticks, host, ticks, true);
+        if (a->host_after - up->host_after < fast) npu->best_upper_ = *a;
+        if (a->host_before - low->host_before > slow) npu->best_lower_ = *a;
+    } else if (npuprof_anchor_width_(a) <= npuprof_anchor_width_(&npu->best_upper_)) {
+        npu->best_upper_ = npu->best_lower_ = *a;
+    }
+}
+
+/* Takes the two, the earlier one first. False: there was no read. */
+NPUPROF_OWN_ static bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *first, npuprof_anchor_ *second)
+{
+    const bool is_upper = npu->best_upper_.device_ticks < npu->best_lower_.device_ticks;
+    if (!npu->has_best_) return false;
+    *first = is_upper ? npu->best_upper_ : npu->best_lower_;
+    *second = is_upper ? npu->best_lower_ : npu->best_upper_;
+    npu->has_best_ = false;
+    return true;
+}
+
 /* Copies a string into a buffer, cut at a UTF-8 boundary. */
 NPUPROF_OWN_ static void npuprof_npu_copy_text_(char *to, size_t capacity, const char *from)
 {
@@ -1913,6 +1955,15 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_record_(const char *name, uin
 #else
 #define NPUPROF_NPU_NAME_OF_(npu) (npu)->device.name
 #endif
+
+/* Firmware keeps the narrowest bracket of an anchor, and no other read. */
+NPUPROF_OWN_ static inline void npuprof_npu_drop_reads_(npuprof_npu *npu) { (void)npu; }
+NPUPROF_OWN_ static inline void npuprof_npu_weigh_read_(npuprof_npu *npu) { (void)npu; }
+NPUPROF_OWN_ static inline bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *first, npuprof_anchor_ *second)
+{
+    (void)npu, (void)first, (void)second;
+    return false;
+}
 
 /* Adds to one of the device's tallies, NPUPROF_NOTE_*. Wraps are not noted: the host sees them in the ticks.
    */
@@ -2265,6 +2316,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *n
 
 NPUPROF_OWN_ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
+    npuprof_npu_drop_reads_(npu);
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
     npu->epoch_++;
@@ -2453,6 +2505,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, np
     npu->last_.host_before = raw.before;
     npu->last_.host_after = raw.after;
     *sample = npu->last_;
+    npuprof_npu_weigh_read_(npu);
     return result;
 }
 /* ==== src/npu/requirements.h ===================================================== >>npu/requirements ==== */
@@ -2523,18 +2576,19 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_explain_(npuprof_npu *npu, npupro
      1. Read the counter desc.brackets times. Each read is a bracket (npuprof_npu_raw_ in mmio.h): the device
         showed device_ticks at some host time between host_before and host_after.
      2. Keep the narrowest bracket. All of them are true, so any choice is right; the narrowest says most.
+        Hosted: all reads since the last anchor are weighed (host_side.h), and the best two of them are kept.
      3. But a value that has just changed is better than one that stood. Why: a counter that software moves
         may be late, but not at the moment it moves.
      4. Drop an anchor that is not later than the last one on both clocks: the two would give no rate.
    When: two at open, two where an epoch begins, then by age (npuprof_npu_anchor_interval_). */
 
 /* Host ticks from the last anchor to the next: as old as the trace is, at least 1 ms, at most 250 ms or a
-   thousandth of the age. The second one follows after 0.1 ms. */
+   2048th of the age. The second one follows after 0.1 ms. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
 {
     const uint64_t last = npu->anchors_[npu->anchor_count_ - 1].host_after;
     const uint64_t age = npuprof_saturating_sub_(last, npu->first_anchor_);
-    const uint64_t part = NPUPROF_NPU_DIVIDES_ ? age / 1000 : age >> 10;
+    const uint64_t part = NPUPROF_NPU_DIVIDES_ ? age / 2048 : age >> 11;
     if (npu->anchor_count_ == 1) return npu->second_ / 10000;
     return npuprof_max_(npuprof_min_(npuprof_max_(age, npu->second_ / 1000), npu->second_ / 4), part);
 }
@@ -2572,6 +2626,18 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, con
     npuprof_npu_measure_rate_(npu);
     if (!NPUPROF_NPU_DIVIDES_) npu->anchor_interval_ = npuprof_npu_anchor_interval_(npu);
     return npuprof_npu_store_anchor_(npu, anchor);
+}
+
+/* Keeps the best two reads since the last anchor, or the one that is given if there are none. The first
+   anchor of an epoch is that alone. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_reads_(npuprof_npu *npu, const npuprof_anchor_ *else_this)
+{
+    npuprof_anchor_ first, second;
+    const bool alone = !npuprof_npu_best_reads_(npu, &first, &second) || !npu->anchor_count_;
+    if (alone) return npuprof_npu_add_anchor_(npu, else_this);
+    const npuprof_result result = npuprof_npu_add_anchor_(npu, &first);
+    const npuprof_result then = npuprof_npu_add_anchor_(npu, &second);
+    return result == NPUPROF_OK ? then : result;
 }
 
 /* Whether it is time for the next anchor. */
@@ -2628,7 +2694,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, 
     *stale = !fresh && npuprof_npu_predict_(npu, host, host, &min, &max) && min >= 4;
     if (last && best.device_ticks <= last->device_ticks && best.host_before > last->host_after) *stale = true;
     if (*stale) return result;
-    const npuprof_result stored = npuprof_npu_add_anchor_(npu, &best);
+    const npuprof_result stored = npuprof_npu_keep_reads_(npu, &best);
     return result == NPUPROF_OK ? stored : result;
 }
 
@@ -6278,7 +6344,7 @@ NPUPROF_OWN_ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, 
     if (anchors && read == NPUPROF_OK && !renew &&
         npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
         npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
-        (void)npuprof_npu_add_anchor_(npu, &end->sample);
+        (void)npuprof_npu_keep_reads_(npu, &end->sample);
     npuprof_npu_unlock_(npu);
     return renew;
 }

@@ -16,18 +16,19 @@
      1. Read the counter desc.brackets times. Each read is a bracket (npuprof_npu_raw_ in mmio.h): the device
         showed device_ticks at some host time between host_before and host_after.
      2. Keep the narrowest bracket. All of them are true, so any choice is right; the narrowest says most.
+        Hosted: all reads since the last anchor are weighed (host_side.h), and the best two of them are kept.
      3. But a value that has just changed is better than one that stood. Why: a counter that software moves
         may be late, but not at the moment it moves.
      4. Drop an anchor that is not later than the last one on both clocks: the two would give no rate.
    When: two at open, two where an epoch begins, then by age (npuprof_npu_anchor_interval_). */
 
 /* Host ticks from the last anchor to the next: as old as the trace is, at least 1 ms, at most 250 ms or a
-   thousandth of the age. The second one follows after 0.1 ms. */
+   2048th of the age. The second one follows after 0.1 ms. */
 static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
 {
     const uint64_t last = npu->anchors_[npu->anchor_count_ - 1].host_after;
     const uint64_t age = npuprof_saturating_sub_(last, npu->first_anchor_);
-    const uint64_t part = NPUPROF_NPU_DIVIDES_ ? age / 1000 : age >> 10;
+    const uint64_t part = NPUPROF_NPU_DIVIDES_ ? age / 2048 : age >> 11;
     if (npu->anchor_count_ == 1) return npu->second_ / 10000;
     return npuprof_max_(npuprof_min_(npuprof_max_(age, npu->second_ / 1000), npu->second_ / 4), part);
 }
@@ -65,6 +66,18 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
     npuprof_npu_measure_rate_(npu);
     if (!NPUPROF_NPU_DIVIDES_) npu->anchor_interval_ = npuprof_npu_anchor_interval_(npu);
     return npuprof_npu_store_anchor_(npu, anchor);
+}
+
+/* Keeps the best two reads since the last anchor, or the one that is given if there are none. The first
+   anchor of an epoch is that alone. */
+static npuprof_result npuprof_npu_keep_reads_(npuprof_npu *npu, const npuprof_anchor_ *else_this)
+{
+    npuprof_anchor_ first, second;
+    const bool alone = !npuprof_npu_best_reads_(npu, &first, &second) || !npu->anchor_count_;
+    if (alone) return npuprof_npu_add_anchor_(npu, else_this);
+    const npuprof_result result = npuprof_npu_add_anchor_(npu, &first);
+    const npuprof_result then = npuprof_npu_add_anchor_(npu, &second);
+    return result == NPUPROF_OK ? then : result;
 }
 
 /* Whether it is time for the next anchor. */
@@ -121,7 +134,7 @@ static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
     *stale = !fresh && npuprof_npu_predict_(npu, host, host, &min, &max) && min >= 4;
     if (last && best.device_ticks <= last->device_ticks && best.host_before > last->host_after) *stale = true;
     if (*stale) return result;
-    const npuprof_result stored = npuprof_npu_add_anchor_(npu, &best);
+    const npuprof_result stored = npuprof_npu_keep_reads_(npu, &best);
     return result == NPUPROF_OK ? stored : result;
 }
 

@@ -140,6 +140,7 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
 
 static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
+    npuprof_npu_drop_reads_(npu);
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
     npu->epoch_++;
@@ -328,5 +329,6 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     npu->last_.host_before = raw.before;
     npu->last_.host_after = raw.after;
     *sample = npu->last_;
+    npuprof_npu_weigh_read_(npu);
     return result;
 }

