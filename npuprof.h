@@ -12647,6 +12647,7 @@ NPUPROF_OWN_ static double npuprof_map_solve_(const npuprof_map_window_ *w, int 
             if (lowest.base + lowest.slope * k >= v - 1e-3) break;
             if (lowest.slope > 0) left = lowest;
             else right = lowest;
+            if (right.slope >= 0) v = right.base;          /* a point's own line at the point */
         }
     }
     return side ? v : -v;

@@ -1,0 +1,26 @@
+/* Maps device ticks by clock anchors: reads from a file "ppb window count", `count` anchors "ticks before after" and then
+   ticks; prints the host ticks and the error of each.
+   SPDX-License-Identifier: MIT */
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+#include <inttypes.h>
+
+int main(int argc, char **argv)
+{
+    static npuprof_anchor_ anchors[64];
+    npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, 0, 1000000000, 0, 0, 0 };
+    unsigned count;
+    uint64_t ticks, host, error;
+    if (argc != 2 || !freopen(argv[1], "r", stdin)) return 2;
+    if (scanf("%" SCNu32 " %" SCNu64 " %u", &rate.max_rate_ppb, &rate.window, &count) != 3) return 2;
+    if (count > sizeof anchors / sizeof *anchors) return 2;
+    for (unsigned i = 0; i < count; i++)
+        if (scanf("%" SCNu64 " %" SCNu64 " %" SCNu64, &anchors[i].device_ticks, &anchors[i].host_before,
+                  &anchors[i].host_after) != 3) return 2;
+    while (scanf("%" SCNu64, &ticks) == 1) {
+        const bool good = npuprof_map_ticks_(anchors, count, &rate, ticks, &host, &error);
+        printf("%d %" PRIu64 " %" PRIu64 "\n", good, host, error);
+    }
+    return 0;
+}
