@@ -57,7 +57,7 @@ def window_of(anchors, ticks):
 
 
 def best(anchors, ppb, ticks):
-    """The width of what the anchors allow at some ticks: two linear programmes in the slope and the host time."""
+    """The width of what the anchors allow at some ticks: two linear programmes, in the slope and the time."""
     base, zero = anchors[0][0], anchors[0][1]
     upper = [(x - base, Fraction(after - zero)) for x, _, after in anchors]
     lower = [(x + 1 - base, Fraction(before - zero)) for x, before, _ in anchors]
@@ -69,7 +69,8 @@ def best(anchors, ppb, ticks):
                   itertools.product(lower, upper) if y > x)
     ends = []
     for points, at, sign in ((upper, ticks + 1 - base, 1), (lower, ticks - base, -1)):
-        lines = [(sign * h, sign * (at - x) * (1 + (r if (at >= x) == (sign > 0) else -r))) for x, h in points]
+        lines = [(sign * h, sign * (at - x) * (1 + (r if (at >= x) == (sign > 0) else -r)))
+                 for x, h in points]
         rates = {smallest, largest}
         for (h, s), (g, t) in itertools.combinations(lines, 2):
             if s != t and smallest <= (g - h) / (s - t) <= largest:
@@ -85,7 +86,8 @@ class Map(unittest.TestCase):
 
     def mapped(self, anchors, ppb, asked):
         """[(host, error)] of the library."""
-        lines = [f"{ppb} {SECOND} {len(anchors)}", *(" ".join(map(str, a)) for a in anchors), *map(str, asked)]
+        lines = [f"{ppb} {SECOND} {len(anchors)}", *(" ".join(map(str, a)) for a in anchors)]
+        lines += map(str, asked)
         asking = scratch() / "map.txt"
         asking.write_text("\n".join(lines))
         done = run([self.program, asking])
