@@ -46,6 +46,14 @@ class Losses(unittest.TestCase):
             self.assertIn(advice, said)
             self.assertEqual("drain the ring more often" in said, cause == "lost_overwritten")
 
+    def test_clock_that_is_not_steady(self):
+        for of_class, words in (("steady", "in 3.5 ms the bounds rest on the order"),
+                                ("stands", "its bounds rest on the order")):
+            sync = {"contradictions": 36, "opened_ns": 3500000, "class": of_class}
+            said, = doubts({"devices": [device(**sync)]})
+            self.assertTrue(said.startswith("device 'dev': its clock's rate changed 36 times by more than "
+                                            "max_rate_ppm allows: " + words), said)
+
     def test_check_and_report(self):
         path = Small(1).write(helpers.scratch() / "lost.json", device(ring_lost=23, records=RECORDS))
         text = path.read_text().replace('"lost": {}', '"lost": {"device_ring": 23}')

@@ -24,7 +24,7 @@ from .timeline import Labels, pauses, timeline
 TABLE = 100           # rows of a table
 COUNTERS = 12         # curves of counters
 # Counts in a clock_sync that a reader must know of.
-FAULTS = ("resets", "dead_reads", "torn_reads", "unplaced_spans", "ring_lost")
+FAULTS = ("resets", "dead_reads", "torn_reads", "unplaced_spans", "ring_lost", "contradictions")
 COUNTS = 5_000        # names whose number of spans is known to a search
 OPEN = 20             # spans that were open when the recording ended
 # A warning for each of these flags, with the number of spans that have it.
