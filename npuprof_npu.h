@@ -1959,6 +1959,7 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_record_(const char *name, uin
 /* Firmware keeps the narrowest bracket of an anchor, and no other read. */
 NPUPROF_OWN_ static inline void npuprof_npu_drop_reads_(npuprof_npu *npu) { (void)npu; }
 NPUPROF_OWN_ static inline void npuprof_npu_weigh_read_(npuprof_npu *npu) { (void)npu; }
+
 NPUPROF_OWN_ static inline bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *first, npuprof_anchor_ *second)
 {
     (void)npu, (void)first, (void)second;
