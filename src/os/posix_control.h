@@ -100,7 +100,7 @@ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, c
     if (lstat(path, &st) != 0) return EAGAIN;
     npuprof_os_seen_ now;
     memset(&now, 0, sizeof now);
-    now.changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    now.changed_ns = (int64_t)NPUPROF_OS_ALTERED_(st).tv_sec * 1000000000 + NPUPROF_OS_ALTERED_(st).tv_nsec;
     now.inode = (uint64_t)st.st_ino;
     now.bytes = (uint64_t)st.st_size;
     const bool same =

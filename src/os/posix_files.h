@@ -13,6 +13,14 @@
 
 /* ---- Opening */
 
+#ifdef __APPLE__
+#define NPUPROF_OS_CHANGED_(st) ((st).st_mtimespec)
+#define NPUPROF_OS_ALTERED_(st) ((st).st_ctimespec)
+#else
+#define NPUPROF_OS_CHANGED_(st) ((st).st_mtim)     /* its contents */
+#define NPUPROF_OS_ALTERED_(st) ((st).st_ctim)     /* anything of it */
+#endif
+
 /* Are these two the same file? */
 static bool npuprof_os_are_one_(const struct stat *a, const struct stat *b)
 {
@@ -75,12 +83,12 @@ static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
 {
     const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
-    if (signal && !sigismember(&q->pending, signal)) {
-        const struct timespec now = { 0, 0 };
-        sigset_t ours;
+    sigset_t ours;
+    if (signal && !sigismember(&q->pending, signal) && sigpending(&ours) == 0 && sigismember(&ours, signal)) {
+        int got;
         sigemptyset(&ours);
         sigaddset(&ours, signal);
-        while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR) { }
+        (void)sigwait(&ours, &got);
     }
     pthread_sigmask(SIG_SETMASK, &q->before, NULL);
 }
@@ -136,7 +144,11 @@ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
     npuprof_os_write_signals_ quiet;
     npuprof_os_hold_write_signals_(&quiet);
+#ifdef __APPLE__
+    int error = EOPNOTSUPP;                /* there is no posix_fallocate() */
+#else
     int error = posix_fallocate(fd, 0, (off_t)bytes);
+#endif
     for (size_t at = 0; error == EOPNOTSUPP && at < bytes; at += 4096)
         if (pwrite(fd, "", 1, (off_t)(at + 4096 < bytes ? at + 4095 : bytes - 1)) != 1) error = errno;
     if (error == EOPNOTSUPP) error = 0;
@@ -246,9 +258,11 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
     if (fd < 0) return 0;
     ssize_t n = 0;
     /* Why 20 ms less: the clock of file times moves in steps of some milliseconds. */
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        ((int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec) >= since_unix_ns - 20000000)
-        n = read(fd, bytes, room);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        const struct timespec changed = NPUPROF_OS_CHANGED_(st);
+        const int64_t ns = (int64_t)changed.tv_sec * 1000000000 + changed.tv_nsec;
+        if (ns >= since_unix_ns - 20000000) n = read(fd, bytes, room);
+    }
     close(fd);
     return n > 0 ? (size_t)n : 0;
 }

@@ -77,6 +77,7 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     npuprof_text_copy_(program, program_bytes, slash ? slash + 1 : path);
 }
 
+static const char *npuprof_os_library_(void) { return NULL; }      /* it is not known */
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
 

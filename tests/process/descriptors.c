@@ -53,7 +53,7 @@ static void one_turn(const void *user)
     const turn *const t = (const turn *)user;
     struct stat a, b;
     char path[80], text[8] = "";
-    snprintf(path, sizeof path, "%s-%d-%d.npuprof", "descriptors", t->number, t->moment);
+    snprintf(path, sizeof path, "/tmp/npuprof-%d.npuprof", (int)getpid());
     npuprof_start(1);
     { PROF_SCOPE("one"); }
     theirs = open("/dev/null", O_WRONLY);

@@ -1,0 +1,2 @@
+/* What macOS declares here. SPDX-License-Identifier: MIT */
+char ***_NSGetEnviron(void);
