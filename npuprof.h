@@ -874,7 +874,8 @@ NPUPROF_BEGIN_C_
       "called from a sink, or by a signal handler that interrupted a writer or report; call again when " \
       "that is done")                                                                                     \
     X(NPUPROF_ERR_NPU_CALLS, \
-      "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end")
+      "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end") \
+    X(NPUPROF_ERR_NPU_MEMORY, "the device's tables do not fit into desc.memory, or there is no memory for them")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
@@ -2240,6 +2241,7 @@ enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_HOST =
 enum { NPUPROF_RECORDS_OVERWRITTEN, NPUPROF_RECORDS_STAMPS, NPUPROF_RECORDS_EPOCH, NPUPROF_RECORDS_NO_ANCHOR,
        NPUPROF_RECORDS_DRIVER, NPUPROF_RECORDS_UNKNOWN, NPUPROF_RECORDS_UNMATCHED_END,
        NPUPROF_RECORDS_UNFINISHED, NPUPROF_RECORDS_NO_LANE, NPUPROF_RECORDS_LOSS_UNKNOWN,
+       NPUPROF_RECORDS_DROPPED_JOBS, NPUPROF_RECORDS_OPEN_JOBS, NPUPROF_RECORDS_AMBIGUOUS,
        NPUPROF_RECORDS_COUNT,
        NPUPROF_RECORDS_LOST_END_ = NPUPROF_RECORDS_UNKNOWN,  /* those before it are lost */
        NPUPROF_RECORDS_ROOM_ = 16 };
@@ -17846,7 +17848,8 @@ NPUPROF_OWN_ static void npuprof_json_records_(npuprof_out_ *o, const npuprof_im
 {
     static const char *const keys[NPUPROF_RECORDS_COUNT] = {
         "lost_overwritten", "lost_stamps", "lost_epoch", "lost_no_anchor", "lost_by_driver",
-        "unknown_records", "unmatched_ends", "unfinished", "past_last_lane", "loss_unknown" };
+        "unknown_records", "unmatched_ends", "unfinished", "past_last_lane", "loss_unknown",
+        "dropped_jobs", "open_jobs", "ambiguous_jobs" };
     const npuprof_entry_ *e;
     uint64_t counts[NPUPROF_RECORDS_COUNT] = { 0 };
     uint32_t id = 0;

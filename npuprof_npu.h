@@ -53,8 +53,13 @@
      Neither           A record belongs to the oldest open submission whose stream equals the record's PE. If
                        there is none, it belongs to the oldest of all.
      A submission is over when its record comes whose op is desc.ring.execution_op - 1. With execution_op 0,
-     every record is a job of its own. Up to 256 submissions may be open. The next one replaces the
-     oldest, which loses its arrow.
+     every record is a job of its own. Up to desc.job_count submissions may be open (256). The next one takes
+     the place of the oldest, which loses its arrow.
+     The device's numbers are matched in their scope, desc.ring.job_scope: in a ring or a lane, the stream of
+     the submission says which: WITH_NPU_PROFILER(npu, ring, ...). Of several open submissions with one
+     number, the record belongs to the oldest. A record that comes before its number is set waits for it, for
+     a second at most. Where two submissions may be meant, the record has no arrow and is counted:
+     dropped_jobs, open_jobs (at close) and ambiguous_jobs in clock_sync.records.
 
    CLOCK
      A clock anchor pairs a device time with a host time. To take one, the library reads the counter
@@ -411,6 +416,16 @@ enum {
     NPUPROF_NPU_STAMP_COUNT_
 };
 
+/* Where the numbers of `job` are unique: the submission that a record belongs to has its number, and
+   if it is not _DEVICE, this stream. Numbers of npuprof_npu_job() are unique anyway. */
+enum {
+    NPUPROF_NPU_SCOPE_DEFAULT = 0,       /* _DEVICE if there is one ring, _RING if there are several */
+    NPUPROF_NPU_SCOPE_RING,              /* in a ring: its stream is the ring's place in desc.rings */
+    NPUPROF_NPU_SCOPE_LANE,              /* in a lane: its stream is the PE, or with `lanes` the value of `pe` */
+    NPUPROF_NPU_SCOPE_DEVICE,            /* in the device: the stream says nothing */
+    NPUPROF_NPU_SCOPE_COUNT_
+};
+
 typedef struct npuprof_npu_op { uint64_t code; const char *name; } npuprof_npu_op;
 typedef struct npuprof_npu_lane { uint64_t value; const char *name; } npuprof_npu_lane;
 typedef struct npuprof_npu_arg { npuprof_npu_field field; const char *name; } npuprof_npu_arg;
@@ -452,6 +467,7 @@ typedef struct npuprof_npu_ring {
                                             part above the bits of `stamp` from here on, for its lane */
     npuprof_npu_field clock_high;
     npuprof_npu_field job, pe, op, status, execution, instruction, value;
+    int job_scope;                       /* of `job`: one of NPUPROF_NPU_SCOPE_DEFAULT, _RING, _LANE, _DEVICE */
     npuprof_npu_arg args[NPUPROF_NPU_ARGS];      /* further fields, as unsigned arguments of the span */
     const npuprof_npu_op *ops;           /* op code -> span name, sorted by code */
     unsigned op_count;
@@ -550,8 +566,6 @@ typedef struct npuprof_npu_queue_ {
     bool copies_wide;                    /* all of `copied` are of 8 bytes, in this machine's order */
     npuprof_npu_index_state_ index;
     uint64_t next;                       /* number of the next entry to read */
-    uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
-                                            not */
     bool found;                          /* npuprof_npu_find_ring_() has looked for `next` */
     bool numbered;                       /* next is known */
     bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
@@ -589,6 +603,7 @@ typedef struct npuprof_npu_submission_ {
     bool known, muted;                   /* muted: its record is not to be drawn */
     bool has_arrow;                      /* this record is the first that may take the arrow */
     uint32_t epoch;                      /* of device time, when it was submitted */
+    uint64_t submitted;                  /* host ticks that its work is not older than; 0 = not known */
     uint64_t stream;
     npuprof_link_ link;
     char name[64];
@@ -706,6 +721,14 @@ typedef struct npuprof_npu_desc {
                                             array is ring i of npuprof_npu_feed() */
     unsigned ring_count;                 /* at most NPUPROF_NPU_RINGS */
     npuprof_npu_progress progress;       /* instead of rings: an index of finished jobs */
+    unsigned job_count;                  /* submissions that may be open at once, where records end them; 0 =
+                                            256, at most 65536. The next one takes the place of the oldest,
+                                            which loses its arrow: records.dropped_jobs in clock_sync */
+    void *memory;                        /* for the tables of the open device, aligned to 16 bytes, until it is
+                                            closed; NULL: npuprof_npu_open() takes pages of the system, as for
+                                            the arena */
+    size_t memory_bytes;                 /* if it is too small, the sentence of npuprof_npu_open()'s result says
+                                            how many bytes are needed */
 } npuprof_npu_desc;
 
 /* ---- Private from here on */
@@ -722,7 +745,7 @@ enum {
     NPUPROF_NPU_CALLS_ = 4,
     NPUPROF_NPU_KEPT_ = 4,               /* anchors that a ring keeps */
 #endif
-    NPUPROF_NPU_JOBS_ = 256,             /* submissions that may be open */
+    NPUPROF_NPU_DROPPED_ = 256,          /* counts of submissions that gave up their entries */
     NPUPROF_NPU_PMU_ = 8,
     NPUPROF_NPU_CALL_ARGS_ = 8,          /* of npuprof_npu_end_args() that are recorded */
     NPUPROF_NPU_NAME_ = 64
@@ -733,8 +756,6 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
     uint32_t state;                      /* NPUPROF_NPU_FREE_, _READY_ or _HELD_; who turned it to _HELD_ owns
                                             the rest */
     uint32_t ticket;                     /* number of the submission */
-    uint32_t skipped;                    /* number of a later one that found this entry held and took another
-                                            */
     uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without
                                             holding it */
     uint32_t epoch;                      /* of device time, when it was submitted */
@@ -764,7 +785,7 @@ typedef struct npuprof_npu_block_ {
     uint64_t start_ticks, stream, host_before, host_after;
 #ifndef NPUPROF_FREESTANDING
     bool sampled;                        /* start_ticks is good; with a ring: ticket is */
-    uint32_t ticket, pmu_good;
+    uint32_t ticket, job_at, pmu_good;   /* job_at: the submission's entry */
     uint64_t pmu[NPUPROF_NPU_PMU_];
     npuprof_link_ link;
     const char *name, *category;         /* point to the copies below unless they are literals */
@@ -833,23 +854,33 @@ typedef struct npuprof_npu {
 
     /* npu/calls.h: any thread. */
     uint32_t next_call_;                 /* where the search for a free entry begins; a hint */
+#ifdef NPUPROF_FREESTANDING
     npuprof_npu_call_ calls_[NPUPROF_NPU_CALLS_];
+#else
+    npuprof_npu_call_ *calls_;           /* NPUPROF_NPU_CALLS_; a table of npu/host/tables.h, as all below that
+                                            are pointers */
+#endif
 
 #ifndef NPUPROF_FREESTANDING
     /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
     uintptr_t queue_lock_;               /* who holds it; 0 = nobody */
-    uint32_t first_ticket_;              /* all submissions before it are over */
     npuprof_device_texts_ texts_;        /* of records that rings brought */
     uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
     bool has_submissions_;               /* its records end what blocks submit: set by open */
+    bool has_numbers_;                   /* every record names its job: set by open */
     uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by
                                             open */
-    npuprof_npu_queue_ queues_[NPUPROF_NPU_RINGS];
+    npuprof_npu_queue_ *queues_;         /* queue_count_ */
     unsigned queue_count_, lane_count_;  /* lane_count_: places of lanes_ that are taken */
-    npuprof_npu_lane_state_ lanes_[NPUPROF_NPU_LANES_ + 1];      /* the last: of all that found no place */
-    npuprof_npu_pair_ pairs_[NPUPROF_NPU_PAIRS_];
+    npuprof_npu_lane_state_ *lanes_;     /* NPUPROF_NPU_LANES_ + 1, the last: of all that found no place */
+    npuprof_npu_pair_ *pairs_;           /* NPUPROF_NPU_PAIRS_ */
     uint16_t pair_buckets_[NPUPROF_NPU_PAIR_BUCKETS_], free_pair_, oldest_pair_, newest_pair_;
-    uint32_t seen_[NPUPROF_NPU_SEEN_];   /* hashes of entries: READY_VALID */
+    uint32_t *seen_;                     /* NPUPROF_NPU_SEEN_ hashes of entries: READY_VALID */
+    struct npuprof_npu_late_ *late_;     /* records that wait for their submissions: npu/host/late.h */
+    uint32_t late_first_, late_count_, late_before_;
+    bool takes_late_;                    /* such a record is taken, of a submission before late_before_ */
+    void *tables_;                       /* from the system; NULL: they lie in desc.memory */
+    size_t tables_bytes_;
     npuprof_npu_index_state_ progress_;
     uint64_t progress_next_;             /* jobs that are over */
     int64_t stamp_offset_;               /* for stamps by hand */
@@ -857,8 +888,12 @@ typedef struct npuprof_npu {
     /* npu/host/jobs.h: any thread. */
     uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
                                             */
-    uint32_t forgotten_;                 /* open submissions whose place newer ones took */
-    npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
+    uint32_t gap_ticket_;                /* of submissions before it, records may be lost */
+    uint32_t jobs_dropped_;              /* submissions that gave up their entries: not yet in counts_ */
+    uint32_t forgotten_;                 /* of those without numbers, whose records have not come */
+    uint32_t *dropped_;                  /* the same by number, or by stream: NPUPROF_NPU_DROPPED_ counts */
+    uint32_t *used_;                     /* a bit for each of jobs_ */
+    npuprof_npu_job_ *jobs_;             /* desc.job_count */
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
 #else /* NPUPROF_FREESTANDING */
@@ -879,7 +914,7 @@ NPUPROF_BEGIN_C_
    ones. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One thread.
    NPUPROF_ERR_NPU_NOT_ENABLED: the device is open, and its counter stands until the field that
    npuprof_result_string() names is set. All other results but NPUPROF_OK: it is not open.
-   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE,
+   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE, _NPU_MEMORY,
    _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN,
    _TABLE_FULL, _UNSUPPORTED (vfio on a system that is not Linux; a resource where there is no mmap; firmware:
    FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */
@@ -941,9 +976,9 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host
    on. Arguments of the spans: stream where the submission is known, job, execution_index, instruction_index,
    and status where it is not 0.
    Records that were overwritten before they were read, or that have impossible stamps, are counted as lost
-   (device_ring). A record whose submission is being changed by a thread that does not run stays in the ring
-   for the next drain: for a second at most, and only while the ring is at most half full. Then it is drawn
-   without an arrow.
+   (device_ring). A record whose submission has no number yet, or is being changed by a thread that does not
+   run, waits for the next drain or feed, for a second at most, and behind it those of its ring. More than 64
+   do not wait. Then it is drawn without an arrow.
    NPUPROF_ERR_NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken. _NPU_RING: the
    index went back or is out of range; it is followed from where it is now. _NPU_RESET and the other results
    of npuprof_npu_read(): the records were taken. */
@@ -1011,7 +1046,8 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_end_args, (npuprof_npu *npu, uint32_t ha
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
                        (npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(bits); NPUPROF_UNUSED_(after); return raw;)
-/* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number;
+/* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number,
+   which a ring's job_scope but _DEVICE matches only in submissions whose stream is the PE;
    0: the oldest open submission whose stream is the PE, else the oldest of all. name NULL: that of the
    submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, the
    submission is over, and the event counters are sampled (desc.pmu). args: up to 9. Strings are copied.
@@ -1053,10 +1089,10 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_value,
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu),
                        NPUPROF_UNUSED_(npu); return 1u;)
 /* Says which number the device chose for the command being submitted: in a WITH_NPU_PROFILER block or after
-   npuprof_npu_begin(), as for npuprof_npu_job(). A drain that runs between the submission and this call may
-   see the record first; it then has no arrow. A number that an open submission has is taken from it: the next
-   record of it is this one's, so drain before a number is used again. Outside a recorded submission: the
-   records of that number are left out. Any thread. */
+   npuprof_npu_begin(), as for npuprof_npu_job(). Where numbers are unique in a ring or lane only
+   (ring.job_scope), the submission's stream says which. A record that is drained or fed before this call
+   waits for it, for a second at most. Of several open submissions with that number, a record belongs to the
+   oldest. Outside a recorded submission: the records of that number are left out. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
@@ -3011,8 +3047,8 @@ NPUPROF_OWN_ static npuprof_npu_call_ *npuprof_npu_take_call_(npuprof_npu *npu, 
 /* The entry of an open handle, held. NULL: it is not open, or not of this device. */
 NPUPROF_OWN_ static npuprof_npu_call_ *npuprof_npu_hold_call_(npuprof_npu *npu, uint32_t handle)
 {
-    npuprof_npu_call_ *call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     if (handle >> 24 == 0 || handle >> 24 != npu->number_) return NULL;
+    npuprof_npu_call_ *const call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     return npuprof_npu_replace_word_(&call->handle, handle, NPUPROF_NPU_CALL_HELD_) ? call : NULL;
 }
 
@@ -3338,15 +3374,18 @@ NPUPROF_OWN_ static void npuprof_npu_sample_pmu_(npuprof_npu *npu)
 /* Submissions of a device whose records end them: who submitted what, until its completion record comes.
    May not know what is in a record, or when it is read.
 
-   Owns jobs_ (npuprof_npu in types.h), one entry for each open submission:
+   Owns jobs_ (npuprof_npu in types.h), one entry for each open submission, and used_, a bit for each entry:
+     used_     Who sets a bit has that entry, which nobody else has; who clears it gives it back.
      state     A new submission turns FREE to HELD, and then to READY. Who changes or ends it turns READY to
                HELD, and then to READY or FREE. Only the thread that turned it to HELD writes the other words.
                It stores the next state with release order, after a few instructions.
-     ticket    Number of the submission, taken from tickets_. Its entry is ticket % NPUPROF_NPU_JOBS_. Anybody
-               may read it, to find out whether the entry is still the one he knows.
-     skipped   Ticket of a submission that found the entry held and took the next ticket.
-     id, flags Anybody may read them to pass over an entry, and looks again once he holds it.
-   When all entries are taken, the oldest submission gives its entry up and loses its arrow. */
+     ticket    Number of the submission: the smaller one is older. Anybody may read it, to find out whether
+               the entry is still the one he knows.
+     id, flags, stream
+               Anybody may read them to pass over an entry, and looks again once he holds it.
+   When all entries are taken, the oldest open submission gives its entry up and loses its arrow. What its
+   record could be taken for is remembered in dropped_ and forgotten_: a record that may be a dropped one's is
+   nobody's. */
 
 enum {
     NPUPROF_NPU_FREE_ = 0, NPUPROF_NPU_READY_ = 1, NPUPROF_NPU_HELD_ = 2,
@@ -3354,7 +3393,12 @@ enum {
     NPUPROF_NPU_IN_BLOCK_ = 2,           /* its block has not ended */
     NPUPROF_NPU_MUTED_ = 4,              /* not to be recorded */
     NPUPROF_NPU_HAS_ARROW_ = 8,          /* a record of it took the arrow */
-    NPUPROF_NPU_OWNER_ = 16              /* times the slot of the thread that submitted it */
+    NPUPROF_NPU_LOOSE_ = 16,             /* numbered outside of a submission: when it was submitted, and on
+                                            which stream, is not known */
+    NPUPROF_NPU_OURS_ = 32,              /* its number is npuprof_npu_job()'s: no other of the device has it */
+    NPUPROF_NPU_OVER_ = 64,              /* its record came, and its block has not ended */
+    NPUPROF_NPU_OWNER_ = 128,            /* times the slot of the thread that submitted it */
+    NPUPROF_NPU_SURE_BITS_ = 32          /* numbers of that many bits are not used again */
 };
 
 /* Holds an entry if it is in that state. Returns `state` if the caller holds it now, else the state it is in;
@@ -3374,34 +3418,101 @@ NPUPROF_OWN_ static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t s
     return npuprof_npu_claim_job_(job, state) == state;
 }
 
-NPUPROF_OWN_ static void npuprof_npu_release_job_(npuprof_npu_job_ *job, uint32_t state)
+/* Lets go of a held entry. FREE: it is given back. */
+NPUPROF_OWN_ static void npuprof_npu_release_job_(npuprof_npu *npu, npuprof_npu_job_ *job, uint32_t state)
 {
+    const size_t at = (size_t)(job - npu->jobs_);
     NPUPROF_STORE_RELEASE_(&job->state, state);
+    if (state != NPUPROF_NPU_FREE_) return;
+    uint32_t used = NPUPROF_LOAD_(&npu->used_[at / 32]);
+    while (!NPUPROF_CAS_(&npu->used_[at / 32], &used, used & ~((uint32_t)1 << at % 32))) {}
 }
 
-/* The entry of a new submission, held. NULL: the next four are held by others right now. */
+/* The next entry in use, from `job` on; NULL: there is none. For a walk over them: begin with jobs_. */
+NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_next_job_(const npuprof_npu *npu, const npuprof_npu_job_ *job)
+{
+    size_t at = (size_t)(job - npu->jobs_);
+    for (; at < npu->desc_.job_count; at = (at | 31) + 1) {
+        const uint32_t used = NPUPROF_LOAD_(&npu->used_[at / 32]) >> at % 32;
+        if (used) return &npu->jobs_[at + NPUPROF_LOW_ZEROS_(used)];
+    }
+    return NULL;
+}
+
+/* Takes the first free entry, held. NULL: there is none. */
+NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_take_free_job_(npuprof_npu *npu)
+{
+    for (uint32_t word = 0; word < npu->desc_.job_count / 32; word++) {
+        uint32_t used = NPUPROF_LOAD_(&npu->used_[word]);
+        while (~used) {
+            const uint32_t bit = NPUPROF_LOW_ZEROS_(~used);
+            if (!NPUPROF_CAS_(&npu->used_[word], &used, used | (uint32_t)1 << bit)) continue;
+            NPUPROF_STORE_(&npu->jobs_[word * 32 + bit].state, (uint32_t)NPUPROF_NPU_HELD_);
+            return &npu->jobs_[word * 32 + bit];
+        }
+    }
+    return NULL;
+}
+
+/* Whether submission a is older than b, by their tickets. */
+NPUPROF_OWN_ static bool npuprof_npu_is_older_(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
+
+/* Numbers of so few bits that one is used again while its last record may not have come. */
+NPUPROF_OWN_ static bool npuprof_npu_numbers_return_(const npuprof_npu *npu)
+{
+    return npu->id_mask_ >> (NPUPROF_NPU_SURE_BITS_ - 1) <= 1;
+}
+
+/* Counts what a submission that gives up its place may be taken for. It is held. */
+NPUPROF_OWN_ static void npuprof_npu_drop_job_(npuprof_npu *npu, const npuprof_npu_job_ *job)
+{
+    const uint32_t flags = job->flags;
+    if (flags & NPUPROF_NPU_HAS_ID_ && npu->has_numbers_) {
+        if (npuprof_npu_numbers_return_(npu))
+            NPUPROF_ADD_(&npu->dropped_[(job->id & npu->id_mask_) % NPUPROF_NPU_DROPPED_], 1u);
+    } else if (!(flags & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)) &&
+               !(npu->has_numbers_ && NPUPROF_LOAD_(&npu->uses_ids_))) {
+        NPUPROF_ADD_(&npu->dropped_[job->stream % NPUPROF_NPU_DROPPED_], 1u);
+        NPUPROF_ADD_(&npu->forgotten_, 1u);
+    }
+    if (!(flags & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_))) NPUPROF_ADD_(&npu->jobs_dropped_, 1u);
+}
+
+/* The oldest open submission, held and dropped. NULL: the oldest four are held by others right now. */
+NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_drop_oldest_job_(npuprof_npu *npu)
+{
+    for (int i = 0; i < 4; i++) {
+        npuprof_npu_job_ *oldest = NULL;
+        uint32_t ticket = 0;
+        for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+            const uint32_t its = NPUPROF_LOAD_(&job->ticket);
+            if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_READY_) continue;
+            if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
+            oldest = job;
+            ticket = its;
+        }
+        if (!oldest || !npuprof_npu_hold_job_(oldest, NPUPROF_NPU_READY_)) continue;
+        npuprof_npu_drop_job_(npu, oldest);
+        return oldest;
+    }
+    return NULL;
+}
+
+/* The entry of a new submission, held. NULL: all are held by others right now. */
 NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream,
                                               const npuprof_link_ *link)
 {
-    npuprof_npu_job_ *job = NULL;
-    uint32_t ticket = 0;
-    for (int i = 0; i < 4; i++) {
-        ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
-        job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_FREE_)) break;
-        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) {
-            if (!(job->flags & NPUPROF_NPU_MUTED_)) NPUPROF_ADD_(&npu->forgotten_, 1u);
-            break;
-        }
-        NPUPROF_STORE_(&job->skipped, ticket);
-        job = NULL;
+    npuprof_npu_job_ *job = npuprof_npu_take_free_job_(npu);
+    if (!job) job = npuprof_npu_drop_oldest_job_(npu);
+    if (!job) {
+        NPUPROF_ADD_(&npu->jobs_dropped_, 1u);
+        return NULL;
     }
-    if (!job) return NULL;
-    NPUPROF_STORE_RELEASE_(&job->ticket, ticket);
-    NPUPROF_STORE_(&job->id, (uint64_t)0);
-    job->records = 0;
     NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
-    job->stream = stream;
+    NPUPROF_STORE_RELEASE_(&job->ticket, NPUPROF_ADD_(&npu->tickets_, 1u));
+    NPUPROF_STORE_(&job->id, (uint64_t)0);
+    NPUPROF_STORE_(&job->stream, stream);
+    job->records = 0;
     job->epoch = NPUPROF_LOAD_(&npu->epoch_);
     job->link = *link;
     job->name[0] = 0;
@@ -3412,96 +3523,97 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uin
    npuprof_npu_begin(). NULL: there is none that is recorded, or the entry is held. */
 NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
-    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
-    const uint32_t mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
+    const uint32_t any = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_HAS_ARROW_;
+    const uint32_t mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_ | any;
+    npuprof_npu_job_ *newest = NULL;
+    uint32_t ticket = 0;
     if (!here->slot) return NULL;
-    for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
-        npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
-        const uint32_t any = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_HAS_ARROW_;
-        if ((NPUPROF_LOAD_(&job->flags) | any) != (mine | any)) continue;
+    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+        const uint32_t its = NPUPROF_LOAD_(&job->ticket);
+        if ((NPUPROF_LOAD_(&job->flags) | any) != mine) continue;
         if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_) continue;
-        return npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_) ? job : NULL;
+        if (newest && npuprof_npu_is_older_(its, ticket)) continue;
+        newest = job;
+        ticket = its;
     }
+    if (!newest || !npuprof_npu_hold_job_(newest, NPUPROF_NPU_READY_)) return NULL;
+    if ((newest->flags | any) == mine && newest->ticket == ticket) return newest;
+    npuprof_npu_release_job_(npu, newest, NPUPROF_NPU_READY_);
     return NULL;
 }
 
-NPUPROF_OWN_ static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, uint64_t id, uint64_t mask)
-{
-    return NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ && ((NPUPROF_LOAD_(&job->id) ^ id) & mask) == 0;
-}
-
-/* Takes a number back from the submissions that had it before: their records were missed. */
-NPUPROF_OWN_ static void npuprof_npu_forget_id_(npuprof_npu *npu, uint64_t id, uint64_t mask)
-{
-    for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) {
-        npuprof_npu_job_ *old = &npu->jobs_[i];
-        if (!npuprof_npu_has_id_(old, id, mask) || !npuprof_npu_hold_job_(old, NPUPROF_NPU_READY_)) continue;
-        const bool in_block = (old->flags & NPUPROF_NPU_IN_BLOCK_) != 0;
-        NPUPROF_STORE_(&old->flags, old->flags & ~(uint32_t)NPUPROF_NPU_HAS_ID_);
-        npuprof_npu_release_job_(old, in_block ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
-    }
-}
-
-/* Gives a number to a command of this submission, which is held, or NULL: it is outside a recorded one, and
+/* Gives a number, with the flag `ours` or 0, to a command of this submission, which is held, or NULL: it is outside a recorded one, and
    `here` is where. Releases it. */
 NPUPROF_OWN_ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
-                                 uint64_t id)
+                                 uint64_t id, uint32_t ours)
 {
     if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* the second is one more command of it */
         npuprof_link_ link = *here;
         uint64_t stream = 0;
         char name[NPUPROF_NPU_NAME_] = "";
-        const bool muted = !job && !here->ticks;
+        uint32_t flags = 0;
         if (job) {
             link = job->link;
             stream = job->stream;
             memcpy(name, job->name, sizeof name);
-            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        } else {
+            flags = here->ticks ? NPUPROF_NPU_LOOSE_ : NPUPROF_NPU_LOOSE_ | NPUPROF_NPU_MUTED_;
         }
-        job = npuprof_npu_new_job_(npu, muted ? NPUPROF_NPU_MUTED_ : 0, stream, &link);
+        job = npuprof_npu_new_job_(npu, flags, stream, &link);
         if (!job) return;
         memcpy(job->name, name, sizeof name);
     }
     NPUPROF_STORE_(&job->id, id);
-    NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_);
-    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+    NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_ | ours);
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
 }
 
-/* Gives a number to the command being submitted. again: the number may have been given before. */
-NPUPROF_OWN_ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
+/* Gives a number to the command being submitted. */
+NPUPROF_OWN_ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, uint32_t ours)
 {
     if (!npu->number_ || !npu->has_submissions_) return;
     const npuprof_link_ here = npuprof_link_here_();
     NPUPROF_STORE_(&npu->uses_ids_, 1u);
-    if (again) npuprof_npu_forget_id_(npu, id, npu->id_mask_);
-    npuprof_npu_give_id_(npu, npuprof_npu_find_my_job_(npu, &here), &here, id);
+    npuprof_npu_give_id_(npu, npuprof_npu_find_my_job_(npu, &here), &here, id, ours);
 }
 
-/* The same for the submission of that ticket. False: it is over, or its entry is held. */
-NPUPROF_OWN_ static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t ticket, uint64_t id)
+/* The same for the submission of that ticket, whose entry is jobs_[at]. False: it is over, or it is held. */
+NPUPROF_OWN_ static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t at, uint32_t ticket, uint64_t id)
 {
-    npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+    npuprof_npu_job_ *job = &npu->jobs_[at];
     NPUPROF_STORE_(&npu->uses_ids_, 1u);
-    npuprof_npu_forget_id_(npu, id, npu->id_mask_);
     if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return false;
     const bool mine = job->ticket == ticket;
-    if (mine) npuprof_npu_give_id_(npu, job, &job->link, id);
-    else npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+    if (mine) npuprof_npu_give_id_(npu, job, &job->link, id, 0);
+    else npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
     return mine;
+}
+
+/* Whether an open submission has that number. */
+NPUPROF_OWN_ static bool npuprof_npu_is_number_taken_(const npuprof_npu *npu, uint64_t id)
+{
+    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++)
+        if (NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ &&
+            ((NPUPROF_LOAD_(&job->id) ^ id) & npu->id_mask_) == 0) return true;
+    return false;
 }
 
 NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
 {
     uint32_t id;
     const uint64_t mask = npu->number_ ? npu->id_mask_ : UINT64_MAX;
-    do id = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; while (!(id & mask));
-    npuprof_npu_number_job_(npu, id, mask < 0xFFFF);
+    /* Why at most that often: if all of them are taken, the oldest submission's record comes first. */
+    unsigned left = npu->number_ && mask <= 0xFFFF ? npu->desc_.job_count : 0;
+    do id = NPUPROF_ADD_(&npu->ids_, 1u) + 1u;
+    while (!(id & mask) || (left && left-- && npuprof_npu_is_number_taken_(npu, id)));
+    npuprof_npu_number_job_(npu, id, NPUPROF_NPU_OURS_);
     return id;
 }
 
 NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint64_t id)
 {
-    npuprof_npu_number_job_(npu, id, true);
+    npuprof_npu_number_job_(npu, id, 0);
 }
 
 NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
@@ -3511,103 +3623,21 @@ NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
     npuprof_npu_job_ *const job = npuprof_npu_find_my_job_(npu, &here);
     if (!job) return;
     job->records = n;
-    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-}
-
-/* Whether the submission of that ticket is over. Looks at the ticket first, then at the state.
-   Why: who has taken a ticket may not have got to its entry yet, which is free until then. */
-NPUPROF_OWN_ static bool npuprof_npu_is_job_over_(const npuprof_npu_job_ *job, uint32_t ticket)
-{
-    return NPUPROF_LOAD_(&job->skipped) == ticket ||
-           (NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_);
-}
-
-/* What is known of the submission that a record belongs to. */
-typedef struct npuprof_npu_sought_ {
-    bool has_id, any_stream;
-    uint64_t id, id_mask;                /* the bits of the command's number that are known */
-    uint64_t stream;                     /* preferred, unless any_stream */
-} npuprof_npu_sought_;
-
-/* The submission that a record belongs to, held; NULL: there is none. *busy: one that it may be is held by a
-   thread that does not run. Under the queue lock. */
-NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
-                                               bool *busy)
-{
-    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
-    const bool by_id = sought->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
-    npuprof_npu_job_ *oldest = NULL;
-    uint32_t first = npu->first_ticket_;
-    *busy = false;
-    if (end - first > NPUPROF_NPU_JOBS_) first = end - NPUPROF_NPU_JOBS_;
-    while (first != end && npuprof_npu_is_job_over_(&npu->jobs_[first % NPUPROF_NPU_JOBS_], first)) first++;
-    npu->first_ticket_ = first;
-    for (uint32_t ticket = first; ticket != end; ticket++) {
-        npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        if (by_id && !npuprof_npu_has_id_(job, sought->id, sought->id_mask)) continue;
-        if (!by_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_MUTED_) continue;
-        const uint32_t state = npuprof_npu_claim_job_(job, NPUPROF_NPU_READY_);
-        *busy = *busy || state == NPUPROF_NPU_HELD_;
-        if (state != NPUPROF_NPU_READY_) continue;
-        const bool found = by_id ? npuprof_npu_has_id_(job, sought->id, sought->id_mask)
-                                 : sought->any_stream || job->stream == sought->stream;
-        if (found) {
-            if (oldest) npuprof_npu_release_job_(oldest, NPUPROF_NPU_READY_);
-            return job;
-        }
-        if (!by_id && !oldest) oldest = job;
-        else npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-    }
-    return oldest;
-}
-
-/* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
-   NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. Under the queue
-   lock. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
-                                                   bool whole, bool can_wait, npuprof_npu_submission_ *of)
-{
-    bool busy;
-    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, sought, &busy);
-    if (busy && can_wait) {
-        if (job) npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-        return NPUPROF_ERR_NPU_BUSY;
-    }
-    memcpy(of->name, "job", sizeof "job");
-    of->known = of->muted = of->has_arrow = false;
-    if (!job) return NPUPROF_OK;
-    const uint32_t flags = job->flags;
-    of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
-    of->known = !of->muted;
-    of->has_arrow = of->known && whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
-    of->link = job->link;
-    of->epoch = job->epoch;
-    of->stream = job->stream;
-    if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
-    const bool over = whole && job->records <= 1;
-    if (whole && job->records > 1) {
-        job->records--;
-        NPUPROF_STORE_(&job->flags, flags | NPUPROF_NPU_HAS_ARROW_);
-    }
-    /* If its block is still open, the end of that frees the entry. */
-    if (over) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
-    npuprof_npu_release_job_(job, over && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_
-                                                                            : NPUPROF_NPU_READY_);
-    return NPUPROF_OK;
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
 }
 
 /* The block that a submission was made in ends. The submission is over, too, if its record came already, or
    if the driver numbers its commands and submitted none here. */
-NPUPROF_OWN_ static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t ticket)
+NPUPROF_OWN_ static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t at, uint32_t ticket)
 {
-    npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+    npuprof_npu_job_ *job = &npu->jobs_[at];
     if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return;
     const bool mine = job->ticket == ticket;
     const uint32_t flags = job->flags;
     const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) &&
                       (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
     if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
-    npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
 }
 /* ==== src/npu/host/draw.h =========================================================== >>npu/host/draw ==== */
 
@@ -3692,9 +3722,255 @@ NPUPROF_OWN_ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const
    has to be found. */
 NPUPROF_OWN_ static void npuprof_npu_flush_counts_(npuprof_npu *npu)
 {
+    const uint32_t dropped = NPUPROF_LOAD_(&npu->jobs_dropped_);
     npu->texts_.stamp_left = 0;          /* the next pass is at another time */
+    if (dropped) NPUPROF_ADD_(&npu->jobs_dropped_, 0u - dropped);
+    npu->counts_[NPUPROF_RECORDS_DROPPED_JOBS] += dropped;
     npuprof_npu_store_counts_(npu, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
+}
+/* ==== src/npu/host/match.h ========================================================= >>npu/host/match ==== */
+
+/* Which submission a record belongs to. A number is matched in its scope (ring.job_scope); of several open
+   submissions that have it, the oldest. Where two could be meant and nothing decides, the record is nobody's:
+   it is drawn without an arrow, and counted. Under the queue lock. May not know what is in a record. */
+
+/* What is known of the submission that a record belongs to. */
+typedef struct npuprof_npu_sought_ {
+    bool has_id, any_stream;
+    uint64_t id, id_mask;                /* the bits of the command's number that are known */
+    uint64_t stream;                     /* without a number: preferred, unless any_stream */
+    bool is_scoped;                      /* the number is that of a submission whose stream is `scope` */
+    uint64_t scope;
+    bool is_late;                        /* it waited: it belongs to a submission before that ticket */
+    uint32_t before;
+} npuprof_npu_sought_;
+
+/* Whether records by hand, which name no ring, are matched in a scope: that of their PE. */
+NPUPROF_OWN_ static bool npuprof_npu_is_scoped_(const npuprof_npu *npu)
+{
+    return npu->queue_count_ && npu->queues_[0].is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
+}
+
+/* What a look at all open submissions found. */
+typedef struct npuprof_npu_found_ {
+    npuprof_npu_job_ *oldest, *second;   /* of those that it may be */
+    uint32_t ticket, second_ticket;
+    bool busy;                           /* one that it may be is held by a thread that does not run */
+    bool awaited;                        /* one of this scope may get this number yet */
+    bool elsewhere;                      /* a submission of another scope has the number */
+    bool other_stream;                   /* without a number: no submission has the stream */
+} npuprof_npu_found_;
+
+NPUPROF_OWN_ static void npuprof_npu_add_found_(npuprof_npu_found_ *f, npuprof_npu_job_ *job, uint32_t ticket)
+{
+    if (!f->oldest || npuprof_npu_is_older_(ticket, f->ticket)) {
+        f->second = f->oldest;
+        f->second_ticket = f->ticket;
+        f->oldest = job;
+        f->ticket = ticket;
+    } else if (!f->second || npuprof_npu_is_older_(ticket, f->second_ticket)) {
+        f->second = job;
+        f->second_ticket = ticket;
+    }
+}
+
+/* Whether it has the number. */
+NPUPROF_OWN_ static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, const npuprof_npu_sought_ *s)
+{
+    return NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ &&
+           ((NPUPROF_LOAD_(&job->id) ^ s->id) & s->id_mask) == 0;
+}
+
+/* Whether a submission with these flags is of the record's scope, or may be. */
+NPUPROF_OWN_ static bool npuprof_npu_is_in_scope_(const npuprof_npu_job_ *job, uint32_t flags,
+                                     const npuprof_npu_sought_ *s)
+{
+    if (!s->is_scoped || flags & NPUPROF_NPU_OURS_) return true;
+    if (flags & NPUPROF_NPU_LOOSE_) return (flags & NPUPROF_NPU_MUTED_) != 0;
+    return NPUPROF_LOAD_(&job->stream) == s->scope;
+}
+
+/* The state of an entry; HELD: its holder was interrupted. */
+NPUPROF_OWN_ static uint32_t npuprof_npu_state_of_job_(const npuprof_npu_job_ *job)
+{
+    uint32_t state = NPUPROF_NPU_HELD_;
+    for (int i = 0; i < 1000 && state == NPUPROF_NPU_HELD_; i++) state = NPUPROF_LOAD_ACQUIRE_(&job->state);
+    return state;
+}
+
+NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_sought_ *s)
+{
+    npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false };
+    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+        const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&job->ticket), flags = NPUPROF_LOAD_(&job->flags);
+        const bool in_scope = npuprof_npu_is_in_scope_(job, flags, s);
+        if (!npuprof_npu_has_id_(job, s)) {
+            f.awaited = f.awaited || (in_scope && (flags & NPUPROF_NPU_IN_BLOCK_) != 0 &&
+                                      (!s->is_late || npuprof_npu_is_older_(ticket, s->before)));
+            continue;
+        }
+        f.elsewhere = f.elsewhere || !in_scope;
+        const uint32_t state = in_scope ? npuprof_npu_state_of_job_(job) : (uint32_t)NPUPROF_NPU_FREE_;
+        f.busy = f.busy || state == NPUPROF_NPU_HELD_;
+        if (state == NPUPROF_NPU_READY_) npuprof_npu_add_found_(&f, job, ticket);
+    }
+    return f;
+}
+
+NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, const npuprof_npu_sought_ *s)
+{
+    npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false }, other = f;
+    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+        const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
+        if (NPUPROF_LOAD_(&job->flags) & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)) continue;
+        const uint32_t state = npuprof_npu_state_of_job_(job);
+        f.busy = f.busy || state == NPUPROF_NPU_HELD_;
+        if (state != NPUPROF_NPU_READY_) continue;
+        const bool fits = s->any_stream || NPUPROF_LOAD_(&job->stream) == s->stream;
+        npuprof_npu_add_found_(fits ? &f : &other, job, ticket);
+    }
+    if (f.oldest || NPUPROF_LOAD_(&npu->forgotten_)) return f;
+    other.busy = f.busy;
+    other.other_stream = true;
+    return other;
+}
+
+/* Takes one from a count, if it is not 0. */
+NPUPROF_OWN_ static bool npuprof_npu_take_one_(uint32_t *count)
+{
+    if (!NPUPROF_LOAD_(count)) return false;
+    NPUPROF_ADD_(count, 0u - 1u);
+    return true;
+}
+
+/* Whether the record may be one of a submission that was dropped. whole: that one is over then. */
+NPUPROF_OWN_ static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool by_id, bool whole)
+{
+    uint64_t key = s->stream;
+    if (by_id && !npuprof_npu_numbers_return_(npu)) return false;
+    if (by_id) key = s->id & npu->id_mask_;
+    uint32_t *const count = &npu->dropped_[key % NPUPROF_NPU_DROPPED_];
+    if (by_id) return whole ? npuprof_npu_take_one_(count) : NPUPROF_LOAD_(count) != 0;
+    if (!s->any_stream && !NPUPROF_LOAD_(count)) return false;
+    if (!whole) return NPUPROF_LOAD_(&npu->forgotten_) != 0;
+    if (!npuprof_npu_take_one_(&npu->forgotten_)) return false;
+    if (!s->any_stream) (void)npuprof_npu_take_one_(count);
+    return true;
+}
+
+/* Ends a submission that is held. If its block is still open, the end of that frees the entry. */
+NPUPROF_OWN_ static void npuprof_npu_end_job_(npuprof_npu *npu, npuprof_npu_job_ *job)
+{
+    const uint32_t flags = job->flags;
+    const uint32_t open = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_;
+    NPUPROF_STORE_(&job->flags, (flags & ~open) | NPUPROF_NPU_OVER_);
+    npuprof_npu_release_job_(npu, job,
+                             flags & NPUPROF_NPU_IN_BLOCK_ ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
+}
+
+/* Whether its record may be lost: entries were, or a reset came, since it was submitted. It is held. */
+NPUPROF_OWN_ static bool npuprof_npu_is_doubtful_(const npuprof_npu *npu, const npuprof_npu_job_ *job)
+{
+    return npuprof_npu_is_older_(job->ticket, npu->gap_ticket_) || job->epoch != NPUPROF_LOAD_(&npu->epoch_);
+}
+
+/* Whether the other submission with this number may be meant as well. The oldest is held. */
+NPUPROF_OWN_ static bool npuprof_npu_is_ambiguous_(const npuprof_npu *npu, const npuprof_npu_found_ *f,
+                                      const npuprof_npu_sought_ *s)
+{
+    const uint32_t any = NPUPROF_NPU_LOOSE_ | NPUPROF_NPU_OURS_;
+    if (npuprof_npu_is_doubtful_(npu, f->oldest) && (f->second || f->awaited)) return true;
+    return s->is_scoped && f->second && !(f->oldest->flags & any) != !(NPUPROF_LOAD_(&f->second->flags) & any);
+}
+
+/* Two submissions may be meant: whole: both are over. The oldest is held. */
+NPUPROF_OWN_ static void npuprof_npu_give_both_up_(npuprof_npu *npu, const npuprof_npu_found_ *f, bool whole)
+{
+    if (!whole) {
+        npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+        return;
+    }
+    npuprof_npu_end_job_(npu, f->oldest);
+    if (!f->second || !npuprof_npu_hold_job_(f->second, NPUPROF_NPU_READY_)) return;
+    if (f->second->ticket == f->second_ticket) npuprof_npu_end_job_(npu, f->second);
+    else npuprof_npu_release_job_(npu, f->second, NPUPROF_NPU_READY_);
+}
+
+/* The submission that a record belongs to, f->oldest, held; NULL: there is none, or nobody can tell which.
+   *wait: nobody can tell now, and nothing was done. */
+NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool whole,
+                                               bool can_wait, npuprof_npu_found_ *f, bool *wait)
+{
+    const bool by_id = s->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
+    for (int i = 0; i < 8; i++) {
+        *f = by_id ? npuprof_npu_look_by_id_(npu, s) : npuprof_npu_look_by_order_(npu, s);
+        *wait = can_wait && (f->busy || (f->awaited && !f->oldest));
+        if (*wait) return NULL;
+        const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_READY_);
+        if (held && (f->oldest->ticket != f->ticket || (by_id && !npuprof_npu_has_id_(f->oldest, s)))) {
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            continue;                    /* it changed meanwhile */
+        }
+        if (f->oldest && !held) continue;
+        *wait = held && by_id && can_wait && f->awaited && npuprof_npu_is_doubtful_(npu, f->oldest);
+        if (*wait) {
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            return NULL;
+        }
+        const bool dropped = npuprof_npu_may_be_dropped_(npu, s, by_id, whole);
+        if (held && !by_id && dropped) {         /* the dropped one is older */
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            return NULL;
+        }
+        if (held && !dropped && !(by_id && npuprof_npu_is_ambiguous_(npu, f, s))) return f->oldest;
+        if (held) npuprof_npu_give_both_up_(npu, f, whole);
+        if (held || f->elsewhere) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_AMBIGUOUS, 1);
+        return NULL;
+    }
+    return NULL;
+}
+
+/* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
+   NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
+                                                   bool whole, bool can_wait, npuprof_npu_submission_ *of)
+{
+    npuprof_npu_found_ found;
+    bool wait;
+    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, sought, whole, can_wait, &found, &wait);
+    if (wait) return NPUPROF_ERR_NPU_BUSY;
+    memcpy(of->name, "job", sizeof "job");
+    of->known = of->muted = of->has_arrow = false;
+    of->submitted = 0;
+    if (!job) return NPUPROF_OK;
+    const uint32_t flags = job->flags;
+    of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
+    of->known = !of->muted;
+    of->has_arrow = of->known && whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
+    of->link = job->link;
+    of->epoch = job->epoch;
+    of->stream = job->stream;
+    if (of->known && !(flags & NPUPROF_NPU_LOOSE_) && !found.other_stream) of->submitted = job->link.ticks;
+    if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
+    if (whole && job->records > 1) {
+        job->records--;
+        NPUPROF_STORE_(&job->flags, flags | NPUPROF_NPU_HAS_ARROW_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    } else if (whole) {
+        npuprof_npu_end_job_(npu, job);
+    } else {
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    }
+    return NPUPROF_OK;
+}
+
+/* The device is being closed: counts the submissions whose records never came. */
+NPUPROF_OWN_ static void npuprof_npu_count_open_jobs_(npuprof_npu *npu)
+{
+    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++)
+        if (!(NPUPROF_LOAD_(&job->flags) & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)))
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OPEN_JOBS, 1);
 }
 /* ==== src/npu/host/format.h ======================================================= >>npu/host/format ==== */
 
@@ -4215,7 +4491,10 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_
 /* Counts entries that are lost in front of the next one. */
 NPUPROF_OWN_ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
 {
-    if (count) q->gap = true;
+    if (count) {
+        q->gap = true;
+        npu->gap_ticket_ = NPUPROF_LOAD_(&npu->tickets_);
+    }
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
 }
 
@@ -5109,6 +5388,10 @@ NPUPROF_OWN_ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu
     s.id_mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_));
     s.any_stream = !npuprof_npu_has_(q, NPUPROF_NPU_AT_PE_) && npu->queue_count_ == 1;
     s.stream = q->is.lane_count ? r->v[NPUPROF_NPU_AT_PE_] : lane;
+    s.is_scoped = q->is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
+    s.scope = q->is.job_scope == NPUPROF_NPU_SCOPE_RING ? q->number : s.stream;
+    s.is_late = npu->takes_late_;
+    s.before = npu->late_before_;
     return s;
 }
 
@@ -5485,6 +5768,158 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, np
     }
     return NPUPROF_OK;
 }
+/* ==== src/npu/host/late.h =========================================================== >>npu/host/late ==== */
+
+/* Records that came before it can be told whose they are: their submission has no number yet, because its
+   thread does not run, or its entry is held. They wait here, in the order in which they came, for a second at
+   most. Owns late_ (npuprof_npu in types.h). Under the queue lock. May not know where a record came from. */
+
+enum { NPUPROF_NPU_LATE_ = 64 };
+
+typedef struct npuprof_npu_late_ {
+    npuprof_npu_record_ record;
+    npuprof_npu_pass_ pass;              /* in which it came */
+    npuprof_npu_queue_ *queue;
+    uint64_t since;                      /* host ticks */
+    uint32_t before;                     /* ticket of the first submission after it */
+} npuprof_npu_late_;
+
+/* Takes the first that waits. False: it still does, which only happens with can_wait. */
+NPUPROF_OWN_ static bool npuprof_npu_take_first_late_(npuprof_npu *npu, bool can_wait)
+{
+    const npuprof_npu_late_ *const late = &npu->late_[npu->late_first_ % NPUPROF_NPU_LATE_];
+    npu->takes_late_ = true;
+    npu->late_before_ = late->before;
+    const npuprof_result result =
+        npuprof_npu_take_record_(npu, late->queue, &late->record, &late->pass, can_wait);
+    npu->takes_late_ = false;
+    if (result == NPUPROF_ERR_NPU_BUSY) return false;
+    npu->late_first_++;
+    npu->late_count_--;
+    return true;
+}
+
+/* Takes those that need not wait any more. all: none does. */
+NPUPROF_OWN_ static void npuprof_npu_take_late_(npuprof_npu *npu, bool all)
+{
+    const uint64_t now = npu->late_count_ ? npuprof_npu_ticks_() : 0;
+    while (npu->late_count_) {
+        const uint64_t since = npu->late_[npu->late_first_ % NPUPROF_NPU_LATE_].since;
+        const bool can_wait = !all && npuprof_saturating_sub_(now, since) <= npu->second_;
+        if (!npuprof_npu_take_first_late_(npu, can_wait)) return;
+    }
+}
+
+/* Whether a record of the queue waits: the next ones stay behind it. */
+NPUPROF_OWN_ static bool npuprof_npu_has_late_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    for (uint32_t i = 0; i < npu->late_count_; i++)
+        if (npu->late_[(npu->late_first_ + i) % NPUPROF_NPU_LATE_].queue == q) return true;
+    return false;
+}
+
+/* Takes a record, or keeps it until it can be told whose it is. */
+NPUPROF_OWN_ static void npuprof_npu_take_or_keep_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+                                      const npuprof_npu_pass_ *pass)
+{
+    if (!npuprof_npu_has_late_(npu, q) &&
+        npuprof_npu_take_record_(npu, q, r, pass, true) != NPUPROF_ERR_NPU_BUSY) return;
+    if (npu->late_count_ == NPUPROF_NPU_LATE_) (void)npuprof_npu_take_first_late_(npu, false);
+    npuprof_npu_late_ *const late = &npu->late_[(npu->late_first_ + npu->late_count_++) % NPUPROF_NPU_LATE_];
+    late->record = *r;
+    late->pass = *pass;
+    late->queue = q;
+    late->since = npuprof_npu_ticks_();
+    late->before = NPUPROF_LOAD_(&npu->tickets_);
+}
+/* ==== src/npu/host/tables.h ======================================================= >>npu/host/tables ==== */
+
+/* The tables of an open device: those that its description asks for, in one piece of memory. Owns tables_
+   (npuprof_npu in types.h). One thread. May not know what is in a table. */
+
+enum { NPUPROF_NPU_TABLE_ALIGN_ = 16 };
+
+/* A place of that many bytes behind *end, which grows by them. */
+NPUPROF_OWN_ static size_t npuprof_npu_next_table_(size_t *end, size_t bytes)
+{
+    const size_t at = *end;
+    *end = at + (bytes + NPUPROF_NPU_TABLE_ALIGN_ - 1) / NPUPROF_NPU_TABLE_ALIGN_ * NPUPROF_NPU_TABLE_ALIGN_;
+    return at;
+}
+
+/* Whether a ring of the description has begins and ends; and a ready bit whose entries are remembered. */
+NPUPROF_OWN_ static bool npuprof_npu_has_pairs_(const npuprof_npu_ring *r)
+{
+    return r->kind_count || r->all_are == NPUPROF_NPU_KIND_BEGIN || r->all_are == NPUPROF_NPU_KIND_END;
+}
+
+/* Lays out the tables from `memory` on; NULL: only says how many bytes they take. */
+NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
+{
+    const npuprof_npu_desc *const d = &npu->desc_;
+    const npuprof_npu_ring *const rings = d->ring_count ? d->rings : &d->ring;
+    const size_t jobs = d->job_count, queues = npu->queue_count_;
+    bool pairs = false, seen = false;
+    size_t end = 0;
+    for (size_t i = 0; i < queues; i++) {
+        pairs = pairs || npuprof_npu_has_pairs_(&rings[i]);
+        seen = seen || rings[i].ready == NPUPROF_NPU_READY_VALID;
+    }
+    const size_t calls_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_CALLS_ * sizeof *npu->calls_);
+    const size_t jobs_at = npuprof_npu_next_table_(&end, jobs * sizeof *npu->jobs_);
+    const size_t used_at = npuprof_npu_next_table_(&end, jobs / 8);
+    const size_t dropped_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_DROPPED_ * sizeof *npu->dropped_);
+    const size_t queues_at = npuprof_npu_next_table_(&end, queues * sizeof *npu->queues_);
+    const size_t lanes = queues ? NPUPROF_NPU_LANES_ + 1 : 0, late = queues ? NPUPROF_NPU_LATE_ : 0;
+    const size_t lanes_at = npuprof_npu_next_table_(&end, lanes * sizeof *npu->lanes_);
+    const size_t late_at = npuprof_npu_next_table_(&end, late * sizeof *npu->late_);
+    const size_t pairs_at = npuprof_npu_next_table_(&end, pairs ? NPUPROF_NPU_PAIRS_ * sizeof *npu->pairs_ : 0);
+    const size_t seen_at = npuprof_npu_next_table_(&end, seen ? NPUPROF_NPU_SEEN_ * sizeof *npu->seen_ : 0);
+    if (!memory) return end;
+    npu->calls_ = (npuprof_npu_call_ *)(void *)(memory + calls_at);
+    npu->jobs_ = (npuprof_npu_job_ *)(void *)(memory + jobs_at);
+    npu->used_ = (uint32_t *)(void *)(memory + used_at);
+    npu->dropped_ = (uint32_t *)(void *)(memory + dropped_at);
+    npu->queues_ = (npuprof_npu_queue_ *)(void *)(memory + queues_at);
+    npu->lanes_ = (npuprof_npu_lane_state_ *)(void *)(memory + lanes_at);
+    npu->late_ = (npuprof_npu_late_ *)(void *)(memory + late_at);
+    npu->pairs_ = pairs ? (npuprof_npu_pair_ *)(void *)(memory + pairs_at) : NULL;
+    npu->seen_ = seen ? (uint32_t *)(void *)(memory + seen_at) : NULL;
+    return end;
+}
+
+/* Finds memory for the tables, zeroed: the user's, or pages of the system. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_tables_(npuprof_npu *npu)
+{
+    npuprof_npu_desc *const d = &npu->desc_;
+    if (d->job_count > 65536) return NPUPROF_REFUSE_("npuprof_npu_open: desc.job_count is above 65536");
+    d->job_count = d->job_count ? (d->job_count + 31) / 32 * 32 : 256;
+    const size_t bytes = npuprof_npu_lay_tables_(npu, NULL);
+    if (d->memory && (d->memory_bytes < bytes || (uintptr_t)d->memory % NPUPROF_NPU_TABLE_ALIGN_))
+        return npuprof_os_explain_(NPUPROF_ERR_NPU_MEMORY,
+                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: desc.memory is not aligned to 16 "
+                                   "bytes, or too small: this device needs %llu bytes, and memory_bytes is %llu",
+                                   (unsigned long long)bytes, (unsigned long long)d->memory_bytes);
+    npu->tables_bytes_ = bytes;
+    if (!d->memory) npu->tables_ = npuprof_os_memory_(bytes);
+    else memset(d->memory, 0, bytes);
+    unsigned char *const memory = (unsigned char *)(d->memory ? d->memory : npu->tables_);
+    if (!memory)
+        return npuprof_os_explain_(NPUPROF_ERR_NPU_MEMORY,
+                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: the system gives no %llu bytes for "
+                                   "this device; name memory in desc.memory", (unsigned long long)bytes);
+    (void)npuprof_npu_lay_tables_(npu, memory);
+    return NPUPROF_OK;
+}
+
+/* Gives the memory back. */
+NPUPROF_OWN_ static void npuprof_npu_give_tables_back_(npuprof_npu *npu)
+{
+    if (npu->tables_) npuprof_os_unmap_(npu->tables_, npu->tables_bytes_);
+    npu->tables_ = NULL;
+    npu->queues_ = NULL;
+    npu->queue_count_ = 0;
+}
 /* ==== src/npu/host/queues.h ======================================================= >>npu/host/queues ==== */
 
 /* Rings and progress index of a device that is being opened: what cannot be is refused, with a sentence that
@@ -5682,6 +6117,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, np
     if (!r->scale_num) r->scale_num = 1;
     if (!r->scale_den) r->scale_den = 1;
     if (!r->stamp_unit_ns) r->stamp_unit_ns = 1;
+    NPUPROF_NPU_REFUSE_IF_(r->job_scope < 0 || r->job_scope >= NPUPROF_NPU_SCOPE_COUNT_, "job_scope",
+                           "is no scope");
+    /* Why: a wrong match is worse than none. */
+    if (!r->job_scope) r->job_scope = npu->queue_count_ > 1 ? NPUPROF_NPU_SCOPE_RING : NPUPROF_NPU_SCOPE_DEVICE;
     npuprof_result result = npuprof_npu_check_rule_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_add_values_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_rule_bits_(npu, q);
@@ -5711,18 +6150,21 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, s
     npuprof_npu_desc *d = &npu->desc_;
     const bool by_hand = d->ring.feed && !d->ring.entry_bytes;
     const bool one = d->ring.count || (d->ring.feed && !by_hand);
-    npuprof_npu_queue_ *q = npu->queues_;
     if (d->ring_count > NPUPROF_NPU_RINGS)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 16");
     if (d->ring_count && !d->rings) return NPUPROF_REFUSE_("npuprof_npu_open: desc.rings is NULL");
     if (d->ring_count && one)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring and desc.rings are both there: give one");
-    npu->queue_count_ = d->ring_count ? d->ring_count : one;
-    if (npu->queue_count_ && d->progress.is_there)
+    if ((d->ring_count || one) && d->progress.is_there)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.progress and a ring are both there: give one");
     npu->id_mask_ = UINT64_MAX;
+    npu->has_numbers_ = !d->progress.is_there;
     npu->has_submissions_ = by_hand || d->anchors_only;
     uint32_t seen = 0;
+    npu->queue_count_ = d->ring_count ? d->ring_count : one;
+    const npuprof_result room = npuprof_npu_take_tables_(npu);
+    if (room != NPUPROF_OK) return room;
+    npuprof_npu_queue_ *q = npu->queues_;
     for (unsigned i = 0; i < npu->queue_count_; i++, q++) {
         q->is = d->ring_count ? d->rings[i] : d->ring;
         q->number = i;
@@ -5732,6 +6174,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, s
             NPUPROF_NPU_REFUSE_IF_(npuprof_npu_rings_overlap_(&npu->queues_[j].is, &q->is), "offset",
                                    "or memory overlaps another ring's");
         const unsigned job = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_);
+        npu->has_numbers_ = npu->has_numbers_ && job != 0;
         if (job && job < 64) npu->id_mask_ &= npuprof_npu_mask_(job);
         const bool ends_jobs = q->is.kind_count ? true : q->is.all_are == NPUPROF_NPU_KIND_SPAN;
         npu->has_submissions_ = npu->has_submissions_ || ends_jobs;
@@ -5740,7 +6183,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, s
         q->seen_at = seen;
         seen += q->is.count;
     }
-    npuprof_npu_clear_pairs_(npu);
+    if (npu->pairs_) npuprof_npu_clear_pairs_(npu);
     return NPUPROF_OK;
 }
 
@@ -5802,20 +6245,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
    A ring is read up to where the device was when its drain began; then the clock is read, so every stamp lies
    before it. */
 
-/* Whether a drain may leave a record, which is `records` behind the newest, to the next one. */
-NPUPROF_OWN_ static bool npuprof_npu_can_wait_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t records)
-{
-    const uint64_t now = npuprof_npu_ticks_();
-    if (!q->busy_since) q->busy_since = npuprof_max_(now, 1);
-    return records <= q->is.count / 2 && npuprof_saturating_sub_(now, q->busy_since) <= npu->second_;
-}
-
 /* Takes one batch that was copied. True: go on with the next. */
 NPUPROF_OWN_ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
                                     const npuprof_npu_pass_ *pass)
 {
-    /* Why not with a valid bit: whoever clears it does not wait. */
-    const bool waits = !pass->last && q->is.ready != NPUPROF_NPU_READY_VALID;
     const uint64_t first = q->next;
     for (unsigned i = 0; i < reading->count; i++) {
         const uint64_t number = first + i;
@@ -5828,16 +6261,10 @@ NPUPROF_OWN_ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_q
             reading->producer += reading->gap[i];
             return true;
         }
-        npuprof_result taken = NPUPROF_OK;
         if (q->is.ready == NPUPROF_NPU_READY_VALID) npuprof_npu_count_gap_(npu, q, reading->gap[i]);
         if (fate == NPUPROF_NPU_ENTRY_GOOD_)
-            taken = npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, waits);
+            npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
         else npuprof_npu_count_gap_(npu, q, 1);
-        if (taken == NPUPROF_ERR_NPU_BUSY) {
-            if (npuprof_npu_can_wait_(npu, q, reading->producer - number)) return false;
-            (void)npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, false);
-        }
-        q->busy_since = 0;
         q->next = number + 1;
     }
     return true;
@@ -5958,6 +6385,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool las
     d.pass.last = last;
     d.ring_result = d.result = NPUPROF_OK;
     d.took = false;
+    npuprof_npu_take_late_(npu, false);
     for (unsigned i = 0; i < npu->queue_count_; i++)
         if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
     if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);
@@ -5992,6 +6420,8 @@ NPUPROF_OWN_ static void npuprof_npu_finish_records_(npuprof_npu *npu)
         if (npuprof_npu_read_producer_(npu, q, &producer) == NPUPROF_OK)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - q->next);
     }
+    npuprof_npu_take_late_(npu, true);
+    npuprof_npu_count_open_jobs_(npu);
     while ((pair = npuprof_npu_oldest_pair_(npu)) != NULL) npuprof_npu_abandon_pair_(npu, pair);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
@@ -6026,10 +6456,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned 
         return d.result;
     }
     d.pass.units = npuprof_npu_units_of_(npu, q, &d.pass.now);
+    npuprof_npu_take_late_(npu, false);
     for (size_t at = 0; at < bytes; at += q->is.entry_bytes) {
         npuprof_npu_take_entry_(q, data + at, &record);
         npuprof_npu_count_missing_(npu, q, &record);
-        (void)npuprof_npu_take_record_(npu, q, &record, &d.pass, false);
+        npuprof_npu_take_or_keep_(npu, q, &record, &d.pass);
     }
     if (bytes) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
@@ -6128,7 +6559,8 @@ typedef struct npuprof_npu_by_hand_ {
 NPUPROF_OWN_ static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
                                       npuprof_npu_drawing_ *d, npuprof_npu_submission_ *of)
 {
-    const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe };
+    const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe,
+                                         npuprof_npu_is_scoped_(npu), r->pe, false, 0 };
     size_t n = NPUPROF_NPU_OWN_ARGS_;
     (void)npuprof_npu_take_submission_(npu, &sought, r->last, false, of);
     if (r->job) d->args[n++] = npuprof_uint_("job", r->job);
@@ -6266,10 +6698,11 @@ NPUPROF_OWN_ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bo
         npuprof_npu_look_(npu);
         npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, block->stream, &block->link);
         if (!job) return;
+        NPUPROF_STORE_(&block->job_at, (uint32_t)(job - npu->jobs_));
         NPUPROF_STORE_(&block->ticket, job->ticket);
         block->sampled = true;
         npuprof_npu_copy_text_(job->name, sizeof job->name, name);
-        npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
         return;
     }
     block->name = name;
@@ -6296,6 +6729,7 @@ NPUPROF_OWN_ static void npuprof_npu_clear_block_(npuprof_npu_block_ *block, npu
     block->stream = stream;
     block->sampled = false;
     block->pmu_good = 0;
+    NPUPROF_STORE_(&block->job_at, 0u);
     NPUPROF_STORE_(&block->ticket, 0u);
     block->result = NPUPROF_ERR_NPU_BUSY;
 }
@@ -6394,7 +6828,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ 
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
     if (npu->number_ && npu->has_submissions_) {
-        if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->ticket);
+        if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->job_at, block->ticket);
         if (block->token) npuprof_close_(block->token);
         return NPUPROF_OK;
     }
@@ -6467,14 +6901,15 @@ NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t hand
 /* Why the handle is looked at twice: the entry is not held, as an end of this handle must find it open. */
 NPUPROF_API_ npuprof_result npuprof_npu_set_job_of(npuprof_npu *npu, uint32_t handle, uint64_t id)
 {
-    const npuprof_npu_call_ *const call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     if (!handle) return NPUPROF_OK;
     if (!npu->number_ || !npu->has_submissions_) return NPUPROF_ERR_NPU_NO_RING;
+    const npuprof_npu_call_ *const call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     const bool open = NPUPROF_LOAD_ACQUIRE_(&call->handle) == handle;
     const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&call->block.ticket);
+    const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&call->block.job_at);
     if (!open || NPUPROF_LOAD_(&call->handle) != handle)
         return NPUPROF_REFUSE_("npuprof_npu_set_job_of: the handle is not open on this device");
-    (void)npuprof_npu_number_ticket_(npu, ticket, id);
+    (void)npuprof_npu_number_ticket_(npu, at, ticket, id);
     return NPUPROF_OK;
 }
 
@@ -6551,11 +6986,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
     return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_npu_try_to_open_(npuprof_npu *npu, const npuprof_npu_desc *desc)
+/* Opens the device of desc_. What it took when it fails, npuprof_npu_open() gives back. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
 {
     size_t needed = 0;
-    if (!desc) return NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
-    npu->desc_ = *desc;
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_queues_(npu, &needed);
@@ -6572,22 +7006,14 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_try_to_open_(npuprof_npu *npu, co
         result = npuprof_npu_map_(npu, needed ? needed : 8);
         const bool misaligned = (uintptr_t)npu->bar_ % npuprof_npu_bar_align_(npu) != 0;
         if (result == NPUPROF_OK && misaligned) result = NPUPROF_ERR_NPU_RANGE;
-        if (result != NPUPROF_OK) {
-            npuprof_npu_unmap_(npu);
-            return result;
-        }
+        if (result != NPUPROF_OK) return result;
     }
-    /* The tickets of entries that were never used are 0, which is none of those given out. */
-    npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
+    npu->tickets_ = 1;                   /* 0 is that of entries that were never used */
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
     result = npuprof_npu_begin_clock_(npu);
-    if (result == NPUPROF_OK || result == NPUPROF_ERR_NPU_NOT_ENABLED) return result;
-    result = npuprof_npu_explain_(npu, result);
-    npu->number_ = 0;
-    npuprof_npu_unmap_(npu);
-    return result;
+    return result == NPUPROF_OK ? result : npuprof_npu_explain_(npu, result);
 }
 
 /* Why a note in the trace: who reads it may not be who saw the result, and there is no device in it. */
@@ -6596,7 +7022,14 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     char key[96];
     if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
     memset(npu, 0, sizeof *npu);
-    const npuprof_result result = npuprof_npu_try_to_open_(npu, desc);
+    if (desc) npu->desc_ = *desc;
+    const npuprof_result result =
+        desc ? npuprof_npu_open_desc_(npu) : NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
+    if (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_NOT_ENABLED) {
+        npu->number_ = 0;
+        npuprof_npu_unmap_(npu);
+        npuprof_npu_give_tables_back_(npu);
+    }
     if (npu->number_ || !npuprof_record_is_ready_()) return result;
     snprintf(key, sizeof key, "npuprof_npu_open %.70s", desc && desc->name ? desc->name : "");
     npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, key, npuprof_result_string(result));
@@ -6612,6 +7045,7 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
     else (void)npuprof_npu_sync(npu);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
+    npuprof_npu_give_tables_back_(npu);
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns,

@@ -53,8 +53,13 @@
      Neither           A record belongs to the oldest open submission whose stream equals the record's PE. If
                        there is none, it belongs to the oldest of all.
      A submission is over when its record comes whose op is desc.ring.execution_op - 1. With execution_op 0,
-     every record is a job of its own. Up to 256 submissions may be open. The next one replaces the
-     oldest, which loses its arrow.
+     every record is a job of its own. Up to desc.job_count submissions may be open (256). The next one takes
+     the place of the oldest, which loses its arrow.
+     The device's numbers are matched in their scope, desc.ring.job_scope: in a ring or a lane, the stream of
+     the submission says which: WITH_NPU_PROFILER(npu, ring, ...). Of several open submissions with one
+     number, the record belongs to the oldest. A record that comes before its number is set waits for it, for
+     a second at most. Where two submissions may be meant, the record has no arrow and is counted:
+     dropped_jobs, open_jobs (at close) and ambiguous_jobs in clock_sync.records.
 
    CLOCK
      A clock anchor pairs a device time with a host time. To take one, the library reads the counter
@@ -332,6 +337,7 @@ NPUPROF_BEGIN_C_
 #include "npu/host/pmu.h"
 #include "npu/host/jobs.h"
 #include "npu/host/draw.h"
+#include "npu/host/match.h"
 #include "npu/host/format.h"
 #include "npu/host/index.h"
 #include "npu/host/ready.h"
@@ -339,6 +345,8 @@ NPUPROF_BEGIN_C_
 #include "npu/host/lanes.h"
 #include "npu/host/pairs.h"
 #include "npu/host/record.h"
+#include "npu/host/late.h"
+#include "npu/host/tables.h"
 #include "npu/host/queues.h"
 #include "npu/host/drain.h"
 #include "npu/host/feed.h"

@@ -12,7 +12,7 @@ NPUPROF_BEGIN_C_
    ones. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One thread.
    NPUPROF_ERR_NPU_NOT_ENABLED: the device is open, and its counter stands until the field that
    npuprof_result_string() names is set. All other results but NPUPROF_OK: it is not open.
-   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE,
+   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE, _NPU_MEMORY,
    _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN,
    _TABLE_FULL, _UNSUPPORTED (vfio on a system that is not Linux; a resource where there is no mmap; firmware:
    FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */
@@ -74,9 +74,9 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host
    on. Arguments of the spans: stream where the submission is known, job, execution_index, instruction_index,
    and status where it is not 0.
    Records that were overwritten before they were read, or that have impossible stamps, are counted as lost
-   (device_ring). A record whose submission is being changed by a thread that does not run stays in the ring
-   for the next drain: for a second at most, and only while the ring is at most half full. Then it is drawn
-   without an arrow.
+   (device_ring). A record whose submission has no number yet, or is being changed by a thread that does not
+   run, waits for the next drain or feed, for a second at most, and behind it those of its ring. More than 64
+   do not wait. Then it is drawn without an arrow.
    NPUPROF_ERR_NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken. _NPU_RING: the
    index went back or is out of range; it is followed from where it is now. _NPU_RESET and the other results
    of npuprof_npu_read(): the records were taken. */
@@ -144,7 +144,8 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_end_args, (npuprof_npu *npu, uint32_t ha
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
                        (npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(bits); NPUPROF_UNUSED_(after); return raw;)
-/* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number;
+/* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number,
+   which a ring's job_scope but _DEVICE matches only in submissions whose stream is the PE;
    0: the oldest open submission whose stream is the PE, else the oldest of all. name NULL: that of the
    submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, the
    submission is over, and the event counters are sampled (desc.pmu). args: up to 9. Strings are copied.
@@ -186,10 +187,10 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_value,
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu),
                        NPUPROF_UNUSED_(npu); return 1u;)
 /* Says which number the device chose for the command being submitted: in a WITH_NPU_PROFILER block or after
-   npuprof_npu_begin(), as for npuprof_npu_job(). A drain that runs between the submission and this call may
-   see the record first; it then has no arrow. A number that an open submission has is taken from it: the next
-   record of it is this one's, so drain before a number is used again. Outside a recorded submission: the
-   records of that number are left out. Any thread. */
+   npuprof_npu_begin(), as for npuprof_npu_job(). Where numbers are unique in a ring or lane only
+   (ring.job_scope), the submission's stream says which. A record that is drained or fed before this call
+   waits for it, for a second at most. Of several open submissions with that number, a record belongs to the
+   oldest. Outside a recorded submission: the records of that number are left out. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of

@@ -37,8 +37,8 @@ static npuprof_npu_call_ *npuprof_npu_take_call_(npuprof_npu *npu, uint32_t *han
 /* The entry of an open handle, held. NULL: it is not open, or not of this device. */
 static npuprof_npu_call_ *npuprof_npu_hold_call_(npuprof_npu *npu, uint32_t handle)
 {
-    npuprof_npu_call_ *call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     if (handle >> 24 == 0 || handle >> 24 != npu->number_) return NULL;
+    npuprof_npu_call_ *const call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     return npuprof_npu_replace_word_(&call->handle, handle, NPUPROF_NPU_CALL_HELD_) ? call : NULL;
 }
 

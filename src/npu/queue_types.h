@@ -64,8 +64,6 @@ typedef struct npuprof_npu_queue_ {
     bool copies_wide;                    /* all of `copied` are of 8 bytes, in this machine's order */
     npuprof_npu_index_state_ index;
     uint64_t next;                       /* number of the next entry to read */
-    uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
-                                            not */
     bool found;                          /* npuprof_npu_find_ring_() has looked for `next` */
     bool numbered;                       /* next is known */
     bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
@@ -103,6 +101,7 @@ typedef struct npuprof_npu_submission_ {
     bool known, muted;                   /* muted: its record is not to be drawn */
     bool has_arrow;                      /* this record is the first that may take the arrow */
     uint32_t epoch;                      /* of device time, when it was submitted */
+    uint64_t submitted;                  /* host ticks that its work is not older than; 0 = not known */
     uint64_t stream;
     npuprof_link_ link;
     char name[64];

@@ -87,6 +87,16 @@ enum {
     NPUPROF_NPU_STAMP_COUNT_
 };
 
+/* Where the numbers of `job` are unique: the submission that a record belongs to has its number, and
+   if it is not _DEVICE, this stream. Numbers of npuprof_npu_job() are unique anyway. */
+enum {
+    NPUPROF_NPU_SCOPE_DEFAULT = 0,       /* _DEVICE if there is one ring, _RING if there are several */
+    NPUPROF_NPU_SCOPE_RING,              /* in a ring: its stream is the ring's place in desc.rings */
+    NPUPROF_NPU_SCOPE_LANE,              /* in a lane: its stream is the PE, or with `lanes` the value of `pe` */
+    NPUPROF_NPU_SCOPE_DEVICE,            /* in the device: the stream says nothing */
+    NPUPROF_NPU_SCOPE_COUNT_
+};
+
 typedef struct npuprof_npu_op { uint64_t code; const char *name; } npuprof_npu_op;
 typedef struct npuprof_npu_lane { uint64_t value; const char *name; } npuprof_npu_lane;
 typedef struct npuprof_npu_arg { npuprof_npu_field field; const char *name; } npuprof_npu_arg;
@@ -128,6 +138,7 @@ typedef struct npuprof_npu_ring {
                                             part above the bits of `stamp` from here on, for its lane */
     npuprof_npu_field clock_high;
     npuprof_npu_field job, pe, op, status, execution, instruction, value;
+    int job_scope;                       /* of `job`: one of NPUPROF_NPU_SCOPE_DEFAULT, _RING, _LANE, _DEVICE */
     npuprof_npu_arg args[NPUPROF_NPU_ARGS];      /* further fields, as unsigned arguments of the span */
     const npuprof_npu_op *ops;           /* op code -> span name, sorted by code */
     unsigned op_count;

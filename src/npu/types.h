@@ -102,6 +102,14 @@ typedef struct npuprof_npu_desc {
                                             array is ring i of npuprof_npu_feed() */
     unsigned ring_count;                 /* at most NPUPROF_NPU_RINGS */
     npuprof_npu_progress progress;       /* instead of rings: an index of finished jobs */
+    unsigned job_count;                  /* submissions that may be open at once, where records end them; 0 =
+                                            256, at most 65536. The next one takes the place of the oldest,
+                                            which loses its arrow: records.dropped_jobs in clock_sync */
+    void *memory;                        /* for the tables of the open device, aligned to 16 bytes, until it is
+                                            closed; NULL: npuprof_npu_open() takes pages of the system, as for
+                                            the arena */
+    size_t memory_bytes;                 /* if it is too small, the sentence of npuprof_npu_open()'s result says
+                                            how many bytes are needed */
 } npuprof_npu_desc;
 
 /* ---- Private from here on */
@@ -118,7 +126,7 @@ enum {
     NPUPROF_NPU_CALLS_ = 4,
     NPUPROF_NPU_KEPT_ = 4,               /* anchors that a ring keeps */
 #endif
-    NPUPROF_NPU_JOBS_ = 256,             /* submissions that may be open */
+    NPUPROF_NPU_DROPPED_ = 256,          /* counts of submissions that gave up their entries */
     NPUPROF_NPU_PMU_ = 8,
     NPUPROF_NPU_CALL_ARGS_ = 8,          /* of npuprof_npu_end_args() that are recorded */
     NPUPROF_NPU_NAME_ = 64
@@ -129,8 +137,6 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
     uint32_t state;                      /* NPUPROF_NPU_FREE_, _READY_ or _HELD_; who turned it to _HELD_ owns
                                             the rest */
     uint32_t ticket;                     /* number of the submission */
-    uint32_t skipped;                    /* number of a later one that found this entry held and took another
-                                            */
     uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without
                                             holding it */
     uint32_t epoch;                      /* of device time, when it was submitted */
@@ -160,7 +166,7 @@ typedef struct npuprof_npu_block_ {
     uint64_t start_ticks, stream, host_before, host_after;
 #ifndef NPUPROF_FREESTANDING
     bool sampled;                        /* start_ticks is good; with a ring: ticket is */
-    uint32_t ticket, pmu_good;
+    uint32_t ticket, job_at, pmu_good;   /* job_at: the submission's entry */
     uint64_t pmu[NPUPROF_NPU_PMU_];
     npuprof_link_ link;
     const char *name, *category;         /* point to the copies below unless they are literals */
@@ -229,23 +235,33 @@ typedef struct npuprof_npu {
 
     /* npu/calls.h: any thread. */
     uint32_t next_call_;                 /* where the search for a free entry begins; a hint */
+#ifdef NPUPROF_FREESTANDING
     npuprof_npu_call_ calls_[NPUPROF_NPU_CALLS_];
+#else
+    npuprof_npu_call_ *calls_;           /* NPUPROF_NPU_CALLS_; a table of npu/host/tables.h, as all below that
+                                            are pointers */
+#endif
 
 #ifndef NPUPROF_FREESTANDING
     /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
     uintptr_t queue_lock_;               /* who holds it; 0 = nobody */
-    uint32_t first_ticket_;              /* all submissions before it are over */
     npuprof_device_texts_ texts_;        /* of records that rings brought */
     uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
     bool has_submissions_;               /* its records end what blocks submit: set by open */
+    bool has_numbers_;                   /* every record names its job: set by open */
     uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by
                                             open */
-    npuprof_npu_queue_ queues_[NPUPROF_NPU_RINGS];
+    npuprof_npu_queue_ *queues_;         /* queue_count_ */
     unsigned queue_count_, lane_count_;  /* lane_count_: places of lanes_ that are taken */
-    npuprof_npu_lane_state_ lanes_[NPUPROF_NPU_LANES_ + 1];      /* the last: of all that found no place */
-    npuprof_npu_pair_ pairs_[NPUPROF_NPU_PAIRS_];
+    npuprof_npu_lane_state_ *lanes_;     /* NPUPROF_NPU_LANES_ + 1, the last: of all that found no place */
+    npuprof_npu_pair_ *pairs_;           /* NPUPROF_NPU_PAIRS_ */
     uint16_t pair_buckets_[NPUPROF_NPU_PAIR_BUCKETS_], free_pair_, oldest_pair_, newest_pair_;
-    uint32_t seen_[NPUPROF_NPU_SEEN_];   /* hashes of entries: READY_VALID */
+    uint32_t *seen_;                     /* NPUPROF_NPU_SEEN_ hashes of entries: READY_VALID */
+    struct npuprof_npu_late_ *late_;     /* records that wait for their submissions: npu/host/late.h */
+    uint32_t late_first_, late_count_, late_before_;
+    bool takes_late_;                    /* such a record is taken, of a submission before late_before_ */
+    void *tables_;                       /* from the system; NULL: they lie in desc.memory */
+    size_t tables_bytes_;
     npuprof_npu_index_state_ progress_;
     uint64_t progress_next_;             /* jobs that are over */
     int64_t stamp_offset_;               /* for stamps by hand */
@@ -253,8 +269,12 @@ typedef struct npuprof_npu {
     /* npu/host/jobs.h: any thread. */
     uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
                                             */
-    uint32_t forgotten_;                 /* open submissions whose place newer ones took */
-    npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
+    uint32_t gap_ticket_;                /* of submissions before it, records may be lost */
+    uint32_t jobs_dropped_;              /* submissions that gave up their entries: not yet in counts_ */
+    uint32_t forgotten_;                 /* of those without numbers, whose records have not come */
+    uint32_t *dropped_;                  /* the same by number, or by stream: NPUPROF_NPU_DROPPED_ counts */
+    uint32_t *used_;                     /* a bit for each of jobs_ */
+    npuprof_npu_job_ *jobs_;             /* desc.job_count */
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
 #else /* NPUPROF_FREESTANDING */

@@ -53,7 +53,7 @@ class Image(unittest.TestCase):
         text = (folder / "both.json").read_text()
         self.assertEqual(done.stdout, text)
         hand, gated = (d["clock_sync"] for d in json.loads(text)["metadata"]["npuprof"]["devices"])
-        self.assertEqual((hand["clock"], hand["records"]), ("causal", {"lost_by_driver": 1}))
+        self.assertEqual((hand["clock"], hand["records"]), ("causal", {"lost_by_driver": 1, "open_jobs": 1}))
         self.assertEqual((gated["idle_at_open"], gated["spans"]), (True, 2))
         events = json.loads(text)["traceEvents"]
         spans = [e["args"] for e in events if e["name"] == "sampled" and "stamp" in e.get("args", {})]

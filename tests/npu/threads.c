@@ -447,33 +447,6 @@ static void anchors_in_a_full_table(void)
     npuprof_npu_close(&npu);
 }
 
-/* A submission whose entry was in use takes the next one; what it left behind is over, too. */
-static void skipped_tickets(void)
-{
-    npuprof_npu_desc desc;
-    describe(&desc, true);
-    npuprof_start(1);
-    start_device();
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    npuprof_npu_job_ *const held = &npu.jobs_[npu.tickets_ % NPUPROF_NPU_JOBS_];
-    const uint32_t state = held->state;
-    held->state = NPUPROF_NPU_HELD_;
-    submit_jobs(1);
-    held->state = state;
-    for (int i = 0; i < 2; i++) {
-        submit_jobs(i);
-        while (__atomic_load_n(&completed, __ATOMIC_ACQUIRE) != (unsigned)i + 1) sched_yield();
-        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    }
-    submit_jobs(1);
-    while (__atomic_load_n(&completed, __ATOMIC_ACQUIRE) != 3) sched_yield();
-    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    /* but the last one, which the next look passes */
-    CHECK_UINT(npu.tickets_ - npu.first_ticket_, 1);
-    npuprof_npu_close(&npu);
-    end_device();
-}
-
 static void on_signal(int number)
 {
     uint64_t ticks;
@@ -521,4 +494,4 @@ static void signal_handlers(void)
 
 CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once),
            CASE_THOROUGH(sample_at_once), CASE_THOROUGH(sample_in_handlers), CASE(wait_for_an_owner),
-           CASE_THOROUGH(anchors_in_a_full_table), CASE(skipped_tickets), CASE_THOROUGH(signal_handlers))
+           CASE_THOROUGH(anchors_in_a_full_table), CASE_THOROUGH(signal_handlers))

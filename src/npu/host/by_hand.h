@@ -10,6 +10,7 @@
 #include "pmu.h"
 #include "pushed.h"
 #include "jobs.h"
+#include "match.h"
 #include "draw.h"
 
 /* Records that the driver decodes itself: the same matching, arrows and counts as those of a ring. Owns
@@ -69,7 +70,8 @@ typedef struct npuprof_npu_by_hand_ {
 static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
                                       npuprof_npu_drawing_ *d, npuprof_npu_submission_ *of)
 {
-    const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe };
+    const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe,
+                                         npuprof_npu_is_scoped_(npu), r->pe, false, 0 };
     size_t n = NPUPROF_NPU_OWN_ARGS_;
     (void)npuprof_npu_take_submission_(npu, &sought, r->last, false, of);
     if (r->job) d->args[n++] = npuprof_uint_("job", r->job);

@@ -48,14 +48,15 @@ NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t hand
 /* Why the handle is looked at twice: the entry is not held, as an end of this handle must find it open. */
 NPUPROF_API_ npuprof_result npuprof_npu_set_job_of(npuprof_npu *npu, uint32_t handle, uint64_t id)
 {
-    const npuprof_npu_call_ *const call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     if (!handle) return NPUPROF_OK;
     if (!npu->number_ || !npu->has_submissions_) return NPUPROF_ERR_NPU_NO_RING;
+    const npuprof_npu_call_ *const call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
     const bool open = NPUPROF_LOAD_ACQUIRE_(&call->handle) == handle;
     const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&call->block.ticket);
+    const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&call->block.job_at);
     if (!open || NPUPROF_LOAD_(&call->handle) != handle)
         return NPUPROF_REFUSE_("npuprof_npu_set_job_of: the handle is not open on this device");
-    (void)npuprof_npu_number_ticket_(npu, ticket, id);
+    (void)npuprof_npu_number_ticket_(npu, at, ticket, id);
     return NPUPROF_OK;
 }
 

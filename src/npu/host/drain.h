@@ -14,6 +14,7 @@
 #include "ready.h"
 #include "stamp.h"
 #include "record.h"
+#include "late.h"
 
 /* The library comes for the records: rings that it polls, and an index of finished jobs. One drain works at a
    time, the one that holds the queue lock.
@@ -21,20 +22,10 @@
    A ring is read up to where the device was when its drain began; then the clock is read, so every stamp lies
    before it. */
 
-/* Whether a drain may leave a record, which is `records` behind the newest, to the next one. */
-static bool npuprof_npu_can_wait_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t records)
-{
-    const uint64_t now = npuprof_npu_ticks_();
-    if (!q->busy_since) q->busy_since = npuprof_max_(now, 1);
-    return records <= q->is.count / 2 && npuprof_saturating_sub_(now, q->busy_since) <= npu->second_;
-}
-
 /* Takes one batch that was copied. True: go on with the next. */
 static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
                                     const npuprof_npu_pass_ *pass)
 {
-    /* Why not with a valid bit: whoever clears it does not wait. */
-    const bool waits = !pass->last && q->is.ready != NPUPROF_NPU_READY_VALID;
     const uint64_t first = q->next;
     for (unsigned i = 0; i < reading->count; i++) {
         const uint64_t number = first + i;
@@ -47,16 +38,10 @@ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
             reading->producer += reading->gap[i];
             return true;
         }
-        npuprof_result taken = NPUPROF_OK;
         if (q->is.ready == NPUPROF_NPU_READY_VALID) npuprof_npu_count_gap_(npu, q, reading->gap[i]);
         if (fate == NPUPROF_NPU_ENTRY_GOOD_)
-            taken = npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, waits);
+            npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
         else npuprof_npu_count_gap_(npu, q, 1);
-        if (taken == NPUPROF_ERR_NPU_BUSY) {
-            if (npuprof_npu_can_wait_(npu, q, reading->producer - number)) return false;
-            (void)npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, false);
-        }
-        q->busy_since = 0;
         q->next = number + 1;
     }
     return true;
@@ -177,6 +162,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     d.pass.last = last;
     d.ring_result = d.result = NPUPROF_OK;
     d.took = false;
+    npuprof_npu_take_late_(npu, false);
     for (unsigned i = 0; i < npu->queue_count_; i++)
         if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
     if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);
@@ -211,6 +197,8 @@ static void npuprof_npu_finish_records_(npuprof_npu *npu)
         if (npuprof_npu_read_producer_(npu, q, &producer) == NPUPROF_OK)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - q->next);
     }
+    npuprof_npu_take_late_(npu, true);
+    npuprof_npu_count_open_jobs_(npu);
     while ((pair = npuprof_npu_oldest_pair_(npu)) != NULL) npuprof_npu_abandon_pair_(npu, pair);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);

@@ -89,7 +89,10 @@ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *co
    has to be found. */
 static void npuprof_npu_flush_counts_(npuprof_npu *npu)
 {
+    const uint32_t dropped = NPUPROF_LOAD_(&npu->jobs_dropped_);
     npu->texts_.stamp_left = 0;          /* the next pass is at another time */
+    if (dropped) NPUPROF_ADD_(&npu->jobs_dropped_, 0u - dropped);
+    npu->counts_[NPUPROF_RECORDS_DROPPED_JOBS] += dropped;
     npuprof_npu_store_counts_(npu, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
 }

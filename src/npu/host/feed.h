@@ -32,10 +32,11 @@ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const u
         return d.result;
     }
     d.pass.units = npuprof_npu_units_of_(npu, q, &d.pass.now);
+    npuprof_npu_take_late_(npu, false);
     for (size_t at = 0; at < bytes; at += q->is.entry_bytes) {
         npuprof_npu_take_entry_(q, data + at, &record);
         npuprof_npu_count_missing_(npu, q, &record);
-        (void)npuprof_npu_take_record_(npu, q, &record, &d.pass, false);
+        npuprof_npu_take_or_keep_(npu, q, &record, &d.pass);
     }
     if (bytes) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);

@@ -54,10 +54,11 @@ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, 
         npuprof_npu_look_(npu);
         npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, block->stream, &block->link);
         if (!job) return;
+        NPUPROF_STORE_(&block->job_at, (uint32_t)(job - npu->jobs_));
         NPUPROF_STORE_(&block->ticket, job->ticket);
         block->sampled = true;
         npuprof_npu_copy_text_(job->name, sizeof job->name, name);
-        npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
         return;
     }
     block->name = name;
@@ -84,6 +85,7 @@ static void npuprof_npu_clear_block_(npuprof_npu_block_ *block, npuprof_npu *npu
     block->stream = stream;
     block->sampled = false;
     block->pmu_good = 0;
+    NPUPROF_STORE_(&block->job_at, 0u);
     NPUPROF_STORE_(&block->ticket, 0u);
     block->result = NPUPROF_ERR_NPU_BUSY;
 }
@@ -182,7 +184,7 @@ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npupr
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
     if (npu->number_ && npu->has_submissions_) {
-        if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->ticket);
+        if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->job_at, block->ticket);
         if (block->token) npuprof_close_(block->token);
         return NPUPROF_OK;
     }

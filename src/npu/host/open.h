@@ -11,6 +11,8 @@
 #include "../describe.h"
 #include "pmu.h"
 #include "jobs.h"
+#include "match.h"
+#include "tables.h"
 #include "queues.h"
 #include "drain.h"
 #include "calls.h"
@@ -77,11 +79,10 @@ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
     return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
 }
 
-static npuprof_result npuprof_npu_try_to_open_(npuprof_npu *npu, const npuprof_npu_desc *desc)
+/* Opens the device of desc_. What it took when it fails, npuprof_npu_open() gives back. */
+static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
 {
     size_t needed = 0;
-    if (!desc) return NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
-    npu->desc_ = *desc;
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_queues_(npu, &needed);
@@ -98,22 +99,14 @@ static npuprof_result npuprof_npu_try_to_open_(npuprof_npu *npu, const npuprof_n
         result = npuprof_npu_map_(npu, needed ? needed : 8);
         const bool misaligned = (uintptr_t)npu->bar_ % npuprof_npu_bar_align_(npu) != 0;
         if (result == NPUPROF_OK && misaligned) result = NPUPROF_ERR_NPU_RANGE;
-        if (result != NPUPROF_OK) {
-            npuprof_npu_unmap_(npu);
-            return result;
-        }
+        if (result != NPUPROF_OK) return result;
     }
-    /* The tickets of entries that were never used are 0, which is none of those given out. */
-    npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
+    npu->tickets_ = 1;                   /* 0 is that of entries that were never used */
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
     result = npuprof_npu_begin_clock_(npu);
-    if (result == NPUPROF_OK || result == NPUPROF_ERR_NPU_NOT_ENABLED) return result;
-    result = npuprof_npu_explain_(npu, result);
-    npu->number_ = 0;
-    npuprof_npu_unmap_(npu);
-    return result;
+    return result == NPUPROF_OK ? result : npuprof_npu_explain_(npu, result);
 }
 
 /* Why a note in the trace: who reads it may not be who saw the result, and there is no device in it. */
@@ -122,7 +115,14 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     char key[96];
     if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
     memset(npu, 0, sizeof *npu);
-    const npuprof_result result = npuprof_npu_try_to_open_(npu, desc);
+    if (desc) npu->desc_ = *desc;
+    const npuprof_result result =
+        desc ? npuprof_npu_open_desc_(npu) : NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
+    if (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_NOT_ENABLED) {
+        npu->number_ = 0;
+        npuprof_npu_unmap_(npu);
+        npuprof_npu_give_tables_back_(npu);
+    }
     if (npu->number_ || !npuprof_record_is_ready_()) return result;
     snprintf(key, sizeof key, "npuprof_npu_open %.70s", desc && desc->name ? desc->name : "");
     npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, key, npuprof_result_string(result));
@@ -138,6 +138,7 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
     else (void)npuprof_npu_sync(npu);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
+    npuprof_npu_give_tables_back_(npu);
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns,

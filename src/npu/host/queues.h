@@ -8,6 +8,7 @@
 #include "stamp.h"
 #include "lanes.h"
 #include "pairs.h"
+#include "tables.h"
 
 /* Rings and progress index of a device that is being opened: what cannot be is refused, with a sentence that
    names the key. One thread. May not know how a record is drawn. */
@@ -204,6 +205,10 @@ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_que
     if (!r->scale_num) r->scale_num = 1;
     if (!r->scale_den) r->scale_den = 1;
     if (!r->stamp_unit_ns) r->stamp_unit_ns = 1;
+    NPUPROF_NPU_REFUSE_IF_(r->job_scope < 0 || r->job_scope >= NPUPROF_NPU_SCOPE_COUNT_, "job_scope",
+                           "is no scope");
+    /* Why: a wrong match is worse than none. */
+    if (!r->job_scope) r->job_scope = npu->queue_count_ > 1 ? NPUPROF_NPU_SCOPE_RING : NPUPROF_NPU_SCOPE_DEVICE;
     npuprof_result result = npuprof_npu_check_rule_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_add_values_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_rule_bits_(npu, q);
@@ -233,18 +238,21 @@ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed
     npuprof_npu_desc *d = &npu->desc_;
     const bool by_hand = d->ring.feed && !d->ring.entry_bytes;
     const bool one = d->ring.count || (d->ring.feed && !by_hand);
-    npuprof_npu_queue_ *q = npu->queues_;
     if (d->ring_count > NPUPROF_NPU_RINGS)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 16");
     if (d->ring_count && !d->rings) return NPUPROF_REFUSE_("npuprof_npu_open: desc.rings is NULL");
     if (d->ring_count && one)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring and desc.rings are both there: give one");
-    npu->queue_count_ = d->ring_count ? d->ring_count : one;
-    if (npu->queue_count_ && d->progress.is_there)
+    if ((d->ring_count || one) && d->progress.is_there)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.progress and a ring are both there: give one");
     npu->id_mask_ = UINT64_MAX;
+    npu->has_numbers_ = !d->progress.is_there;
     npu->has_submissions_ = by_hand || d->anchors_only;
     uint32_t seen = 0;
+    npu->queue_count_ = d->ring_count ? d->ring_count : one;
+    const npuprof_result room = npuprof_npu_take_tables_(npu);
+    if (room != NPUPROF_OK) return room;
+    npuprof_npu_queue_ *q = npu->queues_;
     for (unsigned i = 0; i < npu->queue_count_; i++, q++) {
         q->is = d->ring_count ? d->rings[i] : d->ring;
         q->number = i;
@@ -254,6 +262,7 @@ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed
             NPUPROF_NPU_REFUSE_IF_(npuprof_npu_rings_overlap_(&npu->queues_[j].is, &q->is), "offset",
                                    "or memory overlaps another ring's");
         const unsigned job = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_);
+        npu->has_numbers_ = npu->has_numbers_ && job != 0;
         if (job && job < 64) npu->id_mask_ &= npuprof_npu_mask_(job);
         const bool ends_jobs = q->is.kind_count ? true : q->is.all_are == NPUPROF_NPU_KIND_SPAN;
         npu->has_submissions_ = npu->has_submissions_ || ends_jobs;
@@ -262,7 +271,7 @@ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed
         q->seen_at = seen;
         seen += q->is.count;
     }
-    npuprof_npu_clear_pairs_(npu);
+    if (npu->pairs_) npuprof_npu_clear_pairs_(npu);
     return NPUPROF_OK;
 }
 

@@ -69,7 +69,10 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
 /* Counts entries that are lost in front of the next one. */
 static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
 {
-    if (count) q->gap = true;
+    if (count) {
+        q->gap = true;
+        npu->gap_ticket_ = NPUPROF_LOAD_(&npu->tickets_);
+    }
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
 }
 

@@ -19,6 +19,12 @@ RECORDS = {
                        "look at key; a begin that is lost leaves its end alone, so mind the losses first"),
     "unfinished": ("begins have no end", "drain after the last job; look at key"),
     "past_last_lane": ("entries name a PE that does not exist", "look at pe and pe_count"),
+    "dropped_jobs": ("submissions lost their arrows, as more were open than desc.job_count",
+                     "give a larger desc.job_count, or drain more often"),
+    "open_jobs": ("submissions were open when the device was closed: no record ended them",
+                  "drain after the last job; look at job and job_scope"),
+    "ambiguous_jobs": ("records have a number that is not certain to be one submission's: no arrow",
+                       "look at job_scope, and at the stream of the submissions; mind the losses first"),
     "loss_unknown": ("rings lost entries that nobody could count", "drain the ring more often"),
 }
 ADVICE = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES", "overwritten": "a larger arena, or a stream",
