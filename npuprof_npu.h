@@ -421,7 +421,7 @@ enum {
 enum {
     NPUPROF_NPU_SCOPE_DEFAULT = 0,       /* _DEVICE if there is one ring, _RING if there are several */
     NPUPROF_NPU_SCOPE_RING,              /* in a ring: its stream is the ring's place in desc.rings */
-    NPUPROF_NPU_SCOPE_LANE,              /* in a lane: its stream is the PE, or with `lanes` the value of `pe` */
+    NPUPROF_NPU_SCOPE_LANE,              /* in a lane: its stream is the PE, with `lanes` the value of pe */
     NPUPROF_NPU_SCOPE_DEVICE,            /* in the device: the stream says nothing */
     NPUPROF_NPU_SCOPE_COUNT_
 };
@@ -467,7 +467,7 @@ typedef struct npuprof_npu_ring {
                                             part above the bits of `stamp` from here on, for its lane */
     npuprof_npu_field clock_high;
     npuprof_npu_field job, pe, op, status, execution, instruction, value;
-    int job_scope;                       /* of `job`: one of NPUPROF_NPU_SCOPE_DEFAULT, _RING, _LANE, _DEVICE */
+    int job_scope;                       /* one of NPUPROF_NPU_SCOPE_DEFAULT, _RING, _LANE, _DEVICE */
     npuprof_npu_arg args[NPUPROF_NPU_ARGS];      /* further fields, as unsigned arguments of the span */
     const npuprof_npu_op *ops;           /* op code -> span name, sorted by code */
     unsigned op_count;
@@ -724,11 +724,11 @@ typedef struct npuprof_npu_desc {
     unsigned job_count;                  /* submissions that may be open at once, where records end them; 0 =
                                             256, at most 65536. The next one takes the place of the oldest,
                                             which loses its arrow: records.dropped_jobs in clock_sync */
-    void *memory;                        /* for the tables of the open device, aligned to 16 bytes, until it is
-                                            closed; NULL: npuprof_npu_open() takes pages of the system, as for
-                                            the arena */
-    size_t memory_bytes;                 /* if it is too small, the sentence of npuprof_npu_open()'s result says
-                                            how many bytes are needed */
+    void *memory;                        /* for the tables of the device until it is closed, aligned to 16
+                                            bytes; NULL: npuprof_npu_open() takes pages of the system, as
+                                            for the arena */
+    size_t memory_bytes;                 /* if it is too small, the sentence of the result says how many
+                                            bytes are needed */
 } npuprof_npu_desc;
 
 /* ---- Private from here on */
@@ -857,8 +857,8 @@ typedef struct npuprof_npu {
 #ifdef NPUPROF_FREESTANDING
     npuprof_npu_call_ calls_[NPUPROF_NPU_CALLS_];
 #else
-    npuprof_npu_call_ *calls_;           /* NPUPROF_NPU_CALLS_; a table of npu/host/tables.h, as all below that
-                                            are pointers */
+    npuprof_npu_call_ *calls_;           /* NPUPROF_NPU_CALLS_; a table of npu/host/tables.h, as all below
+                                            that are pointers */
 #endif
 
 #ifndef NPUPROF_FREESTANDING
@@ -914,7 +914,8 @@ NPUPROF_BEGIN_C_
    ones. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One thread.
    NPUPROF_ERR_NPU_NOT_ENABLED: the device is open, and its counter stands until the field that
    npuprof_result_string() names is set. All other results but NPUPROF_OK: it is not open.
-   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE, _NPU_MEMORY,
+   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE,
+   _NPU_MEMORY,
    _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN,
    _TABLE_FULL, _UNSUPPORTED (vfio on a system that is not Linux; a resource where there is no mmap; firmware:
    FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */
@@ -3395,7 +3396,7 @@ enum {
     NPUPROF_NPU_HAS_ARROW_ = 8,          /* a record of it took the arrow */
     NPUPROF_NPU_LOOSE_ = 16,             /* numbered outside of a submission: when it was submitted, and on
                                             which stream, is not known */
-    NPUPROF_NPU_OURS_ = 32,              /* its number is npuprof_npu_job()'s: no other of the device has it */
+    NPUPROF_NPU_OURS_ = 32,              /* its number is npuprof_npu_job()'s: no other one has it */
     NPUPROF_NPU_OVER_ = 64,              /* its record came, and its block has not ended */
     NPUPROF_NPU_OWNER_ = 128,            /* times the slot of the thread that submitted it */
     NPUPROF_NPU_SURE_BITS_ = 32          /* numbers of that many bits are not used again */
@@ -3542,8 +3543,8 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu,
     return NULL;
 }
 
-/* Gives a number, with the flag `ours` or 0, to a command of this submission, which is held, or NULL: it is outside a recorded one, and
-   `here` is where. Releases it. */
+/* Gives a number, with the flag `ours` or 0, to a command of this submission, which is held, or NULL: it is
+   outside a recorded one, and `here` is where. Releases it. */
 NPUPROF_OWN_ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
                                  uint64_t id, uint32_t ours)
 {
@@ -3845,7 +3846,8 @@ NPUPROF_OWN_ static bool npuprof_npu_take_one_(uint32_t *count)
 }
 
 /* Whether the record may be one of a submission that was dropped. whole: that one is over then. */
-NPUPROF_OWN_ static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool by_id, bool whole)
+NPUPROF_OWN_ static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool by_id,
+                                        bool whole)
 {
     uint64_t key = s->stream;
     if (by_id && !npuprof_npu_numbers_return_(npu)) return false;
@@ -3881,7 +3883,8 @@ NPUPROF_OWN_ static bool npuprof_npu_is_ambiguous_(const npuprof_npu *npu, const
 {
     const uint32_t any = NPUPROF_NPU_LOOSE_ | NPUPROF_NPU_OURS_;
     if (npuprof_npu_is_doubtful_(npu, f->oldest) && (f->second || f->awaited)) return true;
-    return s->is_scoped && f->second && !(f->oldest->flags & any) != !(NPUPROF_LOAD_(&f->second->flags) & any);
+    return s->is_scoped && f->second &&
+           !(f->oldest->flags & any) != !(NPUPROF_LOAD_(&f->second->flags) & any);
 }
 
 /* Two submissions may be meant: whole: both are over. The oldest is held. */
@@ -5873,8 +5876,9 @@ NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned ch
     const size_t lanes = queues ? NPUPROF_NPU_LANES_ + 1 : 0, late = queues ? NPUPROF_NPU_LATE_ : 0;
     const size_t lanes_at = npuprof_npu_next_table_(&end, lanes * sizeof *npu->lanes_);
     const size_t late_at = npuprof_npu_next_table_(&end, late * sizeof *npu->late_);
-    const size_t pairs_at = npuprof_npu_next_table_(&end, pairs ? NPUPROF_NPU_PAIRS_ * sizeof *npu->pairs_ : 0);
-    const size_t seen_at = npuprof_npu_next_table_(&end, seen ? NPUPROF_NPU_SEEN_ * sizeof *npu->seen_ : 0);
+    const size_t pair_count = pairs ? NPUPROF_NPU_PAIRS_ : 0, seen_count = seen ? NPUPROF_NPU_SEEN_ : 0;
+    const size_t pairs_at = npuprof_npu_next_table_(&end, pair_count * sizeof *npu->pairs_);
+    const size_t seen_at = npuprof_npu_next_table_(&end, seen_count * sizeof *npu->seen_);
     if (!memory) return end;
     npu->calls_ = (npuprof_npu_call_ *)(void *)(memory + calls_at);
     npu->jobs_ = (npuprof_npu_job_ *)(void *)(memory + jobs_at);
@@ -5897,8 +5901,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_tables_(npuprof_npu *npu)
     const size_t bytes = npuprof_npu_lay_tables_(npu, NULL);
     if (d->memory && (d->memory_bytes < bytes || (uintptr_t)d->memory % NPUPROF_NPU_TABLE_ALIGN_))
         return npuprof_os_explain_(NPUPROF_ERR_NPU_MEMORY,
-                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: desc.memory is not aligned to 16 "
-                                   "bytes, or too small: this device needs %llu bytes, and memory_bytes is %llu",
+                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: desc.memory is not aligned to "
+                                   "16 bytes, or too small: this device needs %llu bytes, and memory_bytes "
+                                   "is %llu",
                                    (unsigned long long)bytes, (unsigned long long)d->memory_bytes);
     npu->tables_bytes_ = bytes;
     if (!d->memory) npu->tables_ = npuprof_os_memory_(bytes);
@@ -5906,8 +5911,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_tables_(npuprof_npu *npu)
     unsigned char *const memory = (unsigned char *)(d->memory ? d->memory : npu->tables_);
     if (!memory)
         return npuprof_os_explain_(NPUPROF_ERR_NPU_MEMORY,
-                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: the system gives no %llu bytes for "
-                                   "this device; name memory in desc.memory", (unsigned long long)bytes);
+                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: the system gives no %llu bytes "
+                                   "for this device; name memory in desc.memory", (unsigned long long)bytes);
     (void)npuprof_npu_lay_tables_(npu, memory);
     return NPUPROF_OK;
 }
@@ -6120,7 +6125,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, np
     NPUPROF_NPU_REFUSE_IF_(r->job_scope < 0 || r->job_scope >= NPUPROF_NPU_SCOPE_COUNT_, "job_scope",
                            "is no scope");
     /* Why: a wrong match is worse than none. */
-    if (!r->job_scope) r->job_scope = npu->queue_count_ > 1 ? NPUPROF_NPU_SCOPE_RING : NPUPROF_NPU_SCOPE_DEVICE;
+    if (!r->job_scope)
+        r->job_scope = npu->queue_count_ > 1 ? NPUPROF_NPU_SCOPE_RING : NPUPROF_NPU_SCOPE_DEVICE;
     npuprof_result result = npuprof_npu_check_rule_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_add_values_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_rule_bits_(npu, q);

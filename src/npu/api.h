@@ -12,7 +12,8 @@ NPUPROF_BEGIN_C_
    ones. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One thread.
    NPUPROF_ERR_NPU_NOT_ENABLED: the device is open, and its counter stands until the field that
    npuprof_result_string() names is set. All other results but NPUPROF_OK: it is not open.
-   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE, _NPU_MEMORY,
+   NPUPROF_ERR_ARGUMENT (a NULL, a ring, requirement or event counter that cannot be), _NPU_SOURCE,
+   _NPU_MEMORY,
    _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN,
    _TABLE_FULL, _UNSUPPORTED (vfio on a system that is not Linux; a resource where there is no mmap; firmware:
    FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */

@@ -92,7 +92,7 @@ enum {
 enum {
     NPUPROF_NPU_SCOPE_DEFAULT = 0,       /* _DEVICE if there is one ring, _RING if there are several */
     NPUPROF_NPU_SCOPE_RING,              /* in a ring: its stream is the ring's place in desc.rings */
-    NPUPROF_NPU_SCOPE_LANE,              /* in a lane: its stream is the PE, or with `lanes` the value of `pe` */
+    NPUPROF_NPU_SCOPE_LANE,              /* in a lane: its stream is the PE, with `lanes` the value of pe */
     NPUPROF_NPU_SCOPE_DEVICE,            /* in the device: the stream says nothing */
     NPUPROF_NPU_SCOPE_COUNT_
 };
@@ -138,7 +138,7 @@ typedef struct npuprof_npu_ring {
                                             part above the bits of `stamp` from here on, for its lane */
     npuprof_npu_field clock_high;
     npuprof_npu_field job, pe, op, status, execution, instruction, value;
-    int job_scope;                       /* of `job`: one of NPUPROF_NPU_SCOPE_DEFAULT, _RING, _LANE, _DEVICE */
+    int job_scope;                       /* one of NPUPROF_NPU_SCOPE_DEFAULT, _RING, _LANE, _DEVICE */
     npuprof_npu_arg args[NPUPROF_NPU_ARGS];      /* further fields, as unsigned arguments of the span */
     const npuprof_npu_op *ops;           /* op code -> span name, sorted by code */
     unsigned op_count;

@@ -105,11 +105,11 @@ typedef struct npuprof_npu_desc {
     unsigned job_count;                  /* submissions that may be open at once, where records end them; 0 =
                                             256, at most 65536. The next one takes the place of the oldest,
                                             which loses its arrow: records.dropped_jobs in clock_sync */
-    void *memory;                        /* for the tables of the open device, aligned to 16 bytes, until it is
-                                            closed; NULL: npuprof_npu_open() takes pages of the system, as for
-                                            the arena */
-    size_t memory_bytes;                 /* if it is too small, the sentence of npuprof_npu_open()'s result says
-                                            how many bytes are needed */
+    void *memory;                        /* for the tables of the device until it is closed, aligned to 16
+                                            bytes; NULL: npuprof_npu_open() takes pages of the system, as
+                                            for the arena */
+    size_t memory_bytes;                 /* if it is too small, the sentence of the result says how many
+                                            bytes are needed */
 } npuprof_npu_desc;
 
 /* ---- Private from here on */
@@ -238,8 +238,8 @@ typedef struct npuprof_npu {
 #ifdef NPUPROF_FREESTANDING
     npuprof_npu_call_ calls_[NPUPROF_NPU_CALLS_];
 #else
-    npuprof_npu_call_ *calls_;           /* NPUPROF_NPU_CALLS_; a table of npu/host/tables.h, as all below that
-                                            are pointers */
+    npuprof_npu_call_ *calls_;           /* NPUPROF_NPU_CALLS_; a table of npu/host/tables.h, as all below
+                                            that are pointers */
 #endif
 
 #ifndef NPUPROF_FREESTANDING

@@ -64,7 +64,8 @@ NPUPROF_BEGIN_C_
       "that is done")                                                                                     \
     X(NPUPROF_ERR_NPU_CALLS, \
       "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end") \
-    X(NPUPROF_ERR_NPU_MEMORY, "the device's tables do not fit into desc.memory, or there is no memory for them")
+    X(NPUPROF_ERR_NPU_MEMORY, \
+      "the device's tables do not fit into desc.memory, or there is no memory for them")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;

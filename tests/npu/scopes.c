@@ -68,7 +68,8 @@ static void two_channels_of(unsigned jobs)
         const unsigned c = random >> 31, ahead = next[c] - done[c];
         sim_advance(1000);
         if (random >> 30 & 1 ? ahead < 90 : !ahead) {
-            WITH_NPU_PROFILER(&npu, c, names[c], "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, next[c] & 0xFFFF));
+            WITH_NPU_PROFILER(&npu, c, names[c], "NPU", PROF_NO_ARGS,
+                              npuprof_npu_set_job(&npu, next[c] & 0xFFFF));
             next[c]++;
             i++;
         } else {
@@ -92,10 +93,11 @@ static void two_channels_of(unsigned jobs)
     CHECK_UINT(wrong, 0);
     CHECK(track[0] != track[1]);
 }
+
 static void two_channels(void) { two_channels_of(JOBS); }
 static void two_channels_long(void) { two_channels_of(ALL_JOBS); }
 
-/* A lane as the scope; a submission that says another lane than its record is not matched, and counted. */
+/* A lane as the scope: a submission that says another lane than its record is none of it, and counted. */
 static void lanes(void)
 {
     SIM_DESC(desc);
@@ -129,7 +131,8 @@ static void used_again(void)
     feed(0, 5);
     npuprof_npu_close(&npu);
     json_node *t = written_trace();
-    json_node *const first = trace_event(t, "X", "first", 1), *const second = trace_event(t, "X", "second", 1);
+    json_node *const first = trace_event(t, "X", "first", 1);
+    json_node *const second = trace_event(t, "X", "second", 1);
     CHECK_STOP(first && second);
     CHECK(trace_end(first) < trace_end(second));
 }
@@ -179,7 +182,7 @@ static void dropped(void)
     CHECK_UINT(spans_of(t, "job"), 2);
 }
 
-/* Records that are fed before their submission has its number: the thread that rang the doorbell was preempted. */
+/* Records that are fed before their submission has its number: its thread was preempted. */
 static void number_late(void)
 {
     enum { MANY = 1000 };
@@ -292,5 +295,6 @@ static void named_memory(void)
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
 }
 
-CHECK_MAIN(CASE(two_channels), CASE_THOROUGH(two_channels_long), CASE(lanes), CASE(used_again), CASE(long_job),
-           CASE(dropped), CASE(number_late), CASE(foreign), CASE(small_stack), CASE(named_memory))
+CHECK_MAIN(CASE(two_channels), CASE_THOROUGH(two_channels_long), CASE(lanes), CASE(used_again),
+           CASE(long_job), CASE(dropped), CASE(number_late), CASE(foreign), CASE(small_stack),
+           CASE(named_memory))

@@ -30,7 +30,7 @@ enum {
     NPUPROF_NPU_HAS_ARROW_ = 8,          /* a record of it took the arrow */
     NPUPROF_NPU_LOOSE_ = 16,             /* numbered outside of a submission: when it was submitted, and on
                                             which stream, is not known */
-    NPUPROF_NPU_OURS_ = 32,              /* its number is npuprof_npu_job()'s: no other of the device has it */
+    NPUPROF_NPU_OURS_ = 32,              /* its number is npuprof_npu_job()'s: no other one has it */
     NPUPROF_NPU_OVER_ = 64,              /* its record came, and its block has not ended */
     NPUPROF_NPU_OWNER_ = 128,            /* times the slot of the thread that submitted it */
     NPUPROF_NPU_SURE_BITS_ = 32          /* numbers of that many bits are not used again */
@@ -177,8 +177,8 @@ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npupro
     return NULL;
 }
 
-/* Gives a number, with the flag `ours` or 0, to a command of this submission, which is held, or NULL: it is outside a recorded one, and
-   `here` is where. Releases it. */
+/* Gives a number, with the flag `ours` or 0, to a command of this submission, which is held, or NULL: it is
+   outside a recorded one, and `here` is where. Releases it. */
 static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
                                  uint64_t id, uint32_t ours)
 {

@@ -119,7 +119,8 @@ static bool npuprof_npu_take_one_(uint32_t *count)
 }
 
 /* Whether the record may be one of a submission that was dropped. whole: that one is over then. */
-static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool by_id, bool whole)
+static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool by_id,
+                                        bool whole)
 {
     uint64_t key = s->stream;
     if (by_id && !npuprof_npu_numbers_return_(npu)) return false;
@@ -155,7 +156,8 @@ static bool npuprof_npu_is_ambiguous_(const npuprof_npu *npu, const npuprof_npu_
 {
     const uint32_t any = NPUPROF_NPU_LOOSE_ | NPUPROF_NPU_OURS_;
     if (npuprof_npu_is_doubtful_(npu, f->oldest) && (f->second || f->awaited)) return true;
-    return s->is_scoped && f->second && !(f->oldest->flags & any) != !(NPUPROF_LOAD_(&f->second->flags) & any);
+    return s->is_scoped && f->second &&
+           !(f->oldest->flags & any) != !(NPUPROF_LOAD_(&f->second->flags) & any);
 }
 
 /* Two submissions may be meant: whole: both are over. The oldest is held. */

@@ -43,8 +43,9 @@ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
     const size_t lanes = queues ? NPUPROF_NPU_LANES_ + 1 : 0, late = queues ? NPUPROF_NPU_LATE_ : 0;
     const size_t lanes_at = npuprof_npu_next_table_(&end, lanes * sizeof *npu->lanes_);
     const size_t late_at = npuprof_npu_next_table_(&end, late * sizeof *npu->late_);
-    const size_t pairs_at = npuprof_npu_next_table_(&end, pairs ? NPUPROF_NPU_PAIRS_ * sizeof *npu->pairs_ : 0);
-    const size_t seen_at = npuprof_npu_next_table_(&end, seen ? NPUPROF_NPU_SEEN_ * sizeof *npu->seen_ : 0);
+    const size_t pair_count = pairs ? NPUPROF_NPU_PAIRS_ : 0, seen_count = seen ? NPUPROF_NPU_SEEN_ : 0;
+    const size_t pairs_at = npuprof_npu_next_table_(&end, pair_count * sizeof *npu->pairs_);
+    const size_t seen_at = npuprof_npu_next_table_(&end, seen_count * sizeof *npu->seen_);
     if (!memory) return end;
     npu->calls_ = (npuprof_npu_call_ *)(void *)(memory + calls_at);
     npu->jobs_ = (npuprof_npu_job_ *)(void *)(memory + jobs_at);
@@ -67,8 +68,9 @@ static npuprof_result npuprof_npu_take_tables_(npuprof_npu *npu)
     const size_t bytes = npuprof_npu_lay_tables_(npu, NULL);
     if (d->memory && (d->memory_bytes < bytes || (uintptr_t)d->memory % NPUPROF_NPU_TABLE_ALIGN_))
         return npuprof_os_explain_(NPUPROF_ERR_NPU_MEMORY,
-                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: desc.memory is not aligned to 16 "
-                                   "bytes, or too small: this device needs %llu bytes, and memory_bytes is %llu",
+                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: desc.memory is not aligned to "
+                                   "16 bytes, or too small: this device needs %llu bytes, and memory_bytes "
+                                   "is %llu",
                                    (unsigned long long)bytes, (unsigned long long)d->memory_bytes);
     npu->tables_bytes_ = bytes;
     if (!d->memory) npu->tables_ = npuprof_os_memory_(bytes);
@@ -76,8 +78,8 @@ static npuprof_result npuprof_npu_take_tables_(npuprof_npu *npu)
     unsigned char *const memory = (unsigned char *)(d->memory ? d->memory : npu->tables_);
     if (!memory)
         return npuprof_os_explain_(NPUPROF_ERR_NPU_MEMORY,
-                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: the system gives no %llu bytes for "
-                                   "this device; name memory in desc.memory", (unsigned long long)bytes);
+                                   "NPUPROF_ERR_NPU_MEMORY: npuprof_npu_open: the system gives no %llu bytes "
+                                   "for this device; name memory in desc.memory", (unsigned long long)bytes);
     (void)npuprof_npu_lay_tables_(npu, memory);
     return NPUPROF_OK;
 }
