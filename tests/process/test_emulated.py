@@ -51,6 +51,22 @@ int main(void)
 }
 """
 
+WINDOWS = r"""
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include <thread>
+int main()
+{
+    npuprof_stats s;
+    npuprof_start(1);
+    for (int i = 0; i < 2500; i++)
+        std::thread([] { PROF_SCOPE("thread"); PROF_BEGIN("c", "by hand"); PROF_END(); }).join();
+    npuprof_get_stats(&s);
+    printf("%d %d %d", (int)s.threads, (int)s.recorded, (int)s.lost);
+    return 0;
+}
+"""
+
 
 class Emulated(unittest.TestCase):
     def test_threads_of_a_life(self):
@@ -65,6 +81,17 @@ class Emulated(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", "1 1 0\n"))
         names = [e["name"] for e in load(scratch() / "t.json")["traceEvents"] if e["ph"] in "Xi"]
         self.assertEqual([names.count(n) for n in ("thread", "by hand", "handler")], [2500, 2500, 1250])
+
+    @helpers.thorough
+    def test_windows(self):
+        """std::thread of mingw's gcc with the posix thread model, under wine."""
+        compiler, wine = need("x86_64-w64-mingw32-g++-posix"), need("wine")
+        source, program = scratch() / "threads.cpp", scratch() / "threads.exe"
+        source.write_text(WINDOWS)
+        done = run([compiler, "-std=c++11", "-O1", f"-I{ROOT}", "-static", source, "-o", program])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run([wine, program], cwd=scratch(), env=environment(WINEDEBUG="-all"))
+        self.assertEqual(done.stdout.split(), ["1", "5000", "0"], done.stderr)
 
 
 if __name__ == "__main__":
