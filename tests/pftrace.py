@@ -66,6 +66,17 @@ def real(value):
     return struct.unpack("<d", struct.pack("<Q", value))[0]
 
 
+def value_of(data):
+    """The value of an argument; entries of an object have their names in them, those of a list have none."""
+    arg = message(data, (11, 12))
+    if arg[11]:
+        return {message(entry)[10].decode(): value_of(entry) for entry in arg[11]}
+    if arg[12]:
+        return [value_of(entry) for entry in arg[12]]
+    values = {2: bool, 3: int, 4: signed, 5: real, 6: bytes.decode}
+    return next(values[number](arg[number]) for number in values if number in arg)
+
+
 class Sequence:
     """What a sequence of packets has said so far."""
 
@@ -173,8 +184,7 @@ class Decoder:
             key = arg[10].decode() if 10 in arg else self.text(sequence, 3, arg[1])
             if key in args:
                 self.errors.append(f"argument {key} twice")
-            values = {2: bool, 3: int, 4: signed, 5: real, 6: bytes.decode}
-            args[key] = next(values[number](arg[number]) for number in values if number in arg)
+            args[key] = value_of(data)
         return args
 
     def run(self):

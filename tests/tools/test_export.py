@@ -81,8 +81,10 @@ class WhatTheFileSays(unittest.TestCase):
 
     def test_spans_and_args(self):
         """Every argument is a column or a row of args, with its type."""
-        wanted = [e for e in self.events if e["ph"] == "X"]
-        spans = self.db.execute("SELECT s.*, t.tid FROM span s JOIN tracks t ON t.id = s.track ORDER BY s.id")
+        wanted = sorted((e for e in self.events if e["ph"] == "X"),
+                        key=lambda e: (e["tid"], e["ts"], -e["dur"], e["name"]))
+        spans = self.db.execute("SELECT s.*, t.tid FROM span s JOIN tracks t ON t.id = s.track "
+                                "ORDER BY t.tid, s.start_ns, -s.dur_ns, s.name_text")
         names = [d[0] for d in spans.description]
         args = defaultdict(dict)
         for span, key, whole, real, text in self.rows(

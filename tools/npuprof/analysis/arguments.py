@@ -11,22 +11,25 @@ from ..base.numbers import int64
 def whole_arguments(trace, rows, keys):
     """By key, an array with the whole number that each row has under it; NULL: none. rows: ascending."""
     found = {key: array("q", [NULL]) * len(rows) for key in keys}
+    rows = array("I", map(trace.place, rows))
+    order = sorted(range(len(rows)), key=rows.__getitem__) if trace._places else range(len(rows))
     for n, value in enumerate(map(trace._args.get, rows)) if trace._args else ():
         for key in keys if value else ():
             if type(value.get(key)) is int:
                 found[key][n] = int64(value[key])
     if trace._blocks and len(rows):
         patterns = [(found[key], re.compile(b'"' + key.encode() + rb'":(-?\d+)[,}]')) for key in keys]
-        for place, line in lines_of(trace, rows):
+        for place, line in lines_of(trace, array("I", map(rows.__getitem__, order))):
             for column, pattern in patterns:
                 match = pattern.search(line)
                 if match:
-                    column[place] = int64(match[1])
+                    column[order[place]] = int64(match[1])
     return found
 
 
 def lines_of(trace, rows):
-    """Yields (place in rows, line of the file behind {"ph":"X") of the rows that were read by pattern."""
+    """Yields (place in rows, line of the file behind {"ph":"X") of the rows that were read by pattern.
+    rows: as they were in the file, ascending."""
     place, count = 0, len(rows)
     for first, offset, length in trace._blocks:
         while place < count and rows[place] < first:

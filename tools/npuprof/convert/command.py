@@ -83,4 +83,7 @@ def run(arguments):
             write_pftrace(trace, file)
         else:
             write_csv(trace, file)
+    if trace.left_out:
+        said = ", ".join(f"{count} of ph {phase}" for phase, count in sorted(trace.left_out.items()))
+        print(f"{path}: events without a place in other forms are left out: {said}", file=sys.stderr)
     return 1 if trace.damage else 0

@@ -130,7 +130,11 @@ def value_of(value):
         return number(3 if value >= 2**63 else 4, value)
     if isinstance(value, (int, float)):
         return varint(5 << 3 | 1) + struct.pack("<d", value)
-    return text(6, value if isinstance(value, str) else repr(value))
+    if isinstance(value, dict) and value:
+        return b"".join(inside(11, text(10, str(key)) + value_of(inner)) for key, inner in value.items())
+    if isinstance(value, list) and value:
+        return b"".join(inside(12, value_of(inner)) for inner in value)
+    return text(6, value if isinstance(value, str) else json.dumps(value, default=str))
 
 
 class Arrows:

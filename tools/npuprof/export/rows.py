@@ -46,7 +46,8 @@ class Rows:
 
     def __init__(self, trace):
         self.trace = trace
-        self.strings = {text: n for n, text in enumerate(trace.names)}
+        self.strings = {text: n for n, text in enumerate(sorted(set(trace.names)))}      # "" is 0
+        self.of_name = [self.strings[text] for text in trace.names]
         found = trace.metadata.get("devices")
         self.about = [d for d in found if isinstance(d, dict)] if isinstance(found, list) else []
 
@@ -120,7 +121,8 @@ class Rows:
             trace_id, span_id = self.ids(i, given)
             numbers = [None if column is None or column[i] == NULL else column[i] for column in indexes]
             spans.append((
-                i, trace.track[i], parents[i] if parents[i] >= 0 else None, trace.name[i], trace.cat[i],
+                i, trace.track[i], parents[i] if parents[i] >= 0 else None, self.of_name[trace.name[i]],
+                self.of_name[trace.cat[i]],
                 KIND_NAMES[kind], trace.start[i], trace.dur[i],
                 integer(given.get("error_ns")) if kind == DEVICE else None, warm_up[i],
                 1 if flags & (UNFINISHED | UNWOUND) else 0, 1 if flags & VIOLATED else 0, trace_id, span_id,

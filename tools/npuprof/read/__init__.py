@@ -2,7 +2,7 @@
 """Reads a trace into columns: Chrome JSON, CSV, or an image (through build/npuprof-convert).
 
     trace = load(path)
-    len(trace)                               spans, in the order of the file
+    len(trace)                               spans, by track and start
     trace.start[i], trace.dur[i]             ns; start counts from trace.base_ns (Unix ns)
     trace.names[trace.name[i]]               also trace.names[trace.cat[i]]; "" is number 0
     trace.tracks[trace.track[i]]             a Track: thread, device engine or other

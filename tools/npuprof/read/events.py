@@ -10,8 +10,9 @@ from ..base.contract import (COUNTED, DEVICE, IN_WARM_UP, INDEXES, KINDS, NULL, 
 from ..base.metadata import check_about
 from ..base.numbers import DOUBLE_MAX, plain
 from ..base.strict_json import NotJson, shown
+from .order import renumber_tracks, settle, text_of
 from .trace import Counter, Instant, Memory, Numbered, Track, kinds_by_name
-from .track_names import name_tracks
+from .track_names import AsyncId, name_tracks
 
 TIME_LIMIT_US = 4 * 10**15        # 64 bits hold the sum of two such times in ns
 
@@ -31,8 +32,10 @@ class EventReader:
         self.trace = trace
         self.tracks = Numbered(self.new_track)        # (pid, tid) -> number
         self.track_names = {}         # (pid, tid) -> what metadata events say about the track
-        self.begun = {}               # (pid, tid) -> rows of B events without an E
-        self.half = {}                # (name, id) -> start of an arrow without an end
+        self.begun = {}               # (pid, tid) -> rows of B events
+        self.ended = {}               # (pid, tid) -> (ns, name, arguments) of E events
+        self.ends = {}                # (name, id) -> (ns, phase, track) of arrows
+        self.asyncs = {}              # (pid, category, id) -> (ns, ends, name, event) of asynchronous spans
         self.series = {}              # (pid, name, key) -> Counter
         self.last_ns = 0
         self.own = False              # True: npuprof wrote the file
@@ -51,9 +54,11 @@ class EventReader:
         ids = self.id_key(event.get("pid")), self.id_key(event.get("tid"))
         if phase == "M":
             names, key = self.track_names.setdefault(ids, {}), str(event.get("name"))
-            names[key] = args.get("name", args.get("sort_index"))
+            said = args.get("name", args.get("sort_index"))
+            # If it is said twice, the greater one holds: the order of events means nothing.
+            names[key] = max(said, names.get(key, said), key=str)
             if key == "thread_name" and type(args.get("native_id")) is int:
-                names["native_id"] = args["native_id"]
+                names["native_id"] = max(args["native_id"], names.get("native_id", 0))
             return
         ts = self.nanoseconds(event.get("ts"))
         if ts is None:
@@ -67,19 +72,23 @@ class EventReader:
                 raise BadEvent(position or 0, f"dur {shown(event.get('dur'))} of an event is no time")
             self.span(ids, event, ts, duration, args)
         elif phase == "E":
-            stack = self.begun.get(ids)
-            if stack:
-                i = stack.pop()
-                self.trace.dur[i] = max(0, ts - self.trace.start[i])
+            self.ended.setdefault(ids, []).append((ts, event.get("name"), plain(args)))
         elif phase == "C":
             self.counter(ids, event, ts, args)
         # derived: it repeats a counter for viewers
-        elif phase in ("i", "I") and event.get("derived") is not True:
+        elif phase in ("i", "I", "R", "n", "T") and event.get("derived") is not True:
             self.trace.instants.append(Instant(ts, self.tracks[ids], str(event.get("name", "")),
                                                str(event.get("cat", "")), plain(args)))
-        elif phase in ("s", "f"):
+        elif phase in ("s", "t", "f"):
             name = self.trace._numbers[str(event.get("name", ""))]
-            self.flow(phase == "s", name, str(event.get("id")), self.tracks[ids], ts)
+            self.flow(name, str(event.get("id")), ts, "stf".index(phase), self.tracks[ids])
+        elif phase in ("b", "e", "S", "F"):
+            local = event.get("id2") if type(event.get("id2")) is dict else {"id": event.get("id")}
+            key = ids[0] if "global" not in local else None, str(event.get("cat", "")), text_of(local)
+            name = str(event.get("name", ""))
+            self.asyncs.setdefault(key, []).append((ts, phase in "eF", name, event, ids[0]))
+        elif phase not in ("i", "I"):
+            self.trace.left_out[str(phase)] += 1
 
     def id_key(self, value):
         """A pid or tid: a whole number, or a text for anything else."""
@@ -146,13 +155,68 @@ class EventReader:
                                             str(event.get("tag", "")), change if type(change) is int else 0,
                                             event.get("warm_up") is True))
 
-    def flow(self, begins, name, flow, track, ts):
-        if begins:
-            self.half[name, flow] = track, ts
-        else:
-            other = self.half.pop((name, flow), None)
-            if other:
-                self.trace.flows.add(name, *other, track, ts)
+    def flow(self, name, flow, ts, phase, track):
+        """One end of an arrow. phase: 0 it leaves, 1 it passes, 2 it arrives."""
+        self.ends.setdefault((name, flow), []).append((ts, phase, track))
+
+    def join_flows(self):
+        """Makes arrows of their ends: each leads from the end before it in time."""
+        for (name, _), ends in self.ends.items():
+            last = None
+            for ts, phase, track in sorted(ends) if len(ends) > 2 else sorted(ends, key=lambda end: end[1]):
+                if phase and last:
+                    self.trace.flows.add(name, *last, track, ts)
+                last = None if phase == 2 else (track, ts)
+
+    def close_begun(self):
+        """Finds the E of each B. At one time, what was begun before ends first."""
+        trace = self.trace
+        for ids, rows in self.begun.items():
+            marks = [(trace.start[i], 1, trace.text(i), text_of(trace._args.get(i)), i) for i in rows]
+            marks += [(ts, 0, str(name), text_of(args), (name, args))
+                      for ts, name, args in self.ended.get(ids, ())]
+            begun, waiting = [], []
+            for ts, begins, _, _, what in [*sorted(marks, key=lambda mark: mark[:4]), (None,) * 5]:
+                while waiting and waiting[0][0] != ts and begun:      # of no length: ends in the same tick
+                    self.close(begun.pop(), *waiting.pop(0))
+                waiting = [end for end in waiting if end[0] == ts]
+                if begins == 1:
+                    begun.append(what)
+                elif ts is not None and begun:
+                    self.close(begun.pop(), ts, what)
+                elif ts is not None:
+                    waiting.append((ts, what))
+            for i in begun:
+                trace.dur[i] = max(0, self.last_ns - trace.start[i])
+                trace.flags[i] |= UNFINISHED
+
+    def close(self, i, ts, end):
+        """The E of a B: its time, and its arguments are the span's, too."""
+        trace = self.trace
+        trace.dur[i] = max(0, ts - trace.start[i])
+        for key, value in end[1].items():
+            trace._args.setdefault(i, {})[key] = value
+            if key in INDEXES and type(value) is int and -2**63 < value < 2**63:
+                self.column(key, len(trace))[i] = value
+
+    def join_asyncs(self):
+        """Makes spans of asynchronous begins and ends; those of one name are on one track."""
+        for found in self.asyncs.values():
+            begun = []
+            for ts, ends, name, event, pid in sorted(found, key=lambda f: (*f[:3], text_of(f[3]))):
+                if not ends:
+                    begun.append((ts, event, begun[0][2] if begun else AsyncId(name or "async"), pid))
+                elif begun:
+                    self.async_span(*begun.pop(), event.get("args"), ts)
+                else:
+                    self.trace.left_out["e without b"] += 1
+            for left in begun:
+                self.async_span(*left, {"unfinished": True}, self.last_ns)
+
+    def async_span(self, start, event, track, pid, more, end):
+        args = {key: value for part in (event.get("args"), more) if type(part) is dict
+                for key, value in part.items()}
+        self.span((pid, track), event, start, max(0, end - start), args)
 
     def column(self, key, rows):
         """The index column, filled with NULL up to that many rows."""
@@ -164,16 +228,17 @@ class EventReader:
     def finish(self, top):
         """Called after the last event; `top` holds the other members of the file."""
         trace = self.trace
-        for stack in self.begun.values():
-            for i in stack:
-                trace.dur[i] = max(0, self.last_ns - trace.start[i])
-                trace.flags[i] |= UNFINISHED
+        self.join_asyncs()
+        self.close_begun()
+        self.join_flows()
         about = top.get("metadata", {}).get("npuprof") if type(top.get("metadata")) is dict else None
         if about is not None:
             trace.metadata = check_about(trace.path, about)
             trace.base_ns = trace.metadata["start_unix_ns"]
         for column in trace.index:
             self.column(column, len(trace))
+        renumber_tracks(trace, self.tracks)
         name_tracks(trace, self.tracks, self.track_names)
         if not trace.metadata:
             kinds_by_name(trace)
+        settle(trace)

@@ -30,6 +30,7 @@ class LineReader(EventReader):
         self.label_names, self.label_cats, self.ids_tracks = array("I"), array("I"), array("I")
         self.native = loops.Reader() if loops.native.library() else None
         self.values = Numbered(leading_integer)
+        self.half = {}                # name and id -> phase, ids and time of the end that came first
 
     def parse_ids(self, text):
         return self.tracks[tuple(map(int, re.findall(rb"\d+", text)))]
@@ -58,8 +59,8 @@ class LineReader(EventReader):
         events = [json.loads(line[:-1]) for line in others]
         if spans and not self.spans(offset, block, spans):
             return False
-        for phase, name, ids, flow, ts in flows:
-            self.flow(phase == b"s", self.texts[name], flow, self.id_texts[ids], without_point(ts))
+        if flows and not self.arrows(flows):
+            return False
         for event in events:
             self.event(event, None)
         return True
@@ -112,28 +113,29 @@ class LineReader(EventReader):
         places = native.column("others", 16 * native.block.others_count).cast("Q")
         others = [block[at:at + length] for at, length in zip(places[::2], places[1::2])]
         arrows = [line for line in others if line.startswith(FLOWS)]
-        if not self.arrows(arrows):
+        found = FLOW_LINE.findall(b"\n".join(arrows) + b"\n")
+        if len(found) != len(arrows) or not self.arrows(found):
             return False
         for line in others if len(arrows) < len(others) else ():
             if not line.startswith(FLOWS):
                 self.event(json.loads(line[:-1]), None)
         return True
 
-    def arrows(self, lines):
-        """Takes lines of arrows. False: some line has another layout. Why not flow(): a start is decoded only
-        when its end comes."""
-        found = FLOW_LINE.findall(b"\n".join(lines) + b"\n")
-        if len(found) != len(lines):
-            return False
+    def arrows(self, found):
+        """Takes the matches of FLOW_LINE. False: one end comes twice, and needs the strict reader. Why not
+        flow(): npuprof's own arrows have two ends, and the first is decoded when the second comes."""
         half = self.half
         for phase, name, ids, flow, ts in found:
             key = name + flow
-            if phase == b"s":
-                half[key] = ids, ts
-            elif key in half:
-                from_ids, from_ts = half.pop(key)
-                self.trace.flows.add(self.texts[name], self.id_texts[from_ids], without_point(from_ts),
-                                     self.id_texts[ids], without_point(ts))
+            other = half.pop(key, None)
+            if other is None:
+                half[key] = phase, ids, ts
+                continue
+            if other[0] == phase:
+                return False
+            (_, from_ids, from_ts), (_, ids, ts) = sorted((other, (phase, ids, ts)), reverse=True)
+            self.trace.flows.add(self.texts[name], self.id_texts[from_ids], without_point(from_ts),
+                                 self.id_texts[ids], without_point(ts))
         return True
 
     def arguments(self, first, rows, texts, block):

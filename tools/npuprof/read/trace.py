@@ -2,6 +2,7 @@
 """Trace: a trace in columns. __init__.py says what they hold."""
 
 import bisect
+import collections
 import functools
 import re
 from array import array
@@ -108,6 +109,7 @@ class Trace:
         self.name, self.cat, self.track = array("I"), array("I"), array("I")
         self.kind, self.flags = bytearray(), bytearray()
         self.index = {}               # index columns by name, only those that occur
+        self.left_out = collections.Counter()      # events of other tools that have no place here, by phase
         self.counters, self.memory, self.instants, self.flows = [], [], [], Flows(self.names)
         self.memory_peaks = []        # of a CSV
         self.ids = None               # of a CSV: trace ids (16 bytes each), span ids, parent ids
@@ -115,6 +117,8 @@ class Trace:
         self._blocks = []             # (first row, offset, bytes) of blocks read by pattern
         self._block = (0, 0, [])      # the last block asked for: first row, end row, arguments
         self._args = {}               # row -> arguments, of events not read by pattern
+        # By row, the row that it was in the file, where these three know it; None: the same.
+        self._places = None
         # The rows whose ids the JSON states, and these ids: 16 bytes of the trace and 8 of the span for each.
         self._given = array("I"), bytearray()
         self._nesting = self._executions = self._finder = None
@@ -149,6 +153,7 @@ class Trace:
 
     def args(self, i):
         """The arguments of a span."""
+        i = self.place(i)
         text = self._arguments(i)
         if text is None:
             return self._args.get(i, {})
@@ -161,6 +166,20 @@ class Trace:
             byte = offset + self._file.read(length).find(text)
             raise Refused(f"{self.path}: byte {byte}: "
                           f"arguments of span {i}: not strict JSON: {error}") from None
+
+    def place(self, i):
+        """The row that a row was in the file."""
+        return i if self._places is None else self._places[i]
+
+    def reorder(self, order):
+        """Puts the rows in another order. order: the present rows."""
+        for name in ("start", "dur", "name", "cat", "track"):
+            column = getattr(self, name)
+            setattr(self, name, array(column.typecode, map(column.__getitem__, order)))
+        self.kind = bytearray(map(self.kind.__getitem__, order))
+        self.flags = bytearray(map(self.flags.__getitem__, order))
+        self.index = {key: array("q", map(column.__getitem__, order)) for key, column in self.index.items()}
+        self._places = order
 
     def mentions(self, key, text=None):
         """False: no span has an argument of this name (text: with this value, of plain letters). Much faster
@@ -325,7 +344,7 @@ class Trace:
     def ids_of(self, rows):
         """Yields (trace_id, span_id) of each row. Fast if the file states them."""
         given, ids = self._given
-        if self.ids or not self.metadata or "traceparent" in self.metadata or not given:
+        if self.ids or not self.metadata or "traceparent" in self.metadata or not given or self._places:
             return ((self.trace_id(i), self.span_id(i)) for i in rows)
         return self._given_ids(rows, given, ids)
 
@@ -349,6 +368,7 @@ class Trace:
         if self.kind[i] == SPAN or not self.metadata:
             return None
         rows, ids = self._given
+        i = self.place(i)
         k = bisect.bisect_left(rows, i)
         if k < len(rows) and rows[k] == i:
             return ids[24 * k + 16:24 * k + 24].hex() if key == "span_id" else ids[24 * k:24 * k + 16].hex()

@@ -10,6 +10,7 @@ import re
 
 from .. import loops
 from ..base.contract import DEVICE
+from .order import track_key
 
 # what a lane adds to the name of its PE
 DEVICE_LANE = re.compile(r"( instructions| stream \w+)?( #\d+)?$")
@@ -21,7 +22,7 @@ def name_tracks(trace, numbers, names_of):
     numbers: (pid, tid) -> number of the track. names_of: (pid, tid) -> what metadata events say about it."""
     devices = loops.tracks_with(trace.track, trace.kind, DEVICE, len(trace.tracks))
     processes, lanes = processes_of(trace.metadata), Lanes()
-    for track in sorted(trace.tracks, key=lambda t: (str(t.pid), t.tid if type(t.tid) is int else 0)):
+    for track in sorted(trace.tracks, key=lambda t: track_key(t.pid, t.tid)):
         names = names_of.get((track.pid, track.tid), {})
         track.name = str(names.get("thread_name", track.tid))
         sort, native_id = names.get("thread_sort_index"), names.get("native_id")
@@ -31,6 +32,8 @@ def name_tracks(trace, numbers, names_of):
         shift, threads = max(above, key=lambda p: p[0], default=(0, None))
         if devices[track.number]:
             track.kind = "device"
+        elif isinstance(track.tid, AsyncId):
+            track.kind = "other"
         elif type(threads) is int and track.tid - shift > threads:
             track.kind = "other"
             owner = numbers.get((track.pid, track.sort)) if track.name.endswith(" (overlap)") else None
@@ -48,6 +51,10 @@ def processes_of(about):
     for process in [*about.get("processes", []), about]:
         found.setdefault(process.get("pid"), []).append((process.get("tid_shift", 0), process.get("threads")))
     return found
+
+
+class AsyncId(str):
+    """Instead of a thread's number: the track of asynchronous spans, by their name."""
 
 
 class Lanes:

@@ -1,0 +1,103 @@
+# the order of events in a JSON file means nothing: a shuffled trace gives the same bytes everywhere
+# SPDX-License-Identifier: MIT
+import json
+import random
+import re
+import shutil
+import sys
+import unittest
+
+import helpers
+import pftrace
+from helpers import ROOT, load, run, scratch
+
+TOOL = [sys.executable, ROOT / "tools" / "npuprof.py"]
+GOLDEN = ("trace.json", "kinds.json", "firmware.json", "firmware_npu.json")
+COMMANDS = (["report"], ["report", "--verdict"], ["report", "--json", "out.json"],
+            ["report", "--html", "out.html"], ["report", "--csv-dir", "tables"], ["check"],
+            ["export", "--sqlite", "out.db"], ["diff", "other.json"],
+            *(["convert", "-o", f"out.{form}"]
+              for form in ("csv", "otlp.json", "speedscope.json", "pftrace")))
+# Events of other tools, in the order of their times.
+FOREIGN = [
+    {"ph": "B", "name": "outer", "ts": 1, "args": {"a": [1, {"b": None}], "c": {}}}, {"ph": "B", "ts": 2},
+    {"ph": "E", "ts": 3}, {"ph": "E", "ts": 9, "args": {"result": 7}},
+    {"ph": "X", "name": "x", "ts": 4, "dur": 2},
+    {"ph": "b", "cat": "n", "id": 1, "name": "request", "ts": 2}, {"ph": "n", "cat": "n", "id": 1, "ts": 3},
+    {"ph": "b", "cat": "n", "id": 1, "name": "part", "ts": 4, "args": {"n": 1}},
+    {"ph": "e", "cat": "n", "id": 1, "name": "part", "ts": 5, "args": {"m": 2}},
+    {"ph": "e", "cat": "n", "id": 1, "name": "request", "ts": 8},
+    {"ph": "S", "id": "0x2", "name": "old", "ts": 1},
+    {"ph": "T", "id": "0x2", "name": "step", "ts": 2}, {"ph": "F", "id": "0x2", "name": "old", "ts": 6},
+    {"ph": "R", "name": "mark", "ts": 7}, {"ph": "s", "id": 5, "name": "flow", "ts": 1},
+    {"ph": "t", "id": 5, "name": "flow", "ts": 4, "tid": 2}, {"ph": "f", "id": 5, "name": "flow", "ts": 6},
+    {"ph": "X", "name": "second", "ts": 4, "dur": 2, "tid": 2}, {"ph": "P", "name": "sample", "ts": 3}]
+
+
+def outputs(document, words):
+    """What a command says and writes of a trace, which always has the same name."""
+    folder = scratch() / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "trace.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "other.json").write_text(json.dumps(document), encoding="utf-8")
+    done = run([*TOOL, words[0], "trace.json", *words[1:]], cwd=folder)
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*"))
+             if path.is_file() and path.name not in ("trace.json", "other.json")}
+    # A finding of check names the place in the file.
+    said = sorted(re.sub(r" event \d+ \(byte \d+\):", "", done.stdout).splitlines())
+    return done.returncode, said, done.stderr, files
+
+
+def shuffled(document, seed):
+    events = list(document["traceEvents"])
+    random.Random(seed).shuffle(events)
+    return document | {"traceEvents": events}
+
+
+class Order(unittest.TestCase):
+    def same(self, document, seeds, commands=COMMANDS):
+        for words in commands:
+            first = outputs(document, words)
+            self.assertNotIn("Traceback", first[2])
+            for seed in seeds:
+                with self.subTest(words=words, seed=seed):
+                    other = outputs(shuffled(document, seed), words)
+                    self.assertEqual(other[:3], first[:3])
+                    for name, content in first[3].items():
+                        self.assertTrue(other[3][name] == content, name)
+
+    def test_a_few(self):
+        document = load(helpers.TESTS / "golden" / "kinds.json")
+        self.same(document, (1,), (["report"], ["convert", "-o", "out.csv"]))
+
+    @helpers.thorough
+    def test_golden(self):
+        for name in GOLDEN:
+            with self.subTest(name=name):
+                self.same(load(helpers.TESTS / "golden" / name), (1, 2))
+
+    def foreign(self):
+        about = [{"ph": "M", "name": "thread_name", "args": {"name": "main"}}]
+        return {"traceEvents": [{"pid": 1, "tid": 1} | event for event in about + FOREIGN]}
+
+    def test_foreign(self):
+        """Of another tool: nothing of it is lost unsaid."""
+        self.same(self.foreign(), (1, 2, 3), (["convert", "-o", "out.pftrace"],))
+        code, _, said, files = outputs(self.foreign(), ["convert", "-o", "out.pftrace"])
+        self.assertEqual(code, 0)
+        self.assertIn("left out: 1 of ph P\n", said)
+        found = pftrace.read(files["out.pftrace"])
+        self.assertEqual(found.errors, [])
+        spans = {s.name: (s.start - found.snapshots[0][6], s.dur, s.args) for s in found.slices}
+        self.assertEqual(spans, {
+            "outer": (1000, 8000, {"a": [1, {"b": "null"}], "c": "{}", "result": 7}), "": (2000, 1000, {}),
+            "x": (4000, 2000, {}), "request": (2000, 6000, {}), "part": (4000, 1000, {"n": 1, "m": 2}),
+            "old": (1000, 5000, {}), "second": (4000, 2000, {})})
+        self.assertEqual(sorted(i.name for i in found.instants), ["", "mark", "step"])
+        arrows = [(found.slices[a].name, found.slices[b].name) for a, b in found.arrows]
+        self.assertEqual(sorted(arrows), [("outer", "second"), ("second", "x")])
+
+
+if __name__ == "__main__":
+    unittest.main()
