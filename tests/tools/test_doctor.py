@@ -17,7 +17,7 @@ from npuprof.base.doctor import Evidence, findings, narrow  # noqa: E402
 MISTAKES = {
     "": (0, None),
     "stands": (1, "'npu0': 50 submissions have no device span: NPUPROF_ERR_NPU_STOPPED"),
-    "stands later": (1, "34 of its 50 spans lie outside the call that caused them"),
+    "stands later": (1, "device 'npu0': its counter makes"),
     "never opened": (1, "a device that was never opened: 50 submissions have no device span"),
     "dead": (1, "'npu0' could not be opened: NPUPROF_ERR_NPU_DEAD"),
     "dead at first": (0, None),
