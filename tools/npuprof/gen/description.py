@@ -5,7 +5,7 @@ A value is a number, True, a text, or rows of a table (a list of dicts). constan
 header writes by name. Members that are zero are left out."""
 
 from .c_text import hexadecimal
-from .schema import KINDS, ORDERS, READY, UNITS
+from .schema import KINDS, ORDERS, READY, SCOPES, UNITS
 
 
 class Constant(int):
@@ -128,6 +128,8 @@ def ring_members(h, device, r):
         members |= field_members(h, r.record, role, value)
     if r.kinds:
         members["kinds"] = [{"value": value, "is": word(KINDS, is_)} for value, is_ in r.kinds]
+    if r.job_scope:
+        members["job_scope"] = word(SCOPES, r.job_scope)
     if r.all_are not in (None, "span"):
         members["all_are"] = word(KINDS, r.all_are)
     for i, value in enumerate(r.key):

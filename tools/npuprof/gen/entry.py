@@ -46,6 +46,8 @@ def read_entry(table, r, device):
     r.key = [pick_value(table, "key", name, r.record) for name in r.key or ()]
     if len(r.key) > KEYS_MAX:
         table.refuse(f"key in {table.where()} has {len(r.key)} fields, use at most {KEYS_MAX}", "key")
+    if r.job_scope is not None:
+        choice(table, "job_scope", r.job_scope, ("ring", "lane", "device"))
     read_args(table, r)
     read_lanes(table, r, device)
     check_operators(table, r, device.operators)

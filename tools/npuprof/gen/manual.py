@@ -108,6 +108,8 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   clock_when          { TYPE = 2 }: such an entry brings the part above narrow stamps, in field clock_high
   job                 number of the submission, as given to npuprof_npu_job() or npuprof_npu_set_job(). If
                       it is unique in its queue only: ["TASK", "QUEUE"], the low field first
+  job_scope           where that number is unique: "ring", "lane", "device"; of several rings it is
+                      "ring". The stream of the submission says which: the ring's place, or the value of pe
   op                  what was executed, see [operators]. It names the span; without op the block does
   pe                  lane; pe_names = { "0x10001" = "core 1,1" } for values that are no small numbers: the
                       names take the first lanes, in order; other numbers below pe_count keep their own

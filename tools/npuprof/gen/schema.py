@@ -41,7 +41,8 @@ RING = {"record": (str, REQUIRED), "name": (str, None), "feed": (bool, False), "
         "sequence_first": (int, None),
         **{name: (WORDS, None) for name in RING_FIELDS},
         "stamps": (str, None), "stamp_scale": (PAIR, None), "stamp_clock": (str, "counter"),
-        "stamp_unit_ns": (int, None), "kinds": (dict, None), "key": (NAMES, None), "empty": (dict, {}),
+        "stamp_unit_ns": (int, None), "job_scope": (str, None),
+        "kinds": (dict, None), "key": (NAMES, None), "empty": (dict, {}),
         "clock_when": (dict, {}), "args": (NAMES, []), "pe_names": (dict, {}), "category": (str, None),
         "execution_op": (str, None), "requires": (dict, {})}
 OPERATOR = {"code": (int, REQUIRED), "name": (str, REQUIRED), "lanes": (int, None)}
@@ -56,6 +57,8 @@ UNITS = {"count": "NPUPROF_NPU_INDEX_COUNT", "slot": "NPUPROF_NPU_INDEX_SLOT",
          "bytes": "NPUPROF_NPU_INDEX_BYTES", "byte_offset": "NPUPROF_NPU_INDEX_BYTE_OFFSET"}
 READY = {"producer": "NPUPROF_NPU_READY_PRODUCER", "valid": "NPUPROF_NPU_READY_VALID",
          "phase": "NPUPROF_NPU_READY_PHASE", "sequence": "NPUPROF_NPU_READY_SEQUENCE"}
+SCOPES = {"": "NPUPROF_NPU_SCOPE_DEFAULT", "ring": "NPUPROF_NPU_SCOPE_RING", "lane": "NPUPROF_NPU_SCOPE_LANE",
+          "device": "NPUPROF_NPU_SCOPE_DEVICE"}
 KINDS = {"span": "NPUPROF_NPU_KIND_SPAN", "begin": "NPUPROF_NPU_KIND_BEGIN", "end": "NPUPROF_NPU_KIND_END",
          "instant": "NPUPROF_NPU_KIND_INSTANT", "counter": "NPUPROF_NPU_KIND_COUNTER",
          "skip": "NPUPROF_NPU_KIND_SKIP"}
