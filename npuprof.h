@@ -475,6 +475,8 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
 #define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((__noinline__))   /* Linux has a macro noinline */
+#define NPUPROF_FRAME_(local) __builtin_frame_address(0)       /* else where about: of a local variable */
+#define NPUPROF_FRAME_IS_EXACT_ true
 /* Bits of a number that is not 0, up to its highest one. */
 #define NPUPROF_BITS_(v) (64u - (unsigned)__builtin_clzll(v))
 /* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. It
@@ -598,6 +600,8 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_UNLIKELY_(x) (x)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
+#define NPUPROF_FRAME_(local) ((const void *)&(local))
+#define NPUPROF_FRAME_IS_EXACT_ false
 #define NPUPROF_KNOWN_(variable) ((void)(variable))
 NPUPROF_OWN_ static inline unsigned npuprof_bits_(uint64_t v)
 {
@@ -9383,17 +9387,95 @@ NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const c
      w1 of a span                once more when it ends, with release
    This part does not know which macro calls it. */
 
+/* ---- Spans that were left behind
+
+   longjmp() over a scope, or a child of vfork() that ends in one, leaves it open, and nothing ends it if no
+   span is around it. When the place for open spans fills up, those that lie deeper in the stack than who
+   begins a span now are over. How deep a span lies is noted above the first eighth of that place only: there
+   all begins take the slow path (the slot's `end` says where). The notes are in the half of slot.open that
+   tokens do not reach; the first word of it is up to which open span there are none.
+   Why only then, and only a long row of them near by: a thread may have several stacks, of coroutines or
+   signal handlers, and what lies on another one is not over. */
+
+/* What the frames of this library's functions may differ in; those of begin_slow_() do not. */
+enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 };     /* in 4 bytes */
+#define NPUPROF_RECORD_HERE_(local, exact) \
+    npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
+
+/* So many spans may be open in a slot. */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_depth_(void) { return npuprof_s_.units / 2 - 2; }
+
+/* Where the depth in the stack of open span number `depth` is noted. */
+NPUPROF_OWN_ static inline npuprof_token_ *npuprof_record_note_(npuprof_slot_ *slot, uint32_t depth)
+{
+    return &slot->open[npuprof_s_.units / 2 + 1 + depth];
+}
+
+/* exact: it is the frame of npuprof_record_begin_slow_(). */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_here_(const void *frame, bool exact)
+{
+    return (uint32_t)((uintptr_t)frame >> 2 & ~(uintptr_t)1) | exact;
+}
+
+/* Sets where the next record takes the slow path, behind so many units that are written now: before there can
+   be more open spans than fit. On the fast path no depth is noted. NULL: the chunk has no space for the
+   units. */
+NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ *slot, size_t units)
+{
+    npuprof_unit_ *const end = npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_s_.units;
+    const size_t depth = (size_t)(slot->top - slot->open), most = npuprof_record_depth_(), noted = most / 8;
+    const size_t free_units = depth >= noted ? 0 : most - noted - 2, room = (size_t)(end - slot->cursor);
+    if (room < units) return NULL;
+    npuprof_token_ *const none = npuprof_record_note_(slot, 0);
+    if (free_units) *none = UINT32_MAX;
+    else if (*none > depth) *none = (npuprof_token_)depth;
+    slot->end = room - units < free_units ? end : slot->cursor + units + free_units;
+    return slot->cursor;
+}
+
+NPUPROF_OWN_ static inline uint32_t npuprof_record_site_of_(npuprof_slot_ *slot, const npuprof_token_ *e)
+{
+    const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), e);
+    return (uint32_t)NPUPROF_LOAD_(&u->w0) & NPUPROF_ID_MASK_;
+}
+
+/* Ends what was left behind, before a span of this site begins at that frame. */
+NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ *slot, uint32_t site,
+                                                                  uint32_t here, uint64_t now)
+{
+    const uint32_t most = npuprof_record_depth_();
+    const uint32_t none = *npuprof_record_note_(slot, 0);
+    uint32_t depth = (uint32_t)(slot->top - slot->open), last = depth;
+    for (; depth > none && depth <= most && !(slot->open[depth] & NPUPROF_TOKEN_BY_HAND_); depth--) {
+        const uint32_t note = *npuprof_record_note_(slot, depth);
+        const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u));
+        const int32_t slack = here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
+        const uint32_t of = npuprof_record_site_of_(slot, slot->open + depth);
+        /* In one frame, a scope that begins again is over. */
+        const bool same = deeper <= slack && deeper >= -slack;
+        if (same ? of != site : deeper < 0 || deeper > NPUPROF_RECORD_FAR_) break;
+    }
+    if (last - depth < most / 4) return;
+    for (; last > depth; last--) {
+        npuprof_unit_ *const u =
+            npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->open + last);
+        NPUPROF_STORE_RELEASE_(&u->w1, now | NPUPROF_END_CUT_);
+        slot->top--;
+    }
+}
+
 /* Space for so many units at the cursor, in a chunk that can hold a record that starts now. NULL: the arena
    is full, which is not counted. */
 NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t units, uint64_t now)
 {
     const bool in_reach = (slot->deadline - now) >> NPUPROF_START_BITS_ == 0;
     if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && in_reach)) return slot->cursor;
+    if (slot->cursor && in_reach && npuprof_record_set_end_(slot, units)) return slot->cursor;
     /* The open spans move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
-    return u && (size_t)(slot->end - u) >= units ? u : NULL;
+    return u ? npuprof_record_set_end_(slot, units) : NULL;
 }
 
 /* Writes one record: the first unit, extra units, arguments. NULL: it did not fit, which is counted.
@@ -9429,10 +9511,13 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uin
 
 /* Pushes a span that was written at u. Returns its token.
    Why a token and no address: a goto past a scope leaves garbage in it, which must not end another span. */
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u)
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint32_t here)
 {
     npuprof_token_ *const top = slot->top;
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
+    const uint32_t depth = (uint32_t)(top + 1 - slot->open), most = npuprof_record_depth_();
+    if (depth > most / 8 && depth <= most)
+        *npuprof_record_note_(slot, depth) = here;
     top[1] = NPUPROF_CLOCK_IS_FAST_() ? token : token | NPUPROF_TOKEN_SLOW_;
     slot->top = top + 1;
     return token;
@@ -9451,18 +9536,30 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_
     return token;
 }
 
+/* Before a span begins: is the place for open spans nearly full? */
+NPUPROF_OWN_ static inline void npuprof_record_make_room_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint32_t here)
+{
+    const uint32_t depth = (uint32_t)(slot->top - slot->open);
+    if (NPUPROF_UNLIKELY_(depth > npuprof_record_depth_() / 4 * 3))
+        npuprof_record_sweep_(slot, id, here, now);
+}
+
 /* Begins a span. 0: it did not fit, which is counted. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id,
                                                                         uint64_t now, npuprof_keys_ *keys,
                                                                         npuprof_args args)
 {
+    const uint32_t here = NPUPROF_RECORD_HERE_(slot, false);
+    npuprof_record_make_room_(slot, id, now, here);
     npuprof_unit_ *u = npuprof_record_emit_(slot, id, now, NPUPROF_END_OPEN_, NULL, 0, keys, args);
-    return u ? npuprof_record_push_span_(slot, u) : 0;
+    return u ? npuprof_record_push_span_(slot, u, here) : 0;
 }
 
 /* The same without arguments. */
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_at_(npuprof_slot_ *slot, uint32_t id, uint64_t now,
+                                                           uint32_t here)
 {
+    npuprof_record_make_room_(slot, id, now, here);
     npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1, now);
     if (!u) {
         npuprof_record_count_full_(slot);
@@ -9471,7 +9568,13 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slo
     NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
     slot->cursor = u + 1;
-    return npuprof_record_push_span_(slot, u);
+    return npuprof_record_push_span_(slot, u, here);
+}
+
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
+{
+    const uint32_t here = NPUPROF_RECORD_HERE_(slot, false);
+    return npuprof_record_begin_span_at_(slot, id, now, here);
 }
 
 /* flags: 0 or NPUPROF_END_CUT_. */
@@ -9493,7 +9596,8 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_slow_(npup
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
     if (npuprof_record_is_resolved_(site))
-        token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_());
+        token = npuprof_record_begin_span_at_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(),
+                                              NPUPROF_RECORD_HERE_(slot, true));
     npuprof_record_leave_(slot);
     return token;
 }

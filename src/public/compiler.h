@@ -93,6 +93,8 @@
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
 #define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((__noinline__))   /* Linux has a macro noinline */
+#define NPUPROF_FRAME_(local) __builtin_frame_address(0)       /* else where about: of a local variable */
+#define NPUPROF_FRAME_IS_EXACT_ true
 /* Bits of a number that is not 0, up to its highest one. */
 #define NPUPROF_BITS_(v) (64u - (unsigned)__builtin_clzll(v))
 /* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. It
@@ -216,6 +218,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_UNLIKELY_(x) (x)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
+#define NPUPROF_FRAME_(local) ((const void *)&(local))
+#define NPUPROF_FRAME_IS_EXACT_ false
 #define NPUPROF_KNOWN_(variable) ((void)(variable))
 static inline unsigned npuprof_bits_(uint64_t v)
 {

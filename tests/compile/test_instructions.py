@@ -72,7 +72,7 @@ static void grow(void)
 """
 LOOP = ("NOINLINE void loop_%d(int rounds);\n"
         "NOINLINE void loop_%d(int rounds) { %s for (int i = 0; i < rounds; i++) { %s WORK(); } WORK(); }\n")
-SHORT, LONG, TIMES = 10, 30, 3
+SHORT, LONG, TIMES = 10, 30, 6
 
 
 def counts(compiler, folder):

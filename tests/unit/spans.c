@@ -1,6 +1,8 @@
 /* spans in all their forms, their names, categories and arguments
    SPDX-License-Identifier: MIT */
 #include "trace.h"
+#include <setjmp.h>
+#include <ucontext.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
@@ -379,7 +381,87 @@ static void two_on_a_line(void)
     CHECK(trace_inside(trace_event(t, "X", "second", 0), trace_event(t, "X", "first", 0)));
 }
 
-CHECK_MAIN(CASE(forms), CASE(phases), CASE(phases_stopped), CASE(arguments), CASE(arguments_above_int64),
+/* ---- Scopes that nothing ends: longjmp() over them, with no span around */
+
+static jmp_buf away;
+static volatile bool jumps = true;
+
+static __attribute__((noinline)) int leave(int depth)
+{
+    PROF_SCOPE("left");
+    if (depth > 0) return leave(depth - 1) + 1;
+    if (jumps) longjmp(away, 1);
+    return 0;
+}
+
+static __attribute__((noinline)) void leave_from_here(void)
+{
+    if (setjmp(away)) return;
+    PROF_SCOPE("left here");
+    longjmp(away, 1);
+}
+
+static __attribute__((noinline)) void leave_from_below(int depth)
+{
+    if (!setjmp(away)) (void)leave(depth);
+}
+
+static void left_behind(void)
+{
+    npuprof_stats s;
+    npuprof_start(1);
+    for (int i = 0; i < 6000; i++) {
+        if (i % 4) leave_from_below(i % 3);
+        else leave_from_here();
+        PROF_SCOPE("ok");
+    }
+    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    CHECK_UINT(s.lost, 0);
+    CHECK_UINT(s.recorded, 6000 + 1500 + 1500 * (1 + 2 + 3));
+}
+
+/* Spans of other stacks are not over, nor are those of a deep recursion. */
+enum { ROUTINES = 120, STACK = 32 << 10 };
+static ucontext_t outside, inside[ROUTINES];
+static char stacks[ROUTINES][STACK] __attribute__((aligned(16)));
+
+static void routine(int n)
+{
+    PROF_SCOPE("routine");
+    swapcontext(&inside[n], &outside);
+}
+
+static __attribute__((noinline)) int recurse(int depth)
+{
+    PROF_SCOPE("deep");
+    return depth ? recurse(depth - 1) + 1 : 0;
+}
+
+static void several_stacks(void)
+{
+    npuprof_start(1);
+    for (int n = 0; n < ROUTINES; n++) {
+        getcontext(&inside[n]);
+        inside[n].uc_stack.ss_sp = stacks[n];
+        inside[n].uc_stack.ss_size = STACK;
+        inside[n].uc_link = &outside;
+        makecontext(&inside[n], (void (*)(void))routine, 1, n);
+        swapcontext(&outside, &inside[n]);
+        PROF_SCOPE("between");
+    }
+    CHECK_INT(recurse(120), 120);
+    for (int n = ROUTINES - 1; n >= 0; n--) swapcontext(&outside, &inside[n]);
+    npuprof_stats s;
+    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    CHECK_UINT(s.lost, 0);
+    json_node *t = written();
+    CHECK_UINT(trace_count(t, "X", NULL), 2 * ROUTINES + 121);
+    for (int n = 0; n < ROUTINES; n++)
+        CHECK(json_get(trace_event(t, "X", "routine", (size_t)n), "args.unfinished") == NULL);
+}
+
+CHECK_MAIN(CASE(left_behind), CASE(several_stacks),
+           CASE(forms), CASE(phases), CASE(phases_stopped), CASE(arguments), CASE(arguments_above_int64),
            CASE(arguments_not_finite),
            CASE(arguments_evaluated_once), CASE(run_time_names), CASE(wait_around), CASE(control_flow),
            CASE(unfinished),
