@@ -5911,7 +5911,8 @@ typedef struct npuprof_slot_ {
     uint32_t owned, busy;
 
     /* The current chunk. Written and read by the owner. */
-    npuprof_unit_ *cursor, *end;   /* of the next record, and of the chunk. NULL: there is no chunk */
+    npuprof_unit_ *cursor, *end;   /* of the next record, and where the slow path comes next, at the latest at
+                                      the chunk's end (record/span.h). NULL: there is no chunk */
     uint64_t deadline;             /* the last start, in ticks, that the chunk can hold */
     uint64_t position;             /* while there is no chunk: where the slot's next one begins, 0 at first */
     uintptr_t token_zero;          /* a token + this is the address of its unit in the chunk */

@@ -67,6 +67,12 @@ static bool is_recorder(int me)
 }
 
 /* Fills the thread's chunk, and the arena but for the unused chunks and one for each fiber to come. */
+/* Why not slot->end: that is where the slow path comes next. */
+static bool is_full(const npuprof_slot_ *slot)
+{
+    return slot->cursor == npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_s_.units;
+}
+
 static void fill(int me)
 {
     const npuprof_header_ *const h = npuprof_s_.header;
@@ -78,8 +84,7 @@ static void fill(int me)
         PROF_BEGIN("c", "outer");
     }
     do span();
-    while (h->chunk_next + unused < h->chunk_count
-           || npuprof_slot_mine_()->cursor != npuprof_slot_mine_()->end);
+    while (h->chunk_next + unused < h->chunk_count || !is_full(npuprof_slot_mine_()));
 }
 
 static void begin(int me)
