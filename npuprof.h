@@ -2247,8 +2247,10 @@ enum { NPUPROF_RECORDS_OVERWRITTEN, NPUPROF_RECORDS_STAMPS, NPUPROF_RECORDS_EPOC
        NPUPROF_RECORDS_DRIVER, NPUPROF_RECORDS_UNKNOWN, NPUPROF_RECORDS_UNMATCHED_END,
        NPUPROF_RECORDS_UNFINISHED, NPUPROF_RECORDS_NO_LANE, NPUPROF_RECORDS_LOSS_UNKNOWN,
        NPUPROF_RECORDS_DROPPED_JOBS, NPUPROF_RECORDS_OPEN_JOBS, NPUPROF_RECORDS_AMBIGUOUS,
+       NPUPROF_RECORDS_PERIOD, NPUPROF_RECORDS_CONTRADICTION,
        NPUPROF_RECORDS_COUNT,
-       NPUPROF_RECORDS_LOST_END_ = NPUPROF_RECORDS_UNKNOWN,  /* those before it are lost */
+       /* A bit for each of them that is a lost record. */
+       NPUPROF_RECORDS_LOST_MASK_ = 31 | 1 << NPUPROF_RECORDS_PERIOD | 1 << NPUPROF_RECORDS_CONTRADICTION,
        NPUPROF_RECORDS_ROOM_ = 16 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
        NPUPROF_NOTE_RING_LOST,
@@ -17955,7 +17957,7 @@ NPUPROF_OWN_ static void npuprof_json_records_(npuprof_out_ *o, const npuprof_im
     static const char *const keys[NPUPROF_RECORDS_COUNT] = {
         "lost_overwritten", "lost_stamps", "lost_epoch", "lost_no_anchor", "lost_by_driver",
         "unknown_records", "unmatched_ends", "unfinished", "past_last_lane", "loss_unknown",
-        "dropped_jobs", "open_jobs", "ambiguous_jobs" };
+        "dropped_jobs", "open_jobs", "ambiguous_jobs", "lost_period", "lost_contradiction" };
     const npuprof_entry_ *e;
     uint64_t counts[NPUPROF_RECORDS_COUNT] = { 0 };
     uint32_t id = 0;

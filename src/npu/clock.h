@@ -143,6 +143,7 @@ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
     npuprof_npu_drop_reads_(npu);
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
+    npu->old_epoch_host_ = npu->last_.host_after;
     npu->epoch_++;
     npu->anchor_count_ = 0;
     npu->epoch_why_ = why;
@@ -318,7 +319,6 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     }
     if (result != NPUPROF_OK) {
         npuprof_npu_new_epoch_(npu, result);
-        npu->epoch_from_ = ticks;
     } else if (npu->has_last_ && bits < 64) {
         const uint64_t wraps = (ticks >> bits) - (npu->last_.device_ticks >> bits);
         if (wraps) npuprof_npu_note_(npu, NPUPROF_NOTE_WRAPS, wraps);

@@ -73,9 +73,7 @@ typedef struct npuprof_npu_queue_ {
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
     uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
     bool has_sequence;
-    uint64_t looked;                     /* ticks of the counter, or STAMP_HOST's units, when it was last
-                                            drained or fed */
-    uint32_t looked_epoch;
+    uint64_t looked;                     /* host ticks when it was last drained or fed; 0: never */
     unsigned next_lane, spare_lane;      /* for a value of `pe` that has no name: before it from pe_base on,
                                             after it from the last PE back, all are taken */
     unsigned last_lane;                  /* place in lanes_ of the value met last, + 1 */

@@ -161,8 +161,11 @@ typedef struct npuprof_npu_ring {
     uint64_t scale_num, scale_den;       /* ticks = stamp * scale_num / scale_den + stamp_offset; 0 = 1; each
                                             at most 2^32. Not with _HOST */
     int64_t stamp_offset;                /* in ticks of the counter; npuprof_npu_set_stamp_offset() */
-    bool ascending;                      /* stamps of a lane do not go back: a narrow one is extended from the
-                                            one before, not from now */
+    bool ascending;                      /* stamps of a lane do not go back: a narrow one is not older than
+                                            the one before it */
+    uint32_t max_age_ms;                 /* a record is seen at most so many ms after its work began, if drain
+                                            or feed looks for it: one that the last look did not see is not
+                                            older. 0 = not known */
 } npuprof_npu_ring;
 
 /* An index of finished jobs, for a device without records: every job below it is done. Not with a ring. */

@@ -153,7 +153,7 @@ static void npuprof_json_records_(npuprof_out_ *o, const npuprof_image_ *im, con
     static const char *const keys[NPUPROF_RECORDS_COUNT] = {
         "lost_overwritten", "lost_stamps", "lost_epoch", "lost_no_anchor", "lost_by_driver",
         "unknown_records", "unmatched_ends", "unfinished", "past_last_lane", "loss_unknown",
-        "dropped_jobs", "open_jobs", "ambiguous_jobs" };
+        "dropped_jobs", "open_jobs", "ambiguous_jobs", "lost_period", "lost_contradiction" };
     const npuprof_entry_ *e;
     uint64_t counts[NPUPROF_RECORDS_COUNT] = { 0 };
     uint32_t id = 0;

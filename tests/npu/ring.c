@@ -267,6 +267,7 @@ static void narrow_stamps(void)
         written = 0;
         RING_DESC;
         desc.ring.start.bits = desc.ring.end.bits = (uint8_t)stamp_bits;
+        desc.ring.max_age_ms = 1;
         announce();
         CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
         sim_advance(1000000);

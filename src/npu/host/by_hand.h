@@ -106,7 +106,10 @@ NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned 
         bool good = npuprof_npu_are_possible_(npu, start, end);
         if (good && of.known) good = npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
         d.epoch = NPUPROF_LOAD_(&npu->epoch_);
-        if (good) npuprof_npu_draw_(npu, &d, &of);
+        /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
+        const bool doubtful = d.epoch && npuprof_npu_may_stand_(npu) && (!of.known || of.epoch != d.epoch);
+        if (good && doubtful) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_EPOCH, 1);
+        else if (good) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
     if (last) npuprof_npu_sample_pmu_(npu);

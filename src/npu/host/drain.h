@@ -63,14 +63,11 @@ static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool
     return result != NPUPROF_ERR_NPU_DEAD && result != NPUPROF_ERR_NPU_TORN && result != NPUPROF_ERR_NPU_BUSY;
 }
 
-/* The same for a batch of a ring that was copied. again: not its first one. */
-static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d,
-                                         bool again)
+/* The same for a batch of a ring that was copied. */
+static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
 {
-    const bool unknown = again && d->pass.units.lap_is_unknown;
     if (!npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER)) return false;
     d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
-    d->pass.units.lap_is_unknown = d->pass.units.lap_is_unknown || unknown;
     return true;
 }
 
@@ -87,7 +84,7 @@ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
         const bool polled = q->is.ready != NPUPROF_NPU_READY_PRODUCER;
         bool go_on = true;
         for (bool again = false; go_on && npuprof_npu_copy_batch_(npu, q, reading); again = true) {
-            if (polled || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d, again);
+            if (polled || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d);
             if (go_on) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
         }
         d->took = d->took || q->next != begun;

@@ -49,9 +49,7 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
                               const npuprof_npu_submission_ *of)
 {
     size_t first = NPUPROF_NPU_OWN_ARGS_;
-    /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
-    const bool doubtful = d->epoch && npuprof_npu_may_stand_(npu) && (!of->known || of->epoch != d->epoch);
-    if (!(d->flags & NPUPROF_STAMP_HOST) && (doubtful || d->epoch > 0xFFFF)) {   /* 16 bits in the image */
+    if (!(d->flags & NPUPROF_STAMP_HOST) && d->epoch > 0xFFFF) {   /* 16 bits in the image */
         npuprof_npu_count_records_(npu, NPUPROF_RECORDS_EPOCH, 1);
         return;
     }
@@ -75,7 +73,7 @@ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *co
     uint64_t lost = 0, any = 0;
     for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
         any |= counts[i];
-        if (i < NPUPROF_RECORDS_LOST_END_) lost += counts[i];
+        if (NPUPROF_RECORDS_LOST_MASK_ >> i & 1) lost += counts[i];
     }
     if (!any || !npu->number_) return;
     if (lost) {

@@ -36,7 +36,6 @@ static void npuprof_npu_look_(npuprof_npu *npu)
                                      &min, &max) && min > 0;
     if (stood && npu->anchor_count_) {
         npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
-        npu->epoch_from_ = sample.device_ticks;
         npu->last_ = sample;
     }
     if ((stood || npuprof_npu_time_goes_on_(result)) && npu->anchor_count_ == 0)

@@ -14,13 +14,6 @@
 /* What a record means: a span, one end of a span, an event. The same for a polled record and for one that was
    fed. Under the queue lock. May not know where a record came from. */
 
-/* A pass over the records of one queue. */
-typedef struct npuprof_npu_pass_ {
-    npuprof_npu_now_ now;
-    npuprof_npu_units_ units;
-    bool last;                           /* no other pass follows: leave nothing for it */
-} npuprof_npu_pass_;
-
 /* ---- Names and arguments */
 
 /* The name of an op code in the queue's table; NULL: it has none. */
@@ -184,8 +177,11 @@ static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lan
 /* The one stamp of a begin, an end or an event. */
 static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                               const npuprof_npu_record_ *r, npuprof_npu_times_ *t)
+                               const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
+                               npuprof_npu_times_ *t)
 {
+    const npuprof_npu_bounds_ b =
+        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of ? of->submitted : 0);
     uint64_t stamp;
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
         t->start = t->end = pass->now.host;
@@ -193,8 +189,9 @@ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ 
         t->flags = NPUPROF_STAMP_HOST;
         return NPUPROF_NPU_TIMES_GOOD_;
     }
-    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_STAMP_, &stamp);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) why = npuprof_npu_place_(npu, q, &pass->now, stamp, stamp, t);
+    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp);
+    if (why == NPUPROF_NPU_TIMES_GOOD_)
+        why = npuprof_npu_place_(npu, q, pass, lane, of, stamp, stamp, t);
     if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, stamp);
     return why;
 }
@@ -208,6 +205,7 @@ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_que
     const bool has_start = npuprof_npu_has_(q, NPUPROF_NPU_AT_START_);
     const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_);
     const uint64_t duration = r->v[NPUPROF_NPU_AT_DURATION_];
+    const uint64_t quantum = 1;          /* of what one unit of a stamp is */
     uint64_t start = 0, end = 0;
     int why = NPUPROF_NPU_TIMES_GOOD_;
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
@@ -217,10 +215,22 @@ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_que
         t->flags = NPUPROF_STAMP_HOST;
         return why;
     }
-    if (has_start)
-        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_START_, &start);
-    if (has_end && why == NPUPROF_NPU_TIMES_GOOD_)
-        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_END_, &end);
+    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of->submitted);
+    if (has_end)
+        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_END_, &end);
+    if (has_start && (why == NPUPROF_NPU_TIMES_GOOD_ || why == NPUPROF_RECORDS_PERIOD)) {
+        /* Each of the two narrows the other: it began before it ended. */
+        const bool open = why == NPUPROF_RECORDS_PERIOD;
+        if (has_end && !open && pass->units.known) b.high = npuprof_saturating_add_(end, quantum);
+        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_START_, &start);
+        if (open && why == NPUPROF_NPU_TIMES_GOOD_) {
+            b.low = npuprof_saturating_sub_(start, quantum);
+            why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_END_, &end);
+        } else if (!pass->units.known && has_end && end < start) {
+            end = start + ((end - start) & npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q,
+                                                                                     NPUPROF_NPU_AT_END_)));
+        }
+    }
     if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
     if (!has_end) {
         end = npuprof_saturating_add_(start, duration);
@@ -230,7 +240,7 @@ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_que
         if (duration > end) return NPUPROF_RECORDS_STAMPS;
         start = end - duration;
     }
-    why = npuprof_npu_place_(npu, q, &pass->now, start, end, t);
+    why = npuprof_npu_place_(npu, q, pass, lane, of, start, end, t);
     if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
     return why;
 }
@@ -271,7 +281,7 @@ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queu
     if (npuprof_npu_find_owner_(npu, q, r, lane->lane, can_wait, &of) != NPUPROF_OK)
         return NPUPROF_ERR_NPU_BUSY;
     const bool draws = npuprof_npu_draws_(&of);
-    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &of, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return NPUPROF_OK;
@@ -299,7 +309,7 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const
     npuprof_npu_times_ t;
     npuprof_npu_pair_ *const pair =
         npuprof_npu_match_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
-    int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    int why = npuprof_npu_moment_(npu, q, pass, lane, r, pair ? &pair->of : NULL, &t);
     /* Why not with host stamps: their epoch is an error, which a better known rate changes. */
     const bool same = pair && (why != NPUPROF_NPU_TIMES_GOOD_ || t.epoch == pair->epoch ||
                                (t.flags & NPUPROF_STAMP_HOST) != 0);
@@ -365,7 +375,7 @@ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, con
     char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
     npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
     if (!NPUPROF_OPEN_(1)) return;
-    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, NULL, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
@@ -423,10 +433,11 @@ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_qu
     const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     const uint64_t word = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
     const uint64_t raw = (down ? ~word : word) & npuprof_npu_mask_(bits);
-    const uint64_t stamp = pass->units.known ? npuprof_npu_extend_past_(raw, bits, &pass->units) : raw;
-    if (pass->units.known && stamp > npuprof_saturating_add_(pass->units.now, pass->units.allowance)) return;
+    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, 0);
+    uint64_t stamp = raw;
+    lane->has_last = !pass->units.known ||
+                     (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ && stamp <= b.high);
     lane->last = stamp;
-    lane->has_last = true;
 }
 
 /* What the queue's table says of a kind; -1: nothing. */

@@ -9,18 +9,25 @@
 /* The clock of a queue: its raw stamps become times. First a stamp is extended, in its own unit, to 64 bits;
    then it becomes ticks of the device's counter, or of the host. May not know what an entry is.
 
-   How a narrow stamp is extended: what it stamps has happened, so it is the one value in the last period
-   before now; or a little after now, by as much as the clock may be off. On a lane whose stamps ascend, it is
-   the first value behind the lane's last stamp. */
+   The law of a narrow stamp. What is known of the host time of a stamp is an interval [S, F]:
+     F   The record was there when the clock was read: the stamp is not younger.
+     S   Its work is not older than its submission, than the record before it in a lane whose stamps ascend,
+         than max_age_ms before the look that did not see it, and than the epoch.
+   The counter made at most its maximum rate in F - S ticks, so its value is in [low, high]. The values that end
+   in the raw bits are a period apart. One of them in [low, high]: that is the stamp. Several: nobody can tell
+   which period, and the record is lost by that cause. None: the facts contradict each other, and it is lost by
+   that one. */
 
 /* The clocks when a pass over records began. */
 typedef struct npuprof_npu_now_ {
     bool known;                          /* the device's time is */
     uint64_t ticks, old_epoch_ticks;     /* of the device; its last ticks before this epoch */
     uint64_t open_ticks;                 /* at open, or before it */
-    uint64_t epoch_from;                 /* the first ones of this epoch */
+    uint64_t old_epoch_host;             /* host ticks when those were read */
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
+    uint64_t per_second;                 /* the most ticks that the counter makes in a second; 0: not known */
+    uint64_t read_after;                 /* host ticks when `ticks` was over */
     uint64_t host, ns_per_4g;
     int64_t ns;                          /* `host` on the clock of npuprof_now_ns() */
 } npuprof_npu_now_;
@@ -28,10 +35,21 @@ typedef struct npuprof_npu_now_ {
 /* The same in the unit of a queue's stamps. */
 typedef struct npuprof_npu_units_ {
     uint64_t now, allowance;
+    uint64_t oldest;                     /* the first one of the epoch, or 0 */
+    uint64_t per_second;
+    uint64_t aged;                       /* host ticks that no record is older than; 0: not known */
     bool known;
-    bool lap_is_unknown;                 /* too long since it was looked at: a narrow stamp may be of any
-                                            period */
 } npuprof_npu_units_;
+
+/* A pass over the records of one queue. */
+typedef struct npuprof_npu_pass_ {
+    npuprof_npu_now_ now;
+    npuprof_npu_units_ units;
+    bool last;                           /* no other pass follows: leave nothing for it */
+} npuprof_npu_pass_;
+
+/* What a stamp may show. */
+typedef struct npuprof_npu_bounds_ { uint64_t low, high; } npuprof_npu_bounds_;
 
 /* The times of a record. */
 typedef struct npuprof_npu_times_ {
@@ -71,6 +89,7 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     now->ns_per_4g = npuprof_ns_per_4g_ticks_();
     now->ns = npuprof_ticks_to_ns_(now->host);
     now->known = false;
+    now->per_second = 0;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (by_counter) {
         result = npuprof_npu_read_locked_(npu, &sample);
@@ -78,10 +97,13 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
         now->known = npuprof_npu_time_goes_on_(result) || result == NPUPROF_ERR_NPU_STOPPED;
         if (!npuprof_npu_predict_(npu, 0, width + npu->second_ / 1000000 + 1, &min, &max)) max = 0;
     }
+    if (npuprof_npu_predict_(npu, 0, npu->second_, &min, &now->per_second)) now->per_second++;
+    else now->per_second = 0;
     now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
+    now->read_after = now->known ? sample.host_after : now->host;
     now->old_epoch_ticks = npu->old_epoch_ticks_;
     now->open_ticks = npu->open_ticks_;
-    now->epoch_from = npu->epoch_from_;
+    now->old_epoch_host = npu->old_epoch_host_;
     now->epoch = npu->epoch_;
     now->allowance = max;
     /* Why more: nobody read this time, it is the middle of what is possible. */
@@ -102,76 +124,96 @@ static uint64_t npuprof_npu_in_stamps_(const npuprof_npu_ring *r, uint64_t ticks
     return npuprof_npu_is_scaled_(r) ? npuprof_npu_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
 }
 
-/* Now in the unit of a queue's stamps, and whether its narrow stamps are still certain. */
+/* Now in the unit of a queue's stamps, and what is known of their age. */
 static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_npu_queue_ *q,
                                                 const npuprof_npu_now_ *now)
 {
-    npuprof_npu_units_ u = { 0, 0, now->known, false };
+    npuprof_npu_units_ u = { 0, 0, 0, 0, 0, now->known };
     const npuprof_npu_ring *r = &q->is;
     if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE) return u;
-    const unsigned bits = npuprof_npu_stamp_bits_(npu, q, npuprof_npu_main_stamp_(q));
-    const bool host = r->stamp_clock == NPUPROF_NPU_STAMP_HOST;
-    if (host) {
+    if (r->max_age_ms && q->looked) {
+        const uint64_t age = npuprof_npu_mul_div_(r->max_age_ms, npu->second_, 1000, true);
+        u.aged = npuprof_max_(npuprof_saturating_sub_(q->looked, age), 1);
+    }
+    q->looked = now->host;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) {
         u.now = (uint64_t)now->ns / r->stamp_unit_ns;
         u.allowance = 1000 / r->stamp_unit_ns + 1;
+        u.per_second = 1000100000u / r->stamp_unit_ns + 1;
         u.known = true;
-    } else {
-        u.now = npuprof_npu_in_stamps_(r, now->ticks);
-        u.allowance = now->allowance;
-        if (npuprof_npu_is_scaled_(r))
-            u.allowance = npuprof_npu_mul_div_(u.allowance, r->scale_den, r->scale_num, true) + 1;
+        return u;
     }
-    if (bits < 64 && u.known) {
-        const uint64_t mask = npuprof_npu_mask_(bits);
-        const uint64_t looked = host || q->looked_epoch == now->epoch ? q->looked : 0;
-        const uint64_t since = host ? looked : npuprof_npu_in_stamps_(r, looked);
-        u.lap_is_unknown = (u.now > since && u.now - since > mask) || u.allowance > mask / 2;
-        q->looked = host ? u.now : now->ticks;
-        q->looked_epoch = now->epoch;
+    u.now = npuprof_npu_in_stamps_(r, now->ticks);
+    u.allowance = now->allowance;
+    u.per_second = now->per_second;
+    if (npuprof_npu_is_scaled_(r)) {
+        u.allowance = npuprof_npu_mul_div_(u.allowance, r->scale_den, r->scale_num, true) + 1;
+        u.per_second = npuprof_npu_mul_div_(u.per_second, r->scale_den, r->scale_num, true);
     }
+    if (!now->epoch)
+        u.oldest = npuprof_npu_in_stamps_(r, npuprof_saturating_sub_(now->open_ticks, now->allowance));
     return u;
 }
 
-/* The value of that many bits in the last period before now, or a little after now. */
-static uint64_t npuprof_npu_extend_past_(uint64_t raw, unsigned bits, const npuprof_npu_units_ *u)
+/* What the stamps of a record may show whose work was submitted at that host time; 0: not known. */
+static npuprof_npu_bounds_ npuprof_npu_bounds_of_(const npuprof_npu *npu, const npuprof_npu_units_ *u,
+                                                  const npuprof_npu_now_ *now,
+                                                  const npuprof_npu_queue_ *q,
+                                                  const npuprof_npu_lane_state_ *lane, uint64_t submitted)
 {
-    const uint64_t mask = npuprof_npu_mask_(bits);
-    if (bits >= 64) return raw;
-    const uint64_t ahead = (raw - u->now) & mask, back = (u->now - raw) & mask;
-    return ahead <= u->allowance || back > u->now ? u->now + ahead : u->now - back;
+    /* Work of two units may be written in another order than it was stamped. */
+    const unsigned bits = npuprof_npu_stamp_bits_(npu, q, npuprof_npu_main_stamp_(q));
+    const uint64_t nearly = npuprof_min_(npuprof_npu_mask_(bits) / 8, 1 << 20);
+    npuprof_npu_bounds_ b = { 0, UINT64_MAX };
+    const uint64_t since = npuprof_max_(submitted, u->aged);
+    if (!u->known) return b;
+    b.low = u->oldest;
+    b.high = npuprof_saturating_add_(u->now, u->allowance);
+    if (since && u->per_second) {
+        const uint64_t host = npuprof_saturating_sub_(now->read_after, since);
+        const uint64_t ticks = npuprof_npu_mul_div_(host, u->per_second, npu->second_, true);
+        b.low = npuprof_max_(b.low, npuprof_saturating_sub_(
+                                        u->now, npuprof_saturating_add_(ticks, u->allowance + 2)));
+    }
+    if (!lane || !lane->has_last) return b;
+    b.low = npuprof_max_(b.low, npuprof_saturating_sub_(lane->last, nearly));
+    /* Where records tell the high part, one comes in each period. */
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_))
+        b.high = npuprof_min_(b.high, npuprof_saturating_add_(npuprof_saturating_sub_(lane->last, nearly),
+                                                              npuprof_npu_mask_(bits)));
+    return b;
 }
 
-/* The value of that many bits behind the last one of a lane, or a little before it: work of two units may be
-   written in another order than it was stamped. */
-static uint64_t npuprof_npu_extend_after_(uint64_t raw, unsigned bits, uint64_t last)
+/* The value of that many bits between two bounds. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
+   lost; with several, *stamp is the first of them. */
+static int npuprof_npu_extend_(uint64_t raw, unsigned bits, const npuprof_npu_bounds_ *b, uint64_t *stamp)
 {
-    enum { nearly = 1 << 20 };
-    const uint64_t mask = npuprof_npu_mask_(bits), back = (last - raw) & mask;
-    if (back <= npuprof_min_(mask / 8, nearly) && back <= last) return last - back;
-    return last + ((raw - last) & mask);
+    const uint64_t mask = npuprof_npu_mask_(bits), up = (raw - b->low) & mask;
+    *stamp = raw;
+    if (bits >= 64) return NPUPROF_NPU_TIMES_GOOD_;
+    if (b->low > b->high || up > b->high - b->low) return NPUPROF_RECORDS_CONTRADICTION;
+    *stamp = b->low + up;
+    return b->high - b->low - up > mask ? (int)NPUPROF_RECORDS_PERIOD : (int)NPUPROF_NPU_TIMES_GOOD_;
 }
 
 /* Extends the stamp at that place of a record, in its own unit. Returns NPUPROF_NPU_TIMES_GOOD_, or why the
    record is lost. */
 static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                        const npuprof_npu_units_ *u, npuprof_npu_lane_state_ *lane,
+                                        const npuprof_npu_units_ *u, const npuprof_npu_bounds_ *b,
                                         const npuprof_npu_record_ *r, unsigned at, uint64_t *stamp)
 {
     const unsigned bits = npuprof_npu_stamp_bits_(npu, q, at);
     const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
     const uint64_t raw = (down ? ~r->v[at] : r->v[at]) & npuprof_npu_mask_(bits);
-    const bool by_lane = lane && lane->has_last;
-    *stamp = raw;
-    if (by_lane) {
-        *stamp = npuprof_npu_extend_after_(raw, bits, lane->last);
-    } else if (bits < 64) {
-        if (!u->known && bits < 48) return NPUPROF_RECORDS_NO_ANCHOR;
-        if (u->lap_is_unknown) return NPUPROF_RECORDS_STAMPS;
-        if (u->known) *stamp = npuprof_npu_extend_past_(raw, bits, u);
+    /* Why 48 bits: they outlast what a clock that was never told can be asked for. */
+    if (!u->known) {
+        *stamp = b->low + ((raw - b->low) & npuprof_npu_mask_(bits));
+        return bits < 48 && !npuprof_npu_is_pushed_(npu) ? (int)NPUPROF_RECORDS_NO_ANCHOR
+                                                         : (int)NPUPROF_NPU_TIMES_GOOD_;
     }
-    if (u->known && *stamp > npuprof_saturating_add_(u->now, u->allowance) &&
-        (by_lane || q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST)) return NPUPROF_RECORDS_STAMPS;
-    return NPUPROF_NPU_TIMES_GOOD_;
+    const int why = npuprof_npu_extend_(raw, bits, b, stamp);
+    const bool late = *stamp > b->high && q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST;
+    return late ? (int)NPUPROF_RECORDS_STAMPS : why;
 }
 
 /* A stamp as host ticks. False: it lies before the device was opened. */
@@ -198,11 +240,44 @@ static bool npuprof_npu_counter_stamp_(const npuprof_npu_queue_ *q, uint64_t sta
     return offset >= 0 || stamp >= size;
 }
 
+/* Whether a record that began at those ticks is certainly of this epoch: it began after a submission or a
+   record that is; or after the epoch before was read last, whose ticks are higher from then on. */
+static bool npuprof_npu_is_of_epoch_(const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
+                                     const npuprof_npu_submission_ *of, uint64_t start)
+{
+    const uint64_t since = npuprof_max_(of ? of->submitted : 0, pass->units.aged);
+    if (!pass->now.epoch) return true;
+    if (of && of->submitted && of->epoch == pass->now.epoch) return true;
+    if (since >= pass->now.old_epoch_host && start < pass->now.old_epoch_ticks) return true;
+    return lane && lane->has_last && lane->epoch == pass->now.epoch;
+}
+
+/* Finds the epoch of two times, in ticks of the counter: the one whose ticks they may be. Returns
+   NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
+static int npuprof_npu_find_epoch_(const npuprof_npu *npu, const npuprof_npu_pass_ *pass, bool certain,
+                                   npuprof_npu_times_ *t)
+{
+    const npuprof_npu_now_ *const now = &pass->now;
+    const bool later = t->end > npuprof_saturating_add_(now->ticks, now->allowance);
+    const bool unopened = now->epoch == 1 &&
+                          npuprof_saturating_add_(t->start, now->allowance) < now->open_ticks;
+    const bool old = now->epoch && !unopened &&
+                     t->end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
+    if (certain) return later ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;
+    /* Why: of a counter that may stand, and of two resets, nobody knows where the epoch before ended. */
+    if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || (!later && old)) return NPUPROF_RECORDS_EPOCH;
+    if (later && !old) return NPUPROF_RECORDS_STAMPS;
+    if (later) t->epoch--;
+    return NPUPROF_NPU_TIMES_GOOD_;
+}
+
 /* Two extended stamps as times. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
 static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                              const npuprof_npu_now_ *now,
-                              uint64_t start, uint64_t end, npuprof_npu_times_ *t)
+                              const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
+                              const npuprof_npu_submission_ *of, uint64_t start, uint64_t end,
+                              npuprof_npu_times_ *t)
 {
+    const npuprof_npu_now_ *const now = &pass->now;
     t->epoch = now->epoch;
     t->flags = NPUPROF_STAMP_DEVICE;
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST) {
@@ -222,17 +297,8 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
         t->start = t->end;
     }
     if (t->flags & NPUPROF_STAMP_HOST || !now->known) return NPUPROF_NPU_TIMES_GOOD_;
-    /* What was stamped before the first read of an epoch may be of any epoch, if the counter may stand. */
-    const bool later = t->end > npuprof_saturating_add_(now->ticks, now->allowance);
-    if (npuprof_npu_may_stand_(npu) && now->epoch && (later || t->start < now->epoch_from))
-        return NPUPROF_RECORDS_EPOCH;
-    /* After now: a time of the epoch before, or nonsense. */
-    if (later) {
-        const bool old =
-            now->epoch && t->end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
-        if (!old) return now->epoch > 1 ? NPUPROF_RECORDS_EPOCH : NPUPROF_RECORDS_STAMPS;
-        t->epoch--;
-    }
+    const int why = npuprof_npu_find_epoch_(npu, pass, npuprof_npu_is_of_epoch_(pass, lane, of, t->start), t);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
     const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < now->open_ticks;
     return before ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;
 }

@@ -118,7 +118,7 @@ def clock_members(r):
         members |= nonzero({"stamp_unit_ns": r.stamp_unit_ns})
     elif r.stamp_scale:
         members |= dict(zip(("scale_num", "scale_den"), r.stamp_scale))
-    return members | nonzero({"ascending": r.stamps == "ascending"})
+    return members | nonzero({"ascending": r.stamps == "ascending", "max_age_ms": r.max_age_ms})
 
 
 def ring_members(h, device, r):

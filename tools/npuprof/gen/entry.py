@@ -139,6 +139,8 @@ def read_clock(table, r, device):
                      "stamp_unit_ns")
     if r.stamp_unit_ns is not None and not 1 <= r.stamp_unit_ns <= 10**9:
         table.refuse(f"stamp_unit_ns = {r.stamp_unit_ns} in {where}, use 1 to 1000000000", "stamp_unit_ns")
+    if r.max_age_ms is not None and not 1 <= r.max_age_ms < 2**32:
+        table.refuse(f"max_age_ms = {r.max_age_ms} in {where}, use 1 to {2**32 - 1}", "max_age_ms")
     if r.stamp_scale is not None and (len(r.stamp_scale) != 2 or not all(
             1 <= number <= SCALE_MAX for number in r.stamp_scale)):
         table.refuse(f"stamp_scale in {where} is {r.stamp_scale}, write [counter ticks, stamp units], "
@@ -159,10 +161,11 @@ def check_widths(table, r, device, host):
         if value.bits < STAMP_BITS_MIN:
             table.refuse(f"{role} in {table.where()} has {value.bits} bits, use a stamp of at least "
                          f"{STAMP_BITS_MIN}", role)
-        if hz and r.stamps is None and 2**value.bits * num / den < PERIOD_MIN_S * hz:
+        told = "job" in r.fields or r.max_age_ms
+        if hz and not told and 2**value.bits * num / den < PERIOD_MIN_S * hz:
             table.warn(f"the {value.bits}-bit {role} in {table.where()} comes round every "
-                       f"{2**value.bits * num / den / hz * 1e3:.3g} ms, and a drain must come more often, "
-                       'say stamps = "ascending" if entries are never that far apart', role)
+                       f"{2**value.bits * num / den / hz * 1e3:.3g} ms; a record that fits two periods is "
+                       "lost, so say max_age_ms: how long after its work began it is seen, at most", role)
 
 
 def read_conditions(table, key, r):

@@ -121,8 +121,11 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   stamp_clock         "counter": ticks of [roles.counter] (default); "host": npuprof_now_ns(), with
                       stamp_unit_ns (1)
   stamp_scale         [ticks, units]: a stamp of `units` is `ticks` of the counter ([1, 1])
-  stamps              "ascending": they do not go back in a lane. Narrow ones are then extended from the one
-                      before; without it from the time of the drain, which must come once in each period
+  stamps              "ascending": they do not go back in a lane. A narrow one is then not older than the one
+                      before. Nor is any older than its submission, or younger than its drain or feed; where
+                      two periods fit, the record is lost by that cause
+  max_age_ms          a record can be seen so long after its work began, at the latest: for narrow stamps of
+                      work that this process did not submit
 
 [roles.progress]      instead of a ring: an index of finished jobs, "all before it are done"
   producer, producer_at, producer_width, producer_bits, producer_is, laps_at, laps_first    as above
