@@ -4897,10 +4897,10 @@ NPUPROF_OWN_ static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_q
      F   The record was there when the clock was read: the stamp is not younger.
      S   Its work is not older than its submission, than the record before it in a lane whose stamps ascend,
          than max_age_ms before the look that did not see it, and than the epoch.
-   The counter made at most its maximum rate in F - S ticks, so its value is in [low, high]. The values that end
-   in the raw bits are a period apart. One of them in [low, high]: that is the stamp. Several: nobody can tell
-   which period, and the record is lost by that cause. None: the facts contradict each other, and it is lost by
-   that one. */
+   The counter made at most its maximum rate in F - S ticks, so its value is in [low, high]. The values that
+   end in the raw bits are a period apart. One of them in [low, high]: that is the stamp. Several: nobody can
+   tell which period, and the record is lost by that cause. None: the facts contradict each other, and it is
+   lost by that one. */
 
 /* The clocks when a pass over records began. */
 typedef struct npuprof_npu_now_ {
@@ -5800,7 +5800,8 @@ NPUPROF_OWN_ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const n
     const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, 0);
     uint64_t stamp = raw;
     lane->has_last = !pass->units.known ||
-                     (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ && stamp <= b.high);
+                     (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ &&
+                      stamp <= b.high);
     lane->last = stamp;
 }
 

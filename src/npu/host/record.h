@@ -436,7 +436,8 @@ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_qu
     const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, 0);
     uint64_t stamp = raw;
     lane->has_last = !pass->units.known ||
-                     (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ && stamp <= b.high);
+                     (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ &&
+                      stamp <= b.high);
     lane->last = stamp;
 }
 

@@ -13,10 +13,10 @@
      F   The record was there when the clock was read: the stamp is not younger.
      S   Its work is not older than its submission, than the record before it in a lane whose stamps ascend,
          than max_age_ms before the look that did not see it, and than the epoch.
-   The counter made at most its maximum rate in F - S ticks, so its value is in [low, high]. The values that end
-   in the raw bits are a period apart. One of them in [low, high]: that is the stamp. Several: nobody can tell
-   which period, and the record is lost by that cause. None: the facts contradict each other, and it is lost by
-   that one. */
+   The counter made at most its maximum rate in F - S ticks, so its value is in [low, high]. The values that
+   end in the raw bits are a period apart. One of them in [low, high]: that is the stamp. Several: nobody can
+   tell which period, and the record is lost by that cause. None: the facts contradict each other, and it is
+   lost by that one. */
 
 /* The clocks when a pass over records began. */
 typedef struct npuprof_npu_now_ {

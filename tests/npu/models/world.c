@@ -1,5 +1,6 @@
-/* test: time=400 - a world that is mixed at random: idle gaps of many periods, late feeds, foreign jobs,
-   resets of the counter, stamps of 16 to 64 bits. Nothing is drawn outside its bound; all else is lost by its cause.
+/* test: time=400 - a world that is mixed at random: idle gaps of many periods, late feeds, foreign jobs
+   Resets of the counter, too, and stamps of 16 to 64 bits. Nothing is drawn outside its bound; all else is
+   lost by its cause.
    SPDX-License-Identifier: MIT */
 #include "npu/models/play.h"
 #include "trace.h"
