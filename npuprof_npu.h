@@ -3462,7 +3462,7 @@ NPUPROF_OWN_ static bool npuprof_npu_is_older_(uint32_t a, uint32_t b) { return 
 /* Numbers of so few bits that one is used again while its last record may not have come. */
 NPUPROF_OWN_ static bool npuprof_npu_numbers_return_(const npuprof_npu *npu)
 {
-    return npu->id_mask_ >> (NPUPROF_NPU_SURE_BITS_ - 1) <= 1;
+    return npu->id_mask_ >> (NPUPROF_NPU_SURE_BITS_ - 1) == 0;
 }
 
 /* Counts what a submission that gives up its place may be taken for. It is held. */
@@ -5902,9 +5902,13 @@ NPUPROF_OWN_ static bool npuprof_npu_has_late_(const npuprof_npu *npu, const npu
 NPUPROF_OWN_ static void npuprof_npu_take_or_keep_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
                                       const npuprof_npu_pass_ *pass)
 {
+    if (npu->late_count_) npuprof_npu_take_late_(npu, false);    /* who held it may be done */
     if (!npuprof_npu_has_late_(npu, q) &&
         npuprof_npu_take_record_(npu, q, r, pass, true) != NPUPROF_ERR_NPU_BUSY) return;
-    if (npu->late_count_ == NPUPROF_NPU_LATE_) (void)npuprof_npu_take_first_late_(npu, false);
+    if (npu->late_count_ == NPUPROF_NPU_LATE_) {
+        (void)npuprof_npu_take_first_late_(npu, false);
+        npuprof_npu_take_late_(npu, false);
+    }
     npuprof_npu_late_ *const late = &npu->late_[(npu->late_first_ + npu->late_count_++) % NPUPROF_NPU_LATE_];
     late->record = *r;
     late->pass = *pass;
@@ -6201,8 +6205,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, np
     if (!r->stamp_unit_ns) r->stamp_unit_ns = 1;
     NPUPROF_NPU_REFUSE_IF_(r->job_scope < 0 || r->job_scope >= NPUPROF_NPU_SCOPE_COUNT_, "job_scope",
                            "is no scope");
-    /* Why: a wrong match is worse than none. */
-    if (!r->job_scope)
+    /* Why several: a wrong match is worse than none. */
+    if (!r->job_scope || r->job_scope == NPUPROF_NPU_SCOPE_RING)
         r->job_scope = npu->queue_count_ > 1 ? NPUPROF_NPU_SCOPE_RING : NPUPROF_NPU_SCOPE_DEVICE;
     npuprof_result result = npuprof_npu_check_rule_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_add_values_(npu, q);

@@ -95,7 +95,7 @@ static bool npuprof_npu_is_older_(uint32_t a, uint32_t b) { return (int32_t)(a -
 /* Numbers of so few bits that one is used again while its last record may not have come. */
 static bool npuprof_npu_numbers_return_(const npuprof_npu *npu)
 {
-    return npu->id_mask_ >> (NPUPROF_NPU_SURE_BITS_ - 1) <= 1;
+    return npu->id_mask_ >> (NPUPROF_NPU_SURE_BITS_ - 1) == 0;
 }
 
 /* Counts what a submission that gives up its place may be taken for. It is held. */

@@ -58,9 +58,13 @@ static bool npuprof_npu_has_late_(const npuprof_npu *npu, const npuprof_npu_queu
 static void npuprof_npu_take_or_keep_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
                                       const npuprof_npu_pass_ *pass)
 {
+    if (npu->late_count_) npuprof_npu_take_late_(npu, false);    /* who held it may be done */
     if (!npuprof_npu_has_late_(npu, q) &&
         npuprof_npu_take_record_(npu, q, r, pass, true) != NPUPROF_ERR_NPU_BUSY) return;
-    if (npu->late_count_ == NPUPROF_NPU_LATE_) (void)npuprof_npu_take_first_late_(npu, false);
+    if (npu->late_count_ == NPUPROF_NPU_LATE_) {
+        (void)npuprof_npu_take_first_late_(npu, false);
+        npuprof_npu_take_late_(npu, false);
+    }
     npuprof_npu_late_ *const late = &npu->late_[(npu->late_first_ + npu->late_count_++) % NPUPROF_NPU_LATE_];
     late->record = *r;
     late->pass = *pass;

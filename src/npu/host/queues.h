@@ -207,8 +207,8 @@ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_que
     if (!r->stamp_unit_ns) r->stamp_unit_ns = 1;
     NPUPROF_NPU_REFUSE_IF_(r->job_scope < 0 || r->job_scope >= NPUPROF_NPU_SCOPE_COUNT_, "job_scope",
                            "is no scope");
-    /* Why: a wrong match is worse than none. */
-    if (!r->job_scope)
+    /* Why several: a wrong match is worse than none. */
+    if (!r->job_scope || r->job_scope == NPUPROF_NPU_SCOPE_RING)
         r->job_scope = npu->queue_count_ > 1 ? NPUPROF_NPU_SCOPE_RING : NPUPROF_NPU_SCOPE_DEVICE;
     npuprof_result result = npuprof_npu_check_rule_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_add_values_(npu, q);
