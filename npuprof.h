@@ -6645,8 +6645,15 @@ NPUPROF_OWN_ static int npuprof_os_open_(const char *path, int *fd)
         npuprof_os_release_write_signals_(&quiet, fflush(stdout) ? errno : 0);
         *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 3);
     } else {
-        /* Why O_NONBLOCK: the open of a fifo without a reader would wait for one for ever. */
-        *fd = npuprof_os_open_above_2_(path, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+        /* Why O_NONBLOCK: the open of a fifo without a reader would wait for one for ever. One that is just
+           being started gets 100 ms. */
+        for (int tries = 0; tries < 100; tries++) {
+            const struct timespec ms = { 0, 1000000 };
+            *fd = npuprof_os_open_above_2_(path, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+            if (*fd >= 0 || errno != ENXIO) break;
+            nanosleep(&ms, NULL);
+            errno = ENXIO;
+        }
         if (*fd >= 0) (void)fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) & ~O_NONBLOCK);
     }
     return *fd < 0 ? errno : 0;
