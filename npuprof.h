@@ -584,9 +584,37 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_CONSTRUCTOR_ NPUPROF_ATTRIBUTE_((constructor(101)))   /* before those of C++ */
 #define NPUPROF_DESTRUCTOR_ NPUPROF_ATTRIBUTE_((destructor(101)))
 #define NPUPROF_PRAGMA_(x) _Pragma(#x)
+/* Around a block that may stand behind `if (x)` and whose code may leave it by any jump. Why no `if` with an
+   `else`: compilers warn that it dangles. */
+#define NPUPROF_STATEMENT_BEGIN_ __extension__({
+#define NPUPROF_STATEMENT_END_ (void)0; })
 #define NPUPROF_SHADOW_PUSH_ \
     NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
 #define NPUPROF_SHADOW_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
+/* Around what is compiled of the headers: tastes of the user's flags that are not ours. Each list is of one
+   compiler; the other one may not know a word of it. */
+#define NPUPROF_IGNORE_(word) NPUPROF_PRAGMA_(GCC diagnostic ignored word)
+#if defined(__clang__)
+#define NPUPROF_QUIET_PUSH_ NPUPROF_SHADOW_PUSH_ NPUPROF_IGNORE_("-Wunknown-warning-option") \
+    NPUPROF_IGNORE_("-Wdeclaration-after-statement") NPUPROF_IGNORE_("-Wbad-function-cast") \
+    NPUPROF_IGNORE_("-Wcomma") NPUPROF_IGNORE_("-Wconditional-uninitialized") NPUPROF_IGNORE_("-Wpadded") \
+    NPUPROF_IGNORE_("-Wdisabled-macro-expansion") NPUPROF_IGNORE_("-Wused-but-marked-unused") \
+    NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") \
+    NPUPROF_IGNORE_("-Wc++98-compat") NPUPROF_IGNORE_("-Wc++98-compat-pedantic") \
+    NPUPROF_IGNORE_("-Wfloat-equal") NPUPROF_IGNORE_("-Wunsafe-buffer-usage") \
+    NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum")
+#else
+#define NPUPROF_QUIET_PUSH_ NPUPROF_SHADOW_PUSH_ NPUPROF_IGNORE_("-Wpragmas") \
+    NPUPROF_IGNORE_("-Wdeclaration-after-statement") NPUPROF_IGNORE_("-Wbad-function-cast") \
+    NPUPROF_IGNORE_("-Wfloat-equal") NPUPROF_IGNORE_("-Wpadded") NPUPROF_IGNORE_("-Wunused-macros") \
+    NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wuseless-cast") \
+    NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") NPUPROF_IGNORE_("-Wlong-long") \
+    NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum") NPUPROF_IGNORE_("-Winline") \
+    NPUPROF_IGNORE_("-Waggregate-return") NPUPROF_IGNORE_("-Wunsuffixed-float-constants") \
+    NPUPROF_IGNORE_("-Wtraditional-conversion") NPUPROF_IGNORE_("-Wstack-protector") \
+    NPUPROF_IGNORE_("-Wsuggest-attribute=pure") NPUPROF_IGNORE_("-Wsuggest-attribute=const")
+#endif
+#define NPUPROF_QUIET_POP_ NPUPROF_SHADOW_POP_
 #if defined(__clang__)
 #define NPUPROF_MAYBE_PUSH_
 #define NPUPROF_MAYBE_POP_
@@ -708,6 +736,10 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 }
 #define NPUPROF_SHADOW_PUSH_
 #define NPUPROF_SHADOW_POP_
+#define NPUPROF_QUIET_PUSH_
+#define NPUPROF_QUIET_POP_
+#define NPUPROF_STATEMENT_BEGIN_ if (1) {
+#define NPUPROF_STATEMENT_END_ } else ((void)0)
 #define NPUPROF_MAYBE_PUSH_
 #define NPUPROF_MAYBE_POP_
 #endif /* !(__GNUC__ || __clang__) */
@@ -810,10 +842,21 @@ template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) {
 #else
 #define NPUPROF_TYPEOF_(v) __typeof__((v) + 0)   /* MSVC's C has it from 19.39 on */
 #endif
+#ifdef __cplusplus
+extern "C++" {
+template <class Of> struct npuprof_number_ {
+    enum { is_real = static_cast<Of>(0.5) > 0, is_unsigned = static_cast<Of>(-1) > static_cast<Of>(0) };
+};
+}
+#define NPUPROF_IS_REAL_(v) (npuprof_number_<NPUPROF_TYPEOF_(v)>::is_real)
+#define NPUPROF_IS_UNSIGNED_(v) (npuprof_number_<NPUPROF_TYPEOF_(v)>::is_unsigned)
+#else
 #define NPUPROF_IS_REAL_(v) \
     (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
 #define NPUPROF_IS_UNSIGNED_(v) \
     (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
+#endif
+NPUPROF_QUIET_PUSH_
 /* ==== src/public/types.h ============================================================= >>public/types ==== */
 
 /* The types and enumerators of the public interface, and what a call site stores.
@@ -1930,7 +1973,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #endif
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
-#define NPUPROF_ALWAYS_(expr) ((void)(expr))
+#define NPUPROF_ALWAYS_(expr) (expr)         /* of functions that return nothing */
 /* Begins a span in an expression that also declares its call site. Why: PROF_BLOCK must be one statement. */
 #if defined(__cplusplus) && !NPUPROF_HAS_CLEANUP_
 #define NPUPROF_BEGIN_HERE_(level, begin, ...) \
@@ -2099,12 +2142,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) \
     WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) \
-    if (1) { \
+    NPUPROF_STATEMENT_BEGIN_ \
         NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, NPUPROF_CHECKED_LIST_(args)); \
         NPUPROF_TRY_ { __VA_ARGS__; } \
         NPUPROF_FINALLY_(npuprof_leave_block_) \
-    } \
-    else ((void)0)
+    NPUPROF_STATEMENT_END_
 
 /* An event without a duration: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
 #define PROF_INSTANT(cat, ...) \
@@ -2327,6 +2369,7 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
                                      uint64_t *host_ticks, uint64_t *error_ticks);
 #endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
 NPUPROF_END_C_
+NPUPROF_QUIET_POP_
 
 #endif /* NPUPROF_H: end of header */
 
@@ -2341,7 +2384,7 @@ NPUPROF_END_C_
 
 NPUPROF_BEGIN_C_
 /* Why: a global of the user's file may have the name of a local here; -Wshadow would warn. */
-NPUPROF_SHADOW_PUSH_
+NPUPROF_QUIET_PUSH_
 
 /* ==== src/numbers/time.h ============================================================= >>numbers/time ==== */
 
@@ -2456,7 +2499,7 @@ NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static size_t npuprof_utf8_control_len
 
 /* Replaces, in the first `length` bytes, what a terminal would obey by '?', and what is no UTF-8. Returns the
    length that is left. */
-NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static size_t npuprof_text_make_harmless_(char *text, size_t length)
+NPUPROF_OWN_ static inline size_t npuprof_text_make_harmless_(char *text, size_t length)
 {
     size_t used = 0;
     for (size_t i = 0; i < length;) {
@@ -6169,7 +6212,7 @@ NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_table_site_at_(uin
 #define NPUPROF_ROOM_ NPUPROF_COLD_
 /* ==== src/os/vdso.h ======================================================================= >>os/vdso ==== */
 #if defined(__linux__) && defined(__LP64__)
-#include <link.h>
+#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -6185,11 +6228,11 @@ NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_table_site_at_(uin
 typedef int (*npuprof_os_clock_read_)(clockid_t clock, struct timespec *to);
 
 /* The dynamic section of the page, and what its addresses count from. NULL: there is none. */
-NPUPROF_OWN_ static const ElfW(Dyn) *npuprof_os_vdso_dynamic_(const uint8_t *page, uintptr_t *base)
+NPUPROF_OWN_ static const Elf64_Dyn *npuprof_os_vdso_dynamic_(const uint8_t *page, uintptr_t *base)
 {
-    const ElfW(Ehdr) *const head = (const ElfW(Ehdr) *)(const void *)page;
-    const ElfW(Phdr) *const part = (const ElfW(Phdr) *)(const void *)(page + head->e_phoff);
-    const ElfW(Dyn) *dynamic = NULL;
+    const Elf64_Ehdr *const head = (const Elf64_Ehdr *)(const void *)page;
+    const Elf64_Phdr *const part = (const Elf64_Phdr *)(const void *)(page + head->e_phoff);
+    const Elf64_Dyn *dynamic = NULL;
     bool loaded = false;
     for (unsigned i = 0; i < head->e_phnum; i++) {
         if (part[i].p_type == PT_LOAD && !loaded) {
@@ -6197,7 +6240,7 @@ NPUPROF_OWN_ static const ElfW(Dyn) *npuprof_os_vdso_dynamic_(const uint8_t *pag
             loaded = true;
         }
         if (part[i].p_type == PT_DYNAMIC)
-            dynamic = (const ElfW(Dyn) *)(const void *)(page + part[i].p_offset);
+            dynamic = (const Elf64_Dyn *)(const void *)(page + part[i].p_offset);
     }
     return loaded ? dynamic : NULL;
 }
@@ -6208,15 +6251,15 @@ NPUPROF_OWN_ static const ElfW(Dyn) *npuprof_os_vdso_dynamic_(const uint8_t *pag
 NPUPROF_OWN_ static npuprof_os_clock_read_ npuprof_os_vdso_find_(void)
 {
     const uint8_t *const page = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-    const ElfW(Sym) *symbol = NULL;
+    const Elf64_Sym *symbol = NULL;
     const char *names = NULL;
     uintptr_t base = 0, found;
     npuprof_os_clock_read_ read;
     if (!page || memcmp(page, ELFMAG, SELFMAG) != 0) return NULL;
-    const ElfW(Dyn) *d = npuprof_os_vdso_dynamic_(page, &base);
+    const Elf64_Dyn *d = npuprof_os_vdso_dynamic_(page, &base);
     for (; d && d->d_tag != DT_NULL; d++) {
         if (d->d_tag == DT_STRTAB) names = (const char *)(base + (uintptr_t)d->d_un.d_ptr);
-        if (d->d_tag == DT_SYMTAB) symbol = (const ElfW(Sym) *)(base + (uintptr_t)d->d_un.d_ptr);
+        if (d->d_tag == DT_SYMTAB) symbol = (const Elf64_Sym *)(base + (uintptr_t)d->d_un.d_ptr);
     }
     if (!names || !symbol) return NULL;
     for (; (uintptr_t)(symbol + 1) <= (uintptr_t)names; symbol++) {
@@ -20609,7 +20652,7 @@ NPUPROF_CONSTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_begin_(void) { (vo
 
 #endif /* NPUPROF_FREESTANDING */
 
-NPUPROF_SHADOW_POP_
+NPUPROF_QUIET_POP_
 NPUPROF_END_C_
 
 #endif /* NPUPROF_IMPLEMENTATION */

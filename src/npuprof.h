@@ -160,11 +160,13 @@
 
 #include "public/config.h"
 #include "public/compiler.h"
+NPUPROF_QUIET_PUSH_
 #include "public/types.h"
 #include "public/api.h"
 #include "public/args.h"
 #include "public/hot.h"
 #include "public/macros.h"
+NPUPROF_QUIET_POP_
 
 #endif /* NPUPROF_H: end of header */
 
@@ -179,7 +181,7 @@
 
 NPUPROF_BEGIN_C_
 /* Why: a global of the user's file may have the name of a local here; -Wshadow would warn. */
-NPUPROF_SHADOW_PUSH_
+NPUPROF_QUIET_PUSH_
 
 #include "numbers/time.h"
 #include "numbers/text.h"
@@ -333,7 +335,7 @@ NPUPROF_SHADOW_PUSH_
 
 #endif /* NPUPROF_FREESTANDING */
 
-NPUPROF_SHADOW_POP_
+NPUPROF_QUIET_POP_
 NPUPROF_END_C_
 
 #endif /* NPUPROF_IMPLEMENTATION */

@@ -53,10 +53,10 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) \
     WITH_NPU_PROFILER_LEVEL(1, npu, stream, name, cat, args, __VA_ARGS__)
 #define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) \
-    if (1) { \
+    NPUPROF_STATEMENT_BEGIN_ \
         NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args)); \
         { __VA_ARGS__; } \
-    } else ((void)0)
+    NPUPROF_STATEMENT_END_
 
 /* WITH_NPU_PROFILER from here to the end of the enclosing block, where that suits the code better. */
 #define PROF_NPU_SCOPE(npu, stream, name, cat, args) \

@@ -46,7 +46,7 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_control_length_(const ui
 
 /* Replaces, in the first `length` bytes, what a terminal would obey by '?', and what is no UTF-8. Returns the
    length that is left. */
-NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_text_make_harmless_(char *text, size_t length)
+static inline size_t npuprof_text_make_harmless_(char *text, size_t length)
 {
     size_t used = 0;
     for (size_t i = 0; i < length;) {

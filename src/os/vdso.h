@@ -1,7 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
 #if defined(__linux__) && defined(__LP64__)
-#include <link.h>
+#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 typedef int (*npuprof_os_clock_read_)(clockid_t clock, struct timespec *to);
 
 /* The dynamic section of the page, and what its addresses count from. NULL: there is none. */
-static const ElfW(Dyn) *npuprof_os_vdso_dynamic_(const uint8_t *page, uintptr_t *base)
+static const Elf64_Dyn *npuprof_os_vdso_dynamic_(const uint8_t *page, uintptr_t *base)
 {
-    const ElfW(Ehdr) *const head = (const ElfW(Ehdr) *)(const void *)page;
-    const ElfW(Phdr) *const part = (const ElfW(Phdr) *)(const void *)(page + head->e_phoff);
-    const ElfW(Dyn) *dynamic = NULL;
+    const Elf64_Ehdr *const head = (const Elf64_Ehdr *)(const void *)page;
+    const Elf64_Phdr *const part = (const Elf64_Phdr *)(const void *)(page + head->e_phoff);
+    const Elf64_Dyn *dynamic = NULL;
     bool loaded = false;
     for (unsigned i = 0; i < head->e_phnum; i++) {
         if (part[i].p_type == PT_LOAD && !loaded) {
@@ -29,7 +29,7 @@ static const ElfW(Dyn) *npuprof_os_vdso_dynamic_(const uint8_t *page, uintptr_t 
             loaded = true;
         }
         if (part[i].p_type == PT_DYNAMIC)
-            dynamic = (const ElfW(Dyn) *)(const void *)(page + part[i].p_offset);
+            dynamic = (const Elf64_Dyn *)(const void *)(page + part[i].p_offset);
     }
     return loaded ? dynamic : NULL;
 }
@@ -40,15 +40,15 @@ static const ElfW(Dyn) *npuprof_os_vdso_dynamic_(const uint8_t *page, uintptr_t 
 static npuprof_os_clock_read_ npuprof_os_vdso_find_(void)
 {
     const uint8_t *const page = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-    const ElfW(Sym) *symbol = NULL;
+    const Elf64_Sym *symbol = NULL;
     const char *names = NULL;
     uintptr_t base = 0, found;
     npuprof_os_clock_read_ read;
     if (!page || memcmp(page, ELFMAG, SELFMAG) != 0) return NULL;
-    const ElfW(Dyn) *d = npuprof_os_vdso_dynamic_(page, &base);
+    const Elf64_Dyn *d = npuprof_os_vdso_dynamic_(page, &base);
     for (; d && d->d_tag != DT_NULL; d++) {
         if (d->d_tag == DT_STRTAB) names = (const char *)(base + (uintptr_t)d->d_un.d_ptr);
-        if (d->d_tag == DT_SYMTAB) symbol = (const ElfW(Sym) *)(base + (uintptr_t)d->d_un.d_ptr);
+        if (d->d_tag == DT_SYMTAB) symbol = (const Elf64_Sym *)(base + (uintptr_t)d->d_un.d_ptr);
     }
     if (!names || !symbol) return NULL;
     for (; (uintptr_t)(symbol + 1) <= (uintptr_t)names; symbol++) {

@@ -202,9 +202,37 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_CONSTRUCTOR_ NPUPROF_ATTRIBUTE_((constructor(101)))   /* before those of C++ */
 #define NPUPROF_DESTRUCTOR_ NPUPROF_ATTRIBUTE_((destructor(101)))
 #define NPUPROF_PRAGMA_(x) _Pragma(#x)
+/* Around a block that may stand behind `if (x)` and whose code may leave it by any jump. Why no `if` with an
+   `else`: compilers warn that it dangles. */
+#define NPUPROF_STATEMENT_BEGIN_ __extension__({
+#define NPUPROF_STATEMENT_END_ (void)0; })
 #define NPUPROF_SHADOW_PUSH_ \
     NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
 #define NPUPROF_SHADOW_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
+/* Around what is compiled of the headers: tastes of the user's flags that are not ours. Each list is of one
+   compiler; the other one may not know a word of it. */
+#define NPUPROF_IGNORE_(word) NPUPROF_PRAGMA_(GCC diagnostic ignored word)
+#if defined(__clang__)
+#define NPUPROF_QUIET_PUSH_ NPUPROF_SHADOW_PUSH_ NPUPROF_IGNORE_("-Wunknown-warning-option") \
+    NPUPROF_IGNORE_("-Wdeclaration-after-statement") NPUPROF_IGNORE_("-Wbad-function-cast") \
+    NPUPROF_IGNORE_("-Wcomma") NPUPROF_IGNORE_("-Wconditional-uninitialized") NPUPROF_IGNORE_("-Wpadded") \
+    NPUPROF_IGNORE_("-Wdisabled-macro-expansion") NPUPROF_IGNORE_("-Wused-but-marked-unused") \
+    NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") \
+    NPUPROF_IGNORE_("-Wc++98-compat") NPUPROF_IGNORE_("-Wc++98-compat-pedantic") \
+    NPUPROF_IGNORE_("-Wfloat-equal") NPUPROF_IGNORE_("-Wunsafe-buffer-usage") \
+    NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum")
+#else
+#define NPUPROF_QUIET_PUSH_ NPUPROF_SHADOW_PUSH_ NPUPROF_IGNORE_("-Wpragmas") \
+    NPUPROF_IGNORE_("-Wdeclaration-after-statement") NPUPROF_IGNORE_("-Wbad-function-cast") \
+    NPUPROF_IGNORE_("-Wfloat-equal") NPUPROF_IGNORE_("-Wpadded") NPUPROF_IGNORE_("-Wunused-macros") \
+    NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wuseless-cast") \
+    NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") NPUPROF_IGNORE_("-Wlong-long") \
+    NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum") NPUPROF_IGNORE_("-Winline") \
+    NPUPROF_IGNORE_("-Waggregate-return") NPUPROF_IGNORE_("-Wunsuffixed-float-constants") \
+    NPUPROF_IGNORE_("-Wtraditional-conversion") NPUPROF_IGNORE_("-Wstack-protector") \
+    NPUPROF_IGNORE_("-Wsuggest-attribute=pure") NPUPROF_IGNORE_("-Wsuggest-attribute=const")
+#endif
+#define NPUPROF_QUIET_POP_ NPUPROF_SHADOW_POP_
 #if defined(__clang__)
 #define NPUPROF_MAYBE_PUSH_
 #define NPUPROF_MAYBE_POP_
@@ -326,6 +354,10 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 }
 #define NPUPROF_SHADOW_PUSH_
 #define NPUPROF_SHADOW_POP_
+#define NPUPROF_QUIET_PUSH_
+#define NPUPROF_QUIET_POP_
+#define NPUPROF_STATEMENT_BEGIN_ if (1) {
+#define NPUPROF_STATEMENT_END_ } else ((void)0)
 #define NPUPROF_MAYBE_PUSH_
 #define NPUPROF_MAYBE_POP_
 #endif /* !(__GNUC__ || __clang__) */
@@ -428,7 +460,17 @@ template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) {
 #else
 #define NPUPROF_TYPEOF_(v) __typeof__((v) + 0)   /* MSVC's C has it from 19.39 on */
 #endif
+#ifdef __cplusplus
+extern "C++" {
+template <class Of> struct npuprof_number_ {
+    enum { is_real = static_cast<Of>(0.5) > 0, is_unsigned = static_cast<Of>(-1) > static_cast<Of>(0) };
+};
+}
+#define NPUPROF_IS_REAL_(v) (npuprof_number_<NPUPROF_TYPEOF_(v)>::is_real)
+#define NPUPROF_IS_UNSIGNED_(v) (npuprof_number_<NPUPROF_TYPEOF_(v)>::is_unsigned)
+#else
 #define NPUPROF_IS_REAL_(v) \
     (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
 #define NPUPROF_IS_UNSIGNED_(v) \
     (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
+#endif

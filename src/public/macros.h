@@ -69,7 +69,7 @@
 #endif
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
-#define NPUPROF_ALWAYS_(expr) ((void)(expr))
+#define NPUPROF_ALWAYS_(expr) (expr)         /* of functions that return nothing */
 /* Begins a span in an expression that also declares its call site. Why: PROF_BLOCK must be one statement. */
 #if defined(__cplusplus) && !NPUPROF_HAS_CLEANUP_
 #define NPUPROF_BEGIN_HERE_(level, begin, ...) \
@@ -238,12 +238,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) \
     WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) \
-    if (1) { \
+    NPUPROF_STATEMENT_BEGIN_ \
         NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, NPUPROF_CHECKED_LIST_(args)); \
         NPUPROF_TRY_ { __VA_ARGS__; } \
         NPUPROF_FINALLY_(npuprof_leave_block_) \
-    } \
-    else ((void)0)
+    NPUPROF_STATEMENT_END_
 
 /* An event without a duration: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
 #define PROF_INSTANT(cat, ...) \

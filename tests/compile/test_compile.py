@@ -106,20 +106,47 @@ class Matrix(unittest.TestCase):
 
     def test_quiet_for_strict_users(self):
         """Warnings that users may have on, in a file that uses the macros: no C cast and no null that is 0 in
-        C++, no comparison of reals."""
+        C++, no comparison of reals, no cast to the same type, no else that dangles."""
         commands = []
         for compiler, standard, flags in (("g++", "c++11",
-                                           ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]),
+                                           ["-Wold-style-cast", "-Wzero-as-null-pointer-constant",
+                                            "-Wuseless-cast"]),
                                            ("clang++", "c++17",
                                             ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]),
                                           ("gcc", "c11", []), ("clang", "c11", [])):
             if shutil.which(compiler):
                 path = scratch() / "strict_user.c"
                 path.write_text((PROGRAMS / "strict_user.c").read_text())
-                commands += [arguments(compiler, standard, "-Wfloat-equal", "-Wdouble-promotion", *flags,
+                commands += [arguments(compiler, standard, "-Wfloat-equal", "-Wdouble-promotion",
+                                       "-Wdangling-else", *flags,
                                        *off, source=path)
                              for off in ([], ["-DNPUPROF_OFF"], [*FREE, "-ffreestanding"])]
         self.check_all(commands)
+
+    def test_quiet_in_strict_programs(self):
+        """The implementing file in programs that compile with tastes of theirs, such as zstd's flags: the headers
+        silence what is inside them, and nothing behind them."""
+        flags = ["-Wcast-qual", "-Wcast-align", "-Wstrict-aliasing=1", "-Wswitch-enum", "-Wpointer-arith", "-Wvla",
+                 "-Wformat=2", "-Winit-self", "-Wfloat-equal", "-Wwrite-strings", "-Wredundant-decls",
+                 "-Wmissing-declarations", "-Wpadded"]
+        of_c = ["-Wdeclaration-after-statement", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Wc++-compat",
+                "-Wbad-function-cast", "-Wold-style-definition", "-Wnested-externs"]
+        of_cxx = ["-Wold-style-cast", "-Wuseless-cast", "-Wzero-as-null-pointer-constant"]
+        path = scratch() / "strict_program.c"
+        path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include "npuprof_npu.h"\n'
+                        "#ifdef TASTE\nint taste(double a);\nint taste(double a) { return a == 3; }\n#endif\n")
+        strict = [(compiler, standard, [*flags, *more])
+                  for compiler, standard, more in (("gcc", "c11", of_c), ("clang", "c11", ["-Weverything"]),
+                                                   ("g++", "c++17", of_cxx),
+                                                   ("clang++", "c++17", ["-Weverything"]))
+                  if shutil.which(compiler)]
+        self.check_all([arguments(compiler, standard, "-O1", "-fsyntax-only", *more, *knob,
+                                  "-Wno-reserved-macro-identifier", "-Wno-unknown-warning-option",
+                                  "-Wno-c++98-compat", source=path)
+                        for compiler, standard, more in strict for knob in ([], ["-DNPUPROF_RECORD_ONLY"])])
+        for compiler, standard, more in strict:
+            done = run(arguments(compiler, standard, "-fsyntax-only", *more, "-DTASTE", source=path))
+            self.assertIn("float-equal", done.stderr)
 
     def test_tcc(self):
         """One thread, no atomics: it compiles, runs and writes. The environment turns it on, too, though tcc

@@ -41,6 +41,9 @@ double strict_user(npuprof_npu *npu, const char *name, double real, float small,
     PROF_FREE(&npu->device, sizeof(int), "tag");
     PROF_THREAD_NAME(name);
     WITH_BASE_PROFILER(&npu->device, name, "c", PROF_NO_ARGS, n++);
+    if (n > 5) WITH_BASE_PROFILER(&npu->device, name, "c", PROF_NO_ARGS, n++);
+    if (n > 6) WITH_NPU_PROFILER(npu, n, "kernel", "c", PROF_NO_ARGS, n++);
+    else WITH_BASE_PROFILER(&npu->device, name, "c", PROF_NO_ARGS, n++);
     WITH_NPU_PROFILER(npu, n, "kernel", "c", PROF_NO_ARGS, n++);
     WITH_NPU_PROFILER(npu, queue, name, "c", PROF_ARGS(PROF_INT("n", n)), n++);
     WITH_NPU_PROFILER_LEVEL(2, npu, big, name, name, PROF_NO_ARGS, n++);
