@@ -124,17 +124,19 @@ class Matrix(unittest.TestCase):
         self.check_all(commands)
 
     def test_quiet_in_strict_programs(self):
-        """The implementing file in programs that compile with tastes of theirs, such as zstd's flags: the headers
-        silence what is inside them, and nothing behind them."""
-        flags = ["-Wcast-qual", "-Wcast-align", "-Wstrict-aliasing=1", "-Wswitch-enum", "-Wpointer-arith", "-Wvla",
-                 "-Wformat=2", "-Winit-self", "-Wfloat-equal", "-Wwrite-strings", "-Wredundant-decls",
-                 "-Wmissing-declarations", "-Wpadded"]
-        of_c = ["-Wdeclaration-after-statement", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Wc++-compat",
-                "-Wbad-function-cast", "-Wold-style-definition", "-Wnested-externs"]
+        """The implementing file in programs that compile with tastes of theirs, such as zstd's flags: the
+        headers silence what is inside them, and nothing behind them."""
+        flags = ["-Wcast-qual", "-Wcast-align", "-Wstrict-aliasing=1", "-Wswitch-enum", "-Wpointer-arith",
+                 "-Wvla", "-Wformat=2", "-Winit-self", "-Wfloat-equal", "-Wwrite-strings",
+                 "-Wredundant-decls", "-Wmissing-declarations", "-Wpadded"]
+        of_c = ["-Wdeclaration-after-statement", "-Wstrict-prototypes", "-Wmissing-prototypes",
+                "-Wc++-compat", "-Wbad-function-cast", "-Wold-style-definition", "-Wnested-externs"]
         of_cxx = ["-Wold-style-cast", "-Wuseless-cast", "-Wzero-as-null-pointer-constant"]
         path = scratch() / "strict_program.c"
-        path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include "npuprof_npu.h"\n'
-                        "#ifdef TASTE\nint taste(double a);\nint taste(double a) { return a == 3; }\n#endif\n")
+        path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+                        '#include "npuprof_npu.h"\n'
+                        "#ifdef TASTE\nint taste(double a);\n"
+                        "int taste(double a) { return a == 3; }\n#endif\n")
         strict = [(compiler, standard, [*flags, *more])
                   for compiler, standard, more in (("gcc", "c11", of_c), ("clang", "c11", ["-Weverything"]),
                                                    ("g++", "c++17", of_cxx),
