@@ -204,6 +204,7 @@ REFUSED = [
      FED + 'start = "A"\nstamp_clock = "tsc" #!'),
     ('stamp_unit_ns in [roles.ring] goes with stamp_clock = "host"',
      FED + 'start = "A"\nstamp_unit_ns = 1000 #!'),
+    ("job_scope", FED + 'start = "A"\njob = "A"\njob_scope = "core" #!'),
     ("stamp_unit_ns = 0", FED + 'start = "A"\nstamp_clock = "host"\nstamp_unit_ns = 0 #!'),
     ('stamp_scale in [roles.ring] goes with stamp_clock = "counter"',
      FED + 'start = "A"\nstamp_clock = "host"\nstamp_scale = [2, 1] #!'),
@@ -421,10 +422,11 @@ VALUES = [
       "d.ring.stamp.bits": 32, "d.ring.stamp.hi_bits": 12, "d.ring.stamp.hi_lsb": 0, "d.ring.lane_count": 2,
       "d.ring.lanes[0].value": 0x101, 'strcmp(d.ring.lanes[1].name, "a")': 0, "d.ring.pe_base": 1}),
     (POLLED.replace("memory = true", "offset = 0x200") + 'valid = "VALID"\nvalid_is = 0\ninstances = 2\n'
-     'stride = 0x400\nstamp_clock = "host"\nstamp_unit_ns = 1000\n',
+     'stride = 0x400\nstamp_clock = "host"\nstamp_unit_ns = 1000\njob_scope = "lane"\n',
      {"d.ring_count": 2, "d.rings == rings": 1, "rings[1].offset": 0x600, "rings[1].pe_base": 1,
       "rings[1].ready == NPUPROF_NPU_READY_VALID": 1, "rings[1].valid_value": 0, "rings[1].valid.lsb": 31,
       "rings[0].stamp_clock == NPUPROF_NPU_STAMP_HOST": 1, "rings[0].stamp_unit_ns": 1000, "DEV_RINGS": 2,
+      "rings[0].job_scope == NPUPROF_NPU_SCOPE_LANE": 1,
       "DEV_RING_R": 0, "DEV_RING_R_OFFSET": 0x200, "DEV_RING_R_STRIDE": 0x400, "d.ring.count": 0}),
     ('[[roles.ring]]\nrecord = "R"\nname = "one"\nfeed = true\nstamp = "none"\nkind = "instant"\n'
      + POLLED.replace("[roles.ring]", "[[roles.ring]]") + 'phase = "VALID"\n'
