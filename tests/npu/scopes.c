@@ -58,7 +58,7 @@ static void two_channels_of(unsigned jobs)
 {
     static const char *const names[CHANNELS] = { "zero", "one" };
     SIM_DESC(desc);
-    uint32_t next[CHANNELS] = { 0, 700 }, done[CHANNELS] = { 0, 700 }, random = 1;
+    uint32_t next[CHANNELS] = { 0, 40 }, done[CHANNELS] = { 0, 40 }, random = 1;
     json_node *e;
     describe(&desc, CHANNELS, 16, 0);
     npuprof_start(1);
