@@ -65,12 +65,14 @@
      A clock anchor pairs a device time with a host time. To take one, the library reads the counter
      desc.brackets times, and the host clock before and after each read. It keeps the narrowest of these
      brackets; half its width is the anchor's error. A bracket whose value has just changed is preferred.
+     Each other read counts, too: beside a submission or in npuprof_npu_feed() it lies near the stamps. On a
+     host an anchor is the best two of all reads since the one before: from above, and from below.
      When anchors are taken:
        - two at npuprof_npu_open(), and two where a new epoch of device time begins (COUNTER below);
        - one at each npuprof_npu_sync(), and one at npuprof_npu_close();
        - one in npuprof_npu_drain(), or at the end of a sampled block, when one is due.
      After open, an anchor is due after 1 ms, then after 2 ms, 4 ms ... 250 ms: the interval is the age of
-     the trace. From 250 s on, the interval is a thousandth of that age, so anchors of days fit the arena.
+     the trace. From 512 s on, the interval is a 2048th of that age, so anchors of days fit the arena.
      An anchor is also due when a read lies outside the bound that the anchors predict: the rate changed. The
      intervals then start at 1 ms again, as after open. A sampled block uses its last read as the due anchor
      and loads no further register, except after a change of rate.
@@ -285,6 +287,7 @@
 #error "npuprof_npu.h: WITH_NPU_PROFILER is already defined; include npuprof_npu.h first or rename that one"
 #endif
 
+NPUPROF_QUIET_PUSH_
 /* ==== src/npu/compiler.h ============================================================= >>npu/compiler ==== */
 
 /* What the device side asks of a compiler: a fence between the host clock and a counter load, and functions
@@ -1220,6 +1223,7 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
                                           NPUPROF_KEYS_REF_(id), NPUPROF_NPU_LITERALS_(name, cat), \
                                           (cat), (name), (args)))
 #endif /* NPUPROF_FREESTANDING */
+NPUPROF_QUIET_POP_
 
 #endif /* NPUPROF_NPU_H: end of header */
 
@@ -1231,7 +1235,7 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #endif
 
 /* Why: the file around may have globals of any name. */
-NPUPROF_SHADOW_PUSH_
+NPUPROF_QUIET_PUSH_
 
 #ifndef NPUPROF_FREESTANDING
 
@@ -7404,7 +7408,7 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
 #endif /* NPUPROF_FREESTANDING */
 NPUPROF_END_C_
 
-NPUPROF_SHADOW_POP_
+NPUPROF_QUIET_POP_
 
 #endif /* NPUPROF_IMPLEMENTATION */
 #endif /* NPUPROF_H */

@@ -73,7 +73,9 @@ def findings(about, evidence):
     about = about if isinstance(about, dict) else {}
     parts = about.get("processes")
     parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else [about]
-    found = [*nothing(about, evidence), *missing_devices(parts, about, evidence), *of_submissions(evidence)]
+    found = [*nothing(about, evidence), *missing_devices(parts, about, evidence)]
+    if not counted(about).get("left_out"):       # what a target cannot write may be those spans
+        found += of_submissions(evidence)
     for name, sync in syncs_of(about):
         found += of_device(name, sync, evidence)
     found += holes(about, evidence)
