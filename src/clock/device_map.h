@@ -39,7 +39,8 @@
        So L(x) <= chord of U + bow, and L(x) >= chord of Lo - bow, where
           bow = 2 r / (1 - r) H (x / T) (1 - x / T)
    M6  Before the first node and behind the last one M3 itself holds, with the D that reaches to x.
-   M7  A stamp that shows s is in [Lo(s), U(s + 1)]. The middle is the answer.
+   M7  A stamp that shows s is in [Lo(s), U(s + 1)]. That it is not after `until`, when its record was there,
+       cuts the interval, if any of it is left. The middle is the answer.
 
    Evidence. Each read is held against those before it (M2). Where no c is left, L did what C2 excludes, once:
      E1  The step lies behind the last point that does not fit those after it, and before the newest one. Only
@@ -288,23 +289,26 @@ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x, bool by_ord
     return true;
 }
 
-/* M7. False: the points do not suffice. */
-static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t *host, uint64_t *error)
+/* M7. since, until: host ticks; 0 and UINT64_MAX: not known. `since` counts only where no point bounds the
+   stamp from below. False: the points do not suffice. */
+static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t since, uint64_t until,
+                               uint64_t *host, uint64_t *error)
 {
     const uint64_t next = npuprof_saturating_add_(ticks, 1);
-    uint64_t low = 0, high = 0;
+    uint64_t low = since, high = until;
     *host = *error = 0;
     if (!m->count) return false;
     if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks) {
         low = m->point->lower_host;
         high = m->point->upper_host;
-    } else if (!npuprof_map_side_(m, 0, ticks, false, &low) ||
-               !npuprof_map_side_(m, 1, next, false, &high)) {
+    } else if ((!npuprof_map_side_(m, 0, ticks, false, &low) && !since) ||
+               (!npuprof_map_side_(m, 1, next, false, &high) && until == UINT64_MAX)) {
         return false;
     }
     /* Two windows that contradict each other, unseen by E1. */
     if (low > high && (!npuprof_map_side_(m, 0, ticks, true, &low) ||
                        !npuprof_map_side_(m, 1, next, true, &high))) return false;
+    if (low <= until) high = npuprof_min_(high, until);
     *error = npuprof_saturating_sub_(high, low);
     *host = low + *error / 2;
     *error -= *error / 2;
@@ -432,5 +436,5 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
         const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
         npuprof_map_add_(&m, &e, &p);
     }
-    return npuprof_map_stamp_(&m, device_ticks, host_ticks, error_ticks);
+    return npuprof_map_stamp_(&m, device_ticks, 0, UINT64_MAX, host_ticks, error_ticks);
 }

@@ -242,7 +242,8 @@ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_an
         return true;
     }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
-    if (!npuprof_map_stamp_(&c->map, ticks, host, &error)) return false;
+    const uint64_t since = npuprof_image_has_arrow_(im, ev) ? ev->link.ticks : 0;
+    if (!npuprof_map_stamp_(&c->map, ticks, since, ev->host_ticks, host, &error)) return false;
     /* Why more: the anchors' errors contain how late the anchors were read. This stamp may have been read
        late, too. */
     if (ev->flags & NPUPROF_STAMP_SAMPLED) error = npuprof_saturating_add_(error, c->lag);
