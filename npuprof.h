@@ -12698,12 +12698,17 @@ NPUPROF_OWN_ static void npuprof_capture_leave_signals_(void)
          L's order is certain there: the gap is open.
      E2  A side with fewer than 6 reads proves no rate, and is open, too.
      E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
+     E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
+         others fit, was later than declared: C1 does not hold for it, and it is left out. More than 3 in a
+         row, or 32 in all, are a step. Others may be late by as much as nobody sees, at most what the reads
+         beside them are wide: each lower point of that epoch lies earlier by the width of its read.
 
    Why floating point: distances from the nearest point have less than 53 bits over days, and each result is
    moved outwards by more than what is rounded. */
 
 enum { NPUPROF_MAP_SIDE_ = 8, NPUPROF_MAP_WINDOW_ = 2 * NPUPROF_MAP_SIDE_ + 2, NPUPROF_MAP_POINTS_ = 64,
-       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6 };
+       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6, NPUPROF_MAP_LATE_ = 32,
+       NPUPROF_MAP_IN_A_ROW_ = 3 };
 
 /* The two best reads of some time: the one that is the best upper point, and the best lower one. */
 typedef struct npuprof_map_point_ { uint64_t upper, upper_host, lower, lower_host; } npuprof_map_point_;
@@ -12972,6 +12977,9 @@ typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
     uint32_t recent_count, reads, steps, ranges;
     bool is_wild;                          /* E3 */
+    bool may_be_late;                      /* E4 */
+    uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
+    uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
     struct { uint64_t from, to; } range[NPUPROF_MAP_STEPS_];   /* open, in ticks of upper points */
     npuprof_map_point_ recent[NPUPROF_MAP_RECENT_];
@@ -12986,6 +12994,40 @@ NPUPROF_OWN_ static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32
     const bool rate_is_there = count > 1 && p[count - 1].upper > p->upper &&
                                p[count - 1].upper_host > p->upper_host;
     return !rate_is_there || npuprof_map_fill_(&w, &e->rate, p, count, p, 1, 0);
+}
+
+/* E4: finds the one late read that keeps the others from fitting, and leaves it out. False: there is none. */
+NPUPROF_OWN_ static bool npuprof_map_leave_out_(npuprof_map_evidence_ *e)
+{
+    const uint32_t last = e->recent_count - 1;
+    if (!e->may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < 3) return false;
+    if (e->in_a_row == NPUPROF_MAP_IN_A_ROW_) return false;
+    for (uint32_t j = last; j > 0; j--) {
+        npuprof_map_point_ *const p = e->recent, left = p[j];
+        const npuprof_map_point_ *const to = j == last ? &p[last - 1] : &p[last];
+        const double slope = npuprof_map_distance_(p->lower_host, to->lower_host) /
+                             npuprof_map_distance_(p->lower, to->lower);
+        const double host = npuprof_map_distance_(p->lower_host, left.lower_host);
+        if (host <= slope * npuprof_map_distance_(p->lower, left.lower)) continue;
+        memmove(p + j, p + j + 1, (last - j) * sizeof *p);
+        e->recent_count--;
+        if (npuprof_map_fit_(e, 0)) {
+            e->late[e->lates++] = left.upper;
+            e->in_a_row = j == last ? e->in_a_row + 1 : 0;
+            return true;
+        }
+        memmove(p + j + 1, p + j, (last - j) * sizeof *p);
+        p[j] = left;
+        e->recent_count++;
+    }
+    return false;
+}
+
+/* The newest reads that were left out were no late ones. */
+NPUPROF_OWN_ static void npuprof_map_take_back_(npuprof_map_evidence_ *e)
+{
+    e->lates -= e->in_a_row;
+    e->in_a_row = 0;
 }
 
 /* A step before the newest point (E1, E2). */
@@ -13030,7 +13072,13 @@ NPUPROF_OWN_ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const np
     }
     e->recent[e->recent_count++] = *p;
     e->reads++;
-    if (e->rate.kind == NPUPROF_MAP_STEADY_ && !npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
+    if (e->rate.kind != NPUPROF_MAP_STEADY_) return;
+    if (npuprof_map_fit_(e, 0)) {
+        e->in_a_row = 0;
+    } else if (!npuprof_map_leave_out_(e)) {
+        npuprof_map_take_back_(e);
+        npuprof_map_step_(e);
+    }
 }
 
 /* After the last point. */
@@ -13055,13 +13103,26 @@ NPUPROF_OWN_ static bool npuprof_map_is_open_(const npuprof_map_evidence_ *e, co
     return false;
 }
 
+NPUPROF_OWN_ static bool npuprof_map_was_late_(const npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
+{
+    for (uint32_t i = 0; i < e->lates; i++)
+        if (e->late[i] == p->upper) return true;
+    return false;
+}
+
 /* Adds a point to a map that has room. One that is not later on both sides says nothing. */
 NPUPROF_OWN_ static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
 {
     const npuprof_map_point_ *const last = m->count ? &m->point[m->count - 1] : NULL;
     if (last && (p->upper <= last->upper || p->lower <= last->lower)) return;
+    if (npuprof_map_was_late_(e, p)) return;
     m->open[m->count] = last && npuprof_map_is_open_(e, last, p);
-    m->point[m->count++] = *p;
+    m->point[m->count] = *p;
+    if (e->lates) {
+        uint64_t *const host = &m->point[m->count].lower_host;
+        *host -= npuprof_min_(*host, npuprof_saturating_sub_(p->upper_host, *host));
+    }
+    m->count++;
 }
 
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
@@ -13832,6 +13893,7 @@ NPUPROF_OWN_ static void npuprof_image_begin_evidence_(const npuprof_image_ *im,
 {
     memset(e, 0, sizeof *e);
     e->rate.max_rate_ppb = d->max_rate_ppb;
+    e->may_be_late = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]) != 0;
     e->rate.second = e->rate.window = npuprof_image_ticks_at_(im, 1000000000) - im->h->first.ticks;
 }
 
@@ -17881,6 +17943,7 @@ typedef struct npuprof_json_sync_ {
     uint64_t max_error;                    /* in host ticks */
     uint32_t anchors;
     uint64_t contradictions, opened;       /* of the declared rate; host ticks in which it does not count */
+    uint64_t late_reads;                   /* left out: device_map.h, E4 */
     bool is_wild;                          /* it counts nowhere in some epoch */
     npuprof_anchor_ first, last;           /* of the epoch whose anchors are farthest apart */
 } npuprof_json_sync_;
@@ -17907,6 +17970,7 @@ NPUPROF_OWN_ static void npuprof_json_collect_anchors_(const npuprof_image_ *im,
             npuprof_map_judge_(&evidence);
             s->contradictions += evidence.steps;
             s->opened += evidence.opened_host;
+            s->late_reads += evidence.lates;
             s->is_wild |= evidence.is_wild;
             npuprof_image_begin_evidence_(im, d, &evidence);
         }
@@ -18058,6 +18122,7 @@ NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npupro
     npuprof_json_member_(o, ",\"unplaced_spans\":", s.unplaced);
     npuprof_json_member_(o, ",\"causality_violations\":", s.violations);
     npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
+    if (s.late_reads) npuprof_json_member_(o, ",\"late_reads\":", s.late_reads);
     if (s.contradictions) {
         npuprof_json_member_(o, ",\"contradictions\":", s.contradictions);
         npuprof_json_member_(o, ",\"opened_ns\":",

@@ -47,12 +47,17 @@
          L's order is certain there: the gap is open.
      E2  A side with fewer than 6 reads proves no rate, and is open, too.
      E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
+     E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
+         others fit, was later than declared: C1 does not hold for it, and it is left out. More than 3 in a
+         row, or 32 in all, are a step. Others may be late by as much as nobody sees, at most what the reads
+         beside them are wide: each lower point of that epoch lies earlier by the width of its read.
 
    Why floating point: distances from the nearest point have less than 53 bits over days, and each result is
    moved outwards by more than what is rounded. */
 
 enum { NPUPROF_MAP_SIDE_ = 8, NPUPROF_MAP_WINDOW_ = 2 * NPUPROF_MAP_SIDE_ + 2, NPUPROF_MAP_POINTS_ = 64,
-       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6 };
+       NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6, NPUPROF_MAP_LATE_ = 32,
+       NPUPROF_MAP_IN_A_ROW_ = 3 };
 
 /* The two best reads of some time: the one that is the best upper point, and the best lower one. */
 typedef struct npuprof_map_point_ { uint64_t upper, upper_host, lower, lower_host; } npuprof_map_point_;
@@ -321,6 +326,9 @@ typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
     uint32_t recent_count, reads, steps, ranges;
     bool is_wild;                          /* E3 */
+    bool may_be_late;                      /* E4 */
+    uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
+    uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
     struct { uint64_t from, to; } range[NPUPROF_MAP_STEPS_];   /* open, in ticks of upper points */
     npuprof_map_point_ recent[NPUPROF_MAP_RECENT_];
@@ -335,6 +343,40 @@ static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32_t from)
     const bool rate_is_there = count > 1 && p[count - 1].upper > p->upper &&
                                p[count - 1].upper_host > p->upper_host;
     return !rate_is_there || npuprof_map_fill_(&w, &e->rate, p, count, p, 1, 0);
+}
+
+/* E4: finds the one late read that keeps the others from fitting, and leaves it out. False: there is none. */
+static bool npuprof_map_leave_out_(npuprof_map_evidence_ *e)
+{
+    const uint32_t last = e->recent_count - 1;
+    if (!e->may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < 3) return false;
+    if (e->in_a_row == NPUPROF_MAP_IN_A_ROW_) return false;
+    for (uint32_t j = last; j > 0; j--) {
+        npuprof_map_point_ *const p = e->recent, left = p[j];
+        const npuprof_map_point_ *const to = j == last ? &p[last - 1] : &p[last];
+        const double slope = npuprof_map_distance_(p->lower_host, to->lower_host) /
+                             npuprof_map_distance_(p->lower, to->lower);
+        const double host = npuprof_map_distance_(p->lower_host, left.lower_host);
+        if (host <= slope * npuprof_map_distance_(p->lower, left.lower)) continue;
+        memmove(p + j, p + j + 1, (last - j) * sizeof *p);
+        e->recent_count--;
+        if (npuprof_map_fit_(e, 0)) {
+            e->late[e->lates++] = left.upper;
+            e->in_a_row = j == last ? e->in_a_row + 1 : 0;
+            return true;
+        }
+        memmove(p + j + 1, p + j, (last - j) * sizeof *p);
+        p[j] = left;
+        e->recent_count++;
+    }
+    return false;
+}
+
+/* The newest reads that were left out were no late ones. */
+static void npuprof_map_take_back_(npuprof_map_evidence_ *e)
+{
+    e->lates -= e->in_a_row;
+    e->in_a_row = 0;
 }
 
 /* A step before the newest point (E1, E2). */
@@ -379,7 +421,13 @@ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_poi
     }
     e->recent[e->recent_count++] = *p;
     e->reads++;
-    if (e->rate.kind == NPUPROF_MAP_STEADY_ && !npuprof_map_fit_(e, 0)) npuprof_map_step_(e);
+    if (e->rate.kind != NPUPROF_MAP_STEADY_) return;
+    if (npuprof_map_fit_(e, 0)) {
+        e->in_a_row = 0;
+    } else if (!npuprof_map_leave_out_(e)) {
+        npuprof_map_take_back_(e);
+        npuprof_map_step_(e);
+    }
 }
 
 /* After the last point. */
@@ -404,13 +452,26 @@ static bool npuprof_map_is_open_(const npuprof_map_evidence_ *e, const npuprof_m
     return false;
 }
 
+static bool npuprof_map_was_late_(const npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
+{
+    for (uint32_t i = 0; i < e->lates; i++)
+        if (e->late[i] == p->upper) return true;
+    return false;
+}
+
 /* Adds a point to a map that has room. One that is not later on both sides says nothing. */
 static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
 {
     const npuprof_map_point_ *const last = m->count ? &m->point[m->count - 1] : NULL;
     if (last && (p->upper <= last->upper || p->lower <= last->lower)) return;
+    if (npuprof_map_was_late_(e, p)) return;
     m->open[m->count] = last && npuprof_map_is_open_(e, last, p);
-    m->point[m->count++] = *p;
+    m->point[m->count] = *p;
+    if (e->lates) {
+        uint64_t *const host = &m->point[m->count].lower_host;
+        *host -= npuprof_min_(*host, npuprof_saturating_sub_(p->upper_host, *host));
+    }
+    m->count++;
 }
 
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,

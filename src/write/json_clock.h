@@ -22,6 +22,7 @@ typedef struct npuprof_json_sync_ {
     uint64_t max_error;                    /* in host ticks */
     uint32_t anchors;
     uint64_t contradictions, opened;       /* of the declared rate; host ticks in which it does not count */
+    uint64_t late_reads;                   /* left out: device_map.h, E4 */
     bool is_wild;                          /* it counts nowhere in some epoch */
     npuprof_anchor_ first, last;           /* of the epoch whose anchors are farthest apart */
 } npuprof_json_sync_;
@@ -48,6 +49,7 @@ static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npupro
             npuprof_map_judge_(&evidence);
             s->contradictions += evidence.steps;
             s->opened += evidence.opened_host;
+            s->late_reads += evidence.lates;
             s->is_wild |= evidence.is_wild;
             npuprof_image_begin_evidence_(im, d, &evidence);
         }
@@ -199,6 +201,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_json_member_(o, ",\"unplaced_spans\":", s.unplaced);
     npuprof_json_member_(o, ",\"causality_violations\":", s.violations);
     npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
+    if (s.late_reads) npuprof_json_member_(o, ",\"late_reads\":", s.late_reads);
     if (s.contradictions) {
         npuprof_json_member_(o, ",\"contradictions\":", s.contradictions);
         npuprof_json_member_(o, ",\"opened_ns\":",

@@ -29,6 +29,8 @@ static struct { double fast, slow; uint64_t period, from, to; long double phase;
 static struct { uint64_t begin, end; } truth[JOBS + 1];
 static npuprof_npu npu;
 static bool even;                    /* hand-overs every 5 ms, loads of 2 to 6 us */
+static double stalls;                /* share of the loads after which it shows the same for 20 us */
+static uint64_t stalled_to;
 static double at_feed;               /* share of the jobs at whose end it still runs when it is read */
 
 static long double phase_at(uint64_t host)
@@ -49,6 +51,8 @@ static void show(void)
     sim.step = (uint64_t)(even ? 2000 + 4000 * uniform() : between(200, 3000));
     const double way = even ? 200 : 0, at = way + uniform() * ((double)sim.step - 2 * way);
     const uint64_t value = (uint64_t)floorl(phase_at(sim.host + (uint64_t)at));
+    if (stalls > 0 && sim.host < stalled_to) return;
+    if (stalls > 0 && uniform() < stalls) stalled_to = sim.host + 20000;
     sim_store(SIM_LO, 4, value & UINT32_MAX);
     sim_store(SIM_HI, 4, value >> 32);
 }
@@ -128,6 +132,7 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
     npuprof_span("zero", "test", "zero", ns, ns + 1000, PROF_NO_ARGS);
     SIM_DESC(desc);
     desc.counter.hz = (uint64_t)(fast * 1e9);
+    if (stalls > 0) desc.counter.lag_ns = 400;
     desc.ring.feed = true;
     desc.ring.entry_bytes = ENTRY;
     desc.ring.job = (npuprof_npu_field)AT(0, 8, 0, 0);
@@ -143,6 +148,7 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
     int64_t median;
     const unsigned out = outside(t, begun, &spans, &median);
     json_node *const seen = json_get(clock_sync(t), "contradictions");
+    if (stalls > 0) CHECK(json_get(clock_sync(t), "late_reads") != NULL);
     printf("  %s: %u spans, %u stamps outside, median bound %" PRId64 " ns, contradictions %" PRId64 "\n",
            what, spans, out, median, seen ? json_int(seen) : 0);
     CHECK_UINT(out, 0);
@@ -155,6 +161,15 @@ static void stands_while_idle(void) { at_feed = 1; play("stands", 0.5, 0, 0, 200
 static void stands_when_read(void) { at_feed = 0.5; play("stands, too", 0.5, 0, 0, 200000000); }
 static void governor(void) { play("governor", 1, 0.5, 20000000, 20000000); }
 static void steady(void) { even = true; play("steady", 0.1, 0.1, 100000000, 720); }
+
+static void late(void)
+{
+    even = true;
+    stalls = 0.002;
+    play("late at times", 0.1, 0.1, 100000000, 3000);
+}
+
 static void toggled(void) { play("toggled", 0.1, 0.10001, 100000000, 20000000); }
 
-CHECK_MAIN(CASE(stands_while_idle), CASE(stands_when_read), CASE(governor), CASE(toggled), CASE(steady))
+CHECK_MAIN(CASE(stands_while_idle), CASE(stands_when_read), CASE(governor), CASE(toggled), CASE(steady),
+           CASE(late))
