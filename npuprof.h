@@ -12693,15 +12693,7 @@ NPUPROF_OWN_ static void npuprof_capture_leave_signals_(void)
    M7  A stamp that shows s is in [Lo(s), U(s + 1)]. That it is not after `until`, when its record was there,
        cuts the interval, if any of it is left. The middle is the answer.
 
-   Evidence. Each read is held against those before it (M2). Where no c is left, L did what C2 excludes, once:
-     E1  The step lies behind the last point that does not fit those after it, and before the newest one. Only
-         L's order is certain there: the gap is open.
-     E2  A side with fewer than 6 reads proves no rate, and is open, too.
-     E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
-     E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
-         others fit, was later than declared: C1 does not hold for it, and it is left out. More than 3 in a
-         row, or 32 in all, are a step. Others may be late by as much as nobody sees, at most what the reads
-         beside them are wide: each lower point of that epoch lies earlier by the width of its read.
+   What contradicts C1 and C2 is in clock/evidence.h.
 
    Why floating point: distances from the nearest point have less than 53 bits over days, and each result is
    moved outwards by more than what is rounded. */
@@ -12970,8 +12962,23 @@ NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uin
     *error -= *error / 2;
     return true;
 }
+/* ==== src/clock/evidence.h ========================================================= >>clock/evidence ==== */
+#include <string.h>
 
-/* ---- Evidence: what all reads of one epoch say against the kind of clock that was declared */
+/* What all reads of one epoch say against the kind of clock that was declared: which gaps between points of a
+   map are open, which reads were too late.
+
+   Data: an npuprof_map_evidence_, which is given the points of an epoch, oldest first.
+
+   Evidence. Each read is held against those before it (M2). Where no c is left, L did what C2 excludes, once:
+     E1  The step lies behind the last point that does not fit those after it, and before the newest one. Only
+         L's order is certain there: the gap is open.
+     E2  A side with fewer than 6 reads proves no rate, and is open, too.
+     E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
+     E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
+         others fit, was later than declared: C1 does not hold for it, and it is left out. More than 3 in a
+         row, or 32 in all, are a step. Others may be late by as much as nobody sees, at most what the reads
+         beside them are wide: each lower point of that epoch lies earlier by the width of its read. */
 
 typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
@@ -17943,7 +17950,7 @@ typedef struct npuprof_json_sync_ {
     uint64_t max_error;                    /* in host ticks */
     uint32_t anchors;
     uint64_t contradictions, opened;       /* of the declared rate; host ticks in which it does not count */
-    uint64_t late_reads;                   /* left out: device_map.h, E4 */
+    uint64_t late_reads;                   /* left out: clock/evidence.h, E4 */
     bool is_wild;                          /* it counts nowhere in some epoch */
     npuprof_anchor_ first, last;           /* of the epoch whose anchors are farthest apart */
 } npuprof_json_sync_;

@@ -269,6 +269,7 @@ NPUPROF_QUIET_PUSH_
 #include "control/capture.h"
 #endif /* !NPUPROF_RECORD_ONLY */
 #include "clock/device_map.h"
+#include "clock/evidence.h"
 #include "read/image.h"
 #include "read/cursor.h"
 #include "read/threads.h"

@@ -3,7 +3,7 @@
 #include "../numbers/time.h"
 #include "../numbers/wide.h"
 #include "../format/arena.h"
-#include "../clock/device_map.h"
+#include "../clock/evidence.h"
 #include "image.h"
 #include "threads.h"
 

@@ -22,7 +22,7 @@ typedef struct npuprof_json_sync_ {
     uint64_t max_error;                    /* in host ticks */
     uint32_t anchors;
     uint64_t contradictions, opened;       /* of the declared rate; host ticks in which it does not count */
-    uint64_t late_reads;                   /* left out: device_map.h, E4 */
+    uint64_t late_reads;                   /* left out: clock/evidence.h, E4 */
     bool is_wild;                          /* it counts nowhere in some epoch */
     npuprof_anchor_ first, last;           /* of the epoch whose anchors are farthest apart */
 } npuprof_json_sync_;

@@ -1,0 +1,198 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "../numbers/time.h"
+#include "device_map.h"
+#include <string.h>
+
+/* What all reads of one epoch say against the kind of clock that was declared: which gaps between points of a
+   map are open, which reads were too late.
+
+   Data: an npuprof_map_evidence_, which is given the points of an epoch, oldest first.
+
+   Evidence. Each read is held against those before it (M2). Where no c is left, L did what C2 excludes, once:
+     E1  The step lies behind the last point that does not fit those after it, and before the newest one. Only
+         L's order is certain there: the gap is open.
+     E2  A side with fewer than 6 reads proves no rate, and is open, too.
+     E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
+     E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
+         others fit, was later than declared: C1 does not hold for it, and it is left out. More than 3 in a
+         row, or 32 in all, are a step. Others may be late by as much as nobody sees, at most what the reads
+         beside them are wide: each lower point of that epoch lies earlier by the width of its read. */
+
+typedef struct npuprof_map_evidence_ {
+    npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
+    uint32_t recent_count, reads, steps, ranges;
+    bool is_wild;                          /* E3 */
+    bool may_be_late;                      /* E4 */
+    uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
+    uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
+    uint64_t first_host, last_host, opened_host;
+    struct { uint64_t from, to; } range[NPUPROF_MAP_STEPS_];   /* open, in ticks of upper points */
+    npuprof_map_point_ recent[NPUPROF_MAP_RECENT_];
+} npuprof_map_evidence_;
+
+/* Whether some points fit C2. */
+static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32_t from)
+{
+    npuprof_map_window_ w;
+    const npuprof_map_point_ *const p = e->recent + from;
+    const uint32_t count = e->recent_count - from;
+    const bool rate_is_there = count > 1 && p[count - 1].upper > p->upper &&
+                               p[count - 1].upper_host > p->upper_host;
+    return !rate_is_there || npuprof_map_fill_(&w, &e->rate, p, count, p, 1, 0);
+}
+
+/* E4: finds the one late read that keeps the others from fitting, and leaves it out. False: there is none. */
+static bool npuprof_map_leave_out_(npuprof_map_evidence_ *e)
+{
+    const uint32_t last = e->recent_count - 1;
+    if (!e->may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < 3) return false;
+    if (e->in_a_row == NPUPROF_MAP_IN_A_ROW_) return false;
+    for (uint32_t j = last; j > 0; j--) {
+        npuprof_map_point_ *const p = e->recent, left = p[j];
+        const npuprof_map_point_ *const to = j == last ? &p[last - 1] : &p[last];
+        const double slope = npuprof_map_distance_(p->lower_host, to->lower_host) /
+                             npuprof_map_distance_(p->lower, to->lower);
+        const double host = npuprof_map_distance_(p->lower_host, left.lower_host);
+        if (host <= slope * npuprof_map_distance_(p->lower, left.lower)) continue;
+        memmove(p + j, p + j + 1, (last - j) * sizeof *p);
+        e->recent_count--;
+        if (npuprof_map_fit_(e, 0)) {
+            e->late[e->lates++] = left.upper;
+            e->in_a_row = j == last ? e->in_a_row + 1 : 0;
+            return true;
+        }
+        memmove(p + j + 1, p + j, (last - j) * sizeof *p);
+        p[j] = left;
+        e->recent_count++;
+    }
+    return false;
+}
+
+/* The newest reads that were left out were no late ones. */
+static void npuprof_map_take_back_(npuprof_map_evidence_ *e)
+{
+    e->lates -= e->in_a_row;
+    e->in_a_row = 0;
+}
+
+/* A step before the newest point (E1, E2). */
+static void npuprof_map_step_(npuprof_map_evidence_ *e)
+{
+    const npuprof_map_point_ *const newest = &e->recent[e->recent_count - 1];
+    uint32_t begin = 1;
+    while (begin + 1 < e->recent_count && !npuprof_map_fit_(e, begin)) begin++;
+    const npuprof_map_point_ *const before = &e->recent[begin - 1];
+    uint64_t from = before->upper;
+    e->steps++;
+    e->opened_host += npuprof_saturating_sub_(newest->upper_host, before->lower_host);
+    if (e->reads <= NPUPROF_MAP_READS_) from = e->ranges ? e->range[e->ranges - 1].to : 0;
+    if (e->ranges && from <= e->range[e->ranges - 1].to) e->ranges--;
+    else if (e->ranges == NPUPROF_MAP_STEPS_) e->is_wild = true;
+    else e->range[e->ranges].from = from;
+    if (e->ranges < NPUPROF_MAP_STEPS_) e->range[e->ranges++].to = newest->upper;
+    e->recent[0] = *newest;
+    e->recent_count = e->reads = 1;
+}
+
+/* Takes the next point of an epoch. */
+static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
+{
+    uint32_t gone = 0;
+    if (!e->first_host) e->first_host = p->lower_host;
+    e->last_host = p->upper_host;
+    while (e->recent_count - gone >= NPUPROF_MAP_RECENT_ ||
+           (e->recent_count - gone > 3 && npuprof_saturating_sub_(p->upper_host, e->recent[gone].lower_host) >
+                                              e->rate.window)) gone++;
+    e->recent_count -= gone;
+    memmove(e->recent, e->recent + gone, e->recent_count * sizeof *p);
+    for (uint32_t i = 0; i < e->recent_count && e->rate.kind != NPUPROF_MAP_STEADY_; i++) {
+        const npuprof_map_point_ *const a = &e->recent[i];
+        const double second = (double)e->rate.second;
+        const double most = npuprof_map_distance_(a->lower_host, p->upper_host) / second;
+        const double least = npuprof_map_distance_(a->upper_host, p->lower_host) / second;
+        const double fewest = npuprof_map_distance_(a->lower, p->upper) - 1;
+        if (e->rate.hz_max && fewest > most * (double)e->rate.hz_max) e->rate.hz_max = 0, e->steps++;
+        if (e->rate.hz_min && npuprof_map_distance_(a->upper, p->lower) + 1 < least * (double)e->rate.hz_min)
+            e->rate.hz_min = 0, e->steps++;
+    }
+    e->recent[e->recent_count++] = *p;
+    e->reads++;
+    if (e->rate.kind != NPUPROF_MAP_STEADY_) return;
+    if (npuprof_map_fit_(e, 0)) {
+        e->in_a_row = 0;
+    } else if (!npuprof_map_leave_out_(e)) {
+        npuprof_map_take_back_(e);
+        npuprof_map_step_(e);
+    }
+}
+
+/* After the last point. */
+static void npuprof_map_judge_(npuprof_map_evidence_ *e)
+{
+    const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
+    if (e->rate.kind != NPUPROF_MAP_STEADY_ || !e->steps) return;
+    if (e->reads < NPUPROF_MAP_READS_) e->range[e->ranges - 1].to = UINT64_MAX;
+    e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));
+    if (!e->is_wild) return;
+    e->rate.kind = NPUPROF_MAP_STANDS_;
+    e->rate.hz_min = e->rate.hz_max = 0;
+    e->opened_host = lasted;
+}
+
+/* Whether the gap between two neighbouring points is open. */
+static bool npuprof_map_is_open_(const npuprof_map_evidence_ *e, const npuprof_map_point_ *a,
+                                 const npuprof_map_point_ *b)
+{
+    for (uint32_t i = 0; i < e->ranges; i++)
+        if (e->range[i].from <= a->upper && b->upper <= e->range[i].to) return true;
+    return false;
+}
+
+static bool npuprof_map_was_late_(const npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
+{
+    for (uint32_t i = 0; i < e->lates; i++)
+        if (e->late[i] == p->upper) return true;
+    return false;
+}
+
+/* Adds a point to a map that has room. One that is not later on both sides says nothing. */
+static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evidence_ *e, const npuprof_map_point_ *p)
+{
+    const npuprof_map_point_ *const last = m->count ? &m->point[m->count - 1] : NULL;
+    if (last && (p->upper <= last->upper || p->lower <= last->lower)) return;
+    if (npuprof_map_was_late_(e, p)) return;
+    m->open[m->count] = last && npuprof_map_is_open_(e, last, p);
+    m->point[m->count] = *p;
+    if (e->lates) {
+        uint64_t *const host = &m->point[m->count].lower_host;
+        *host -= npuprof_min_(*host, npuprof_saturating_sub_(p->upper_host, *host));
+    }
+    m->count++;
+}
+
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
+                                     const npuprof_map_rate_ *rate, uint64_t device_ticks,
+                                     uint64_t *host_ticks, uint64_t *error_ticks)
+{
+    npuprof_map_ m;
+    npuprof_map_evidence_ e;
+    memset(&m, 0, sizeof m);
+    memset(&e, 0, sizeof e);
+    e.rate = *rate;
+    if (count > NPUPROF_MAP_POINTS_) {
+        anchors += count - NPUPROF_MAP_POINTS_;
+        count = NPUPROF_MAP_POINTS_;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
+        npuprof_map_witness_(&e, &p);
+    }
+    npuprof_map_judge_(&e);
+    m.rate = e.rate;
+    for (size_t i = 0; i < count; i++) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
+        npuprof_map_add_(&m, &e, &p);
+    }
+    return npuprof_map_stamp_(&m, device_ticks, 0, UINT64_MAX, host_ticks, error_ticks);
+}
