@@ -12690,8 +12690,8 @@ NPUPROF_OWN_ static void npuprof_capture_leave_signals_(void)
        So L(x) <= chord of U + bow, and L(x) >= chord of Lo - bow, where
           bow = 2 r / (1 - r) H (x / T) (1 - x / T)
    M6  Before the first node and behind the last one M3 itself holds, with the D that reaches to x.
-   M7  A stamp that shows s is in [Lo(s), U(s + 1)]. That it is not after `until`, when its record was there,
-       cuts the interval, if any of it is left. The middle is the answer.
+   M7  A stamp that shows s is in [Lo(s), U(s + 1)]. Where no point bounds it, its submission and
+       its record do: `since` and `until`. The middle is the answer.
 
    What contradicts C1 and C2 is in clock/evidence.h.
 
@@ -12937,8 +12937,8 @@ NPUPROF_OWN_ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x
     return true;
 }
 
-/* M7. since, until: host ticks; 0 and UINT64_MAX: not known. `since` counts only where no point bounds the
-   stamp from below. False: the points do not suffice. */
+/* M7. since, until: host ticks; 0 and UINT64_MAX: not known. Each counts only where no point bounds the stamp
+   from that side. False: the points do not suffice. */
 NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t since, uint64_t until,
                                uint64_t *host, uint64_t *error)
 {
@@ -12956,7 +12956,6 @@ NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uin
     /* Two windows that contradict each other, unseen by E1. */
     if (low > high && (!npuprof_map_side_(m, 0, ticks, true, &low) ||
                        !npuprof_map_side_(m, 1, next, true, &high))) return false;
-    if (low <= until) high = npuprof_min_(high, until);
     *error = npuprof_saturating_sub_(high, low);
     *host = low + *error / 2;
     *error -= *error / 2;
