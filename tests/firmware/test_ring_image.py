@@ -46,10 +46,16 @@ class Ring(unittest.TestCase):
         device = about["devices"][0]["clock_sync"]
         self.assertEqual((device["anchors"] >= 2, device["spans"] >= 2, device["unplaced_spans"]),
                          (True, True, 0))
-        kernels = sorted(e["ts"] for e in events if e["name"] == "kernel" and e.get("dur", 0) > 400)
+        kernels = [e for e in events if e["name"] == "kernel" and e.get("dur", 0) > 400]
         self.assertIn(2 * device["spans"] - len(kernels), (0, 2))
-        for host, placed in zip(kernels[::2], kernels[1::2]):
-            self.assertLess(placed - host, 20)
+        # A device span lies where its host span does, but for its own bound: after years without an anchor
+        # the rate is not known well.
+        hosts = sorted(e["ts"] for e in kernels if "error_ns" not in e.get("args", {}))
+        placed = sorted((e["ts"], e["args"]["error_ns"] / 1000) for e in kernels
+                        if "error_ns" in e.get("args", {}))
+        for ts, error in placed:
+            self.assertLess(min(abs(ts - host) for host in hosts), 20 + error)
+            self.assertLess(error, 20 if not ticks else 1e6)
 
     def test_many_laps(self):
         for laps in (1, 2, 9000):                # the laps are counted modulo 2^13
