@@ -46,6 +46,8 @@ def name_of(line):
     kind, _, rest = line.partition(" ")
     if kind == "cli":
         return next((word for word in reversed(rest.split()) if word.startswith("-")), rest.split()[-1])
+    if kind == "sqlite":
+        rest = rest.partition(" ")[0]       # without the column's type
     rest = re.sub(r"(: | = | \[| ?\().*", "", rest)
     return re.split(r"[ .]", rest)[-1].removesuffix("[]")
 
