@@ -145,8 +145,8 @@
                   or nothing: such a span lasts from its submission to the drain or feed ("stamp":"host")
      recorded + lost = executed. The trace's metadata counts by reason (clock_sync.records): lost_overwritten,
      lost_stamps (in the future, before npuprof_npu_open(), of a period that nobody can tell), lost_epoch,
-     lost_no_anchor, lost_by_driver, lost_period, lost_contradiction; unknown_records, unmatched_ends, unfinished,
-     past_last_lane.
+     lost_no_anchor, lost_by_driver, lost_period, lost_contradiction; unknown_records, unmatched_ends,
+     unfinished, past_last_lane.
 
    RECORDS BY HAND
      What no description can say (framed logs, packets with state, bit streams) the driver decodes itself:
