@@ -64,7 +64,8 @@ gzip -t input.txt"""),
     "sort": ("sort", "sort --parallel=4 -S1M -k2n input.txt | sha256sum; sort -c input.txt; yes | head -n 3; "
                      "sort nothing"),
     "jq": ("jq", "jq -n '[range(3000)] | map(select(. % 7 == 0)) | add'; echo '{' | jq .; jq -n '1/0'; "
-                 "jq -n 'env.HOME | length > 0, input'"),
+                 "jq -n 'env.HOME | length > 0, input'; "
+                 "printf '.a\\n{\"a\":1}\\n1\\n\\n%%%%FAIL\\n{\\nx\\n' | jq --run-tests"),
     "openssl": ("openssl", """openssl dgst -sha512 input.txt
 openssl enc -aes-128-cbc -K 00 -iv 00 -in input.txt 2>&1 | sha256sum
 openssl prime 7919; openssl dgst nothing 2>&1 | sed 's/^[0-9A-F]*://'"""),
@@ -79,6 +80,9 @@ tcc c.c -o c && ./c; echo $?; tcc -run c.c; echo $?; rm -f c; tcc nothing.c"""),
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<20000) INSERT INTO t SELECT i*i FROM n;
 SELECT sum(a) FROM t; PRAGMA integrity_check;'; sqlite3 t.db 'SELECT nothing'"""),
     "bc": ("bc", "echo 'scale=300; 4*a(1)' | bc -l | md5sum; echo '1/0' | bc 2>&1"),
+    "busybox": ("busybox", """busybox sh -c 'trap "echo caught" USR1; kill -USR1 $$; seq 9 | wc -l
+busybox sha256sum input.txt; busybox awk "{n += \\$1} END {print n}" input.txt; busybox gzip -k input.txt
+busybox vi nothing.txt </dev/null >/dev/null 2>&1; (exit 4); echo $?; ulimit -s; busybox none; exit 8'"""),
     "awk and find": ("awk", """
 awk '{n[$1 % 7] += $2} END {for (i = 0; i < 7; i++) print i, n[i]; system("exit 3")}' input.txt
 find . -name '*.txt' -exec wc -c {} + ; sed -n '5,7p;9q5' input.txt"""),
@@ -86,9 +90,9 @@ find . -name '*.txt' -exec wc -c {} + ; sed -n '5,7p;9q5' input.txt"""),
 FDS = re.compile(r"fds=(\d+)")      # how many descriptors are open
 MODES = {
     "off": {}, "json": {"NPUPROF_OUTPUT_PATH": "%s/t-%%p.json"},
-    "mapped": {"NPUPROF_ARENA_PATH": "%s/t-%%p.npuprof", "NPUPROF_WHEN_FULL": "keep-newest",
+    "mapped": {"NPUPROF_ARENA_PATH": "%s/t-%%p-%%i.npuprof", "NPUPROF_WHEN_FULL": "keep-newest",
                "NPUPROF_ARENA_BYTES": "1M"},
-    "stream": {"NPUPROF_OUTPUT_PATH": "%s/t-%%p.npuprof", "NPUPROF_WHEN_FULL": "stream",
+    "stream": {"NPUPROF_OUTPUT_PATH": "%s/t-%%p-%%i.npuprof", "NPUPROF_WHEN_FULL": "stream",
                "NPUPROF_ARENA_BYTES": "1M"},
 }
 
@@ -103,21 +107,17 @@ def library():
     return path
 
 
-def outcome(name, mode):
+def outcome(words, mode, **more):
     """What the program shows of itself in this mode; None: without the library."""
-    tool, command = PROGRAMS[name]
     folder, traces = scratch() / "run", scratch() / "traces"
     for path in (folder, traces):
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir()
     lines = (f"{i * 7919 % 4001} {i * i % 997} line\n" for i in range(6000))
     (folder / "input.txt").write_text("".join(lines))
-    more = {}
     if mode is not None:
-        more = {key: value.replace("%s", str(traces)).replace("%%", "%")
-                for key, value in MODES[mode].items()}
-        more["LD_PRELOAD"] = str(library())
-    words = [tool, "-c", command] if name == "python3" else ["bash", "-c", command]
+        more.update({key: value.replace("%s", str(traces)).replace("%%", "%")
+                     for key, value in MODES[mode].items()})
     done = run(words, cwd=folder, env=environment(HOME=str(folder), LC_ALL="C", **more), timeout=90)
     files = {str(path.relative_to(folder)): (path.stat().st_mode,
                                              hashlib.sha256(path.read_bytes()).hexdigest())
@@ -125,21 +125,29 @@ def outcome(name, mode):
     return (done.returncode, done.stdout, done.stderr, files), list(traces.iterdir())
 
 
+def same(test, name, words, without, linked):
+    """Checks that a command shows the same in the environment without the library and, in each mode, with
+    it."""
+    expected, _ = outcome(words, None, **without)
+    test.assertNotEqual(expected[1], "", expected)
+    for mode in MODES:
+        found, traces = outcome(words, mode, **linked)
+        # A mapped arena and a stream keep one descriptor.
+        kept = mode in ("mapped", "stream")
+        for now, before in zip(FDS.findall(found[1]), FDS.findall(expected[1])):
+            test.assertIn(int(now) - int(before), (0, kept), (name, mode))
+        test.assertEqual((found[0], FDS.sub("", found[1]), *found[2:]),
+                         (expected[0], FDS.sub("", expected[1]), *expected[2:]), (name, mode))
+        test.assertEqual(bool(traces), mode != "off", (name, mode))
+        test.assertEqual([path for path in traces if path.suffix == ".tmp"], [], mode)
+
+
 class NoHarm(unittest.TestCase):
     def check(self, name):
-        helpers.need(PROGRAMS[name][0])
-        expected, _ = outcome(name, None)
-        self.assertNotEqual(expected[1], "", expected)
-        for mode in MODES:
-            found, traces = outcome(name, mode)
-            # A mapped arena and a stream keep one descriptor.
-            kept = mode in ("mapped", "stream")
-            for now, before in zip(FDS.findall(found[1]), FDS.findall(expected[1])):
-                self.assertIn(int(now) - int(before), (0, kept), (name, mode))
-            self.assertEqual((found[0], FDS.sub("", found[1]), *found[2:]),
-                             (expected[0], FDS.sub("", expected[1]), *expected[2:]), (name, mode))
-            self.assertEqual(bool(traces), mode != "off", (name, mode))
-            self.assertEqual([path for path in traces if path.suffix == ".tmp"], [], mode)
+        tool, command = PROGRAMS[name]
+        helpers.need(tool)
+        words = [tool, "-c", command] if name == "python3" else ["bash", "-c", command]
+        same(self, name, words, {}, {"LD_PRELOAD": str(library())})
 
 
 def case(name):
