@@ -1849,8 +1849,6 @@ NPUPROF_OWN_ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof
 /* ---- The best reads since the last anchor. Why two: one read bounds device time best from above, another
    one from below; the other reads in between say less than the two together. */
 
-NPUPROF_OWN_ static void npuprof_npu_drop_reads_(npuprof_npu *npu) { npu->has_best_ = false; }
-
 /* Weighs the read in last_ against the two: is it before or behind where their rate leads to? Without a rate,
    the narrowest one is both. A wrong rate makes the choice worse, not the bound wrong. */
 NPUPROF_OWN_ static void npuprof_npu_weigh_read_(npuprof_npu *npu)
@@ -2000,7 +1998,6 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_record_(const char *name, uin
 #endif
 
 /* Firmware keeps the narrowest bracket of an anchor, and no other read. */
-NPUPROF_OWN_ static inline void npuprof_npu_drop_reads_(npuprof_npu *npu) { (void)npu; }
 NPUPROF_OWN_ static inline void npuprof_npu_weigh_read_(npuprof_npu *npu) { (void)npu; }
 
 NPUPROF_OWN_ static inline bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *first, npuprof_anchor_ *second)
@@ -2358,9 +2355,31 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *n
     return NPUPROF_ERR_NPU_RESET;
 }
 
+/* Whether an anchor is later than the last one on both clocks: else the two would give no rate. */
+NPUPROF_OWN_ static bool npuprof_npu_is_later_(const npuprof_anchor_ *anchor, const npuprof_anchor_ *last)
+{
+    return anchor->device_ticks > last->device_ticks && anchor->host_before > last->host_after;
+}
+
+/* The best reads of an epoch that is over, and its last one, become its last anchors. Why: what was stamped
+   since the anchor before would else lie behind the last one, where nothing bounds it. */
+NPUPROF_OWN_ static void npuprof_npu_end_epoch_(npuprof_npu *npu)
+{
+    npuprof_anchor_ ends[3];
+    unsigned count = npuprof_npu_best_reads_(npu, &ends[0], &ends[1]) ? 2 : 0;
+    ends[count++] = npu->last_;
+    if (!npu->anchor_count_ || npu->idle_) return;
+    const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
+    for (unsigned i = 0; i < count; i++) {
+        if (!npuprof_npu_is_later_(&ends[i], last)) continue;
+        (void)npuprof_npu_store_anchor_(npu, &ends[i]);
+        last = &ends[i];
+    }
+}
+
 NPUPROF_OWN_ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
-    npuprof_npu_drop_reads_(npu);
+    npuprof_npu_end_epoch_(npu);
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
     npu->old_epoch_host_ = npu->last_.host_after;
@@ -2658,8 +2677,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, con
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
     if (npu->idle_) return NPUPROF_OK;
-    if (last && (anchor->device_ticks <= last->device_ticks || anchor->host_before <= last->host_after))
-        return NPUPROF_OK;
+    if (last && !npuprof_npu_is_later_(anchor, last)) return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
     if (n == NPUPROF_NPU_ANCHORS_)
         for (n = 0; n < NPUPROF_NPU_ANCHORS_ - 1; n++) npu->anchors_[n] = npu->anchors_[n + 1];

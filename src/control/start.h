@@ -269,7 +269,7 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     next->mode = mode;
     NPUPROF_STORE_(&next->seen, 0);
     NPUPROF_STORE_RELEASE_(&s->categories, next);
-    s->categories_from[0] = 0;
+    NPUPROF_STORE_(&s->categories_from[0], 0);
     npuprof_control_advance_generation_();
     return NPUPROF_OK;
 }

@@ -54,8 +54,7 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
     if (npu->idle_) return NPUPROF_OK;
-    if (last && (anchor->device_ticks <= last->device_ticks || anchor->host_before <= last->host_after))
-        return NPUPROF_OK;
+    if (last && !npuprof_npu_is_later_(anchor, last)) return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
     if (n == NPUPROF_NPU_ANCHORS_)
         for (n = 0; n < NPUPROF_NPU_ANCHORS_ - 1; n++) npu->anchors_[n] = npu->anchors_[n + 1];

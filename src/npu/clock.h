@@ -138,9 +138,31 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
     return NPUPROF_ERR_NPU_RESET;
 }
 
+/* Whether an anchor is later than the last one on both clocks: else the two would give no rate. */
+static bool npuprof_npu_is_later_(const npuprof_anchor_ *anchor, const npuprof_anchor_ *last)
+{
+    return anchor->device_ticks > last->device_ticks && anchor->host_before > last->host_after;
+}
+
+/* The best reads of an epoch that is over, and its last one, become its last anchors. Why: what was stamped
+   since the anchor before would else lie behind the last one, where nothing bounds it. */
+static void npuprof_npu_end_epoch_(npuprof_npu *npu)
+{
+    npuprof_anchor_ ends[3];
+    unsigned count = npuprof_npu_best_reads_(npu, &ends[0], &ends[1]) ? 2 : 0;
+    ends[count++] = npu->last_;
+    if (!npu->anchor_count_ || npu->idle_) return;
+    const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
+    for (unsigned i = 0; i < count; i++) {
+        if (!npuprof_npu_is_later_(&ends[i], last)) continue;
+        (void)npuprof_npu_store_anchor_(npu, &ends[i]);
+        last = &ends[i];
+    }
+}
+
 static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
-    npuprof_npu_drop_reads_(npu);
+    npuprof_npu_end_epoch_(npu);
     const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
     npu->old_epoch_host_ = npu->last_.host_after;

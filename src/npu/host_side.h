@@ -180,8 +180,6 @@ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
 /* ---- The best reads since the last anchor. Why two: one read bounds device time best from above, another
    one from below; the other reads in between say less than the two together. */
 
-static void npuprof_npu_drop_reads_(npuprof_npu *npu) { npu->has_best_ = false; }
-
 /* Weighs the read in last_ against the two: is it before or behind where their rate leads to? Without a rate,
    the narrowest one is both. A wrong rate makes the choice worse, not the bound wrong. */
 static void npuprof_npu_weigh_read_(npuprof_npu *npu)

@@ -16,6 +16,24 @@ class Trace:
         self.device = [e for e in self.events if e["ph"] == "X" and "stamp" in e.get("args", {})]
 
 
+# What the doctor must find in a trace, by the words of the fault: these rigs provoke it. In all others nothing.
+FAULTS = {"hda_laps.json": "nothing was recorded", "mfindex.json": "nothing was recorded",
+          "hpet.json": "nothing was recorded", "hda_reset.json": "NPUPROF_ERR_NPU_RESET",
+          "rtl8139.json": "33333333 ticks a second, +1.0 %", "way_died.json": "NPUPROF_ERR_NPU_DECODE_OFF",
+          **{f"ptp_{ppm}.json": "nothing was recorded" for ppm in ("200", "minus_200", "400", "minus_400")}}
+
+
+def faults_of(name, checked):
+    """What is wrong with what `check` printed of a trace; "" if nothing is."""
+    faults = [line for line in checked.splitlines() if ": fault: " in line]
+    wanted = FAULTS.get(name)
+    if re.search(r": \d+ errors?\b", checked):
+        return checked
+    if wanted is None:
+        return "\n".join(faults)
+    return "" if len(faults) == 1 and wanted in faults[0] else f"wanted {wanted!r}, is {checked}"
+
+
 def near(what, got, wanted, most):
     assert abs(got - wanted) <= most, f"{what} is {got}, not {wanted} within {most}"
 
@@ -61,6 +79,7 @@ def rtl8139(trace):
     assert len(trace.device) == 10, trace.device
     for event in trace.device:
         near("a kernel", event["dur"], 100_000_000, 1000)
+        assert event["args"]["error_ns"] < 10_000, event    # also of the one just before the restart
     return f"{trace.sync['rate_hz']} Hz, {trace.sync['drift_ppm']} ppm"
 
 
