@@ -12839,16 +12839,30 @@ NPUPROF_OWN_ static void npuprof_map_neighbours_(const npuprof_map_ *m, uint32_t
         if (*to > b && npuprof_saturating_sub_(p[*to + 1].upper_host, p[b].lower_host) > half) break;
 }
 
-/* Solves M3 beside point i, `ahead` device ticks outside of it, as host ticks from its own on. False: there
-   is no bound but L's order. */
-NPUPROF_OWN_ static bool npuprof_map_beside_(const npuprof_map_ *m, int side, uint32_t i, double ahead, double *v)
+/* Solves M3 for points `from` to `to`, `ahead` device ticks outside of point i, as host ticks from its own on.
+   False: there is no bound but L's order. */
+NPUPROF_OWN_ static bool npuprof_map_among_(const npuprof_map_ *m, int side, uint32_t i, double ahead, uint32_t from,
+                               uint32_t to, double *v)
 {
     npuprof_map_window_ w;
-    uint32_t from, to;
-    npuprof_map_neighbours_(m, i, i, &from, &to);
     if (!npuprof_map_fill_(&w, &m->rate, m->point + from, to - from + 1, &m->point[i], side,
                            ahead < 0 ? -ahead : ahead)) return false;
     *v = ahead * w.slope + npuprof_map_solve_(&w, side, ahead * w.slope);
+    return true;
+}
+
+/* The same among the neighbours of point i. Outside of all points the better one of two: with one more point
+   on each side, too. Why: a pair of reads close together says nothing of the rate. */
+NPUPROF_OWN_ static bool npuprof_map_beside_(const npuprof_map_ *m, int side, uint32_t i, double ahead, double *v)
+{
+    uint32_t from, to;
+    double wide = 0;
+    npuprof_map_neighbours_(m, i, i, &from, &to);
+    const bool found = npuprof_map_among_(m, side, i, ahead, from, to, v);
+    const bool before = from > 0 && !m->open[from], behind = to + 1 < m->count && !m->open[to + 1];
+    if (!(ahead < 0 || ahead > 0) || !(before || behind)) return found;
+    if (!npuprof_map_among_(m, side, i, ahead, from - before, to + behind, &wide)) return found;
+    if (!found || (side ? wide < *v : wide > *v)) *v = wide;
     return true;
 }
 

@@ -124,6 +124,15 @@ class Map(unittest.TestCase):
             for (_, error), (_, was) in zip(after, before):
                 self.assertLess(error, was * 1.1 + 20)
 
+    def test_behind_a_pair(self):
+        """The last two reads lie close together: the rate is that of the reads before, not of the pair."""
+        clock = Clock(random.Random(9), 2000, 10 ** 9, 1e9, 3000)
+        anchors = [clock.read(at, 4000) for at in (1.1e9, 1.2e9, 2.2e9, 3.2e9, 3.20011e9)]
+        ticks = math.floor(clock.ticks(3.6e9))
+        (host, error), = self.mapped(anchors, 2000, [ticks])
+        self.assertLessEqual(abs(clock.host(ticks + 0.5) - host), error)
+        self.assertLess(error, 15_000)
+
 
 if __name__ == "__main__":
     unittest.main()
