@@ -188,8 +188,8 @@ static void npuprof_map_neighbours_(const npuprof_map_ *m, uint32_t a, uint32_t 
         if (*to > b && npuprof_saturating_sub_(p[*to + 1].upper_host, p[b].lower_host) > half) break;
 }
 
-/* Solves M3 for points `from` to `to`, `ahead` device ticks outside of point i, as host ticks from its own on.
-   False: there is no bound but L's order. */
+/* Solves M3 for points `from` to `to`, `ahead` device ticks outside of point i, as host ticks from its own
+   on. False: there is no bound but L's order. */
 static bool npuprof_map_among_(const npuprof_map_ *m, int side, uint32_t i, double ahead, uint32_t from,
                                uint32_t to, double *v)
 {

@@ -16,7 +16,7 @@ class Trace:
         self.device = [e for e in self.events if e["ph"] == "X" and "stamp" in e.get("args", {})]
 
 
-# What the doctor must find in a trace, by the words of the fault: these rigs provoke it. In all others nothing.
+# What the doctor must find in a trace, by the words of the fault: these rigs provoke it. In others nothing.
 FAULTS = {"hda_laps.json": "nothing was recorded", "mfindex.json": "nothing was recorded",
           "hpet.json": "nothing was recorded", "hda_reset.json": "NPUPROF_ERR_NPU_RESET",
           "rtl8139.json": "33333333 ticks a second, +1.0 %", "way_died.json": "NPUPROF_ERR_NPU_DECODE_OFF",
