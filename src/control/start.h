@@ -245,7 +245,7 @@ static bool npuprof_control_parse_categories_(const char *spec, char *list, size
         while (*p && *p != ',') p++;
         size_t length = (size_t)(p - word);
         while (length && word[length - 1] == ' ') length--;
-        if (!length || n + length + 2 > bytes) return false;
+        if (!length || n + (n > 0) + length >= bytes) return false;
         if (n) list[n++] = ',';
         memcpy(list + n, word, length);
         n += length;
