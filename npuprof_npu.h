@@ -608,6 +608,8 @@ typedef struct npuprof_npu_submission_ {
     bool known, muted;                   /* muted: its record is not to be drawn */
     bool has_arrow;                      /* this record is the first that may take the arrow */
     uint32_t epoch;                      /* of device time, when it was submitted */
+    uint32_t run;                        /* the epoch of `begun` and `over` */
+    uint64_t begun, over;                /* device ticks that a part of it lies between; 0 = not known */
     uint64_t submitted;                  /* host ticks that its work is not older than; 0 = not known */
     uint64_t stream;
     npuprof_link_ link;
@@ -883,6 +885,8 @@ typedef struct npuprof_npu {
     uint32_t *seen_;                     /* NPUPROF_NPU_SEEN_ hashes of entries: READY_VALID */
     struct npuprof_npu_late_ *late_;     /* records that wait for their submissions: npu/host/late.h */
     uint32_t late_first_, late_count_, late_before_;
+    struct npuprof_npu_ended_ *ended_;   /* jobs whose whole came, for their parts: npu/host/ended.h */
+    uint32_t ended_count_;
     bool takes_late_;                    /* such a record is taken, of a submission before late_before_ */
     void *tables_;                       /* from the system; NULL: they lie in desc.memory */
     size_t tables_bytes_;
@@ -3967,7 +3971,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu
     if (wait) return NPUPROF_ERR_NPU_BUSY;
     memcpy(of->name, "job", sizeof "job");
     of->known = of->muted = of->has_arrow = false;
-    of->submitted = 0;
+    of->submitted = of->begun = of->over = 0;
     if (!job) return NPUPROF_OK;
     const uint32_t flags = job->flags;
     of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
@@ -5396,6 +5400,182 @@ NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu,
     }
     return NULL;
 }
+/* ==== src/npu/host/ended.h ========================================================= >>npu/host/ended ==== */
+
+/* Parts of jobs: a part is of its job's submission, also when it comes after the record of the whole, and
+   lies in the time of that. Owns ended_, the jobs whose whole came last (npuprof_npu in types.h). Under the
+   queue lock. May not know what is in a record. */
+
+enum { NPUPROF_NPU_ENDED_ = 32 };
+
+typedef struct npuprof_npu_ended_ {
+    npuprof_npu_sought_ sought;          /* of its whole */
+    npuprof_npu_submission_ of;          /* with its times; unknown and not muted: others submitted it */
+} npuprof_npu_ended_;
+
+/* Its job ran from `begun` to `over` of a run of the counter; over 0: that is not known. */
+NPUPROF_OWN_ static void npuprof_npu_note_run_(npuprof_npu_submission_ *of, unsigned flags, uint32_t run, uint64_t begun,
+                                  uint64_t over)
+{
+    if (flags & NPUPROF_STAMP_HOST) return;
+    of->begun = begun;
+    of->over = over;
+    of->run = run;
+}
+
+/* Keeps a job whose whole was placed. */
+NPUPROF_OWN_ static void npuprof_npu_note_ended_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
+                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *t)
+{
+    /* Why: a number of fewer bits may be used again while it is here. */
+    if (!sought->has_id || sought->id_mask <= 2 * NPUPROF_NPU_ENDED_) return;
+    npuprof_npu_ended_ *const ended = &npu->ended_[npu->ended_count_++ % NPUPROF_NPU_ENDED_];
+    ended->sought = *sought;
+    ended->of = *of;
+    ended->of.has_arrow = false;
+    npuprof_npu_note_run_(&ended->of, t->flags, t->epoch, t->start, t->end);
+}
+
+/* Finds the job of a part whose whole came. False: there is none, or one with this number is open. */
+NPUPROF_OWN_ static bool npuprof_npu_find_ended_(const npuprof_npu *npu, const npuprof_npu_sought_ *s,
+                                    npuprof_npu_submission_ *of)
+{
+    const uint32_t count = npu->ended_count_ < NPUPROF_NPU_ENDED_ ? npu->ended_count_ : NPUPROF_NPU_ENDED_;
+    for (uint32_t i = 1; i <= count && s->has_id; i++) {
+        const npuprof_npu_ended_ *const ended = &npu->ended_[(npu->ended_count_ - i) % NPUPROF_NPU_ENDED_];
+        if ((ended->sought.id ^ s->id) & s->id_mask || ended->sought.is_scoped != s->is_scoped ||
+            (s->is_scoped && ended->sought.scope != s->scope)) continue;
+        if (npuprof_npu_look_by_id_(npu, s).oldest) return false;
+        *of = ended->of;
+        return true;
+    }
+    return false;
+}
+
+/* Bounds of a part's stamps that its job's times narrow. False: they are not known. */
+NPUPROF_OWN_ static bool npuprof_npu_narrow_by_job_(const npuprof_npu_queue_ *q, const npuprof_npu_now_ *now,
+                                       const npuprof_npu_submission_ *of, npuprof_npu_bounds_ *b)
+{
+    if (!of || !of->begun || of->run != now->epoch) return false;
+    const uint64_t begun = npuprof_npu_in_stamps_(&q->is, of->begun);
+    b->low = npuprof_max_(b->low, npuprof_saturating_sub_(begun, 1));
+    if (of->over)
+        b->high = npuprof_min_(b->high, npuprof_saturating_add_(npuprof_npu_in_stamps_(&q->is, of->over), 1));
+    return true;
+}
+/* ==== src/npu/host/times.h ========================================================= >>npu/host/times ==== */
+
+/* When a record was: its stamps, by the law of stamp.h, with what its lane and its job say. Under the queue
+   lock. May not know how a span is drawn. */
+
+/* Whether the lanes of a queue remember their stamps. */
+NPUPROF_OWN_ static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
+{
+    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
+           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
+}
+
+/* The lane's latest device time, and its last stamp, from which the next is extended. */
+NPUPROF_OWN_ static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lane_state_ *lane,
+                                    const npuprof_npu_times_ *t, uint64_t stamp)
+{
+    if (!lane || (!(t->flags & NPUPROF_STAMP_HOST) && t->epoch != lane->epoch)) return;
+    if (t->end > lane->last_ticks) lane->last_ticks = t->end;
+    if (!lane->has_last && !q->is.ascending) return;
+    if (!lane->has_last || stamp > lane->last) lane->last = stamp;
+    lane->has_last = true;
+}
+
+/* The one stamp of a begin, an end or an event. */
+NPUPROF_OWN_ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                               const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
+                               const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
+                               npuprof_npu_times_ *t)
+{
+    npuprof_npu_bounds_ b =
+        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of ? of->submitted : 0);
+    uint64_t stamp;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
+        t->start = t->end = pass->now.host;
+        t->epoch = 0;
+        t->flags = NPUPROF_STAMP_HOST;
+        return NPUPROF_NPU_TIMES_GOOD_;
+    }
+    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp);
+    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
+        npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp) ==
+        NPUPROF_NPU_TIMES_GOOD_) why = NPUPROF_NPU_TIMES_GOOD_;
+    if (why == NPUPROF_NPU_TIMES_GOOD_)
+        why = npuprof_npu_place_(npu, q, pass, lane, of, stamp, stamp, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, stamp);
+    return why;
+}
+
+/* Why a record is lost: what contradicts the facts of this run of the counter may be of the one before. */
+NPUPROF_OWN_ static int npuprof_npu_why_lost_(const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
+                                 const npuprof_npu_submission_ *of, int why)
+{
+    const bool before = why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(pass, lane, of, 0);
+    return before ? (int)NPUPROF_RECORDS_EPOCH : why;
+}
+
+/* Extends the start and the end of a span, those that its record has. Each narrows the other: it began before
+   it ended. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
+NPUPROF_OWN_ static int npuprof_npu_extend_span_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const npuprof_npu_pass_ *pass, npuprof_npu_bounds_ b,
+                                    const npuprof_npu_record_ *r, uint64_t *start, uint64_t *end)
+{
+    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_);
+    const npuprof_npu_units_ *const u = &pass->units;
+    int why = NPUPROF_NPU_TIMES_GOOD_;
+    if (has_end) why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_END_, end);
+    const bool open = why == NPUPROF_RECORDS_PERIOD;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) || (why != NPUPROF_NPU_TIMES_GOOD_ && !open)) return why;
+    if (has_end && !open && u->known) b.high = npuprof_saturating_add_(*end, 1);
+    why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_START_, start);
+    if (open && why == NPUPROF_NPU_TIMES_GOOD_) {
+        b.low = npuprof_saturating_sub_(*start, 1);
+        why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_END_, end);
+    } else if (!u->known && has_end && *end < *start) {
+        *end = *start + ((*end - *start) &
+                         npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_)));
+    }
+    return why;
+}
+
+/* The two stamps of a whole span, or one and a duration. */
+NPUPROF_OWN_ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                   const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
+                                   const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
+                                   npuprof_npu_times_ *t)
+{
+    const uint64_t duration = r->v[NPUPROF_NPU_AT_DURATION_];
+    uint64_t start = 0, end = 0;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
+        t->end = t->start = pass->now.host;
+        if (of->known && of->link.ticks && of->link.ticks < t->end) t->start = of->link.ticks;
+        t->epoch = 0;
+        t->flags = NPUPROF_STAMP_HOST;
+        return NPUPROF_NPU_TIMES_GOOD_;
+    }
+    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of->submitted);
+    int why = npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end);
+    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
+        npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end) == NPUPROF_NPU_TIMES_GOOD_)
+        why = NPUPROF_NPU_TIMES_GOOD_;
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) {
+        end = npuprof_saturating_add_(start, duration);
+        const uint64_t latest = npuprof_saturating_add_(pass->units.now, pass->units.allowance);
+        if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST && end > latest) return NPUPROF_RECORDS_STAMPS;
+    } else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) {
+        if (duration > end) return NPUPROF_RECORDS_STAMPS;
+        start = end - duration;
+    }
+    why = npuprof_npu_place_(npu, q, pass, lane, of, start, end, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
+    return why;
+}
 /* ==== src/npu/host/record.h ======================================================= >>npu/host/record ==== */
 
 /* What a record means: a span, one end of a span, an event. The same for a polled record and for one that was
@@ -5492,9 +5672,21 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, con
         if (pair->ring != q->number || pair->lane != lane || pair->facts.job != sought.id) continue;
         if (!npuprof_npu_is_whole_(&q->is, pair->facts.op)) continue;
         *of = pair->of;
+        npuprof_npu_note_run_(of, pair->flags, pair->epoch, pair->start, 0);
         return NPUPROF_OK;
     }
+    if (!whole && npuprof_npu_find_ended_(npu, &sought, of)) return NPUPROF_OK;
     return npuprof_npu_take_submission_(npu, &sought, whole, can_wait, of);
+}
+
+/* A record that stands for its job: its parts may come after it. */
+NPUPROF_OWN_ static void npuprof_npu_note_whole_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const npuprof_npu_record_ *r, unsigned lane, uint64_t op,
+                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *t)
+{
+    if (!q->is.execution_op || !npuprof_npu_is_whole_(&q->is, op)) return;
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane);
+    npuprof_npu_note_ended_(npu, &sought, of, t);
 }
 
 /* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
@@ -5539,97 +5731,6 @@ NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof
     if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
     npuprof_npu_draw_(npu, &d, of);
-}
-
-/* ---- Times */
-
-/* Whether the lanes of a queue remember their stamps. */
-NPUPROF_OWN_ static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
-{
-    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
-           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
-}
-
-/* The lane's latest device time, and its last stamp, from which the next is extended. */
-NPUPROF_OWN_ static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lane_state_ *lane,
-                                    const npuprof_npu_times_ *t, uint64_t stamp)
-{
-    if (!lane || (!(t->flags & NPUPROF_STAMP_HOST) && t->epoch != lane->epoch)) return;
-    if (t->end > lane->last_ticks) lane->last_ticks = t->end;
-    if (!lane->has_last && !q->is.ascending) return;
-    if (!lane->has_last || stamp > lane->last) lane->last = stamp;
-    lane->has_last = true;
-}
-
-/* The one stamp of a begin, an end or an event. */
-NPUPROF_OWN_ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                               const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                               const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                               npuprof_npu_times_ *t)
-{
-    const npuprof_npu_bounds_ b =
-        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of ? of->submitted : 0);
-    uint64_t stamp;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
-        t->start = t->end = pass->now.host;
-        t->epoch = 0;
-        t->flags = NPUPROF_STAMP_HOST;
-        return NPUPROF_NPU_TIMES_GOOD_;
-    }
-    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp);
-    if (why == NPUPROF_NPU_TIMES_GOOD_)
-        why = npuprof_npu_place_(npu, q, pass, lane, of, stamp, stamp, t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, stamp);
-    return why;
-}
-
-/* The two stamps of a whole span, or one and a duration. */
-NPUPROF_OWN_ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                   const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                                   const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                                   npuprof_npu_times_ *t)
-{
-    const bool has_start = npuprof_npu_has_(q, NPUPROF_NPU_AT_START_);
-    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_);
-    const uint64_t duration = r->v[NPUPROF_NPU_AT_DURATION_];
-    const uint64_t quantum = 1;          /* of what one unit of a stamp is */
-    uint64_t start = 0, end = 0;
-    int why = NPUPROF_NPU_TIMES_GOOD_;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
-        t->end = t->start = pass->now.host;
-        if (of->known && of->link.ticks && of->link.ticks < t->end) t->start = of->link.ticks;
-        t->epoch = 0;
-        t->flags = NPUPROF_STAMP_HOST;
-        return why;
-    }
-    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of->submitted);
-    if (has_end)
-        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_END_, &end);
-    if (has_start && (why == NPUPROF_NPU_TIMES_GOOD_ || why == NPUPROF_RECORDS_PERIOD)) {
-        /* Each of the two narrows the other: it began before it ended. */
-        const bool open = why == NPUPROF_RECORDS_PERIOD;
-        if (has_end && !open && pass->units.known) b.high = npuprof_saturating_add_(end, quantum);
-        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_START_, &start);
-        if (open && why == NPUPROF_NPU_TIMES_GOOD_) {
-            b.low = npuprof_saturating_sub_(start, quantum);
-            why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_END_, &end);
-        } else if (!pass->units.known && has_end && end < start) {
-            end = start + ((end - start) & npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q,
-                                                                                     NPUPROF_NPU_AT_END_)));
-        }
-    }
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
-    if (!has_end) {
-        end = npuprof_saturating_add_(start, duration);
-        const uint64_t latest = npuprof_saturating_add_(pass->units.now, pass->units.allowance);
-        if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST && end > latest) return NPUPROF_RECORDS_STAMPS;
-    } else if (!has_start) {
-        if (duration > end) return NPUPROF_RECORDS_STAMPS;
-        start = end - duration;
-    }
-    why = npuprof_npu_place_(npu, q, pass, lane, of, start, end, t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
-    return why;
 }
 
 /* ---- Kinds */
@@ -5732,6 +5833,7 @@ NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_que
     t.start = pair->start;
     npuprof_npu_add_end_(&pair->facts, r);
     npuprof_npu_learn_record_(npu, &pair->of, &t, pass);
+    npuprof_npu_note_whole_(npu, q, r, pair->lane, pair->facts.op, &pair->of, &t);
     npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &t, pair->lane, r->v[NPUPROF_NPU_AT_STATUS_],
                             false);
 }
@@ -5746,9 +5848,13 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npup
     if (npuprof_npu_find_owner_(npu, q, r, pe, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
     if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
     const int why = npuprof_npu_span_times_(npu, q, pass, lane, r, &of, &t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_learn_record_(npu, &of, &t, pass);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_count_records_(npu, (unsigned)why, 1);
-    else npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+        npuprof_npu_count_records_(npu, (unsigned)why, 1);
+        return NPUPROF_OK;
+    }
+    npuprof_npu_learn_record_(npu, &of, &t, pass);
+    npuprof_npu_note_whole_(npu, q, r, pe, facts.op, &of, &t);
+    npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
     return NPUPROF_OK;
 }
 
@@ -5966,10 +6072,11 @@ NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned ch
     const npuprof_npu_desc *const d = &npu->desc_;
     const npuprof_npu_ring *const rings = d->ring_count ? d->rings : &d->ring;
     const size_t jobs = d->job_count, queues = npu->queue_count_;
-    bool pairs = false, seen = false;
+    bool pairs = false, seen = false, parts = false;
     size_t end = 0;
     for (size_t i = 0; i < queues; i++) {
         pairs = pairs || npuprof_npu_has_pairs_(&rings[i]);
+        parts = parts || rings[i].execution_op;
         seen = seen || rings[i].ready == NPUPROF_NPU_READY_VALID;
     }
     const size_t calls_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_CALLS_ * sizeof *npu->calls_);
@@ -5983,6 +6090,8 @@ NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned ch
     const size_t pair_count = pairs ? NPUPROF_NPU_PAIRS_ : 0, seen_count = seen ? NPUPROF_NPU_SEEN_ : 0;
     const size_t pairs_at = npuprof_npu_next_table_(&end, pair_count * sizeof *npu->pairs_);
     const size_t seen_at = npuprof_npu_next_table_(&end, seen_count * sizeof *npu->seen_);
+    const size_t ended_count = parts ? NPUPROF_NPU_ENDED_ : 0;
+    const size_t ended_at = npuprof_npu_next_table_(&end, ended_count * sizeof *npu->ended_);
     if (!memory) return end;
     npu->calls_ = (npuprof_npu_call_ *)(void *)(memory + calls_at);
     npu->jobs_ = (npuprof_npu_job_ *)(void *)(memory + jobs_at);
@@ -5991,6 +6100,7 @@ NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned ch
     npu->queues_ = (npuprof_npu_queue_ *)(void *)(memory + queues_at);
     npu->lanes_ = (npuprof_npu_lane_state_ *)(void *)(memory + lanes_at);
     npu->late_ = (npuprof_npu_late_ *)(void *)(memory + late_at);
+    npu->ended_ = parts ? (npuprof_npu_ended_ *)(void *)(memory + ended_at) : NULL;
     npu->pairs_ = pairs ? (npuprof_npu_pair_ *)(void *)(memory + pairs_at) : NULL;
     npu->seen_ = seen ? (uint32_t *)(void *)(memory + seen_at) : NULL;
     return end;

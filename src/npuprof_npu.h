@@ -349,6 +349,8 @@ NPUPROF_BEGIN_C_
 #include "npu/host/stamp.h"
 #include "npu/host/lanes.h"
 #include "npu/host/pairs.h"
+#include "npu/host/ended.h"
+#include "npu/host/times.h"
 #include "npu/host/record.h"
 #include "npu/host/late.h"
 #include "npu/host/tables.h"

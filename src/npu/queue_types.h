@@ -99,6 +99,8 @@ typedef struct npuprof_npu_submission_ {
     bool known, muted;                   /* muted: its record is not to be drawn */
     bool has_arrow;                      /* this record is the first that may take the arrow */
     uint32_t epoch;                      /* of device time, when it was submitted */
+    uint32_t run;                        /* the epoch of `begun` and `over` */
+    uint64_t begun, over;                /* device ticks that a part of it lies between; 0 = not known */
     uint64_t submitted;                  /* host ticks that its work is not older than; 0 = not known */
     uint64_t stream;
     npuprof_link_ link;

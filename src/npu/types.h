@@ -259,6 +259,8 @@ typedef struct npuprof_npu {
     uint32_t *seen_;                     /* NPUPROF_NPU_SEEN_ hashes of entries: READY_VALID */
     struct npuprof_npu_late_ *late_;     /* records that wait for their submissions: npu/host/late.h */
     uint32_t late_first_, late_count_, late_before_;
+    struct npuprof_npu_ended_ *ended_;   /* jobs whose whole came, for their parts: npu/host/ended.h */
+    uint32_t ended_count_;
     bool takes_late_;                    /* such a record is taken, of a submission before late_before_ */
     void *tables_;                       /* from the system; NULL: they lie in desc.memory */
     size_t tables_bytes_;

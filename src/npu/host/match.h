@@ -218,7 +218,7 @@ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npupr
     if (wait) return NPUPROF_ERR_NPU_BUSY;
     memcpy(of->name, "job", sizeof "job");
     of->known = of->muted = of->has_arrow = false;
-    of->submitted = 0;
+    of->submitted = of->begun = of->over = 0;
     if (!job) return NPUPROF_OK;
     const uint32_t flags = job->flags;
     of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;

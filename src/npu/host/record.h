@@ -10,6 +10,8 @@
 #include "stamp.h"
 #include "lanes.h"
 #include "pairs.h"
+#include "ended.h"
+#include "times.h"
 
 /* What a record means: a span, one end of a span, an event. The same for a polled record and for one that was
    fed. Under the queue lock. May not know where a record came from. */
@@ -105,9 +107,21 @@ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_np
         if (pair->ring != q->number || pair->lane != lane || pair->facts.job != sought.id) continue;
         if (!npuprof_npu_is_whole_(&q->is, pair->facts.op)) continue;
         *of = pair->of;
+        npuprof_npu_note_run_(of, pair->flags, pair->epoch, pair->start, 0);
         return NPUPROF_OK;
     }
+    if (!whole && npuprof_npu_find_ended_(npu, &sought, of)) return NPUPROF_OK;
     return npuprof_npu_take_submission_(npu, &sought, whole, can_wait, of);
+}
+
+/* A record that stands for its job: its parts may come after it. */
+static void npuprof_npu_note_whole_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const npuprof_npu_record_ *r, unsigned lane, uint64_t op,
+                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *t)
+{
+    if (!q->is.execution_op || !npuprof_npu_is_whole_(&q->is, op)) return;
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane);
+    npuprof_npu_note_ended_(npu, &sought, of, t);
 }
 
 /* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
@@ -152,97 +166,6 @@ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *
     if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
     npuprof_npu_draw_(npu, &d, of);
-}
-
-/* ---- Times */
-
-/* Whether the lanes of a queue remember their stamps. */
-static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
-{
-    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
-           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
-}
-
-/* The lane's latest device time, and its last stamp, from which the next is extended. */
-static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lane_state_ *lane,
-                                    const npuprof_npu_times_ *t, uint64_t stamp)
-{
-    if (!lane || (!(t->flags & NPUPROF_STAMP_HOST) && t->epoch != lane->epoch)) return;
-    if (t->end > lane->last_ticks) lane->last_ticks = t->end;
-    if (!lane->has_last && !q->is.ascending) return;
-    if (!lane->has_last || stamp > lane->last) lane->last = stamp;
-    lane->has_last = true;
-}
-
-/* The one stamp of a begin, an end or an event. */
-static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                               const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                               const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                               npuprof_npu_times_ *t)
-{
-    const npuprof_npu_bounds_ b =
-        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of ? of->submitted : 0);
-    uint64_t stamp;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
-        t->start = t->end = pass->now.host;
-        t->epoch = 0;
-        t->flags = NPUPROF_STAMP_HOST;
-        return NPUPROF_NPU_TIMES_GOOD_;
-    }
-    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp);
-    if (why == NPUPROF_NPU_TIMES_GOOD_)
-        why = npuprof_npu_place_(npu, q, pass, lane, of, stamp, stamp, t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, stamp);
-    return why;
-}
-
-/* The two stamps of a whole span, or one and a duration. */
-static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                   const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                                   const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                                   npuprof_npu_times_ *t)
-{
-    const bool has_start = npuprof_npu_has_(q, NPUPROF_NPU_AT_START_);
-    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_);
-    const uint64_t duration = r->v[NPUPROF_NPU_AT_DURATION_];
-    const uint64_t quantum = 1;          /* of what one unit of a stamp is */
-    uint64_t start = 0, end = 0;
-    int why = NPUPROF_NPU_TIMES_GOOD_;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
-        t->end = t->start = pass->now.host;
-        if (of->known && of->link.ticks && of->link.ticks < t->end) t->start = of->link.ticks;
-        t->epoch = 0;
-        t->flags = NPUPROF_STAMP_HOST;
-        return why;
-    }
-    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of->submitted);
-    if (has_end)
-        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_END_, &end);
-    if (has_start && (why == NPUPROF_NPU_TIMES_GOOD_ || why == NPUPROF_RECORDS_PERIOD)) {
-        /* Each of the two narrows the other: it began before it ended. */
-        const bool open = why == NPUPROF_RECORDS_PERIOD;
-        if (has_end && !open && pass->units.known) b.high = npuprof_saturating_add_(end, quantum);
-        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_START_, &start);
-        if (open && why == NPUPROF_NPU_TIMES_GOOD_) {
-            b.low = npuprof_saturating_sub_(start, quantum);
-            why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_END_, &end);
-        } else if (!pass->units.known && has_end && end < start) {
-            end = start + ((end - start) & npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q,
-                                                                                     NPUPROF_NPU_AT_END_)));
-        }
-    }
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
-    if (!has_end) {
-        end = npuprof_saturating_add_(start, duration);
-        const uint64_t latest = npuprof_saturating_add_(pass->units.now, pass->units.allowance);
-        if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST && end > latest) return NPUPROF_RECORDS_STAMPS;
-    } else if (!has_start) {
-        if (duration > end) return NPUPROF_RECORDS_STAMPS;
-        start = end - duration;
-    }
-    why = npuprof_npu_place_(npu, q, pass, lane, of, start, end, t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
-    return why;
 }
 
 /* ---- Kinds */
@@ -345,6 +268,7 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const
     t.start = pair->start;
     npuprof_npu_add_end_(&pair->facts, r);
     npuprof_npu_learn_record_(npu, &pair->of, &t, pass);
+    npuprof_npu_note_whole_(npu, q, r, pair->lane, pair->facts.op, &pair->of, &t);
     npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &t, pair->lane, r->v[NPUPROF_NPU_AT_STATUS_],
                             false);
 }
@@ -359,9 +283,13 @@ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue
     if (npuprof_npu_find_owner_(npu, q, r, pe, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
     if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
     const int why = npuprof_npu_span_times_(npu, q, pass, lane, r, &of, &t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_learn_record_(npu, &of, &t, pass);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_count_records_(npu, (unsigned)why, 1);
-    else npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+        npuprof_npu_count_records_(npu, (unsigned)why, 1);
+        return NPUPROF_OK;
+    }
+    npuprof_npu_learn_record_(npu, &of, &t, pass);
+    npuprof_npu_note_whole_(npu, q, r, pe, facts.op, &of, &t);
+    npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
     return NPUPROF_OK;
 }
 

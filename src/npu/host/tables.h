@@ -2,6 +2,7 @@
 #include "../../public/macros.h"
 #include "../../os/common.h"
 #include "../types.h"
+#include "ended.h"
 #include "late.h"
 
 /* The tables of an open device: those that its description asks for, in one piece of memory. Owns tables_
@@ -29,10 +30,11 @@ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
     const npuprof_npu_desc *const d = &npu->desc_;
     const npuprof_npu_ring *const rings = d->ring_count ? d->rings : &d->ring;
     const size_t jobs = d->job_count, queues = npu->queue_count_;
-    bool pairs = false, seen = false;
+    bool pairs = false, seen = false, parts = false;
     size_t end = 0;
     for (size_t i = 0; i < queues; i++) {
         pairs = pairs || npuprof_npu_has_pairs_(&rings[i]);
+        parts = parts || rings[i].execution_op;
         seen = seen || rings[i].ready == NPUPROF_NPU_READY_VALID;
     }
     const size_t calls_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_CALLS_ * sizeof *npu->calls_);
@@ -46,6 +48,8 @@ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
     const size_t pair_count = pairs ? NPUPROF_NPU_PAIRS_ : 0, seen_count = seen ? NPUPROF_NPU_SEEN_ : 0;
     const size_t pairs_at = npuprof_npu_next_table_(&end, pair_count * sizeof *npu->pairs_);
     const size_t seen_at = npuprof_npu_next_table_(&end, seen_count * sizeof *npu->seen_);
+    const size_t ended_count = parts ? NPUPROF_NPU_ENDED_ : 0;
+    const size_t ended_at = npuprof_npu_next_table_(&end, ended_count * sizeof *npu->ended_);
     if (!memory) return end;
     npu->calls_ = (npuprof_npu_call_ *)(void *)(memory + calls_at);
     npu->jobs_ = (npuprof_npu_job_ *)(void *)(memory + jobs_at);
@@ -54,6 +58,7 @@ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
     npu->queues_ = (npuprof_npu_queue_ *)(void *)(memory + queues_at);
     npu->lanes_ = (npuprof_npu_lane_state_ *)(void *)(memory + lanes_at);
     npu->late_ = (npuprof_npu_late_ *)(void *)(memory + late_at);
+    npu->ended_ = parts ? (npuprof_npu_ended_ *)(void *)(memory + ended_at) : NULL;
     npu->pairs_ = pairs ? (npuprof_npu_pair_ *)(void *)(memory + pairs_at) : NULL;
     npu->seen_ = seen ? (uint32_t *)(void *)(memory + seen_at) : NULL;
     return end;
