@@ -43,9 +43,9 @@ static void npuprof_npu_note_ended_(npuprof_npu *npu, const npuprof_npu_sought_ 
 static bool npuprof_npu_find_ended_(const npuprof_npu *npu, const npuprof_npu_sought_ *s,
                                     npuprof_npu_submission_ *of)
 {
-    const uint32_t count = npu->ended_count_ < NPUPROF_NPU_ENDED_ ? npu->ended_count_ : NPUPROF_NPU_ENDED_;
-    for (uint32_t i = 1; i <= count && s->has_id; i++) {
-        const npuprof_npu_ended_ *const ended = &npu->ended_[(npu->ended_count_ - i) % NPUPROF_NPU_ENDED_];
+    const uint32_t room = NPUPROF_NPU_ENDED_, count = npu->ended_count_;
+    for (uint32_t i = 1; i <= count && i <= room && s->has_id; i++) {
+        const npuprof_npu_ended_ *const ended = &npu->ended_[(count - i) % room];
         if ((ended->sought.id ^ s->id) & s->id_mask || ended->sought.is_scoped != s->is_scoped ||
             (s->is_scoped && ended->sought.scope != s->scope)) continue;
         if (npuprof_npu_look_by_id_(npu, s).oldest) return false;
