@@ -49,7 +49,7 @@ static uint8_t context_now(void) { return context; }
 #elif IS_LIST
 #define NPUPROF_ARENA_BYTES 8192
 #else
-#define NPUPROF_ARENA_BYTES 1024
+#define NPUPROF_ARENA_BYTES 1040     /* a burst of all interrupts at once just fits */
 #endif
 #endif
 #ifdef FULL
