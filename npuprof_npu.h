@@ -358,8 +358,9 @@ typedef struct npuprof_npu_condition {
 /* What an index counts. */
 enum {
     NPUPROF_NPU_INDEX_COUNT = 0,         /* entries since reset, wrapping at its width */
-    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and `sequence`, a
-                                            whole lap that nobody read is not seen */
+    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and `sequence`, of a
+                                            reader that is more than a lap late (with has_wrap, two), the
+                                            trace says that it may have lost more than it counts */
     NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width */
     NPUPROF_NPU_INDEX_BYTE_OFFSET,       /* the next slot, in bytes from the first */
     NPUPROF_NPU_INDEX_UNIT_COUNT_
@@ -382,6 +383,9 @@ typedef struct npuprof_npu_index {
                                             */
     size_t laps_offset;
     uint32_t laps_first;                 /* its value during the first lap */
+    bool has_wrap;                       /* with _SLOT and _BYTE_OFFSET: bit wrap_bit of the word that holds
+                                            the index is the other one in each lap. Not with has_laps */
+    uint8_t wrap_bit;
 } npuprof_npu_index;
 
 /* Who says that an entry is there. */
@@ -558,6 +562,7 @@ typedef struct npuprof_npu_index_state_ {
                                             written */
     bool known, in_bar, is_bad, was_empty;
     bool shows_count;                    /* a slot that is `count` is slot 0 */
+    bool wrap;                           /* the wrap bit that belongs to `last` */
 } npuprof_npu_index_state_;
 
 typedef struct npuprof_npu_queue_ {
@@ -577,6 +582,8 @@ typedef struct npuprof_npu_queue_ {
     bool numbered;                       /* next is known */
     bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
     bool stuck;                          /* READY_VALID: nobody clears */
+    uint64_t read_end;                   /* `next` + 1 when read_hash was taken; 0: never */
+    uint32_t read_hash;                  /* of the entry before `next`, as it was read */
     uint64_t searched_at;                /* READY_VALID: host ticks when the whole ring was looked at */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
@@ -4296,6 +4303,11 @@ NPUPROF_OWN_ static const char *npuprof_npu_check_index_(npuprof_npu_index *x, n
     if (x->unit < 0 || x->unit >= NPUPROF_NPU_INDEX_UNIT_COUNT_) return "has an unknown unit";
     const bool is_slot = x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
     if (x->has_laps && !is_slot) return "has laps, but its unit is neither a slot nor a byte offset";
+    if (x->has_wrap && !is_slot) return "has a wrap bit, but its unit is neither a slot nor a byte offset";
+    if (x->has_wrap && x->has_laps) return "has a wrap bit and laps: give one";
+    if (x->has_wrap && (x->wrap_bit >= 8u * x->width_bytes ||
+                        (x->wrap_bit >= x->lsb && x->wrap_bit < x->lsb + x->bits)))
+        return "has its wrap bit outside its word, or among its own bits";
     if (x->in_memory && !x->memory && !memory) return "is in_memory, but there is no memory";
     state->mask = npuprof_npu_mask_(x->bits);
     state->in_bar = !at;
@@ -4354,6 +4366,11 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_entries_by_laps_(const npuprof_npu_inde
     return lap == 0 && s->was_empty ? 0 : (lap + 1) * count;
 }
 
+NPUPROF_OWN_ static bool npuprof_npu_wrap_of_(const npuprof_npu_index *x, npuprof_npu_index_raw_ raw)
+{
+    return x->has_wrap && raw.word >> x->wrap_bit & 1;
+}
+
 /* What the index shows, as entries since reset. Does not change what is known of it. *fits: it is not before
    what was read last, nor more than a lap behind it. False: it cannot be. */
 NPUPROF_OWN_ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
@@ -4384,6 +4401,10 @@ NPUPROF_OWN_ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, con
         return !s->known || *entries >= s->last;
     }
     *entries = s->known ? s->last + (slot + count - s->last % count) % count : slot;
+    /* The bit is the other one after an odd number of laps. */
+    const uint64_t laps = *entries / count - s->last / count;
+    if (s->known && x->has_wrap && (laps & 1) != (uint64_t)(npuprof_npu_wrap_of_(x, raw) != s->wrap))
+        *entries += count;
     return true;
 }
 
@@ -4452,9 +4473,99 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, con
     }
     s->is_bad = false;
     s->known = true;
+    s->wrap = npuprof_npu_wrap_of_(x, raw);
     s->last = good || !runs ? now : raw.value;
     *entries = s->last / unit;
     return good ? NPUPROF_OK : NPUPROF_ERR_NPU_RING;
+}
+/* ==== src/npu/host/laps.h =========================================================== >>npu/host/laps ==== */
+
+/* A ring that shows the same again after some laps: of slots, of phases, of a narrow count. What it cannot
+   tell, the entry before the next one can: if it is not as it was read, the device has written it again. Owns
+   read_end and read_hash of an npuprof_npu_queue_. May not know who says that an entry is there. */
+
+NPUPROF_OWN_ static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+{
+    uint64_t hash = 1;
+    for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_(hash ^ r->v[q->present[i]]);
+    return (uint32_t)(hash >> 32);
+}
+
+/* Whether the producer index tells a slot, and no laps. */
+NPUPROF_OWN_ static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
+{
+    return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
+}
+
+/* Counts entries that are lost in front of the next one. */
+NPUPROF_OWN_ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
+{
+    if (count) {
+        q->gap = true;
+        npu->gap_ticket_ = NPUPROF_LOAD_(&npu->tickets_);
+    }
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
+}
+
+/* The phase of the entry of that number. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
+{
+    return (q->is.phase_first ^ number / q->is.count) & 1;
+}
+
+/* After how many entries it does, if none tells its number; 0: never. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_period_(const npuprof_npu_queue_ *q)
+{
+    const npuprof_npu_index *const x = &q->is.producer;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return 0;
+    if (q->is.ready == NPUPROF_NPU_READY_PHASE) return 2 * (uint64_t)q->is.count;
+    if (q->is.ready) return 0;
+    if (npuprof_npu_tells_slot_(x)) return (x->has_wrap ? 2 : 1) * (uint64_t)q->is.count;
+    return x->unit == NPUPROF_NPU_INDEX_COUNT && q->index.mask < UINT32_MAX ? q->index.mask + 1 : 0;
+}
+
+/* Remembers the entry before the next one, as it is now. */
+NPUPROF_OWN_ static void npuprof_npu_remember_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    npuprof_npu_record_ last;
+    memset(&last, 0, sizeof last);
+    if (!q->is.memory || !npuprof_npu_period_(q)) return;
+    npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->next + q->is.count - 1), &last);
+    q->read_end = q->next + 1;
+    q->read_hash = npuprof_npu_hash_record_(q, &last);
+}
+
+/* Whether that entry is another one now: the device came round. With a phase, by an even number of laps. */
+NPUPROF_OWN_ static bool npuprof_npu_came_round_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    const uint32_t hash = q->read_hash;
+    const bool by_phase = q->is.ready == NPUPROF_NPU_READY_PHASE;
+    if (!q->is.memory || !npuprof_npu_period_(q)) return false;
+    for (unsigned back = 1; by_phase && back <= 2; back++) {     /* Why two: one may be half written. */
+        const uint64_t number = q->next + 2 * (uint64_t)q->is.count - back;
+        if (npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, number), NPUPROF_NPU_AT_PHASE_) !=
+            npuprof_npu_phase_of_(q, number)) return false;
+    }
+    const bool known = q->read_end == q->next + 1;
+    npuprof_npu_remember_(npu, q);
+    return known && q->read_hash != hash;
+}
+
+/* The device came round, and what the ring shows does not tell how often: once at least, if what is new is
+   less than half of the ring. Why half: a device may write entries before it announces them. */
+NPUPROF_OWN_ static void npuprof_npu_pass_period_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
+{
+    const uint64_t period = npuprof_npu_period_(q), fresh = *producer - q->next;
+    const bool by_phase = q->is.ready == NPUPROF_NPU_READY_PHASE;
+    if (!by_phase && fresh >= q->is.count) return;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
+    if (!by_phase && fresh > q->is.count / 2) return;
+    q->index.last += period;
+    *producer += period;
+    if (!by_phase) return;
+    npuprof_npu_count_gap_(npu, q, period);
+    q->next += period;
+    q->read_end = q->next + 1;
 }
 /* ==== src/npu/host/ready.h ========================================================= >>npu/host/ready ==== */
 
@@ -4485,13 +4596,6 @@ typedef struct npuprof_npu_reading_ {
     uint64_t gap[NPUPROF_NPU_BATCH_];    /* LAPPED: entries that are missing; GOOD: missing before it */
 } npuprof_npu_reading_;
 
-NPUPROF_OWN_ static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
-{
-    uint64_t hash = 1;
-    for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_(hash ^ r->v[q->present[i]]);
-    return (uint32_t)(hash >> 32);
-}
-
 /* Is there nothing but zeros in an entry? */
 NPUPROF_OWN_ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                   const volatile unsigned char *entry)
@@ -4499,12 +4603,6 @@ NPUPROF_OWN_ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_n
     for (unsigned i = 0; i < q->word_count; i++)
         if (npuprof_npu_load_entry_word_(npu, q, entry, i)) return false;
     return true;
-}
-
-/* Whether the producer index tells a slot, and no laps. */
-NPUPROF_OWN_ static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
-{
-    return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
 }
 
 /* The bits in which the sequence field and the number of an entry must agree. */
@@ -4515,22 +4613,6 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_
     const bool counts = !q->is.feed && !q->is.ready && x->unit == NPUPROF_NPU_INDEX_COUNT;
     if (counts && bits > x->bits) bits = x->bits;
     return npuprof_npu_mask_(bits);
-}
-
-/* Counts entries that are lost in front of the next one. */
-NPUPROF_OWN_ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
-{
-    if (count) {
-        q->gap = true;
-        npu->gap_ticket_ = NPUPROF_LOAD_(&npu->tickets_);
-    }
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
-}
-
-/* The phase of the entry of that number. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
-{
-    return (q->is.phase_first ^ number / q->is.count) & 1;
 }
 
 /* Whether an entry is there, by READY_VALID, _PHASE or _SEQUENCE: GOOD, LATER or LAPPED. *word: what said
@@ -4714,6 +4796,7 @@ NPUPROF_OWN_ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_qu
     const uint64_t end = npuprof_npu_find_phase_(npu, q, q->next);
     npuprof_npu_count_gap_(npu, q, end - q->next);
     q->next = end;
+    npuprof_npu_remember_(npu, q);
 }
 
 /* ---- READY_SEQUENCE */
@@ -4777,6 +4860,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, 
         q->numbered = true;
         npuprof_npu_number_index_(npu, q, producer);
         q->next = *producer;
+        npuprof_npu_remember_(npu, q);
     } else if (result == NPUPROF_ERR_NPU_RING && *producer < q->next) {
         q->next = *producer > count ? *producer - count : 0;     /* the device counts from 0 again */
     }
@@ -4801,6 +4885,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npup
     case NPUPROF_NPU_READY_VALID: q->numbered = npuprof_npu_find_valid_(npu, q, true); return NPUPROF_OK;
     case NPUPROF_NPU_READY_PHASE:
         q->next = npuprof_npu_number_phase_(npu, q, npuprof_npu_find_phase_(npu, q, 0));
+        npuprof_npu_remember_(npu, q);
         return NPUPROF_OK;
     case NPUPROF_NPU_READY_SEQUENCE: q->next = npuprof_npu_find_sequence_(npu, q); return NPUPROF_OK;
     default: break;
@@ -4821,15 +4906,21 @@ NPUPROF_OWN_ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_np
     reading->is_clear = false;
     if (!q->found) reading->result = npuprof_npu_find_ring_(npu, q);     /* it was off at open */
     reading->producer = q->next;
+    const bool came_round = npuprof_npu_came_round_(npu, q);
     if (reading->result != NPUPROF_OK && reading->result != NPUPROF_ERR_NPU_RING) return false;
     if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) {
         reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
+        if (reading->result == NPUPROF_ERR_NPU_RING)
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
+        else if (came_round && reading->result == NPUPROF_OK)
+            npuprof_npu_pass_period_(npu, q, &reading->producer);
         return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
     }
     if (q->is.ready == NPUPROF_NPU_READY_VALID && q->numbered) npuprof_npu_pass_cleared_(npu, q);
     else if (q->is.ready == NPUPROF_NPU_READY_VALID) q->numbered = npuprof_npu_find_valid_(npu, q, false);
     /* Why: a device that is faster than this must not hold it up. */
     reading->producer = q->next + q->is.count;
+    if (came_round) npuprof_npu_pass_period_(npu, q, &reading->producer);
     return true;
 }
 
@@ -6155,7 +6246,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *np
 {
     const npuprof_npu_ring *r = &q->is;
     const npuprof_npu_index *x = &r->producer;
-    const bool indexed = x->memory || x->in_memory || x->has_laps || x->unit || x->offset;
+    const bool indexed = x->memory || x->in_memory || x->has_laps || x->has_wrap || x->unit ||
+                         x->offset;
     const bool valid = r->valid.width_bytes != 0, phase = r->phase.width_bytes != 0;
     NPUPROF_NPU_REFUSE_IF_(r->feed && (r->count || r->memory), "feed", "takes no count and no memory");
     NPUPROF_NPU_REFUSE_IF_(r->feed && (r->ready || indexed || valid || phase), "feed",
@@ -6442,7 +6534,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         npuprof_npu_name_lanes_(npu, q);
         (void)npuprof_npu_units_of_(npu, q, &now);
         if (q->is.feed) continue;
-        if (q->is.ready == NPUPROF_NPU_READY_VALID && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_))
+        const bool valid = q->is.ready == NPUPROF_NPU_READY_VALID;
+        /* Why those in the BAR: a look at the entry before costs loads there. */
+        if ((valid && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) ||
+            (!q->is.memory && npuprof_npu_period_(q)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;
@@ -6486,6 +6581,9 @@ NPUPROF_OWN_ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_q
             npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
         else npuprof_npu_count_gap_(npu, q, 1);
         q->next = number + 1;
+        if (i + 1 < reading->count && reading->fate[i + 1] == NPUPROF_NPU_ENTRY_GOOD_) continue;
+        q->read_end = fate == NPUPROF_NPU_ENTRY_GOOD_ ? q->next + 1 : 0;
+        q->read_hash = npuprof_npu_hash_record_(q, &reading->batch[i]);
     }
     return true;
 }

@@ -345,6 +345,7 @@ NPUPROF_BEGIN_C_
 #include "npu/host/match.h"
 #include "npu/host/format.h"
 #include "npu/host/index.h"
+#include "npu/host/laps.h"
 #include "npu/host/ready.h"
 #include "npu/host/stamp.h"
 #include "npu/host/lanes.h"

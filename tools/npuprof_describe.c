@@ -44,7 +44,7 @@ static const member requirement[] = { N(npuprof_npu_requirement, offset),
     T(npuprof_npu_requirement, text), END };
 static const member producer[] = { B(index_, in_memory), N(index_, offset), N(index_, width_bytes),
     N(index_, lsb), N(index_, bits), N(index_, unit), B(index_, has_laps), N(index_, laps_offset),
-    N(index_, laps_first), END };
+    N(index_, laps_first), B(index_, has_wrap), N(index_, wrap_bit), END };
 static const member counter[] = { N(counter_, lo_offset), N(counter_, hi_offset), N(counter_, bits),
     N(counter_, access), N(counter_, order), B(counter_, counts_down), B(counter_, big_endian),
     N(counter_, hz), N(counter_, lag_ns), END };

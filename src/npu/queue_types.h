@@ -49,6 +49,7 @@ typedef struct npuprof_npu_index_state_ {
                                             written */
     bool known, in_bar, is_bad, was_empty;
     bool shows_count;                    /* a slot that is `count` is slot 0 */
+    bool wrap;                           /* the wrap bit that belongs to `last` */
 } npuprof_npu_index_state_;
 
 typedef struct npuprof_npu_queue_ {
@@ -68,6 +69,8 @@ typedef struct npuprof_npu_queue_ {
     bool numbered;                       /* next is known */
     bool gap;                            /* entries in front of `next` are lost: their begins and ends, too */
     bool stuck;                          /* READY_VALID: nobody clears */
+    uint64_t read_end;                   /* `next` + 1 when read_hash was taken; 0: never */
+    uint32_t read_hash;                  /* of the entry before `next`, as it was read */
     uint64_t searched_at;                /* READY_VALID: host ticks when the whole ring was looked at */
     uint64_t run;                        /* READY_VALID: entries read since one was not ready */
     uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */

@@ -25,8 +25,9 @@ typedef struct npuprof_npu_condition {
 /* What an index counts. */
 enum {
     NPUPROF_NPU_INDEX_COUNT = 0,         /* entries since reset, wrapping at its width */
-    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and `sequence`, a
-                                            whole lap that nobody read is not seen */
+    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1. Without laps and `sequence`, of a
+                                            reader that is more than a lap late (with has_wrap, two), the
+                                            trace says that it may have lost more than it counts */
     NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width */
     NPUPROF_NPU_INDEX_BYTE_OFFSET,       /* the next slot, in bytes from the first */
     NPUPROF_NPU_INDEX_UNIT_COUNT_
@@ -49,6 +50,9 @@ typedef struct npuprof_npu_index {
                                             */
     size_t laps_offset;
     uint32_t laps_first;                 /* its value during the first lap */
+    bool has_wrap;                       /* with _SLOT and _BYTE_OFFSET: bit wrap_bit of the word that holds
+                                            the index is the other one in each lap. Not with has_laps */
+    uint8_t wrap_bit;
 } npuprof_npu_index;
 
 /* Who says that an entry is there. */

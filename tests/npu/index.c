@@ -511,6 +511,10 @@ static void refusals(void)
             memset(&desc.ring.producer, 0, sizeof desc.ring.producer));
     REFUSED("ring.producer ", desc.ring.producer.offset = FIRST + ENTRY);
     REFUSED("ring.producer ", desc.ring.producer.offset = sizeof host.bytes);
+    REFUSED("ring.producer has a wrap bit, but", desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
+            desc.ring.producer.has_wrap = true);
+    REFUSED("ring.producer has its wrap bit", desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+            desc.ring.producer.has_wrap = true; desc.ring.producer.wrap_bit = 31);
     REFUSED("ring.producer ", desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
             desc.ring.producer.has_laps = true);
     REFUSED("ring.memory_bytes ", desc.ring.first = sizeof host.bytes - ENTRY);

@@ -43,6 +43,9 @@ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
             npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
         else npuprof_npu_count_gap_(npu, q, 1);
         q->next = number + 1;
+        if (i + 1 < reading->count && reading->fate[i + 1] == NPUPROF_NPU_ENTRY_GOOD_) continue;
+        q->read_end = fate == NPUPROF_NPU_ENTRY_GOOD_ ? q->next + 1 : 0;
+        q->read_hash = npuprof_npu_hash_record_(q, &reading->batch[i]);
     }
     return true;
 }

@@ -30,6 +30,11 @@ static const char *npuprof_npu_check_index_(npuprof_npu_index *x, npuprof_npu_in
     if (x->unit < 0 || x->unit >= NPUPROF_NPU_INDEX_UNIT_COUNT_) return "has an unknown unit";
     const bool is_slot = x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
     if (x->has_laps && !is_slot) return "has laps, but its unit is neither a slot nor a byte offset";
+    if (x->has_wrap && !is_slot) return "has a wrap bit, but its unit is neither a slot nor a byte offset";
+    if (x->has_wrap && x->has_laps) return "has a wrap bit and laps: give one";
+    if (x->has_wrap && (x->wrap_bit >= 8u * x->width_bytes ||
+                        (x->wrap_bit >= x->lsb && x->wrap_bit < x->lsb + x->bits)))
+        return "has its wrap bit outside its word, or among its own bits";
     if (x->in_memory && !x->memory && !memory) return "is in_memory, but there is no memory";
     state->mask = npuprof_npu_mask_(x->bits);
     state->in_bar = !at;
@@ -88,6 +93,11 @@ static uint64_t npuprof_npu_entries_by_laps_(const npuprof_npu_index *x, const n
     return lap == 0 && s->was_empty ? 0 : (lap + 1) * count;
 }
 
+static bool npuprof_npu_wrap_of_(const npuprof_npu_index *x, npuprof_npu_index_raw_ raw)
+{
+    return x->has_wrap && raw.word >> x->wrap_bit & 1;
+}
+
 /* What the index shows, as entries since reset. Does not change what is known of it. *fits: it is not before
    what was read last, nor more than a lap behind it. False: it cannot be. */
 static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
@@ -118,6 +128,10 @@ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_np
         return !s->known || *entries >= s->last;
     }
     *entries = s->known ? s->last + (slot + count - s->last % count) % count : slot;
+    /* The bit is the other one after an odd number of laps. */
+    const uint64_t laps = *entries / count - s->last / count;
+    if (s->known && x->has_wrap && (laps & 1) != (uint64_t)(npuprof_npu_wrap_of_(x, raw) != s->wrap))
+        *entries += count;
     return true;
 }
 
@@ -186,6 +200,7 @@ static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, const npuprof_np
     }
     s->is_bad = false;
     s->known = true;
+    s->wrap = npuprof_npu_wrap_of_(x, raw);
     s->last = good || !runs ? now : raw.value;
     *entries = s->last / unit;
     return good ? NPUPROF_OK : NPUPROF_ERR_NPU_RING;

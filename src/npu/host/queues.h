@@ -24,7 +24,8 @@ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, const npup
 {
     const npuprof_npu_ring *r = &q->is;
     const npuprof_npu_index *x = &r->producer;
-    const bool indexed = x->memory || x->in_memory || x->has_laps || x->unit || x->offset;
+    const bool indexed = x->memory || x->in_memory || x->has_laps || x->has_wrap || x->unit ||
+                         x->offset;
     const bool valid = r->valid.width_bytes != 0, phase = r->phase.width_bytes != 0;
     NPUPROF_NPU_REFUSE_IF_(r->feed && (r->count || r->memory), "feed", "takes no count and no memory");
     NPUPROF_NPU_REFUSE_IF_(r->feed && (r->ready || indexed || valid || phase), "feed",
@@ -311,7 +312,10 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         npuprof_npu_name_lanes_(npu, q);
         (void)npuprof_npu_units_of_(npu, q, &now);
         if (q->is.feed) continue;
-        if (q->is.ready == NPUPROF_NPU_READY_VALID && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_))
+        const bool valid = q->is.ready == NPUPROF_NPU_READY_VALID;
+        /* Why those in the BAR: a look at the entry before costs loads there. */
+        if ((valid && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) ||
+            (!q->is.memory && npuprof_npu_period_(q)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;

@@ -5,6 +5,7 @@
 #include "../mmio.h"
 #include "format.h"
 #include "index.h"
+#include "laps.h"
 #include "draw.h"
 
 /* Transport of a polled ring: who says that entry number n is there, and whether the copy that was made of it
@@ -34,13 +35,6 @@ typedef struct npuprof_npu_reading_ {
     uint64_t gap[NPUPROF_NPU_BATCH_];    /* LAPPED: entries that are missing; GOOD: missing before it */
 } npuprof_npu_reading_;
 
-static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
-{
-    uint64_t hash = 1;
-    for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_(hash ^ r->v[q->present[i]]);
-    return (uint32_t)(hash >> 32);
-}
-
 /* Is there nothing but zeros in an entry? */
 static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                   const volatile unsigned char *entry)
@@ -48,12 +42,6 @@ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
     for (unsigned i = 0; i < q->word_count; i++)
         if (npuprof_npu_load_entry_word_(npu, q, entry, i)) return false;
     return true;
-}
-
-/* Whether the producer index tells a slot, and no laps. */
-static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
-{
-    return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
 }
 
 /* The bits in which the sequence field and the number of an entry must agree. */
@@ -64,22 +52,6 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
     const bool counts = !q->is.feed && !q->is.ready && x->unit == NPUPROF_NPU_INDEX_COUNT;
     if (counts && bits > x->bits) bits = x->bits;
     return npuprof_npu_mask_(bits);
-}
-
-/* Counts entries that are lost in front of the next one. */
-static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
-{
-    if (count) {
-        q->gap = true;
-        npu->gap_ticket_ = NPUPROF_LOAD_(&npu->tickets_);
-    }
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
-}
-
-/* The phase of the entry of that number. */
-static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
-{
-    return (q->is.phase_first ^ number / q->is.count) & 1;
 }
 
 /* Whether an entry is there, by READY_VALID, _PHASE or _SEQUENCE: GOOD, LATER or LAPPED. *word: what said
@@ -263,6 +235,7 @@ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
     const uint64_t end = npuprof_npu_find_phase_(npu, q, q->next);
     npuprof_npu_count_gap_(npu, q, end - q->next);
     q->next = end;
+    npuprof_npu_remember_(npu, q);
 }
 
 /* ---- READY_SEQUENCE */
@@ -326,6 +299,7 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_q
         q->numbered = true;
         npuprof_npu_number_index_(npu, q, producer);
         q->next = *producer;
+        npuprof_npu_remember_(npu, q);
     } else if (result == NPUPROF_ERR_NPU_RING && *producer < q->next) {
         q->next = *producer > count ? *producer - count : 0;     /* the device counts from 0 again */
     }
@@ -350,6 +324,7 @@ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue
     case NPUPROF_NPU_READY_VALID: q->numbered = npuprof_npu_find_valid_(npu, q, true); return NPUPROF_OK;
     case NPUPROF_NPU_READY_PHASE:
         q->next = npuprof_npu_number_phase_(npu, q, npuprof_npu_find_phase_(npu, q, 0));
+        npuprof_npu_remember_(npu, q);
         return NPUPROF_OK;
     case NPUPROF_NPU_READY_SEQUENCE: q->next = npuprof_npu_find_sequence_(npu, q); return NPUPROF_OK;
     default: break;
@@ -370,15 +345,21 @@ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
     reading->is_clear = false;
     if (!q->found) reading->result = npuprof_npu_find_ring_(npu, q);     /* it was off at open */
     reading->producer = q->next;
+    const bool came_round = npuprof_npu_came_round_(npu, q);
     if (reading->result != NPUPROF_OK && reading->result != NPUPROF_ERR_NPU_RING) return false;
     if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) {
         reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
+        if (reading->result == NPUPROF_ERR_NPU_RING)
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
+        else if (came_round && reading->result == NPUPROF_OK)
+            npuprof_npu_pass_period_(npu, q, &reading->producer);
         return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
     }
     if (q->is.ready == NPUPROF_NPU_READY_VALID && q->numbered) npuprof_npu_pass_cleared_(npu, q);
     else if (q->is.ready == NPUPROF_NPU_READY_VALID) q->numbered = npuprof_npu_find_valid_(npu, q, false);
     /* Why: a device that is faster than this must not hold it up. */
     reading->producer = q->next + q->is.count;
+    if (came_round) npuprof_npu_pass_period_(npu, q, &reading->producer);
     return true;
 }
 

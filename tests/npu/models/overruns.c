@@ -128,7 +128,7 @@ static void ethosn_slot(void)
     CHECK_INT(said(t, "records.unmatched_ends"), 0);
 }
 
-/* A lap and 10 inferences: the slot shows 79 entries more. Those are the newest, and all is said of them. */
+/* A lap and 10 inferences: the slot shows 79 entries more. The entry before tells that a lap lies between. */
 static void ethosn_lap(void)
 {
     static play_model model;
@@ -136,15 +136,11 @@ static void ethosn_lap(void)
     open_model(&model);
     play_serve();
     jobs_on(0, 375 + 10);
-    const uint64_t from = play.lanes[0].jobs[(play.lanes[0].in - 10) % PLAY_DEPTH].begin - play.origin;
     play_serve();
     json_node *t = written();
-    const int64_t origin = trace_start(trace_event(t, "i", "origin", 0));
-    CHECK_UINT(device_spans(t), 3 * 10);
-    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
-        if (json_get(e, "args.pe_index") && json_text(json_get(e, "ph"))[0] == 'X')
-            CHECK(trace_start(e) - origin + 100000 > (int64_t)from);
-    CHECK_UINT(said(t, "records.unmatched_ends"), 0);
+    CHECK(device_spans(t) >= 3 * 374 && device_spans(t) <= 3 * 375);
+    CHECK(said(t, "ring_lost") >= 80 && said(t, "ring_lost") <= 88);
+    CHECK(said(t, "records.loss_unknown") > 0);
 }
 
 /* ---- Gaudi's event queue: valid bit and running number. All that the numbers jump over is lost. */
@@ -233,11 +229,11 @@ static void qaic_lap(void)
     open_model(&qaic_model);
     play_serve();
     while (qaic[1].written < 60) jobs_on(1, 1);
-    const uint64_t over = qaic[1].written - 50;
     play_serve();
     json_node *t = written();
-    CHECK_UINT(device_spans(t), over);
-    CHECK_INT(said(t, "ring_lost"), 0);          /* nobody can know */
+    CHECK_UINT(device_spans(t) + (uint64_t)said(t, "ring_lost"), qaic[1].written);
+    CHECK(device_spans(t) >= 49);
+    CHECK(said(t, "records.loss_unknown") > 0);  /* nobody can know that it was one lap */
 }
 
 /* ---- Neuron: a phase bit. Between one lap and two, all that lies between is lost, and is counted. */

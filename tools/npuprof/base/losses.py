@@ -29,7 +29,8 @@ RECORDS = {
                   "drain after the last job; look at job and job_scope"),
     "ambiguous_jobs": ("records have a number that is not certain to be one submission's: no arrow",
                        "look at job_scope, and at the stream of the submissions; mind the losses first"),
-    "loss_unknown": ("rings lost entries that nobody could count", "drain the ring more often"),
+    "loss_unknown": ("looks at rings may have lost more than is counted: they cannot tell it",
+                     "drain the ring more often; describe `sequence` or a lap count, if there is one"),
 }
 ADVICE = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES", "overwritten": "a larger arena, or a stream",
           "sink": "a faster disk, or fewer categories",

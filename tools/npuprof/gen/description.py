@@ -88,6 +88,8 @@ def index_members(h, index, base=None):
         members |= {"has_laps": True,
                     "laps_offset": at(index.laps_at) if index.in_memory else index.laps_at}
         members |= nonzero({"laps_first": index.laps_first})
+    if index.wrap_bit is not None:
+        members |= {"has_wrap": True, "wrap_bit": index.wrap_bit}
     return members
 
 

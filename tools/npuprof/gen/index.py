@@ -20,6 +20,7 @@ class Index:
     unit: str              # a key of UNITS
     laps_at: int           # None: nothing counts the laps
     laps_first: int
+    wrap_bit: int          # of the word, the other one in each lap; None: there is none
 
     @property
     def lsb(self):
@@ -85,7 +86,10 @@ def read_index(table, r, device):
     bits = held if r.producer_bits is None else r.producer_bits
     if not 1 <= bits <= held:
         table.refuse(f"producer_bits = {bits} in {table.where()}, use 1 to {held}", "producer_bits")
-    index = Index(register, field, at, width, bits, read_unit(table, r), r.laps_at, r.laps_first or 0)
+    index = Index(register, field, at, width, bits, read_unit(table, r), r.laps_at, r.laps_first or 0,
+                  r.producer_wrap_bit)
+    if index.wrap_bit is not None:
+        check_wrap(table, index)
     if r.laps_at is None:
         if r.laps_first is not None:
             table.refuse(f"{table.where()} has laps_first but no laps_at, add it", "laps_first")
@@ -102,6 +106,17 @@ def read_index(table, r, device):
         table.refuse(f"laps_first = {index.laps_first} in {table.where()}, use at most {UINT32_MAX}",
                      "laps_first")
     return index
+
+
+def check_wrap(table, index):
+    """The wrap bit is a bit of the same word, beside those of a slot."""
+    where = table.where()
+    if index.unit not in ("slot", "byte_offset") or index.laps_at is not None:
+        table.refuse(f"producer_wrap_bit in {where} goes with an index that begins again in each lap, and "
+                     'without laps_at, say producer_is = "slot"', "producer_wrap_bit")
+    if not 0 <= index.wrap_bit < index.width or index.lsb <= index.wrap_bit < index.lsb + index.bits:
+        table.refuse(f"producer_wrap_bit = {index.wrap_bit} in {where} is outside the word of {index.width} "
+                     "bits, or a bit of the index, correct one, or give producer_bits", "producer_wrap_bit")
 
 
 def check_count(table, count, index, entry_bytes=1):

@@ -28,7 +28,7 @@ PMU = {"name": (str, REQUIRED), "lo": (str, None), "hi": (str, None), "bits": (i
 # Where the device says how far it has come: keys of [roles.ring] and [roles.progress].
 INDEX = {"producer": (str, None), "producer_at": (int, None), "producer_width": (int, None),
          "producer_bits": (int, None), "producer_is": (str, None), "producer_is_slot": (bool, False),
-         "laps_at": (int, None), "laps_first": (int, None)}
+         "laps_at": (int, None), "laps_first": (int, None), "producer_wrap_bit": (int, None)}
 PROGRESS = {**INDEX, "memory": (bool, False), "count": (int, None),
             "entry_bytes": (int, None), "requires": (dict, {})}
 # Keys of [roles.ring] that name a field of the record, or two: the low part and the high part of a value.

@@ -1,0 +1,177 @@
+/* queues of records that are hard to describe: an index with a wrap bit (gcip, virtio), a phase and a slot
+   whose reader is laps late (NVMe); recorded and lost are what the device wrote, each record the right one
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#include "fed.h"
+#define NPUPROF_IMPLEMENTATION
+#define NPUPROF_ARENA_BYTES (16 * 1024 * 1024)
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+static npuprof_npu npu;
+static union { uint64_t align; unsigned char bytes[64 * 1024]; } host;
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t below(uint64_t n)
+{
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return seed % n;
+}
+
+static json_node *written_trace(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);
+}
+
+static uint64_t lost(void)
+{
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    return stats.lost_by_cause[NPUPROF_LOST_RING];
+}
+
+/* ---- Rings whose reader is late: number 4 | ready word 4 | end 8 */
+
+enum { ENTRY = 16, FIRST = 64 };
+typedef struct ring_model {
+    unsigned count;
+    void (*describe)(npuprof_npu_ring *r);
+    void (*announce)(uint64_t written);
+    unsigned phase_bit, first;               /* bit of the ready word, and its value in the first lap */
+    double laps;                             /* that a look may come late */
+    bool is_doubtful;                        /* then the trace says that more may be lost */
+} ring_model;
+
+static unsigned ring_count;
+
+static void announce_gcip(uint64_t n)        /* bits 9:0 the slot, bit 10 the wrap bit; no power of two */
+{
+    sim_store(SIM_PRODUCER, 4, 0xAB000000u | n / ring_count % 2 << 10 | n % ring_count);
+}
+
+static void describe_gcip(npuprof_npu_ring *r)
+{
+    r->producer.offset = SIM_PRODUCER;
+    r->producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    r->producer.bits = 10;
+    r->producer.has_wrap = true;
+    r->producer.wrap_bit = 10;
+}
+
+static void announce_virtio(uint64_t n)      /* off_wrap: 14:0 the slot, bit 15 is 1 in the first lap */
+{
+    put(host.bytes + 2, 2, n % ring_count | (n / ring_count % 2 ? 0 : 0x8000u));
+}
+
+static void describe_virtio(npuprof_npu_ring *r)
+{
+    r->producer.in_memory = true;
+    r->producer.offset = 2;
+    r->producer.width_bytes = 2;
+    r->producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    r->producer.bits = 15;
+    r->producer.has_wrap = true;
+    r->producer.wrap_bit = 15;
+}
+
+static void describe_nvme(npuprof_npu_ring *r)
+{
+    r->ready = NPUPROF_NPU_READY_PHASE;
+    r->phase = (npuprof_npu_field)AT(4, 4, 16, 1);
+    r->phase_first = 1;
+}
+
+static void announce_slot(uint64_t n) { put(host.bytes + 4, 4, n % ring_count * ENTRY); }
+
+static void describe_slot(npuprof_npu_ring *r)
+{
+    r->producer.in_memory = true;
+    r->producer.offset = 4;
+    r->producer.unit = NPUPROF_NPU_INDEX_BYTE_OFFSET;
+}
+
+static const ring_model rings[] = {
+    { 200, describe_gcip, announce_gcip, 0, 0, 1.99, false },
+    { 200, describe_gcip, announce_gcip, 0, 0, 2.49, true },
+    { 300, describe_virtio, announce_virtio, 0, 0, 2.49, true },
+    { 64, describe_nvme, NULL, 16, 1, 2.98, true },
+    { 61, describe_slot, announce_slot, 0, 0, 1.49, true }
+};
+
+/* The spans of the trace: those numbers that were not lost, in their order. */
+static void check_numbers(uint64_t total)
+{
+    json_node *t = written_trace();
+    int64_t last = -1;
+    uint64_t spans = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        json_node *number = json_get(e, "args.number");
+        if (!number) continue;
+        CHECK(json_int(number) > last);
+        last = json_int(number);
+        spans++;
+    }
+    CHECK(last < (int64_t)total);
+    CHECK_UINT(spans + lost(), total);
+}
+
+static void late_reader(const ring_model *m, uint64_t total)
+{
+    SIM_DESC(desc);
+    uint64_t written = 0;
+    ring_count = m->count;
+    memset(&host, 0, sizeof host);
+    desc.ring.memory = host.bytes;
+    desc.ring.memory_bytes = sizeof host.bytes;
+    desc.ring.first = FIRST;
+    desc.ring.entry_bytes = ENTRY;
+    desc.ring.count = m->count;
+    desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0);
+    desc.ring.args[0].field = (npuprof_npu_field)AT(0, 4, 0, 0);
+    desc.ring.args[0].name = "number";
+    m->describe(&desc.ring);
+    if (m->announce) m->announce(0);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    while (written < total) {
+        const uint64_t late = (uint64_t)(m->count * m->laps) - below(m->count / 2);
+        const uint64_t end = written + (below(3) ? below(m->count / 2) : late);
+        for (; written < end && written < total; written++) {
+            unsigned char *const at = host.bytes + FIRST + written % m->count * ENTRY;
+            sim_advance(1000);
+            put(at, 4, written);
+            put(at + 8, 8, sim_truth());
+            put(at + 4, 4, ((written / m->count + m->first) & 1) << m->phase_bit);
+        }
+        if (m->announce) m->announce(written);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    npuprof_npu_close(&npu);
+    check_numbers(total);
+    CHECK(records(written_trace(), "loss_unknown") > 0 || !m->is_doubtful);
+    CHECK(lost() > 0);
+}
+
+typedef struct late_run { const ring_model *model; uint64_t total; } late_run;
+
+static void run_late(const void *user)
+{
+    const late_run *const run = (const late_run *)user;
+    late_reader(run->model, run->total);
+}
+
+static void late_readers_of(unsigned laps)
+{
+    for (unsigned i = 0; i < sizeof rings / sizeof *rings; i++) {
+        const late_run run = { &rings[i], (uint64_t)laps * rings[i].count };
+        CHECK(check_in_child(run_late, &run));
+    }
+}
+
+static void late_readers(void) { late_readers_of(40); }
+static void late_readers_long(void) { late_readers_of(150); }
+
+CHECK_MAIN(CASE(late_readers), CASE_THOROUGH(late_readers_long))
