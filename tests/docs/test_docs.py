@@ -50,7 +50,7 @@ class QuickStart(unittest.TestCase):
         done = run([*helpers.CC, f"-I{ROOT}", HELLO, "-o", scratch() / "hello", "-pthread"])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = run([scratch() / "hello"], env=helpers.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         self.assertTrue(helpers.events(helpers.load(scratch() / "hello.json"), "X"))
 
 

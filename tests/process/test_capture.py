@@ -117,6 +117,12 @@ class Schedule(Case):
         self.assertEqual((self.folder / "t.0.json").read_text(), "mine")
         self.assertTrue((self.folder / "t.1.json").is_symlink())
 
+    @helpers.thorough
+    def test_thousand_files(self):
+        _, said = self.capture("run", 1200, 0, SCHEDULE="active=1", ARENA_BYTES="64K")
+        self.assertEqual(len(self.files()), 1001)
+        self.assertEqual([line for line in said if "1000 files" in line], said)
+
     def test_failures_are_counted_and_named_once(self):
         figures, said = self.capture("run", 20, 0, OUTPUT_PATH="none/t.json", SCHEDULE="active=4,repeat=3")
         self.assertEqual((figures["failed"], figures["captures"], figures["recorded"]), (3, 0, 24))
