@@ -20182,7 +20182,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *patte
     return NPUPROF_ERR_IO;
 }
 
-/* Writes into the folders of NPUPROF_OUTPUT_PATH=d/: JSON, CSV and, if there are operators, their sheet. */
+/* Writes into the folders of NPUPROF_OUTPUT_PATH=d/: JSON, CSV and, if there are operators, their sheet. All
+   are of one moment: spans that are open end there in each of them, and their clocks have one rate. */
 NPUPROF_OWN_ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
 {
     static const struct { char folder[6], extension[5]; uint8_t form; } outputs[] = {
@@ -20191,21 +20192,25 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *pa
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const size_t count = sizeof outputs / sizeof *outputs - !npuprof_table_has_string_("ne.type");
     npuprof_result r = NPUPROF_OK;
+    const npuprof_image_window_ part = npuprof_image_limits_();
     npuprof_path_ directory;
     char pattern[1100];
     if (!npuprof_path_expand_(s->header, s->output_path, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
     if (strlen(s->output_path) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory.text);
+    npuprof_image_limit_(part.since, part.until ? part.until : npuprof_clock_());
     for (size_t i = 0; i < count && r == NPUPROF_OK; i++) {
         snprintf(path->text, sizeof path->text, "%.900sprofiling_%s", directory.text, outputs[i].folder);
         if (!error) error = npuprof_os_make_directory_(path->text);
-        if (error) return npuprof_os_result_(error);
+        r = npuprof_os_result_(error);
+        if (r != NPUPROF_OK) break;
         snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path,
                  outputs[i].folder, outputs[i].extension);
         r = npuprof_file_write_pattern_(pattern, outputs[i].form, false, path);
         /* No row: all operators were warm-up. */
         if (outputs[i].form == NPUPROF_FORM_SHEET_ && r == NPUPROF_ERR_NOT_FOUND) r = NPUPROF_OK;
     }
+    npuprof_image_limit_(part.since, part.until);
     return r;
 }
 
