@@ -142,4 +142,82 @@ static void rows(void)
     CHECK_INT(own / 10, 114);
 }
 
-CHECK_MAIN(CASE(open_spans), CASE(default_arena), CASE(strings), CASE(devices), CASE_THOROUGH(rows))
+/* ---- Stack: of a thread whose stack was painted, what was written to */
+
+enum { STACK = 256 * 1024, PAINT = 0xA5 };
+
+static size_t stack_of(void *(*work)(void *), void *user)
+{
+    static union { long double align; unsigned char bytes[STACK]; } stack;
+    pthread_attr_t attr;
+    pthread_t thread;
+    size_t untouched = 0;
+    memset(stack.bytes, PAINT, STACK);
+    pthread_attr_init(&attr);
+    CHECK_STOP(!pthread_attr_setstack(&attr, stack.bytes, STACK));
+    CHECK_STOP(!pthread_create(&thread, &attr, work, user));
+    pthread_join(thread, NULL);
+    while (untouched < STACK && stack.bytes[untouched] == PAINT) untouched++;
+    return STACK - untouched;
+}
+
+static void *does_nothing(void *user) { return user; }
+
+static void *records(void *user)
+{
+    for (int i = *(const int *)user; i > 0; i--) {
+        PROF_SCOPE_ARGS("c", "s", PROF_ARGS(PROF_STR("text", "a string that is longer than eight bytes")));
+        PROF_COUNTER("n", i);
+    }
+    return NULL;
+}
+
+static void *writes(void *user)
+{
+    CHECK_INT(npuprof_dump((const char *)user), NPUPROF_OK);
+    return NULL;
+}
+
+static void *prints(void *user)
+{
+    FILE *const f = (FILE *)user;
+    CHECK_INT(npuprof_print_summary(f), NPUPROF_OK);
+    CHECK_INT(npuprof_print_inferences(f), NPUPROF_OK);
+    CHECK_INT(npuprof_print_npu_executions(f), NPUPROF_OK);
+    CHECK_INT(npuprof_print_memory(f), NPUPROF_OK);
+    return NULL;
+}
+
+static void takes(const char *what, size_t most, void *(*work)(void *), void *user)
+{
+    const size_t thread = stack_of(does_nothing, NULL), all = stack_of(work, user), bytes = all - thread;
+    printf("note %s: %u bytes of stack\n", what, (unsigned)bytes);
+    CHECK(bytes <= most);
+}
+
+static void stack(void)
+{
+    static const char *const names[] = { "t.json", "t.csv", "t.npuprof" };
+    npuprof_desc desc = { 0 };
+    char path[1024];
+    int once = 1, often = 20000;
+    if (CHECK_SANITIZED) CHECK_SKIP("a sanitizer takes stack of its own");
+    snprintf(path, sizeof path, "%s", check_path("s.npuprof"));
+    desc.arena = memory, desc.arena_bytes = 64 << 10;
+    desc.when_full = NPUPROF_STREAM, desc.output_path = path;
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    npuprof_start(1);
+    takes("the first record", 6 << 10, records, &once);
+    takes("a stream", 10 << 10, records, &often);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s", check_path(names[i]));
+        takes(names[i], 32 << 10, writes, path);
+    }
+    FILE *const f = fopen("/dev/null", "w");
+    CHECK_STOP(f != NULL);
+    takes("the reports", 32 << 10, prints, f);
+    fclose(f);
+}
+
+CHECK_MAIN(CASE(stack), CASE(open_spans),
+           CASE(default_arena), CASE(strings), CASE(devices), CASE_THOROUGH(rows))
