@@ -229,8 +229,17 @@
      At open         NPUPROF_ERR_UNSUPPORTED for desc.resource, desc.vfio, a ring, or 64-bit loads on a
                      32-bit machine, and where NPUPROF_NOW_HZ is 2^32 or more.
      Not sampled     desc.pmu; the trace's metadata say so.
-     Not compiled    npuprof_npu_drain, _job, _set_job, _set_job_of, _host_ns, _clock, _anchor and records by
-                     hand but _span: a call is a compile error.
+     Not compiled    npuprof_npu_drain, _job, _host_ns, _clock, _anchor; without NPUPROF_NPU_RECORDS also
+                     _feed, _set_job, _set_job_of, and records by hand but _span: a call is a compile error.
+     Records         Define NPUPROF_NPU_RECORDS in every file: npuprof_npu_feed, _set_job, _set_job_of,
+                     _set_job_records and _complete_host go into the arena as they are. npuprof-convert
+                     decodes and matches them, by the code of a user-mode driver. Any number of jobs and
+                     calls may be open. Every ring of the description is fed: there is no drain. An entry
+                     has 128 bytes at most. It takes 48 bytes of the arena and twice its own, 48 more with
+                     stamps of the counter; a submission 240. npuprof_npu_set_job() means the newest open
+                     submission of its NPUPROF_CONTEXT(): where tasks share one, use _set_job_of.
+                     npuprof_npu_complete_host() returns false. ring.op_name is not called. It needs
+                     NPUPROF_KEEP_OLDEST.
      Memory          sizeof(npuprof_npu) is 1,288 bytes on a Cortex-M. Recorder and device together take
                      11.4 KB of flash on a Cortex-M0+ (`make size`).
      Arena           A block's device span takes 96 bytes (80 with NPUPROF_NO_JSON), an anchor 80 (64). A
@@ -326,6 +335,14 @@ NPUPROF_QUIET_PUSH_
 #else
 #define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) \
     NPUPROF_C_ type name params NPUPROF_NPU_ABSENT_(why);
+#endif
+
+/* NPUPROF_NPU_RECORD_FN_: one that firmware has with NPUPROF_NPU_RECORDS. */
+#if defined(NPUPROF_FREESTANDING) && defined(NPUPROF_NPU_RECORDS)
+#define NPUPROF_NPU_RECORD_FN_(type, name, params, ...) NPUPROF_FN_(type, name, params, __VA_ARGS__)
+#else
+#define NPUPROF_NPU_RECORD_FN_(type, name, params, ...) \
+    NPUPROF_NPU_HOSTED_FN_("define NPUPROF_NPU_RECORDS", type, name, params, __VA_ARGS__)
 #endif
 #define NPUPROF_NPU_NO_RING_ \
     "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, " \
@@ -869,7 +886,9 @@ typedef struct npuprof_npu {
     /* npu/calls.h: any thread. */
     uint32_t next_call_;                 /* where the search for a free entry begins; a hint */
 #ifdef NPUPROF_FREESTANDING
+#ifndef NPUPROF_NPU_RECORDS
     npuprof_npu_call_ calls_[NPUPROF_NPU_CALLS_];
+#endif
 #else
     npuprof_npu_call_ *calls_;           /* NPUPROF_NPU_CALLS_; a table of npu/host/tables.h, as all below
                                             that are pointers */
@@ -915,6 +934,13 @@ typedef struct npuprof_npu {
 #else /* NPUPROF_FREESTANDING */
     npuprof_token_ kept_[NPUPROF_NPU_KEPT_];     /* its newest anchors in a ring, the oldest one first. Why in
                                             every build: all files of a program have the same structure */
+#ifdef NPUPROF_NPU_RECORDS
+    /* npu/firmware/jobs.h: set by open, then only read. */
+    bool has_submissions_;               /* the host ends what blocks submit */
+    uint8_t ring_count_;
+    uint16_t by_counter_;                /* a bit for each ring: its stamps count the counter */
+    uint8_t entry_bytes_[NPUPROF_NPU_RINGS];
+#endif
 #endif /* !NPUPROF_FREESTANDING */
     /* Why last: firmware reaches what lies near the beginning with shorter instructions. */
     npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
@@ -1009,7 +1035,7 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, 
    NPUPROF_OK and the results of npuprof_npu_read() that leave a time (_RESET, _AMBIGUOUS, _STOPPED): all
    entries were taken, that is drawn or counted as lost. NPUPROF_ERR_ARGUMENT (bytes is no multiple of the
    entry; the ring is polled), _NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: none was. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_feed,
+NPUPROF_NPU_RECORD_FN_(npuprof_result, npuprof_npu_feed,
                        (npuprof_npu *npu, unsigned ring, const void *data, size_t bytes),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ring); NPUPROF_UNUSED_(data);
                        NPUPROF_UNUSED_(bytes); return NPUPROF_OK;)
@@ -1078,7 +1104,7 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
 /* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them. The
    span has the argument "stamp": "host". start_ns 0: its submission. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete_host,
+NPUPROF_NPU_RECORD_FN_(bool, npuprof_npu_complete_host,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
                         int64_t start_ns, int64_t end_ns, npuprof_args args, bool last),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
@@ -1110,18 +1136,18 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof
    (ring.job_scope), the submission's stream says which. A record that is drained or fed before this call
    waits for it, for a second at most. Of several open submissions with that number, a record belongs to the
    oldest. Outside a recorded submission: the records of that number are left out. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
+NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
    them ends it, the first takes its arrow. Without a call: one. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records,
+NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job_records,
                        (npuprof_npu *npu, unsigned n),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
 
 /* npuprof_npu_set_job() for the submission of a handle of npuprof_npu_begin() that is open: on another thread
    than began it, or when the thread has begun others since. Handle 0: does nothing. NPUPROF_ERR_ARGUMENT: the
    handle is not open on this device; _NPU_NO_RING. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_set_job_of,
+NPUPROF_NPU_RECORD_FN_(npuprof_result, npuprof_npu_set_job_of,
                        (npuprof_npu *npu, uint32_t handle, uint64_t id), NPUPROF_UNUSED_(npu);
                        NPUPROF_UNUSED_(handle); NPUPROF_UNUSED_(id); return NPUPROF_OK;)
 
@@ -1933,11 +1959,15 @@ NPUPROF_BEGIN_C_
 
 NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
 
-/* npuprof_npu_open() refuses such a device. */
+/* Without NPUPROF_NPU_RECORDS npuprof_npu_open() refuses such a device. */
 NPUPROF_OWN_ static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)
 {
+#ifdef NPUPROF_NPU_RECORDS
+    return npu->desc_.anchors_only;
+#else
     NPUPROF_UNUSED_(npu);
     return false;
+#endif
 }
 
 NPUPROF_OWN_ static uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
@@ -3063,6 +3093,7 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ 
    Why a turn: a handle that was ended stays wrong for the next 131,071 calls in its entry (on firmware for
    four million). */
 
+#if !defined(NPUPROF_FREESTANDING) || !defined(NPUPROF_NPU_RECORDS)
 enum { NPUPROF_NPU_CALL_HELD_ = 1 };
 
 /* A free entry, held, and the handle that it is to have. NULL: there is none. */
@@ -3093,12 +3124,62 @@ NPUPROF_OWN_ static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint
 {
     (void)npuprof_npu_replace_word_(&call->handle, NPUPROF_NPU_CALL_HELD_, handle);
 }
+#endif /* !NPUPROF_FREESTANDING || !NPUPROF_NPU_RECORDS */
 
 NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
 {
     const npuprof_args none = { NULL, 0 };
     return npuprof_npu_end_args(npu, handle, none);
 }
+/* ==== src/npu/ring_words.h ========================================================= >>npu/ring_words ==== */
+
+/* A ring's description as words, for an image: firmware writes them, and the host reads its records by them.
+   A member's number is its place in the list of its kind: append only. Owns no data. */
+
+#define NPUPROF_NPU_RING_FIELDS_(X)                                                                        \
+    X(start) X(end) X(duration) X(stamp) X(kind) X(sequence) X(clock_high) X(job) X(pe) X(op) X(status)    \
+    X(execution) X(instruction) X(value) X(key[0]) X(key[1]) X(empty[0].field) X(empty[1].field)           \
+    X(clock_when[0].field) X(clock_when[1].field) X(args[0].field) X(args[1].field) X(args[2].field)       \
+    X(args[3].field)
+#define NPUPROF_NPU_RING_NUMBERS_(X)                                                                       \
+    X(entry_bytes) X(big_endian) X(sequence_first) X(all_are) X(job_scope) X(execution_op) X(pe_base)      \
+    X(stamp_clock) X(stamp_unit_ns) X(scale_num) X(scale_den) X(stamp_offset) X(ascending) X(max_age_ms)   \
+    X(empty[0].value) X(empty[1].value) X(clock_when[0].value) X(clock_when[1].value)
+enum { NPUPROF_NPU_RING_NUMBERS_AT_ = 64 };      /* fields have the numbers below */
+
+/* A field in 64 bits. Its second part must lie in the first 16 KiB of an entry. */
+NPUPROF_OWN_ static inline uint64_t npuprof_npu_pack_field_(const npuprof_npu_field *f)
+{
+    return (uint64_t)f->offset | (uint64_t)(f->width_bytes & 15) << 16 | (uint64_t)(f->lsb & 63) << 20 |
+           (uint64_t)(f->bits & 127) << 26 | (uint64_t)(f->hi_width_bytes & 15) << 33 |
+           (uint64_t)(f->hi_lsb & 63) << 37 | (uint64_t)(f->hi_bits & 127) << 43 |
+           (uint64_t)f->hi_offset << 50;
+}
+
+NPUPROF_OWN_ static inline void npuprof_npu_unpack_field_(npuprof_npu_field *f, uint64_t word)
+{
+    f->offset = (uint16_t)word;
+    f->width_bytes = word >> 16 & 15;
+    f->lsb = word >> 20 & 63;
+    f->bits = word >> 26 & 127;
+    f->hi_width_bytes = word >> 33 & 15;
+    f->hi_lsb = word >> 37 & 63;
+    f->hi_bits = word >> 43 & 127;
+    f->hi_offset = (uint16_t)(word >> 50);
+}
+
+#ifndef NPUPROF_FREESTANDING
+/* Sets the member of that number. One that this version does not know: nothing. */
+NPUPROF_OWN_ static inline void npuprof_npu_set_ring_word_(npuprof_npu_ring *r, uint32_t which, uint64_t value)
+{
+    uint32_t n = 0;
+#define NPUPROF_NPU_SET_FIELD_(member) if (which == n++) npuprof_npu_unpack_field_(&r->member, value);
+    NPUPROF_NPU_RING_FIELDS_(NPUPROF_NPU_SET_FIELD_)
+    n = NPUPROF_NPU_RING_NUMBERS_AT_;
+#define NPUPROF_NPU_SET_NUMBER_(member) if (which == n++) r->member = (__typeof__(r->member))value;
+    NPUPROF_NPU_RING_NUMBERS_(NPUPROF_NPU_SET_NUMBER_)
+}
+#endif
 
 #ifndef NPUPROF_FREESTANDING
 
@@ -7417,6 +7498,254 @@ NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
 
 #else /* NPUPROF_FREESTANDING */
 
+/* ==== src/npu/firmware/jobs.h =================================================== >>npu/firmware/jobs ==== */
+
+/* Submissions and completion records on firmware (NPUPROF_NPU_RECORDS): all of them go into the arena as they
+   are, and the host matches them when it reads the image (tools/convert/replay.h). So any number may be open,
+   and nothing is held here. May not know what is in a record. */
+
+#ifdef NPUPROF_NPU_RECORDS
+#if NPUPROF_RING_
+#error "npuprof_npu.h: NPUPROF_NPU_RECORDS needs NPUPROF_KEEP_OLDEST; leave NPUPROF_WHEN_FULL out"
+#endif
+
+enum { NPUPROF_NPU_ENTRY_MAX_ = 128, NPUPROF_NPU_ITEMS_ = NPUPROF_NPU_ENTRY_MAX_ / 8 + 8 };
+
+/* The fields of a record that is being made. */
+typedef struct npuprof_npu_items_ {
+    size_t count;
+    npuprof_arg arg[NPUPROF_NPU_ITEMS_];
+} npuprof_npu_items_;
+
+NPUPROF_OWN_ static npuprof_arg *npuprof_npu_add_item_(npuprof_npu_items_ *list, uint32_t type, uint64_t value)
+{
+    npuprof_arg *const a = &list->arg[list->count++];
+    a->key = NULL;
+    a->type = type;
+    a->value.u = value;
+    return a;
+}
+
+NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_items_(uint32_t kind, const npuprof_npu_items_ *list,
+                                             npuprof_args args)
+{
+    npuprof_fw_fields_ fields;
+    fields.list[0].items = list->arg;
+    fields.list[0].count = list->count;
+    fields.list[1].items = args.items;
+    fields.list[1].count = args.count;
+    return npuprof_fw_put_record_(NPUPROF_FW_REF_OF_KIND_(kind), false, &fields);
+}
+
+/* Says something of a submission, NPUPROF_CELL_JOB_*; token: of its span, or 0. */
+NPUPROF_OWN_ static void npuprof_npu_put_job_(const npuprof_npu *npu, uint32_t what, npuprof_token_ token, uint64_t value)
+{
+    const uint64_t values[3] = { value, token, npu->number_ | what << 8 };
+    const npuprof_args none = { NULL, 0 };
+    if (!npu->number_ || !npu->has_submissions_) return;
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_JOB_), false, NULL, values, none);
+}
+
+/* ---- Calls of a device that is sampled: what begin read waits in the arena. A handle is the token of that
+   record, whose second cell says whether it is open. */
+
+enum { NPUPROF_NPU_CALL_WORDS_ = 6 };
+
+NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_call_(const npuprof_npu_block_ *b)
+{
+    const uint64_t state = (uint64_t)b->result | (uint64_t)b->by_host << 31 | (uint64_t)b->epoch << 32;
+    const uint64_t words[NPUPROF_NPU_CALL_WORDS_] = { b->start_ticks, b->host_before, b->host_after,
+                                                      b->stream, state, b->token };
+    const npuprof_args none = { NULL, 0 };
+    npuprof_npu_items_ list;
+    list.count = 0;
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, 1);
+    for (int i = 0; i < NPUPROF_NPU_CALL_WORDS_; i++)
+        (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, words[i]);
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_THIRD_,
+                                b->npu->number_ | NPUPROF_CELL_JOB_CALL_ << 8);
+    return npuprof_npu_put_items_(NPUPROF_CELL_KIND_JOB_, &list, none);
+}
+
+/* The block of an open call of this device, which is over now. False: there is none. */
+NPUPROF_OWN_ static bool npuprof_npu_take_call_back_(npuprof_npu *npu, uint32_t handle, npuprof_npu_block_ *b)
+{
+    enum { CELLS = 3 + NPUPROF_NPU_CALL_WORDS_ };
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t used = npuprof_fw_used_cells_(c);
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_JOB_) | 1;
+    uint64_t words[NPUPROF_NPU_CALL_WORDS_];
+    if (!npu->number_ || !handle || handle > used || used - handle < CELLS - 1) return false;
+    npuprof_cell_ *const cell = npuprof_fw_cell_(c, handle);
+    if (NPUPROF_LOAD_(&cell->ref) != ref || cell->end != CELLS) return false;
+    if (cell[CELLS - 1].end != (npu->number_ | NPUPROF_CELL_JOB_CALL_ << 8)) return false;
+    if (!npuprof_npu_replace_word_(&cell[1].end, 1, 2)) return false;
+    for (int i = 0; i < NPUPROF_NPU_CALL_WORDS_; i++)
+        words[i] = cell[2 + i].end | (uint64_t)cell[2 + i].high.word << 32;
+    b->npu = npu;
+    b->start_ticks = words[0];
+    b->host_before = words[1];
+    b->host_after = words[2];
+    b->stream = words[3];
+    b->result = (npuprof_result)(words[4] & 0x7FFFFFFF);
+    b->by_host = words[4] >> 31 & 1;
+    b->epoch = (uint32_t)(words[4] >> 32);
+    b->token = (npuprof_token_)words[5];
+    return true;
+}
+
+/* ---- The description of a ring. What is 0 is left out. */
+
+NPUPROF_OWN_ static void npuprof_npu_put_ring_word_(const npuprof_npu *npu, unsigned ring, uint32_t what, uint32_t which,
+                                       uint64_t value, const char *name)
+{
+    const char *const texts[3] = { name, NULL, NULL };
+    const uint64_t values[3] = { value, what, npu->number_ | (uint64_t)ring << 8 | (uint64_t)which << 16 };
+    const npuprof_args none = { NULL, 0 };
+    if (!value && !name && what == NPUPROF_CELL_RING_WORD_) return;
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RING_), false, texts, values, none);
+}
+
+NPUPROF_OWN_ static void npuprof_npu_put_ring_(const npuprof_npu *npu, unsigned ring, const npuprof_npu_ring *r)
+{
+    uint32_t n = 0;
+#define NPUPROF_NPU_PUT_FIELD_(member) \
+    npuprof_npu_put_ring_word_(npu, ring, NPUPROF_CELL_RING_WORD_, n++, \
+                               npuprof_npu_pack_field_(&r->member), NULL);
+    NPUPROF_NPU_RING_FIELDS_(NPUPROF_NPU_PUT_FIELD_)
+    n = NPUPROF_NPU_RING_NUMBERS_AT_;
+#define NPUPROF_NPU_PUT_NUMBER_(member) \
+    npuprof_npu_put_ring_word_(npu, ring, NPUPROF_CELL_RING_WORD_, n++, (uint64_t)r->member, NULL);
+    NPUPROF_NPU_RING_NUMBERS_(NPUPROF_NPU_PUT_NUMBER_)
+    for (n = 0; n < r->kind_count; n++) {
+        npuprof_npu_put_ring_word_(npu, ring, NPUPROF_CELL_RING_KIND_, n, r->kinds[n].value, NULL);
+        npuprof_npu_put_ring_word_(npu, ring, NPUPROF_CELL_RING_KIND_IS_, n, (uint64_t)r->kinds[n].is, NULL);
+    }
+    for (n = 0; n < r->op_count; n++)
+        npuprof_npu_put_ring_word_(npu, ring, NPUPROF_CELL_RING_OP_, n, r->ops[n].code, r->ops[n].name);
+    for (n = 0; n < r->lane_count; n++)
+        npuprof_npu_put_ring_word_(npu, ring, NPUPROF_CELL_RING_LANE_, n, r->lanes[n].value,
+                                   r->lanes[n].name);
+    for (n = 0; n < NPUPROF_NPU_ARGS; n++)
+        if (r->args[n].name)
+            npuprof_npu_put_ring_word_(npu, ring, NPUPROF_CELL_RING_ARG_, n, 0, r->args[n].name);
+    if (r->category) npuprof_npu_put_ring_word_(npu, ring, NPUPROF_CELL_RING_CATEGORY_, 0, 0, r->category);
+}
+
+/* Checks the rings and notes what feed needs of them. put: the device has its number, and they are stored.
+   Every ring is fed here: where entries lie, and who says that one is there, is not used. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_rings_(npuprof_npu *npu, bool put)
+{
+    const npuprof_npu_desc *const d = &npu->desc_;
+    const bool one = (d->ring.feed || d->ring.count) && d->ring.entry_bytes;
+    const npuprof_npu_ring *const rings = d->ring_count ? d->rings : &d->ring;
+    npu->has_submissions_ = d->ring.feed || one || d->ring_count || d->anchors_only;
+    if (d->ring_count > NPUPROF_NPU_RINGS || (d->ring_count && (!rings || one))) return NPUPROF_ERR_ARGUMENT;
+    npu->ring_count_ = (uint8_t)(d->ring_count ? d->ring_count : one);
+    for (unsigned i = 0; i < npu->ring_count_; i++) {
+        const npuprof_npu_ring *const r = &rings[i];
+        if (!r->entry_bytes || r->entry_bytes > NPUPROF_NPU_ENTRY_MAX_) return NPUPROF_ERR_NPU_RANGE;
+        npu->entry_bytes_[i] = (uint8_t)r->entry_bytes;
+        if (r->stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !d->anchors_only)
+            npu->by_counter_ |= (uint16_t)(1u << i);
+        if (put) npuprof_npu_put_ring_(npu, i, r);
+    }
+    return NPUPROF_OK;
+}
+
+/* ---- What the driver says */
+
+NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint64_t id)
+{
+    if (NPUPROF_OPEN_(1)) npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_NUMBER_, 0, id);
+}
+
+NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
+{
+    if (NPUPROF_OPEN_(1)) npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_RECORDS_, 0, n);
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_set_job_of(npuprof_npu *npu, uint32_t handle, uint64_t id)
+{
+    if (!handle) return NPUPROF_OK;
+    if (!npu->number_ || !npu->has_submissions_) return NPUPROF_ERR_NPU_NO_RING;
+    npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_NUMBER_, handle, id);
+    return NPUPROF_OK;
+}
+
+/* An entry, or with bytes 0 that there is none. `read`: the counter's time at the feed, or NULL. */
+NPUPROF_OWN_ static void npuprof_npu_put_entry_(const npuprof_npu *npu, unsigned ring, const unsigned char *data,
+                                   size_t bytes, const npuprof_anchor_ *read, uint32_t epoch)
+{
+    const npuprof_args none = { NULL, 0 };
+    npuprof_npu_items_ list;
+    list.count = 0;
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, ring);
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_THIRD_,
+                                npu->number_ | (epoch & 0xFFFF) << 8 | (read ? NPUPROF_CELL_TIMED_ : 0));
+    if (read) {
+        (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, read->device_ticks);
+        (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, read->host_before);
+        (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, read->host_after);
+    }
+    for (size_t at = 0; at < bytes; at += 8) {
+        uint64_t word = 0;
+        for (size_t i = 0; i < 8 && at + i < bytes; i++) word |= (uint64_t)data[at + i] << (8 * i);
+        (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, word);
+    }
+    (void)npuprof_npu_put_items_(NPUPROF_CELL_KIND_ENTRY_, &list, none);
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, const void *data, size_t bytes)
+{
+    const unsigned char *entry = (const unsigned char *)data;
+    npuprof_anchor_ sample;
+    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
+    bool timed = false, renew = false;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    if (ring >= npu->ring_count_) return NPUPROF_ERR_NPU_NO_RING;
+    const size_t size = npu->entry_bytes_[ring];
+    if (bytes && !data) return NPUPROF_ERR_ARGUMENT;
+    size_t left = bytes;                 /* Why no division: it may be a function. */
+    while (left >= size) left -= size;
+    if (left) return NPUPROF_ERR_ARGUMENT;
+    if (!NPUPROF_OPEN_(1)) return NPUPROF_OK;
+    if (!(npu->by_counter_ >> ring & 1)) {
+        result = NPUPROF_OK;
+    } else if (npuprof_npu_lock_(npu)) {
+        result = npuprof_npu_read_locked_(npu, &sample);
+        timed = npuprof_npu_time_goes_on_(result) || result == NPUPROF_ERR_NPU_STOPPED;
+        renew = timed && (npu->anchor_count_ < 2 || npuprof_npu_anchor_is_due_(npu, sample.host_after));
+        npuprof_npu_unlock_(npu);
+    }
+    /* Why also where the counter could not be read: the host knows from other reads when it was. */
+    if (!bytes) npuprof_npu_put_entry_(npu, ring, entry, 0, timed ? &sample : NULL, npu->epoch_);
+    for (; bytes; bytes -= size, entry += size)
+        npuprof_npu_put_entry_(npu, ring, entry, size, timed ? &sample : NULL, npu->epoch_);
+    if (renew) (void)npuprof_npu_renew_anchor_(npu);
+    return result == NPUPROF_ERR_NPU_BUSY ? NPUPROF_OK : result;
+}
+
+/* Why false: whose it is only the host finds out. */
+NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                            const char *cat, int64_t start_ns, int64_t end_ns,
+                                            npuprof_args args, bool last)
+{
+    npuprof_npu_items_ list;
+    list.count = 0;
+    if (!npu->number_ || !npu->has_submissions_ || !NPUPROF_OPEN_(1)) return false;
+    if (name) npuprof_npu_add_item_(&list, NPUPROF_FIELD_NAME_, 0)->value.s = name;
+    if (cat) npuprof_npu_add_item_(&list, NPUPROF_FIELD_CATEGORY_, 0)->value.s = cat;
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, job);
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_SECOND_, (pe & 0xFFFF) | (uint64_t)(last ? 1 : 0) << 16);
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_THIRD_, npu->number_);
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, (uint64_t)start_ns);
+    (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, (uint64_t)end_ns);
+    (void)npuprof_npu_put_items_(NPUPROF_CELL_KIND_HAND_, &list, args);
+    return false;
+}
+
+#endif /* NPUPROF_NPU_RECORDS */
 /* ==== src/npu/firmware/kernel.h =============================================== >>npu/firmware/kernel ==== */
 
 /* Devices on firmware: opening and closing, the two ends of a submission, device spans by hand. A device span
@@ -7441,7 +7770,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
         npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
                              "desc.pmu is not sampled on firmware");
     if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
+#ifdef NPUPROF_NPU_RECORDS
+    return npuprof_npu_take_rings_(npu, true);
+#else
     return NPUPROF_OK;
+#endif
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
@@ -7455,8 +7788,13 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result != NPUPROF_OK) return result;
-    if (d->ring.count || d->ring_count || d->ring.feed || d->progress.is_there || d->anchors_only ||
-        d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    if (d->progress.is_there || d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+#ifdef NPUPROF_NPU_RECORDS
+    result = npuprof_npu_take_rings_(npu, false);
+    if (result != NPUPROF_OK) return result;
+#else
+    if (d->ring.count || d->ring_count || d->ring.feed || d->anchors_only) return NPUPROF_ERR_UNSUPPORTED;
+#endif
     if (needed && !npuprof_npu_has_bar_(d)) return NPUPROF_ERR_NPU_RANGE;
     const unsigned access = d->counter.access;
     if (d->bar && access > 8 * sizeof(void *) && access > 32) return NPUPROF_ERR_UNSUPPORTED;
@@ -7466,7 +7804,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
-    npu->idle_ = true;
+    npu->idle_ = !npuprof_npu_is_pushed_(npu);
+    if (!npu->idle_) return npuprof_npu_put_device_(npu);
     result = npuprof_npu_read_locked_(npu, &sample);
     const bool off = result == NPUPROF_ERR_NPU_OFF;
     if (result == NPUPROF_OK || off) result = npuprof_npu_put_device_(npu);
@@ -7504,6 +7843,12 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     npuprof_npu *npu = block->npu;
     block->result = NPUPROF_ERR_NPU_BUSY;
     block->by_host = false;
+#ifdef NPUPROF_NPU_RECORDS
+    if (token && npu->has_submissions_) {
+        npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_BEGIN_, token, block->stream);
+        return token;
+    }
+#endif
     if (!token || !npu->number_ || !npuprof_npu_lock_(npu)) return token;
     npuprof_npu_sample_begin_(block);
     npuprof_npu_unlock_(npu);
@@ -7589,10 +7934,47 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_wait_around_(&block->npu->device);
+#ifdef NPUPROF_NPU_RECORDS
+    if (block->npu->has_submissions_) {
+        npuprof_npu_put_job_(block->npu, NPUPROF_CELL_JOB_END_, block->token, 0);
+        npuprof_close_(block->token);
+        return;
+    }
+#endif
     if (block->npu->number_) (void)npuprof_npu_end_block_(block, none);
     else npuprof_close_(block->token);
 }
 
+#ifdef NPUPROF_NPU_RECORDS
+/* Any number may be open. With submissions the span's token is the handle, else that of the call's record. */
+NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const char *name, const char *cat,
+                                        npuprof_args args)
+{
+    npuprof_npu_block_ block;
+    const npuprof_token_ token =
+        NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, cat, name, args) : 0;
+    uint32_t handle = token;
+    block.npu = npu;
+    block.stream = stream;
+    block.token = token && npu->number_ ? npuprof_npu_begin_(&block, token) : 0;
+    if (block.token && !npu->has_submissions_) handle = npuprof_npu_put_call_(&block);
+    npuprof_close_(token);
+    return block.token ? handle : 0;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t handle, npuprof_args args)
+{
+    npuprof_npu_block_ block;
+    if (!handle) return NPUPROF_OK;
+    if (!npu->has_submissions_)
+        return npuprof_npu_take_call_back_(npu, handle, &block) ? npuprof_npu_end_block_(&block, args)
+                                                                : NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_END_, handle, 0);
+    return NPUPROF_OK;
+}
+
+#else /* !NPUPROF_NPU_RECORDS */
 NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const char *name, const char *cat,
                                         npuprof_args args)
 {
@@ -7621,6 +8003,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t hand
     npuprof_npu_release_call_(call, 0);
     return result;
 }
+#endif /* NPUPROF_NPU_RECORDS */
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
                                    uint64_t start_ticks, uint64_t end_ticks, npuprof_args args)

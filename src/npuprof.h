@@ -47,6 +47,7 @@
      NPUPROF_AUTO             the implementing file: records functions without marks; compile the files with
                               -finstrument-functions. NPUPROF_AUTO_FUNCTIONS: how many are looked up fast
      NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
+     NPUPROF_NPU_RECORDS      every file: with NPUPROF_FREESTANDING, for completion records (npuprof_npu.h)
      NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
                               (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
                               NPUPROF_CORES; see examples/firmware

@@ -229,8 +229,17 @@
      At open         NPUPROF_ERR_UNSUPPORTED for desc.resource, desc.vfio, a ring, or 64-bit loads on a
                      32-bit machine, and where NPUPROF_NOW_HZ is 2^32 or more.
      Not sampled     desc.pmu; the trace's metadata say so.
-     Not compiled    npuprof_npu_drain, _job, _set_job, _set_job_of, _host_ns, _clock, _anchor and records by
-                     hand but _span: a call is a compile error.
+     Not compiled    npuprof_npu_drain, _job, _host_ns, _clock, _anchor; without NPUPROF_NPU_RECORDS also
+                     _feed, _set_job, _set_job_of, and records by hand but _span: a call is a compile error.
+     Records         Define NPUPROF_NPU_RECORDS in every file: npuprof_npu_feed, _set_job, _set_job_of,
+                     _set_job_records and _complete_host go into the arena as they are. npuprof-convert
+                     decodes and matches them, by the code of a user-mode driver. Any number of jobs and
+                     calls may be open. Every ring of the description is fed: there is no drain. An entry
+                     has 128 bytes at most. It takes 48 bytes of the arena and twice its own, 48 more with
+                     stamps of the counter; a submission 240. npuprof_npu_set_job() means the newest open
+                     submission of its NPUPROF_CONTEXT(): where tasks share one, use _set_job_of.
+                     npuprof_npu_complete_host() returns false. ring.op_name is not called. It needs
+                     NPUPROF_KEEP_OLDEST.
      Memory          sizeof(npuprof_npu) is 1,288 bytes on a Cortex-M. Recorder and device together take
                      11.4 KB of flash on a Cortex-M0+ (`make size`).
      Arena           A block's device span takes 96 bytes (80 with NPUPROF_NO_JSON), an anchor 80 (64). A
@@ -335,6 +344,7 @@ NPUPROF_BEGIN_C_
 #include "npu/describe.h"
 #include "npu/sample.h"
 #include "npu/calls.h"
+#include "npu/ring_words.h"
 
 #ifndef NPUPROF_FREESTANDING
 
@@ -365,6 +375,7 @@ NPUPROF_BEGIN_C_
 
 #else /* NPUPROF_FREESTANDING */
 
+#include "npu/firmware/jobs.h"
 #include "npu/firmware/kernel.h"
 
 #endif /* NPUPROF_FREESTANDING */

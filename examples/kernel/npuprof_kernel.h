@@ -37,6 +37,7 @@ unsigned npk_context(void);
 
 #define NPUPROF_FREESTANDING
 #define NPUPROF_NO_JSON                  /* npuprof-convert writes it */
+#define NPUPROF_NPU_RECORDS              /* and matches the records of a device */
 #define NPUPROF_ARENA_BYTES 0            /* npuprof_kernel_open() allocates it */
 #define NPUPROF_CONTEXTS 256
 #define NPUPROF_CONTEXT() npk_context()

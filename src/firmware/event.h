@@ -125,7 +125,8 @@ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_
 /* Where a record is counted that is lost: an event, or a note. */
 static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
 {
-    const bool is_note = (ref & 2) && (ref >> 8 & 0xFF) >= NPUPROF_CELL_KIND_THREAD_;
+    const uint32_t kind = ref >> 8 & 0xFF;
+    const bool is_note = (ref & 2) && kind >= NPUPROF_CELL_KIND_THREAD_ && kind < NPUPROF_CELL_KIND_ENTRY_;
     return is_note ? &c->lost_notes : &c->lost;
 }
 

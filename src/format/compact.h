@@ -106,6 +106,16 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
               replace those of the same key
    An event has its value (format/layouts.h, KINDS) as VALUE; of FINISHED, SECOND is the end in ns; of MEMORY,
    SECOND is the allocated bytes, and THIRD the bytes changed << 2 | 1 alloc, 2 free.
+   Of devices whose records the host takes (NPUPROF_NPU_RECORDS), in the order of their stamps:
+     RING     a number, or a code     what it is: NPUPROF_CELL_RING_*   device | ring << 8 | which << 16
+              NAME: a name that belongs to it. NPUPROF_CELL_RING_WORD_: `which` is the member's number in
+              src/npu/ring_words.h
+     JOB      NPUPROF_CELL_JOB_*      x, as of SAMPLED; or 0            device | what << 8
+     ENTRY    ring                    0                                 device | epoch << 8 |
+              NPUPROF_CELL_TIMED_, if ticks are there. WORDs: those ticks, and the host's ticks before and
+              after them; then the entry, its lowest byte first; none: the queue is empty
+     HAND     job                     pe | last << 16                   device
+              of npuprof_npu_complete_host(). WORDs: start_ns, end_ns
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
@@ -122,8 +132,24 @@ enum {
     NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
     NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_,
     NPUPROF_CELL_KIND_CLOSE_, NPUPROF_CELL_KIND_SLEPT_, NPUPROF_CELL_KIND_NAME_,
-    NPUPROF_CELL_KIND_RESULT_
+    NPUPROF_CELL_KIND_RESULT_, NPUPROF_CELL_KIND_RING_, NPUPROF_CELL_KIND_JOB_, NPUPROF_CELL_KIND_ENTRY_,
+    NPUPROF_CELL_KIND_HAND_
 };
+
+/* Of RING: a member; the name of one of `args`; an op and its name; a lane and its name; a value of `kind`;
+   what that is; the category, as NAME. */
+enum {
+    NPUPROF_CELL_RING_WORD_, NPUPROF_CELL_RING_ARG_, NPUPROF_CELL_RING_OP_, NPUPROF_CELL_RING_LANE_,
+    NPUPROF_CELL_RING_KIND_, NPUPROF_CELL_RING_KIND_IS_, NPUPROF_CELL_RING_CATEGORY_
+};
+
+/* Of JOB: a submission begins in the span x, and VALUE is its stream; it ends; VALUE is its number; so many
+   records end it. x 0: it is the newest open one of the context. */
+enum {
+    NPUPROF_CELL_JOB_BEGIN_, NPUPROF_CELL_JOB_END_, NPUPROF_CELL_JOB_NUMBER_, NPUPROF_CELL_JOB_RECORDS_,
+    NPUPROF_CELL_JOB_CALL_               /* a call: VALUE is 1, open, or 2. WORDs: the target's */
+};
+enum { NPUPROF_CELL_TIMED_ = 0x1000000 };   /* of ENTRY: ticks are there */
 
 /* ---- FIELD CELL  Same size, other meaning:
       0  u32  key: address of an argument's key
@@ -132,13 +158,13 @@ enum {
       8  u32  low half of the value, 12 u32 high half; or 8 bytes of a text, whose rest lies in the next cells
    type: of an argument, or one of these. A text has length bytes. NAME, CATEGORY and TRACK are of records
    without a call site; an argument of METADATA, THREAD and NAME has no key. A SECOND or THIRD that is not
-   there is 0. RESULT is an argument: an npuprof_result, whose text the host has. */
+   there is 0. RESULT is an argument: an npuprof_result, whose text the host has. WORD: see ENTRY and HAND. */
 #define NPUPROF_FIELD_MORE_ 0x80000000u
 #define NPUPROF_FIELD_LENGTH_(word) ((word) >> 8 & 0xFFF)
 #define NPUPROF_FIELD_CELLS_(word) ((word) >> 20 & 0x7FF)
 enum {
     NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_,
-    NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_, NPUPROF_FIELD_RESULT_
+    NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_, NPUPROF_FIELD_RESULT_, NPUPROF_FIELD_WORD_
 };
 
 /* ---- CALL SITE  In the target's memory, and so in its ELF file: pointer to the name, pointer to the

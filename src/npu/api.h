@@ -91,7 +91,7 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, 
    NPUPROF_OK and the results of npuprof_npu_read() that leave a time (_RESET, _AMBIGUOUS, _STOPPED): all
    entries were taken, that is drawn or counted as lost. NPUPROF_ERR_ARGUMENT (bytes is no multiple of the
    entry; the ring is polled), _NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: none was. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_feed,
+NPUPROF_NPU_RECORD_FN_(npuprof_result, npuprof_npu_feed,
                        (npuprof_npu *npu, unsigned ring, const void *data, size_t bytes),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ring); NPUPROF_UNUSED_(data);
                        NPUPROF_UNUSED_(bytes); return NPUPROF_OK;)
@@ -160,7 +160,7 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
 /* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them. The
    span has the argument "stamp": "host". start_ns 0: its submission. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete_host,
+NPUPROF_NPU_RECORD_FN_(bool, npuprof_npu_complete_host,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
                         int64_t start_ns, int64_t end_ns, npuprof_args args, bool last),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
@@ -192,18 +192,18 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof
    (ring.job_scope), the submission's stream says which. A record that is drained or fed before this call
    waits for it, for a second at most. Of several open submissions with that number, a record belongs to the
    oldest. Outside a recorded submission: the records of that number are left out. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
+NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
    them ends it, the first takes its arrow. Without a call: one. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records,
+NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job_records,
                        (npuprof_npu *npu, unsigned n),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
 
 /* npuprof_npu_set_job() for the submission of a handle of npuprof_npu_begin() that is open: on another thread
    than began it, or when the thread has begun others since. Handle 0: does nothing. NPUPROF_ERR_ARGUMENT: the
    handle is not open on this device; _NPU_NO_RING. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_set_job_of,
+NPUPROF_NPU_RECORD_FN_(npuprof_result, npuprof_npu_set_job_of,
                        (npuprof_npu *npu, uint32_t handle, uint64_t id), NPUPROF_UNUSED_(npu);
                        NPUPROF_UNUSED_(handle); NPUPROF_UNUSED_(id); return NPUPROF_OK;)
 

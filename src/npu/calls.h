@@ -17,6 +17,7 @@
    Why a turn: a handle that was ended stays wrong for the next 131,071 calls in its entry (on firmware for
    four million). */
 
+#if !defined(NPUPROF_FREESTANDING) || !defined(NPUPROF_NPU_RECORDS)
 enum { NPUPROF_NPU_CALL_HELD_ = 1 };
 
 /* A free entry, held, and the handle that it is to have. NULL: there is none. */
@@ -47,6 +48,7 @@ static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint32_t handle)
 {
     (void)npuprof_npu_replace_word_(&call->handle, NPUPROF_NPU_CALL_HELD_, handle);
 }
+#endif /* !NPUPROF_FREESTANDING || !NPUPROF_NPU_RECORDS */
 
 NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
 {

@@ -37,6 +37,14 @@
 #define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) \
     NPUPROF_C_ type name params NPUPROF_NPU_ABSENT_(why);
 #endif
+
+/* NPUPROF_NPU_RECORD_FN_: one that firmware has with NPUPROF_NPU_RECORDS. */
+#if defined(NPUPROF_FREESTANDING) && defined(NPUPROF_NPU_RECORDS)
+#define NPUPROF_NPU_RECORD_FN_(type, name, params, ...) NPUPROF_FN_(type, name, params, __VA_ARGS__)
+#else
+#define NPUPROF_NPU_RECORD_FN_(type, name, params, ...) \
+    NPUPROF_NPU_HOSTED_FN_("define NPUPROF_NPU_RECORDS", type, name, params, __VA_ARGS__)
+#endif
 #define NPUPROF_NPU_NO_RING_ \
     "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, " \
     "or npuprof_npu_span() your own stamps"

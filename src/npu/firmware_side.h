@@ -17,11 +17,15 @@
 
 static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
 
-/* npuprof_npu_open() refuses such a device. */
+/* Without NPUPROF_NPU_RECORDS npuprof_npu_open() refuses such a device. */
 static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)
 {
+#ifdef NPUPROF_NPU_RECORDS
+    return npu->desc_.anchors_only;
+#else
     NPUPROF_UNUSED_(npu);
     return false;
+#endif
 }
 
 static uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)

@@ -236,7 +236,9 @@ typedef struct npuprof_npu {
     /* npu/calls.h: any thread. */
     uint32_t next_call_;                 /* where the search for a free entry begins; a hint */
 #ifdef NPUPROF_FREESTANDING
+#ifndef NPUPROF_NPU_RECORDS
     npuprof_npu_call_ calls_[NPUPROF_NPU_CALLS_];
+#endif
 #else
     npuprof_npu_call_ *calls_;           /* NPUPROF_NPU_CALLS_; a table of npu/host/tables.h, as all below
                                             that are pointers */
@@ -282,6 +284,13 @@ typedef struct npuprof_npu {
 #else /* NPUPROF_FREESTANDING */
     npuprof_token_ kept_[NPUPROF_NPU_KEPT_];     /* its newest anchors in a ring, the oldest one first. Why in
                                             every build: all files of a program have the same structure */
+#ifdef NPUPROF_NPU_RECORDS
+    /* npu/firmware/jobs.h: set by open, then only read. */
+    bool has_submissions_;               /* the host ends what blocks submit */
+    uint8_t ring_count_;
+    uint16_t by_counter_;                /* a bit for each ring: its stamps count the counter */
+    uint8_t entry_bytes_[NPUPROF_NPU_RINGS];
+#endif
 #endif /* !NPUPROF_FREESTANDING */
     /* Why last: firmware reaches what lies near the beginning with shorter instructions. */
     npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */

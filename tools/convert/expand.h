@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "units.h"
 #include "host_time.h"
+#include "replay_run.h"
 
 /* Expansion: makes of a firmware's image (COMPACT or PARTS) the ARENA that a host would have recorded. The
    rest of loading, and every output, then knows only one form.
@@ -86,7 +87,7 @@ static uint32_t npuprof_expand_keep_events_(npuprof_expander_ *x, npuprof_expand
         if (!npuprof_expand_trace_note_(x, &list[i])) continue;
         list[events] = list[i];
         const npuprof_expand_item_ *const r = &list[events++];
-        if (!r->missing) x->place[r->cell] = (uint32_t)(r - x->list) + 1;
+        if (!r->missing && !r->drawn) x->place[r->cell] = (uint32_t)(r - x->list) + 1;
         *last = npuprof_max_(*last, r->start);
         if (!r->open && r->kind <= NPUPROF_KIND_OPERATOR) *last = npuprof_max_(*last, r->end);
     }
@@ -215,9 +216,12 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     npuprof_expand_move_stamps_(x, spare);
     npuprof_expand_give_names_(x);
     npuprof_expand_note_devices_(x, spare);
+    size_t drawn_bytes;
+    void *const drawn = npuprof_replay_(x, &drawn_bytes);
     npuprof_expand_order_records_(x, spare);
     uint64_t last = h->first.ticks;
     npuprof_expand_contexts_(x, slots, &last);
+    npuprof_load_free_(drawn, drawn_bytes);
     npuprof_expand_warn_of_clock_(x);
     npuprof_expand_warn_of_names_(x);
     npuprof_expand_place_trace_(x, last);
@@ -246,7 +250,7 @@ static void npuprof_expand_size_(npuprof_expand_sizes_ *z, const npuprof_compact
     z->header = (sizeof(npuprof_header_) + 63) / 64 * 64;
     z->table = 16 * 1024 * 1024;
     const size_t far_chunks = (size_t)npuprof_min_(records, NPUPROF_EXPAND_FAR_CHUNKS_);
-    z->chunks = 2 * full_chunks + far_chunks + ((size_t)1 << c->context_bits) + 2;
+    z->chunks = 3 * full_chunks + far_chunks + ((size_t)1 << c->context_bits) + 2;
     z->arena = z->header + z->table + z->chunks * NPUPROF_EXPAND_CHUNK_BYTES_;
     z->list = records * sizeof(npuprof_expand_item_);
     z->stamps = (2 * records + 1) * 8;
@@ -290,6 +294,7 @@ static const char *npuprof_expand_into_(uint8_t *arena, const npuprof_expand_siz
     x->near_address = (uint64_t)g.c.address_high << 32 | g.c.address_low;
     x->list = (npuprof_expand_item_ *)(void *)(arena + z->arena);
     x->chunks = z->chunks;
+    x->room = z->cells + z->runs;
     x->h = (npuprof_header_ *)(void *)arena;
     x->table = arena + z->header;
     npuprof_expand_header_(x->h, &g.c, z->header, z->table);

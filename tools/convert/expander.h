@@ -20,8 +20,17 @@ typedef struct npuprof_expand_item_ {
     npuprof_unit_ *link;                   /* of a sampled device span: the units of its link, once written */
     uint32_t missing;                      /* a gap: so many cells; 0: it is a record */
     uint32_t kept;                         /* the next one in a list of `kept`, from 1; 0: the last */
+    const struct npuprof_replay_drawn_ *drawn;   /* a device span that replay.h drew; NULL: it is a record */
     bool open, cut, warm_up;
 } npuprof_expand_item_;
+
+/* A device span that the host drew of a raw record. */
+typedef struct npuprof_replay_drawn_ {
+    uint64_t what;                         /* the payload of its DEVICE unit */
+    uint32_t host;                         /* the cell of its host span, + 1; 0: none */
+    uint32_t units;                        /* of its arguments */
+    npuprof_unit_ unit[30];
+} npuprof_replay_drawn_;
 
 /* A device of the firmware. */
 typedef struct npuprof_expand_device_info_ {
@@ -41,7 +50,7 @@ typedef struct npuprof_expander_ {
     uint8_t *table;
     size_t chunks;                         /* so many fit */
     npuprof_expand_item_ *list;            /* the records, at the end by context and start */
-    uint32_t record_count;
+    uint32_t record_count, room;           /* room: how many the list has space for */
     uint32_t begin[257];                   /* where each context begins in the list, and the end */
     uint32_t tid[256];                     /* of a context's slot */
     uint32_t *place;                       /* of a cell: the event there, by its number in the list, from 1 */

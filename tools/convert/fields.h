@@ -68,7 +68,7 @@ static bool npuprof_expand_is_field_(const npuprof_expander_ *x, uint32_t cell)
     const bool is_text = type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_ &&
                          type != NPUPROF_ARG_STR_NULL_;
     const bool is_own = type >= NPUPROF_FIELD_NAME_ && type != NPUPROF_FIELD_RESULT_;      /* has no key */
-    if (!type || type > NPUPROF_FIELD_RESULT_) return false;
+    if (!type || type > NPUPROF_FIELD_WORD_) return false;
     return npuprof_expand_field_length_(x, cell) <= (is_text ? 1024u : 0u) && !key == is_own;
 }
 

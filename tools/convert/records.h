@@ -40,7 +40,7 @@ static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t c
     npuprof_expand_site_ site = { 0, 0, 0, 0, 0 };
     if (ref & 2) {
         const bool is_event = kind < NPUPROF_KIND_COUNT;
-        const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_RESULT_ &&
+        const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_HAND_ &&
                              !(ref >> 16);
         return !(ref & 0xFC) && (is_event || is_note) ? NULL : "a record of no known kind";
     }
@@ -136,6 +136,10 @@ static void npuprof_expand_read_field_(npuprof_expander_ *x, uint32_t f, npuprof
     if (type == NPUPROF_FIELD_NAME_) r->name = npuprof_expand_text_(x, text, length);
     if (type == NPUPROF_FIELD_CATEGORY_) r->category = length ? npuprof_expand_text_(x, text, length) : 0;
     if (type == NPUPROF_FIELD_TRACK_) r->track = npuprof_expand_text_(x, text, length);
+    /* Only "no device span" has one: on a host the recorder counts it. */
+    const uint64_t why = type == NPUPROF_FIELD_RESULT_ ? npuprof_expand_field_value_(x, f) : 0;
+    if (why == NPUPROF_ERR_NPU_CALLS) x->h->lost[NPUPROF_LOST_CALLS]++;
+    if (why == NPUPROF_ERR_NPU_BUSY) x->h->lost[NPUPROF_LOST_BUSY]++;
     if (type >= NPUPROF_FIELD_VALUE_ && type <= NPUPROF_FIELD_THIRD_)
         r->values[type - NPUPROF_FIELD_VALUE_] = npuprof_expand_field_value_(x, f);
     /* The argument of a thread's name is that name; that of a metadata record is the value of the key,

@@ -56,6 +56,10 @@ static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expan
                                                              const npuprof_expand_item_ *r)
 {
     uint32_t cell;
+    if (r->drawn) {
+        const uint32_t place = r->drawn->host ? x->place[r->drawn->host - 1] : 0;
+        return place && x->list[place - 1].kind <= NPUPROF_KIND_OPERATOR ? &x->list[place - 1] : NULL;
+    }
     if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_CELL_SAMPLED_)) return NULL;
     const uint32_t number = npuprof_expand_named_number_(x, (uint32_t)(r->values[2] >> 32), r->cell);
     if (!npuprof_expand_find_cell_(x->g, number, &cell) || !x->place[cell]) return NULL;
@@ -73,6 +77,7 @@ static uint32_t npuprof_expand_device_units_(const npuprof_expander_ *x, const n
     const uint64_t flags = is_sampled ? NPUPROF_STAMP_SAMPLED | by_host : (uint64_t)NPUPROF_STAMP_DEVICE;
     const uint64_t epoch = what >> 8 & 0xFFFF, pe = flags ? 0 : what >> 32 & 0xFFFF, device = what & 0xFF;
     u[0].w0 = (flags << 40 | epoch << 24 | pe << 8 | device) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
+    if (r->drawn) u[0].w0 = r->drawn->what << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
     u[0].w1 = r->values[1];
     if (!host) return 1;
     u[1].w0 = NPUPROF_CONTROL_LINK_;
@@ -127,8 +132,8 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, npuprof_expand_item_
                                       uint32_t capacity)
 {
     const npuprof_expand_item_ *const host = npuprof_expand_host_span_(x, r);
-    const uint32_t ids[4] = { host ? host->name : r->name, host ? host->category : r->category, r->file,
-                              r->line };
+    const npuprof_expand_item_ *const named = host && !r->drawn ? host : r;
+    const uint32_t ids[4] = { named->name, named->category, r->file, r->line };
     const uint32_t id = npuprof_expand_entry_(x, NPUPROF_ENTRY_SITE, r->kind, ids, sizeof ids);
     if (!id || capacity < 4) {
         x->h->lost[NPUPROF_LOST_NAMES]++;
@@ -152,6 +157,11 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, npuprof_expand_item_
         u[n].w0 = (key << 4 | NPUPROF_ARG_UINT) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
         u[n++].w1 = r->missing;
         return n;
+    }
+    if (r->drawn) {
+        const uint32_t units = r->drawn->units <= capacity - n ? r->drawn->units : 0;
+        memcpy(u + n, r->drawn->unit, units * sizeof *u);
+        return n + units;
     }
     for (uint32_t cell = r->cell + 1; cell; cell = x->results[cell - 1])
         NPUPROF_EXPAND_EACH_FIELD_(x, f, cell - 1) n += npuprof_expand_arg_units_(x, f, u + n, capacity - n);

@@ -14,6 +14,7 @@
 #include "../describe.h"
 #include "../sample.h"
 #include "../calls.h"
+#include "jobs.h"
 
 /* Devices on firmware: opening and closing, the two ends of a submission, device spans by hand. A device span
    is a record of ticks; the host maps them when it converts the image. Owns the npuprof_npu_block_, on the
@@ -37,7 +38,11 @@ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
         npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
                              "desc.pmu is not sampled on firmware");
     if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
+#ifdef NPUPROF_NPU_RECORDS
+    return npuprof_npu_take_rings_(npu, true);
+#else
     return NPUPROF_OK;
+#endif
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
@@ -51,8 +56,13 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result != NPUPROF_OK) return result;
-    if (d->ring.count || d->ring_count || d->ring.feed || d->progress.is_there || d->anchors_only ||
-        d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    if (d->progress.is_there || d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+#ifdef NPUPROF_NPU_RECORDS
+    result = npuprof_npu_take_rings_(npu, false);
+    if (result != NPUPROF_OK) return result;
+#else
+    if (d->ring.count || d->ring_count || d->ring.feed || d->anchors_only) return NPUPROF_ERR_UNSUPPORTED;
+#endif
     if (needed && !npuprof_npu_has_bar_(d)) return NPUPROF_ERR_NPU_RANGE;
     const unsigned access = d->counter.access;
     if (d->bar && access > 8 * sizeof(void *) && access > 32) return NPUPROF_ERR_UNSUPPORTED;
@@ -62,7 +72,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
-    npu->idle_ = true;
+    npu->idle_ = !npuprof_npu_is_pushed_(npu);
+    if (!npu->idle_) return npuprof_npu_put_device_(npu);
     result = npuprof_npu_read_locked_(npu, &sample);
     const bool off = result == NPUPROF_ERR_NPU_OFF;
     if (result == NPUPROF_OK || off) result = npuprof_npu_put_device_(npu);
@@ -100,6 +111,12 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     npuprof_npu *npu = block->npu;
     block->result = NPUPROF_ERR_NPU_BUSY;
     block->by_host = false;
+#ifdef NPUPROF_NPU_RECORDS
+    if (token && npu->has_submissions_) {
+        npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_BEGIN_, token, block->stream);
+        return token;
+    }
+#endif
     if (!token || !npu->number_ || !npuprof_npu_lock_(npu)) return token;
     npuprof_npu_sample_begin_(block);
     npuprof_npu_unlock_(npu);
@@ -185,10 +202,47 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_wait_around_(&block->npu->device);
+#ifdef NPUPROF_NPU_RECORDS
+    if (block->npu->has_submissions_) {
+        npuprof_npu_put_job_(block->npu, NPUPROF_CELL_JOB_END_, block->token, 0);
+        npuprof_close_(block->token);
+        return;
+    }
+#endif
     if (block->npu->number_) (void)npuprof_npu_end_block_(block, none);
     else npuprof_close_(block->token);
 }
 
+#ifdef NPUPROF_NPU_RECORDS
+/* Any number may be open. With submissions the span's token is the handle, else that of the call's record. */
+NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const char *name, const char *cat,
+                                        npuprof_args args)
+{
+    npuprof_npu_block_ block;
+    const npuprof_token_ token =
+        NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, cat, name, args) : 0;
+    uint32_t handle = token;
+    block.npu = npu;
+    block.stream = stream;
+    block.token = token && npu->number_ ? npuprof_npu_begin_(&block, token) : 0;
+    if (block.token && !npu->has_submissions_) handle = npuprof_npu_put_call_(&block);
+    npuprof_close_(token);
+    return block.token ? handle : 0;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t handle, npuprof_args args)
+{
+    npuprof_npu_block_ block;
+    if (!handle) return NPUPROF_OK;
+    if (!npu->has_submissions_)
+        return npuprof_npu_take_call_back_(npu, handle, &block) ? npuprof_npu_end_block_(&block, args)
+                                                                : NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_END_, handle, 0);
+    return NPUPROF_OK;
+}
+
+#else /* !NPUPROF_NPU_RECORDS */
 NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const char *name, const char *cat,
                                         npuprof_args args)
 {
@@ -217,6 +271,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t hand
     npuprof_npu_release_call_(call, 0);
     return result;
 }
+#endif /* NPUPROF_NPU_RECORDS */
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
                                    uint64_t start_ticks, uint64_t end_ticks, npuprof_args args)

@@ -1,0 +1,103 @@
+# test: - submissions and raw records of a kernel module's devices: the host decodes, matches and counts them
+# SPDX-License-Identifier: MIT
+import json
+import re
+import unittest
+
+import helpers
+from helpers import ROOT, run, scratch
+
+PROGRAM = ROOT / "tests" / "programs" / "kernel_jobs.c"
+KERNEL = ["-ffreestanding", "-fno-common", "-Wframe-larger-than=1280"]
+
+MODES = ("plain", "stamp", "hand", "calls")
+
+
+class Jobs(unittest.TestCase):
+    def build(self, *flags):
+        program = scratch() / "kernel_jobs"
+        done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
+                    PROGRAM, "-o", program])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return program
+
+    def trace(self, program, *words):
+        """Host spans and device spans by the number of the job, what was lost, and what ran."""
+        folder = scratch() / words[0]
+        folder.mkdir(exist_ok=True)
+        self.assertEqual(run([program, *map(str, words)], cwd=folder).returncode, 0)
+        done = run([helpers.tool("npuprof-convert"), folder / "ram.bin", "--elf", program])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        trace = json.loads(done.stdout)
+        events = trace["traceEvents"]
+        spans = [e for e in events if e["ph"] == "X"]
+        hosts = {int(e["name"].split()[1]): e for e in spans if "stamp" not in e.get("args", {})}
+        device = {e["args"]["number"]: e for e in spans if "stamp" in e.get("args", {})}
+        at = {(e["tid"], e["ts"]): number for number, e in hosts.items()}
+        begins = {e["id"]: at[e["tid"], e["ts"]] for e in events if e["ph"] == "s"}
+        ends = {(e["tid"], e["ts"]): begins[e["id"]] for e in events if e["ph"] == "f"}
+        for span in device.values():
+            span["owner"] = ends.get((span["tid"], span["ts"]))
+        ran = {number: rest for number, *rest in
+               (map(int, line.split()) for line in (folder / "truth.txt").read_text().splitlines())}
+        return hosts, device, trace["metadata"]["npuprof"], ran
+
+    def check(self, mode, jobs, seed, program):
+        hosts, device, about, ran = self.trace(program, mode, jobs, seed)
+        lost = about["lost"].pop("device_ring")
+        self.assertFalse(any(about["lost"].values()), about["lost"])
+        self.assertEqual((len(hosts), len(device) + lost, len(ran)), (jobs, jobs, jobs))
+        # Of a stamp of 32 bits at 1.6 GHz, and a job that was open for longer, nobody knows the period.
+        records = about["devices"][0]["clock_sync"].get("records", {}) if lost else {}
+        self.assertEqual(records, {"lost_period": lost} if lost else {})
+        self.assertLess(lost, jobs // 15 if mode == "stamp" else 1)
+        first = min(ran.items())
+        zero = hosts[first[0]]["ts"] * 1000 - first[1][1]
+        for number, span in device.items():
+            ring, start, end = ran[number]
+            self.assertEqual(span["owner"], number)
+            self.assertEqual(span["args"]["stream"], ring)
+            self.assertEqual(span["name"], f"job {number}" if mode in ("hand", "calls") else "convolution")
+            begin, over = span["ts"] * 1000 - zero, (span["ts"] + span["dur"]) * 1000 - zero
+            error = span["args"].get("error_ns", 0) + (80 if mode == "calls" else 2)
+            wanted = start if mode in ("plain", "calls") else end - 700
+            self.assertLessEqual(abs(begin - wanted), error, (number, span))
+            self.assertLessEqual(abs(over - end), error, (number, span))
+
+    def test_each_way(self):
+        program = self.build()
+        for mode in MODES:
+            with self.subTest(mode):
+                self.check(mode, 1000, 1, program)
+
+    @helpers.thorough
+    def test_ten_thousand(self):
+        program = self.build("-O2")
+        for mode in MODES:
+            with self.subTest(mode):
+                self.check(mode, 12000, 7, program)
+
+    @helpers.thorough
+    def test_32_bits(self):
+        program = self.build("-m32")
+        self.check("stamp", 1000, 3, program)
+
+    def test_kernel_flags(self):
+        done = run([*helpers.CC, "-std=gnu11", "-O2", "-c", *KERNEL, f"-I{ROOT}", PROGRAM,
+                    "-o", scratch() / "k.o"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_full_arena(self):
+        """What does not fit is counted: each span of a host or device is there or lost."""
+        for kib in (40, 90, 200):
+            hosts, device, about, ran = self.trace(self.build(), "plain", 1000, 5, kib * 1024)
+            for number, span in device.items():
+                self.assertIn(span["owner"], (None, number))
+            lost = about["lost"]
+            self.assertGreater(lost["arena_full"], 0)
+            lost_spans = lost["arena_full"] + lost["device_ring"]
+            self.assertEqual(len(hosts) + len(device) + lost_spans, 2 * len(ran))
+
+
+if __name__ == "__main__":
+    unittest.main()
