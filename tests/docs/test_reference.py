@@ -84,7 +84,8 @@ class Tables(unittest.TestCase):
 
     def test_functions(self):
         """The reports have a table of their own."""
-        pattern = r"(?:NPUPROF_(?:NPU_RECORD_)?FN_\(|NPUPROF_NPU_HOSTED_FN_\([^,]*,\s*)[^,]*,\s*(npuprof_\w+),"
+        pattern = (r"(?:NPUPROF_(?:NPU_RECORD_)?FN_\(|NPUPROF_NPU_HOSTED_FN_\([^,]*,\s*)[^,]*,"
+                   r"\s*(npuprof_\w+),")
         declared = {name.rstrip("_") for name in re.findall(pattern, HEADER + HEADER_NPU)}
         self.assertGreater(len(declared), 30)
         printed = {name for name in declared if name.startswith("npuprof_print_")}
