@@ -780,6 +780,13 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #ifndef NPUPROF_SHARED_
 #define NPUPROF_SHARED_ 0
 #endif
+/* May a symbol have a second name? */
+#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__)) && !defined(NPUPROF_STATIC) && \
+    !defined(NPUPROF_OFF)
+#define NPUPROF_TWO_NAMES_ 1
+#else
+#define NPUPROF_TWO_NAMES_ 0
+#endif
 /* Why always_inline with OFF: then the stubs leave no symbol even at -O0. */
 #if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
 #define NPUPROF_INLINE_ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
@@ -812,6 +819,8 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
+#define NPUPROF_TEXT_OF2_(x) #x
+#define NPUPROF_TEXT_OF_(x) NPUPROF_TEXT_OF2_(x)
 
 /* Casts and null pointers for macros that expand in the user's file. Why C++ has its own forms: users compile
    with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
@@ -1681,14 +1690,17 @@ NPUPROF_BEGIN_C_
 
 /* The gate: spans up to this level are recorded; INT_MIN = none. NPUPROF_GATE_BOUNDARIES_: none either, but
    PROF_RECORD and PROF_INFERENCE call the library, which may then open the gate.
-   Why three names: files that were built with different clocks, or with and without an OS, do not link, and
-   the linker's message shows the reason. */
+   Why three names: files that were built with different clocks, or with and without an OS, do not link. Why
+   such names: the linker's message is all that its reader has. */
 #if defined(NPUPROF_FREESTANDING)
-#define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_FREESTANDING_
+#define npuprof_gate_ npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_with_NPUPROF_FREESTANDING_
 #elif defined(NPUPROF_NOW)
-#define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_NOW_
+#define npuprof_gate_ npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_with_this_NPUPROF_NOW_
+#define NPUPROF_GATE_OF_1_0_ npuprof_gate_of_a_build_with_NPUPROF_NOW_
 #else
-#define npuprof_gate_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
+#define npuprof_gate_ \
+    npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_without_NPUPROF_NOW_or_OFF_and_export_npuprof_names_
+#define NPUPROF_GATE_OF_1_0_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
 #endif
 enum { NPUPROF_GATE_BOUNDARIES_ = -1 };
 #ifndef NPUPROF_STATIC
@@ -1951,9 +1963,10 @@ struct npuprof_auto_block_ : npuprof_block_ {
           { NPUPROF_LINE_ & 0xFF, NPUPROF_LINE_ >> 8 & 0xFF, NPUPROF_LINE_ >> 16 & 0xFF }, \
           NPUPROF_GLUE_(npuprof_file_, id) };
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                                     \
-    static const char NPUPROF_GLUE_(npuprof_name_, id)[] NPUPROF_IN_NAMES_ = name;     \
+    static const char NPUPROF_GLUE_(npuprof_name_, id)[] NPUPROF_IN_NAMES_ = "" name ""; \
     static const char NPUPROF_GLUE_(npuprof_category_, id)[] NPUPROF_IN_NAMES_ = cat;  \
-    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), NPUPROF_GLUE_(npuprof_name_, id))
+    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), NPUPROF_GLUE_(npuprof_name_, id)) \
+    NPUPROF_LITERAL_ONLY_(id, name)
 #define NPUPROF_NO_CATEGORY_ ""
 #else /* !NPUPROF_NAMES_SECTION */
 #define NPUPROF_KEYS_OF_(id)
@@ -1968,9 +1981,11 @@ struct npuprof_auto_block_ : npuprof_block_ {
 /* Why constexpr: else a local array would be a category, whose address outlives it. */
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                            \
     static constexpr const char *NPUPROF_GLUE_(npuprof_category_, id) = cat;  \
-    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), name)
+    NPUPROF_LITERAL_ONLY_(id, name) \
+    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), "" name "")
 #else
-#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) \
+    NPUPROF_SITE_(id, kind, cat, "" name "") NPUPROF_LITERAL_ONLY_(id, name)
 #endif
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
@@ -2065,6 +2080,22 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_PHASE_TOKEN_ NPUPROF_STATIC_CAST_(npuprof_token_, npuprof_phase_a_[0])
 #endif /* NPUPROF_OFF */
 
+/* Refuses a name that is no literal in words, where the compiler can. Its own words come, too: a text of run
+   time cannot be joined with "". */
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__cplusplus)
+#define NPUPROF_LITERAL_ONLY_(id, name) static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
+#elif (defined(__GNUC__) || defined(__clang__)) && !defined(__TINYC__) && __STDC_VERSION__ >= 201112L
+#define NPUPROF_LITERAL_ONLY_(id, name) _Static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define NPUPROF_LITERAL_ONLY_(id, name) \
+    typedef char NPUPROF_GLUE_(npuprof_name_must_be_a_literal_else_use_WITH_BASE_PROFILER_or_PROF_BEGIN_, id) \
+        [__builtin_constant_p(name) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused));
+#else
+#define NPUPROF_LITERAL_ONLY_(id, name)
+#endif
+#define NPUPROF_LITERAL_WORDS_ \
+    "npuprof: the name must be a string literal; for a text of run time use WITH_BASE_PROFILER or PROF_BEGIN"
+
 /* ---- The macros ----
 
    Rules for all, unless a comment says otherwise. Any thread and any signal handler may use them. Names and
@@ -2073,20 +2104,20 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
    compare and a branch. Cost of a span: two clock reads and one 16-byte record; each argument adds to it. */
 
 /* A span from here to the end of the enclosing block, however control leaves it. */
-#define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, "" name "")
-#define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_CATEGORY_(cat), "" name "")
+#define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, name)
+#define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_CATEGORY_(cat), name)
 /* A span around the statement that follows: PROF_BLOCK("c", "name") { ... }. Works in every compiler, also in
    MSVC's C, where PROF_SCOPE does not compile. A break or continue inside leaves this block, not a loop
    around it, and ends the span. return and goto end the span where PROF_SCOPE compiles. Elsewhere they leave
    it open; it then ends, marked, with the span around it. With OFF it is a loop that runs once, which an
    optimiser removes. */
-#define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" name "")
+#define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, NPUPROF_CATEGORY_(cat), name)
 /* PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)): PROF_SCOPE with arguments; the list may be left out.
    PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)): the same, recorded only if npuprof_start() was given
    this level or a higher one. */
 #define PROF_SCOPE_ARGS(cat, ...) PROF_SCOPE_LEVEL(1, cat, __VA_ARGS__)
 #define PROF_SCOPE_LEVEL(level, cat, ...) \
-    NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
+    NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), NPUPROF_NAME_(__VA_ARGS__), \
                        NPUPROF_LIST_(__VA_ARGS__))
 /* PROF_SCOPE with the name of the function; in C++ with its class and parameters, as the compiler has
    them. */
@@ -2119,8 +2150,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 
 /* Spans without a gap between them. PROF_PHASES begins the first; each PROF_NEXT ends one and begins the next
    with the same time stamp; the end of the block ends the last. One PROF_PHASES in a block. */
-#define PROF_PHASES(name) NPUPROF_PHASES_(__COUNTER__, "" name "")
-#define PROF_NEXT(name) NPUPROF_NEXT_PHASE_(__COUNTER__, "" name "")
+#define PROF_PHASES(name) NPUPROF_PHASES_(__COUNTER__, name)
+#define PROF_NEXT(name) NPUPROF_NEXT_PHASE_(__COUNTER__, name)
 
 /* PROF_BEGIN begins a span; PROF_END ends the last one that this thread began with PROF_BEGIN, whether it was
    recorded or not. They nest, at most 64 deep in a thread. cat and name may be any strings; they are copied.
@@ -2151,7 +2182,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 
 /* An event without a duration: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
 #define PROF_INSTANT(cat, ...) \
-    NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
+    NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), NPUPROF_NAME_(__VA_ARGS__), \
                      NPUPROF_LIST_(__VA_ARGS__))
 /* A sample of a value that changes over time. Integers stay integers, others become double. */
 #define PROF_COUNTER(name, value) \
@@ -2159,7 +2190,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    (NPUPROF_IS_REAL_(value) \
                     ? NPUPROF_KIND_COUNTER_REAL \
                     : NPUPROF_IS_UNSIGNED_(value) ? NPUPROF_KIND_COUNTER_UINT : NPUPROF_KIND_COUNTER_INT), \
-                    "" name "", \
+                    name, \
                    (NPUPROF_IS_REAL_(value) ? npuprof_real_bits_(NPUPROF_CAST_(double, value)) \
                     : npuprof_int_bits_(NPUPROF_CAST_(int64_t, value))))
 /* The state of a memory pool, for instance after an operator: bytes in use, and bytes that the pool has
@@ -2186,11 +2217,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_PLAIN_(id, level, cat, name)                                                        \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level, \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
-                   npuprof_begin_(NPUPROF_REF_(id, cat, name)))
+                   npuprof_begin_(NPUPROF_REF_(id, cat, "" name "")))
 #define NPUPROF_BLOCK_OF_(id, cat, name)                                                            \
     NPUPROF_ONCE_(NPUPROF_GLUE_(npuprof_once_, id), 1, \
                   NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
-                  npuprof_begin_(NPUPROF_REF_(id, cat, name)))
+                  npuprof_begin_(NPUPROF_REF_(id, cat, "" name "")))
 #define NPUPROF_FUNCTION_(id)                                                                       \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
                    NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_), \
@@ -2198,7 +2229,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),    \
-                   NPUPROF_BEGIN_ARGS_(id, cat, name, args))
+                   NPUPROF_BEGIN_ARGS_(id, cat, "" name "", args))
 #define NPUPROF_NAMED_(id, kind, name, args)                                                        \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
                    NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
@@ -2246,17 +2277,17 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_SHADOW_PUSH_                                                                            \
     NPUPROF_SCOPE_(npuprof_phase_, 1, \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name), \
-                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, name)));                                   \
+                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")));                                   \
     NPUPROF_SHADOW_POP_
 #define NPUPROF_NEXT_PHASE_(id, name)                                                               \
     NPUPROF_NEXT_(NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
-                  npuprof_next_(NPUPROF_PHASE_TOKEN_, NPUPROF_REF_(id, NPUPROF_NULL_, name)))
+                  npuprof_next_(NPUPROF_PHASE_TOKEN_, NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")))
 #define NPUPROF_EVENT_(id, kind, name, value)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
-                  npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, name), (value)))
+                  npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""), (value)))
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
-                  NPUPROF_EVENT_ARGS_(id, cat, name, args))
+                  NPUPROF_EVENT_ARGS_(id, cat, "" name "", args))
 #define NPUPROF_ADD_RESULT_(id, level, args)                                                        \
     NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id), NPUPROF_RESULT_ARGS_(id, args))
 
@@ -6127,6 +6158,10 @@ static uint32_t npuprof_setup_state_;
 
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = NPUPROF_GATE_AT_START_;
+#if NPUPROF_TWO_NAMES_
+/* The name that plugins have for it which were compiled with 1.0. */
+extern int NPUPROF_GATE_OF_1_0_ NPUPROF_ATTRIBUTE_((weak, alias(NPUPROF_TEXT_OF_(npuprof_gate_))));
+#endif
 #endif
 
 /* Several implementations in one process, a program's and a plugin's, export the same names, and the

@@ -329,6 +329,20 @@ NPUPROF_QUIET_PUSH_
     NPUPROF_ATTRIBUTE_((error("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
 #endif
 
+/* NPUPROF_NPU_OPEN_SYMBOL_: the name that the linker has for npuprof_npu_open(), and prints where the
+   implementing file does not include this header. NPUPROF_NPU_OPEN_OF_1_0_ is its plain name, too. */
+#if NPUPROF_TWO_NAMES_
+#define NPUPROF_NPU_OPEN_SYMBOL_ \
+    "npuprof_npu_open_include_npuprof_npu_h_in_the_file_with_NPUPROF_IMPLEMENTATION_and_export_npuprof_names_"
+#define NPUPROF_NPU_OPEN_NAMED_ __asm__(NPUPROF_NPU_OPEN_SYMBOL_)
+#define NPUPROF_NPU_OPEN_OF_1_0_ \
+    NPUPROF_C_ npuprof_result npuprof_npu_open_of_1_0_(npuprof_npu *npu, const npuprof_npu_desc *desc) \
+        __asm__("npuprof_npu_open") NPUPROF_ATTRIBUTE_((alias(NPUPROF_NPU_OPEN_SYMBOL_)));
+#else
+#define NPUPROF_NPU_OPEN_NAMED_
+#define NPUPROF_NPU_OPEN_OF_1_0_
+#endif
+
 /* NPUPROF_NPU_HOSTED_FN_: a public function of hosted code only, as NPUPROF_FN_ declares the others. */
 #if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
 #define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) NPUPROF_FN_(type, name, params, __VA_ARGS__)
@@ -961,7 +975,8 @@ NPUPROF_BEGIN_C_
    _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN,
    _TABLE_FULL, _UNSUPPORTED (vfio on a system that is not Linux; a resource where there is no mmap; firmware:
    FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */
-NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
+NPUPROF_FN_(npuprof_result, npuprof_npu_open,
+            (npuprof_npu *npu, const npuprof_npu_desc *desc) NPUPROF_NPU_OPEN_NAMED_,
             NPUPROF_UNUSED_(desc); if (!npu) return NPUPROF_ERR_ARGUMENT;
             npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
@@ -7434,6 +7449,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     return result;
 }
 
+NPUPROF_NPU_OPEN_OF_1_0_
+
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
@@ -7816,6 +7833,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         result = npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
     return result == NPUPROF_ERR_NPU_STOPPED ? NPUPROF_OK : result;
 }
+
+NPUPROF_NPU_OPEN_OF_1_0_
 
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {

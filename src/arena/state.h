@@ -199,6 +199,10 @@ static uint32_t npuprof_setup_state_;
 
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = NPUPROF_GATE_AT_START_;
+#if NPUPROF_TWO_NAMES_
+/* The name that plugins have for it which were compiled with 1.0. */
+extern int NPUPROF_GATE_OF_1_0_ NPUPROF_ATTRIBUTE_((weak, alias(NPUPROF_TEXT_OF_(npuprof_gate_))));
+#endif
 #endif
 
 /* Several implementations in one process, a program's and a plugin's, export the same names, and the

@@ -17,7 +17,8 @@ NPUPROF_BEGIN_C_
    _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN,
    _TABLE_FULL, _UNSUPPORTED (vfio on a system that is not Linux; a resource where there is no mmap; firmware:
    FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */
-NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
+NPUPROF_FN_(npuprof_result, npuprof_npu_open,
+            (npuprof_npu *npu, const npuprof_npu_desc *desc) NPUPROF_NPU_OPEN_NAMED_,
             NPUPROF_UNUSED_(desc); if (!npu) return NPUPROF_ERR_ARGUMENT;
             npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)

@@ -30,6 +30,20 @@
     NPUPROF_ATTRIBUTE_((error("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
 #endif
 
+/* NPUPROF_NPU_OPEN_SYMBOL_: the name that the linker has for npuprof_npu_open(), and prints where the
+   implementing file does not include this header. NPUPROF_NPU_OPEN_OF_1_0_ is its plain name, too. */
+#if NPUPROF_TWO_NAMES_
+#define NPUPROF_NPU_OPEN_SYMBOL_ \
+    "npuprof_npu_open_include_npuprof_npu_h_in_the_file_with_NPUPROF_IMPLEMENTATION_and_export_npuprof_names_"
+#define NPUPROF_NPU_OPEN_NAMED_ __asm__(NPUPROF_NPU_OPEN_SYMBOL_)
+#define NPUPROF_NPU_OPEN_OF_1_0_ \
+    NPUPROF_C_ npuprof_result npuprof_npu_open_of_1_0_(npuprof_npu *npu, const npuprof_npu_desc *desc) \
+        __asm__("npuprof_npu_open") NPUPROF_ATTRIBUTE_((alias(NPUPROF_NPU_OPEN_SYMBOL_)));
+#else
+#define NPUPROF_NPU_OPEN_NAMED_
+#define NPUPROF_NPU_OPEN_OF_1_0_
+#endif
+
 /* NPUPROF_NPU_HOSTED_FN_: a public function of hosted code only, as NPUPROF_FN_ declares the others. */
 #if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
 #define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) NPUPROF_FN_(type, name, params, __VA_ARGS__)

@@ -397,6 +397,13 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #ifndef NPUPROF_SHARED_
 #define NPUPROF_SHARED_ 0
 #endif
+/* May a symbol have a second name? */
+#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__)) && !defined(NPUPROF_STATIC) && \
+    !defined(NPUPROF_OFF)
+#define NPUPROF_TWO_NAMES_ 1
+#else
+#define NPUPROF_TWO_NAMES_ 0
+#endif
 /* Why always_inline with OFF: then the stubs leave no symbol even at -O0. */
 #if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
 #define NPUPROF_INLINE_ NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
@@ -429,6 +436,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
+#define NPUPROF_TEXT_OF2_(x) #x
+#define NPUPROF_TEXT_OF_(x) NPUPROF_TEXT_OF2_(x)
 
 /* Casts and null pointers for macros that expand in the user's file. Why C++ has its own forms: users compile
    with -Wold-style-cast and -Wzero-as-null-pointer-constant. */

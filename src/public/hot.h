@@ -22,14 +22,17 @@ NPUPROF_BEGIN_C_
 
 /* The gate: spans up to this level are recorded; INT_MIN = none. NPUPROF_GATE_BOUNDARIES_: none either, but
    PROF_RECORD and PROF_INFERENCE call the library, which may then open the gate.
-   Why three names: files that were built with different clocks, or with and without an OS, do not link, and
-   the linker's message shows the reason. */
+   Why three names: files that were built with different clocks, or with and without an OS, do not link. Why
+   such names: the linker's message is all that its reader has. */
 #if defined(NPUPROF_FREESTANDING)
-#define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_FREESTANDING_
+#define npuprof_gate_ npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_with_NPUPROF_FREESTANDING_
 #elif defined(NPUPROF_NOW)
-#define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_NOW_
+#define npuprof_gate_ npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_with_this_NPUPROF_NOW_
+#define NPUPROF_GATE_OF_1_0_ npuprof_gate_of_a_build_with_NPUPROF_NOW_
 #else
-#define npuprof_gate_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
+#define npuprof_gate_ \
+    npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_without_NPUPROF_NOW_or_OFF_and_export_npuprof_names_
+#define NPUPROF_GATE_OF_1_0_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
 #endif
 enum { NPUPROF_GATE_BOUNDARIES_ = -1 };
 #ifndef NPUPROF_STATIC

@@ -68,6 +68,14 @@ ACCEPTED = {
 }
 
 
+RUN_TIME_NAMES = ("PROF_SCOPE(n);", 'PROF_SCOPE_CAT("c", n);', 'PROF_BLOCK("c", n) { x++; }',
+                  'PROF_SCOPE_ARGS("c", n, PROF_ARGS(PROF_INT("a", x)));', 'PROF_INSTANT("c", n);',
+                  "PROF_COUNTER(n, x);", 'PROF_PHASES("a"); PROF_NEXT(n);')
+FRONT_ENDS = ("gcc -std=c99", "gcc -std=c11", "gcc -std=c2x", "clang -std=c99", "clang -std=c11",
+              "clang -std=c2x", "g++ -xc++ -std=c++11", "g++ -xc++ -std=c++20", "clang++ -xc++ -std=c++11",
+              "clang++ -xc++ -std=c++20")
+
+
 class Refused(unittest.TestCase):
     """ON and OFF take and refuse the same."""
 
@@ -114,6 +122,22 @@ class Refused(unittest.TestCase):
             for command, want, done in zip(commands, wanted, pool.map(run, commands)):
                 with self.subTest(" ".join(str(c) for c in command if c not in helpers.WARNINGS)):
                     self.assertEqual((done.returncode == 0, done.stderr[:500] if want else ""), (want, ""))
+
+    @helpers.thorough
+    def test_words_for_a_run_time_name(self):
+        """Ours, in every language and front end; they say what to use."""
+        for compiler, use in itertools.product(FRONT_ENDS, RUN_TIME_NAMES):
+            with self.subTest(compiler=compiler, use=use):
+                path = scratch() / "name.c"
+                path.write_text('#include "npuprof.h"\nvoid f(const char *n, int x);\n'
+                                f"void f(const char *n, int x) {{ (void)n; {use} }}\n")
+                words = [helpers.need(compiler.split()[0]), *compiler.split()[1:], f"-I{ROOT}"]
+                done = run([*words, "-fsyntax-only", path])
+                self.assertNotEqual(done.returncode, 0)
+                self.assertRegex(done.stderr, "must.be.a.*literal.*use.WITH_BASE_PROFILER.or.PROF_BEGIN")
+                path.write_text(path.read_text().replace(use, use.replace("n)", '"n")').replace("n,", '"n",')))
+                self.assertEqual(run([*words, "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                                      "-Wno-unused-parameter", path]).stderr, "")
 
     def test_npu_header_first(self):
         """One sentence, and nothing else."""
@@ -239,6 +263,40 @@ class Link(unittest.TestCase):
     def test_static_is_private(self):
         done = run(["nm", "-g", "--defined-only", self.folder / self.use("own", "-DNPUPROF_STATIC")])
         self.assertEqual([line.split()[-1] for line in done.stdout.splitlines()], ["own"])
+
+    @helpers.thorough
+    def test_remedies(self):
+        """What the linker calls missing says what to do; gcc and clang, C and C++."""
+        list_file = self.folder / "exports.map"
+        list_file.write_text("{ global: mine*; local: *; };\n")
+        uses = '#include "npuprof.h"\nint main(void) { PROF_SCOPE("a"); return 0; }\n'
+        device = ('#include "npuprof.h"\n#include "npuprof_npu.h"\nstatic npuprof_npu npu;\n'
+                  'int main(void) { int r = npuprof_npu_open(&npu, NULL); npuprof_npu_close(&npu); return r; }\n')
+        of_both = '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include "npuprof_npu.h"\n'
+        exports = "-fPIC", "-shared", f"-Wl,--version-script={list_file}"
+        one, npu = "define_NPUPROF_IMPLEMENTATION_in_one_file", "include_npuprof_npu_h_in_the_file_with"
+        for words in (["gcc"], ["clang"], ["g++", "-xc++"], ["clang++", "-xc++"]):
+            def made(output, *arguments):
+                return run([helpers.need(words[0]), "-D_GNU_SOURCE", f"-I{ROOT}", "-pthread", *words[1:],
+                            *arguments, "-o", self.folder / output])
+            for name, text in (("uses", uses), ("device", device), ("both", of_both),
+                               ("plain", of_both.replace('#include "npuprof_npu.h"\n', ""))):
+                (self.folder / f"{name}.c").write_text(text)
+                self.assertEqual(made(f"{name}.o", "-c", "-fPIC", self.folder / f"{name}.c").stderr, "")
+            uses_o, device_o, both, plain = ([words[0], *(["-xnone"] if len(words) > 1 else []),
+                                              self.folder / f"{n}.o"] for n in ("uses", "device", "both", "plain"))
+            lib = self.folder / "list.so"
+            self.assertEqual(run([*both, *exports, "-pthread", "-o", lib]).stderr, "")
+            for name, command, text in (("nobody", uses_o, one), ("hidden", [*uses_o, lib], one),
+                                        ("hidden", [*uses_o, lib], "and_export_npuprof_names"),
+                                        ("no npu", [*device_o, plain[-1]], npu),
+                                        ("npu hidden", [*device_o, lib], "and_export_npuprof_names")):
+                with self.subTest(compiler=words[0], mistake=name):
+                    done = run([*command, "-pthread", "-o", self.folder / "program"])
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn(text, done.stderr)
+            for of in (uses_o, device_o):
+                self.assertEqual(run([*of, both[-1], "-pthread", "-o", self.folder / "program"]).stderr, "")
 
     def test_exports_are_ours(self):
         """The implementing file adds no name to the linker's space but npuprof_*."""

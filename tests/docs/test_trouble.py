@@ -69,12 +69,13 @@ class Trouble(unittest.TestCase):
         "reset": "`NPUPROF_ERR_NPU_RESET",
         "outside": "`NPUPROF_ERR_NPU_RANGE",
         "no_arrows": "device spans without arrows",
-        "gate_with": "linker: `npuprof_gate_of_a_build_with_",
-        "gate_without": "linker: `npuprof_gate_of_a_build_without_",
+        "gate_with": "linker: `npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_with_",
+        "gate_without": "linker: `npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_without_",
+        "npu_missing": "linker: `npuprof_npu_open_include_npuprof_npu_h_",
         "two_implementations": "linker: `multiple definition",
         "strict": "`#error \"npuprof.h: strict",
         "no_block": "`expected expression before 'static'`",
-        "no_literal": "a syntax error at the name",
+        "no_literal": "`npuprof: the name must be a string literal",
         "slow_viewer": "the viewer is slow",
     }
 
@@ -194,6 +195,14 @@ class Trouble(unittest.TestCase):
             self.assertIn(gate, done.stderr)
 
     @helpers.thorough
+    def test_npu_missing(self):
+        use = '#include "npuprof_npu.h"\nint use(npuprof_npu *n);\nint use(npuprof_npu *n)' \
+              ' { return npuprof_npu_open(n, NULL); }\n'
+        done = compiled(a=IMPLEMENTATION.replace('use("a")', "puts(\"a\")"), b='#include "npuprof.h"\n' + use)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(self.quoted("npu_missing")[0][0], done.stderr)
+
+    @helpers.thorough
     def test_two_implementations(self):
         done = compiled(a=IMPLEMENTATION, b="#define NPUPROF_IMPLEMENTATION\n" + USE % 'PROF_SCOPE("a");')
         self.assertNotEqual(done.returncode, 0)
@@ -222,7 +231,8 @@ class Trouble(unittest.TestCase):
     def test_no_literal(self):
         done = compiled(b=USE % "PROF_SCOPE(name);")
         self.assertNotEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, r"b\.c:6:\d+: error: .*\n.*PROF_SCOPE\(name\)")
+        self.assertIn(self.quoted("no_literal")[0][0], done.stderr)
+        self.assertIn("PROF_SCOPE(name)", done.stderr)
         instead = 'WITH_BASE_PROFILER(NULL, name, "c", PROF_NO_ARGS, (void)0);'
         instead += " PROF_BEGIN(name, name); PROF_END();"
         done = compiled(a=IMPLEMENTATION, b=USE % instead)

@@ -85,6 +85,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     return result == NPUPROF_ERR_NPU_STOPPED ? NPUPROF_OK : result;
 }
 
+NPUPROF_NPU_OPEN_OF_1_0_
+
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;

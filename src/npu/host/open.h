@@ -129,6 +129,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     return result;
 }
 
+NPUPROF_NPU_OPEN_OF_1_0_
+
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
