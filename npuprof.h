@@ -822,6 +822,21 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_TEXT_OF2_(x) #x
 #define NPUPROF_TEXT_OF_(x) NPUPROF_TEXT_OF2_(x)
 
+/* Refuses a name that is no literal in words, where the compiler can. Its own words come, too. */
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__cplusplus)
+#define NPUPROF_LITERAL_ONLY_(id, name) static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
+#elif (defined(__GNUC__) || defined(__clang__)) && !defined(__TINYC__) && __STDC_VERSION__ >= 201112L
+#define NPUPROF_LITERAL_ONLY_(id, name) _Static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define NPUPROF_LITERAL_ONLY_(id, name) \
+    typedef char NPUPROF_GLUE_(npuprof_name_must_be_a_literal_else_use_WITH_BASE_PROFILER_or_PROF_BEGIN_, \
+                               id)[__builtin_constant_p(name) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused));
+#else
+#define NPUPROF_LITERAL_ONLY_(id, name)
+#endif
+#define NPUPROF_LITERAL_WORDS_ \
+    "npuprof: the name must be a string literal; for another text use WITH_BASE_PROFILER or PROF_BEGIN"
+
 /* Casts and null pointers for macros that expand in the user's file. Why C++ has its own forms: users compile
    with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
 #ifdef __cplusplus
@@ -1699,7 +1714,7 @@ NPUPROF_BEGIN_C_
 #define NPUPROF_GATE_OF_1_0_ npuprof_gate_of_a_build_with_NPUPROF_NOW_
 #else
 #define npuprof_gate_ \
-    npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_without_NPUPROF_NOW_or_OFF_and_export_npuprof_names_
+    npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_without_NPUPROF_NOW_and_export_npuprof_names_
 #define NPUPROF_GATE_OF_1_0_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
 #endif
 enum { NPUPROF_GATE_BOUNDARIES_ = -1 };
@@ -2080,22 +2095,6 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_PHASE_TOKEN_ NPUPROF_STATIC_CAST_(npuprof_token_, npuprof_phase_a_[0])
 #endif /* NPUPROF_OFF */
 
-/* Refuses a name that is no literal in words, where the compiler can. Its own words come, too: a text of run
-   time cannot be joined with "". */
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__cplusplus)
-#define NPUPROF_LITERAL_ONLY_(id, name) static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
-#elif (defined(__GNUC__) || defined(__clang__)) && !defined(__TINYC__) && __STDC_VERSION__ >= 201112L
-#define NPUPROF_LITERAL_ONLY_(id, name) _Static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define NPUPROF_LITERAL_ONLY_(id, name) \
-    typedef char NPUPROF_GLUE_(npuprof_name_must_be_a_literal_else_use_WITH_BASE_PROFILER_or_PROF_BEGIN_, id) \
-        [__builtin_constant_p(name) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused));
-#else
-#define NPUPROF_LITERAL_ONLY_(id, name)
-#endif
-#define NPUPROF_LITERAL_WORDS_ \
-    "npuprof: the name must be a string literal; for a text of run time use WITH_BASE_PROFILER or PROF_BEGIN"
-
 /* ---- The macros ----
 
    Rules for all, unless a comment says otherwise. Any thread and any signal handler may use them. Names and
@@ -2277,11 +2276,12 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_SHADOW_PUSH_                                                                            \
     NPUPROF_SCOPE_(npuprof_phase_, 1, \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name), \
-                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")));                                   \
+                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""))); \
     NPUPROF_SHADOW_POP_
 #define NPUPROF_NEXT_PHASE_(id, name)                                                               \
     NPUPROF_NEXT_(NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
-                  npuprof_next_(NPUPROF_PHASE_TOKEN_, NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")))
+                  npuprof_next_(NPUPROF_PHASE_TOKEN_, \
+                                NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")))
 #define NPUPROF_EVENT_(id, kind, name, value)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
                   npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""), (value)))

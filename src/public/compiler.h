@@ -439,6 +439,21 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_TEXT_OF2_(x) #x
 #define NPUPROF_TEXT_OF_(x) NPUPROF_TEXT_OF2_(x)
 
+/* Refuses a name that is no literal in words, where the compiler can. Its own words come, too. */
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__cplusplus)
+#define NPUPROF_LITERAL_ONLY_(id, name) static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
+#elif (defined(__GNUC__) || defined(__clang__)) && !defined(__TINYC__) && __STDC_VERSION__ >= 201112L
+#define NPUPROF_LITERAL_ONLY_(id, name) _Static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define NPUPROF_LITERAL_ONLY_(id, name) \
+    typedef char NPUPROF_GLUE_(npuprof_name_must_be_a_literal_else_use_WITH_BASE_PROFILER_or_PROF_BEGIN_, \
+                               id)[__builtin_constant_p(name) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused));
+#else
+#define NPUPROF_LITERAL_ONLY_(id, name)
+#endif
+#define NPUPROF_LITERAL_WORDS_ \
+    "npuprof: the name must be a string literal; for another text use WITH_BASE_PROFILER or PROF_BEGIN"
+
 /* Casts and null pointers for macros that expand in the user's file. Why C++ has its own forms: users compile
    with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
 #ifdef __cplusplus

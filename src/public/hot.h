@@ -31,7 +31,7 @@ NPUPROF_BEGIN_C_
 #define NPUPROF_GATE_OF_1_0_ npuprof_gate_of_a_build_with_NPUPROF_NOW_
 #else
 #define npuprof_gate_ \
-    npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_without_NPUPROF_NOW_or_OFF_and_export_npuprof_names_
+    npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_without_NPUPROF_NOW_and_export_npuprof_names_
 #define NPUPROF_GATE_OF_1_0_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
 #endif
 enum { NPUPROF_GATE_BOUNDARIES_ = -1 };

@@ -163,22 +163,6 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_PHASE_TOKEN_ NPUPROF_STATIC_CAST_(npuprof_token_, npuprof_phase_a_[0])
 #endif /* NPUPROF_OFF */
 
-/* Refuses a name that is no literal in words, where the compiler can. Its own words come, too: a text of run
-   time cannot be joined with "". */
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__cplusplus)
-#define NPUPROF_LITERAL_ONLY_(id, name) static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
-#elif (defined(__GNUC__) || defined(__clang__)) && !defined(__TINYC__) && __STDC_VERSION__ >= 201112L
-#define NPUPROF_LITERAL_ONLY_(id, name) _Static_assert(__builtin_constant_p(name), NPUPROF_LITERAL_WORDS_);
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define NPUPROF_LITERAL_ONLY_(id, name) \
-    typedef char NPUPROF_GLUE_(npuprof_name_must_be_a_literal_else_use_WITH_BASE_PROFILER_or_PROF_BEGIN_, id) \
-        [__builtin_constant_p(name) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused));
-#else
-#define NPUPROF_LITERAL_ONLY_(id, name)
-#endif
-#define NPUPROF_LITERAL_WORDS_ \
-    "npuprof: the name must be a string literal; for a text of run time use WITH_BASE_PROFILER or PROF_BEGIN"
-
 /* ---- The macros ----
 
    Rules for all, unless a comment says otherwise. Any thread and any signal handler may use them. Names and
@@ -360,11 +344,12 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_SHADOW_PUSH_                                                                            \
     NPUPROF_SCOPE_(npuprof_phase_, 1, \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name), \
-                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")));                                   \
+                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""))); \
     NPUPROF_SHADOW_POP_
 #define NPUPROF_NEXT_PHASE_(id, name)                                                               \
     NPUPROF_NEXT_(NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
-                  npuprof_next_(NPUPROF_PHASE_TOKEN_, NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")))
+                  npuprof_next_(NPUPROF_PHASE_TOKEN_, \
+                                NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")))
 #define NPUPROF_EVENT_(id, kind, name, value)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
                   npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""), (value)))
