@@ -96,7 +96,8 @@ enum {
 enum {
     NPUPROF_NPU_SCOPE_DEFAULT = 0,       /* _DEVICE if there is one ring, _RING if there are several */
     NPUPROF_NPU_SCOPE_RING,              /* in a ring: its stream is the ring's place in desc.rings */
-    NPUPROF_NPU_SCOPE_LANE,              /* in a lane: its stream is the PE, with `lanes` the value of pe */
+    NPUPROF_NPU_SCOPE_LANE,              /* in a lane: its stream is the PE; with `lanes`, and above 65535,
+                                            the value of pe */
     NPUPROF_NPU_SCOPE_DEVICE,            /* in the device: the stream says nothing */
     NPUPROF_NPU_SCOPE_COUNT_
 };

@@ -235,6 +235,54 @@ static void foreign(void)
     CHECK_UINT(spans_of(t, "new"), 0);
 }
 
+/* An index that counts descriptors, of which a job has several: its number is that of the last one. first:
+   what the index shows at open; late: some numbers come when their work is over. */
+static void descriptors_of(int unit, uint32_t first, bool late)
+{
+    enum { COUNT = 16, MANY = 400, EACH = 5 };
+    static uint32_t word;
+    const uint32_t mask = unit == NPUPROF_NPU_INDEX_SLOT ? COUNT - 1 : UINT32_MAX;
+    uint32_t number[MANY], written = first, done = first, over = 0, wrong = 0;
+    npuprof_stats stats;
+    SIM_DESC(desc);
+    desc.progress.is_there = true;
+    desc.progress.count = unit == NPUPROF_NPU_INDEX_SLOT ? COUNT : 0;
+    desc.progress.index.memory = &word;
+    desc.progress.index.memory_bytes = sizeof word;
+    desc.progress.index.unit = unit;
+    put((unsigned char *)&word, 4, done & mask);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < MANY; i++) {
+        const bool is_late = late && i % 3 == 1;
+        const uint32_t handle = npuprof_npu_begin(&npu, i, "job", "NPU", PROF_NO_ARGS);
+        written += 1 + i % EACH;
+        number[i] = written - 1;
+        if (!is_late) CHECK_INT(npuprof_npu_set_job_of(&npu, handle, number[i]), NPUPROF_OK);
+        while (done != written && (is_late || written - done > 8)) {
+            sim_advance(1000);
+            put((unsigned char *)&word, 4, ++done & mask);
+            CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+            while (over < i + !is_late && (int32_t)(number[over] - done) < 0) over++;
+            npuprof_get_stats(&stats);
+            wrong += stats.recorded != i + 1 + over;
+        }
+        if (is_late) CHECK_INT(npuprof_npu_set_job_of(&npu, handle, number[i]), NPUPROF_OK);
+        CHECK_INT(npuprof_npu_end(&npu, handle), NPUPROF_OK);
+    }
+    CHECK_UINT(wrong, 0);
+    sim_advance(1000);
+    put((unsigned char *)&word, 4, written & mask);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "f", "submit"), MANY);
+    CHECK_UINT(records(t, "open_jobs"), 0);
+}
+
+static void descriptors(void) { descriptors_of(NPUPROF_NPU_INDEX_COUNT, 0, false); }
+static void descriptors_late(void) { descriptors_of(NPUPROF_NPU_INDEX_COUNT, 0xFFFFFF00u, true); }
+static void descriptor_slots(void) { descriptors_of(NPUPROF_NPU_INDEX_SLOT, 5, false); }
+
 static npuprof_result opened;
 static size_t held;
 static void *open_on_a_small_stack(void *desc)
@@ -296,5 +344,6 @@ static void named_memory(void)
 }
 
 CHECK_MAIN(CASE(two_channels), CASE_THOROUGH(two_channels_long), CASE(lanes), CASE(used_again),
-           CASE(long_job), CASE(dropped), CASE(number_late), CASE(foreign), CASE(small_stack),
+           CASE(long_job), CASE(dropped), CASE(number_late), CASE(foreign),
+           CASE(descriptors), CASE(descriptors_late), CASE(descriptor_slots), CASE(small_stack),
            CASE(named_memory))

@@ -95,7 +95,77 @@ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
     if (d->ring_result == NPUPROF_OK) d->ring_result = reading->result;
 }
 
-/* Ends the submissions that the progress index says are over. */
+/* Draws a submission that the progress index says is over. */
+static void npuprof_npu_draw_progress_(npuprof_npu *npu, const npuprof_npu_visit_ *d,
+                                       const npuprof_npu_submission_ *of)
+{
+    npuprof_npu_drawing_ s;
+    memset(&s, 0, sizeof s);
+    s.end = d->pass.now.host;
+    s.start = of->link.ticks && of->link.ticks < s.end ? of->link.ticks : s.end;
+    s.flags = NPUPROF_STAMP_HOST;
+    s.takes_arrow = true;
+    npuprof_npu_draw_(npu, &s, of);
+}
+
+/* Whether a job's number lies below `done`, as far as the index tells: modulo its period. */
+static bool npuprof_npu_is_progress_over_(const npuprof_npu *npu, uint64_t id, uint64_t done)
+{
+    const npuprof_npu_progress *const p = &npu->desc_.progress;
+    const bool is_slot =
+        p->index.unit == NPUPROF_NPU_INDEX_SLOT || p->index.unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
+    if (is_slot) {
+        const uint64_t from = npu->progress_next_ % p->count;
+        return (id % p->count + p->count - from) % p->count < done - npu->progress_next_;
+    }
+    /* Why so far back: a number may be set when its work is over. */
+    const uint64_t unit = p->index.unit == NPUPROF_NPU_INDEX_BYTES ? p->entry_bytes : 1;
+    const uint64_t last = npu->progress_.mask / unit, behind = done - 1 - id;
+    return (last == UINT64_MAX ? behind : behind % (last + 1)) <= last / 2;
+}
+
+/* The oldest numbered submission that is over; NULL: there is none. */
+static npuprof_npu_job_ *npuprof_npu_oldest_over_(const npuprof_npu *npu, uint64_t done)
+{
+    npuprof_npu_job_ *oldest = NULL;
+    uint32_t ticket = 0;
+    for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
+        const uint32_t its = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
+        if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_READY_ ||
+            !(NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_) ||
+            !npuprof_npu_is_progress_over_(npu, NPUPROF_LOAD_(&job->id), done)) continue;
+        if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
+        oldest = job;
+        ticket = its;
+    }
+    return oldest;
+}
+
+/* Ends the numbered submissions that are over. One that gave up its place is nobody's: it is lost. */
+static void npuprof_npu_end_numbered_(npuprof_npu *npu, npuprof_npu_visit_ *d, uint64_t done)
+{
+    const uint32_t forgotten = NPUPROF_LOAD_(&npu->forgotten_);
+    npuprof_npu_sought_ sought;
+    npuprof_npu_submission_ of;
+    NPUPROF_ADD_(&npu->forgotten_, 0u - forgotten);
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, forgotten);
+    memset(&sought, 0, sizeof sought);
+    sought.has_id = true;
+    sought.id_mask = UINT64_MAX;
+    for (bool first = true;; first = false) {
+        npuprof_npu_job_ *const job = npuprof_npu_oldest_over_(npu, done);
+        if (!job || (first && !npuprof_npu_drain_now_(npu, d, false))) break;
+        sought.id = NPUPROF_LOAD_(&job->id);
+        (void)npuprof_npu_take_submission_(npu, &sought, true, false, &of);
+        d->took = true;
+        if (of.known) npuprof_npu_draw_progress_(npu, d, &of);
+        else if (!of.muted) break;       /* somebody else ended it, or holds it */
+    }
+    npu->progress_next_ = done;
+}
+
+/* Ends the submissions that the progress index says are over: those whose numbers it has passed; without
+   numbers, one for each step. */
 static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
 {
     const npuprof_npu_progress *p = &npu->desc_.progress;
@@ -108,11 +178,17 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
         return;
     }
     const bool known = npu->progress_.known;
+    /* Why: numbers of npuprof_npu_job() are not the index's. */
+    const bool numbered = NPUPROF_LOAD_(&npu->uses_ids_) && !NPUPROF_LOAD_(&npu->ids_);
     d->ring_result =
         npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
                                 p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
+    if (numbered) {
+        npuprof_npu_end_numbered_(npu, d, done);
+        return;
+    }
     if (done == npu->progress_next_ || !npuprof_npu_drain_now_(npu, d, false)) return;
     /* Why first: what was forgotten is older than all that is known. */
     const uint64_t forgotten =
@@ -124,18 +200,11 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
         npuprof_npu_submission_ of;
         (void)npuprof_npu_take_submission_(npu, &any, true, false, &of);
         d->took = true;
-        if (!of.known) {                 /* of a job that was submitted while recording was off,
-                         and all after */
+        if (!of.known) {                 /* it, and all after, were submitted while recording was off */
             npu->progress_next_ = done;
             return;
         }
-        npuprof_npu_drawing_ s;
-        memset(&s, 0, sizeof s);
-        s.end = d->pass.now.host;
-        s.start = of.link.ticks && of.link.ticks < s.end ? of.link.ticks : s.end;
-        s.flags = NPUPROF_STAMP_HOST;
-        s.takes_arrow = true;
-        npuprof_npu_draw_(npu, &s, &of);
+        npuprof_npu_draw_progress_(npu, d, &of);
     }
 }
 

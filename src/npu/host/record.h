@@ -86,7 +86,8 @@ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const 
     s.id = r->v[NPUPROF_NPU_AT_JOB_];
     s.id_mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_));
     s.any_stream = !npuprof_npu_has_(q, NPUPROF_NPU_AT_PE_) && npu->queue_count_ == 1;
-    s.stream = q->is.lane_count ? r->v[NPUPROF_NPU_AT_PE_] : lane;
+    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
+    s.stream = q->is.lane_count || pe > 0xFFFFu ? pe : lane;
     s.is_scoped = q->is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
     s.scope = q->is.job_scope == NPUPROF_NPU_SCOPE_RING ? q->number : s.stream;
     s.is_late = npu->takes_late_;

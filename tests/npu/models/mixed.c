@@ -13,6 +13,7 @@
 #include "examples/devices/qaic_regs.h"
 #include "examples/devices/gaudi_regs.h"
 #include "examples/devices/ethosn_regs.h"
+#include "examples/devices/intel_fence_regs.h"
 
 /* ---- The worlds */
 
@@ -161,6 +162,35 @@ static void ethosn_write(const play_job *job)
     executed = counted + 2;
 }
 
+/* One log for all fences, each of which counts its own values. */
+static const uint64_t handles[CHANNELS] = { 0x7f0000001000, 0x7f8000001000 };
+
+static void fence_describe(npuprof_npu_desc *d)
+{
+    *d = intel_fence_npu_desc();
+    d->bar = bar = play_memory(INTEL_FENCE_BAR_BYTES);
+    d->bar_bytes = INTEL_FENCE_BAR_BYTES;
+    unsigned char *const memory = play_memory(40 + RING * INTEL_FENCE_FENCE_BYTES);
+    d->ring.memory = memory;
+    d->ring.memory_bytes = 40 + RING * INTEL_FENCE_FENCE_BYTES;
+    d->ring.count = RING;
+    ring[0].memory = memory + 40;
+}
+
+static void fence_show(uint64_t ticks) { play_put(bar, INTEL_FENCE_PERF_EXT_FREE_CNT_OFFSET, 8, ticks); }
+
+static void fence_write(const play_job *job)
+{
+    unsigned char *const to = entry_of(0, INTEL_FENCE_FENCE_BYTES);
+    const uint64_t n = ring[0].written;
+    play_put(to, INTEL_FENCE_FENCE_VALUE_OFFSET, 8, job->id);
+    play_put(to, INTEL_FENCE_FENCE_HANDLE_OFFSET, 8, handles[job->lane]);
+    play_put(to, INTEL_FENCE_FENCE_OP_OFFSET, 8, 1);
+    play_put(to, INTEL_FENCE_FENCE_WAIT_BEGIN_OFFSET, 8, play_ticks(job->begin) / 2);
+    play_put(to, INTEL_FENCE_FENCE_END_OFFSET, 8, play_ticks(job->end) / 2);
+    play_put(ring[0].memory - 40, 0, 8, n % RING | n / RING << 32);
+}
+
 /* ---- Layouts that no description has */
 
 enum { MAIL_BYTES = 16, MAIL_HEAD = 64, MAIL_BITS = 24 };
@@ -248,7 +278,9 @@ static void layers_write(const play_job *job)
 
 /* ---- The host */
 
-static unsigned queues(void) { return is->write == layers_write ? 1 : is->channels; }
+static bool shares(void) { return is->write == layers_write || is->write == fence_write; }
+static unsigned queues(void) { return shares() ? 1 : is->channels; }
+static uint64_t stream_of(uint32_t channel) { return is->write == fence_write ? handles[channel] : channel; }
 
 /* A job is over: its records are written. */
 static void ended(const play_job *job)
@@ -317,7 +349,7 @@ static void submit_by_handle(uint32_t serial, uint32_t channel)
 {
     truth *const t = &truths[serial];
     t->block_begin = (int64_t)play.host;
-    const uint32_t handle = npuprof_npu_begin(&npu, channel, name_of(serial), "NPU", PROF_NO_ARGS);
+    const uint32_t handle = npuprof_npu_begin(&npu, stream_of(channel), name_of(serial), "NPU", PROF_NO_ARGS);
     t->block_end = (int64_t)play.host;
     command(serial, channel);
     interrupt();
@@ -338,7 +370,7 @@ static void submit_one(uint32_t serial)
         submit_by_handle(serial, channel);
     } else {
         t->block_begin = (int64_t)play.host;
-        WITH_NPU_PROFILER(&npu, channel, name_of(serial), "NPU", PROF_NO_ARGS, {
+        WITH_NPU_PROFILER(&npu, stream_of(channel), name_of(serial), "NPU", PROF_NO_ARGS, {
             command(serial, channel);
             interrupt();
             number(serial);
@@ -397,7 +429,12 @@ static void run_world(void)
 static truth *truth_of(json_node *e, int64_t shift)
 {
     json_node *const data = json_get(e, "args.data");
+    json_node *const fence = json_get(e, "args.handle");
     if (data) return &truths[json_int(data) >> 4];
+    if (fence) {
+        const uint32_t c = (uint64_t)json_int(fence) == handles[1];
+        return &truths[of_channel[c][json_int(json_get(e, "args.job"))]];
+    }
     const int64_t pe = json_int(json_get(e, "args.pe_index")), id = json_int(json_get(e, "args.job"));
     const int64_t end = trace_end(e) + shift;
     for (uint32_t n = (uint32_t)id; n < next_of[pe]; n += 1u << is->id_bits) {
@@ -441,7 +478,7 @@ static void compare_span(json_node *e, int64_t shift, found *f)
     f->matched++;
     const char *const name = json_text(json_get(e, "name"));
     const bool named = strncmp(name, "work ", 5) != 0 || !strcmp(name, name_of((uint32_t)(t - truths)));
-    if (t->foreign || json_int(stream) != t->channel || !named) {
+    if (t->foreign || (uint64_t)json_int(stream) != stream_of(t->channel) || !named) {
         if (!f->crossed++)
             printf("note %s: job %d has another's name, %s\n", is->name, (int)(t - truths), name);
     }
@@ -547,6 +584,8 @@ static void worlds(unsigned jobs)
         { "gaudi", CHANNELS, 12, true, true, true, 1000000000, 1, gaudi_describe, gaudi_write, gaudi_show,
           1000, jobs },
         { "ethosn", 1, 0, true, false, false, 1000000000, 4.29, ethosn_describe, ethosn_write, NULL,
+          1000, jobs },
+        { "fence", CHANNELS, 64, false, false, false, 38400000, 1, fence_describe, fence_write, fence_show,
           1000, jobs },
         { "mail", CHANNELS, 16, false, false, true, 100000000, .168, mail_describe, mail_write, NULL,
           780, jobs },

@@ -158,7 +158,14 @@ static void polled_is_fed(void)
 /* ---- The descriptions of examples/devices and those of the models */
 
 static npuprof_npu_ring generated_rings[16];
-static npuprof_npu_ring generated_fence(void) { return intel_fence_npu_desc().ring; }
+static npuprof_npu_ring generated_fence(void)    /* the model's fences have a ring each */
+{
+    npuprof_npu_ring r = intel_fence_npu_desc().ring;
+    memset(&r.pe, 0, sizeof r.pe);
+    r.job_scope = NPUPROF_NPU_SCOPE_DEFAULT;
+    return r;
+}
+
 static npuprof_npu_ring generated_hws(void) { return intel_hws_npu_desc().ring; }
 static npuprof_npu_ring generated_ethosn(void) { return ethosn_npu_desc().ring; }
 static npuprof_npu_ring generated_neuron(void) { return neuron_npu_desc().ring; }

@@ -12,7 +12,11 @@ CHECK_UNUSED_ static void open_model(const play_model *model)
 
 CHECK_UNUSED_ static void jobs_on(unsigned lane, unsigned count)
 {
-    for (unsigned i = 0; i < count; i++) play_one(lane, 1000 + play.submitted, 3000);
+    for (unsigned i = 0; i < count; i++) {
+        const uint32_t serial = play.submitted;
+        const bool counts = play_is->number == progress_number;
+        play_one(lane, counts ? progress_number(serial, lane) : 1000 + serial, 3000);
+    }
 }
 
 /* What the trace says about the first device: "ring_lost", "records.unfinished". */
