@@ -451,7 +451,8 @@ enum {
     NPUPROF_NPU_STAMP_HOST,              /* stamp_unit_ns each, on the clock of npuprof_now_ns() */
     NPUPROF_NPU_STAMP_NONE,              /* there is none: a span lasts from its submission to the moment its
                                             record is drained or fed, on the host's clock, and is marked
-                                            "stamp":"host" */
+                                            "stamp":"host". With `duration`, it ends then, and lasted that
+                                            long */
     NPUPROF_NPU_STAMP_COUNT_
 };
 
@@ -535,6 +536,11 @@ typedef struct npuprof_npu_ring {
     uint32_t max_age_ms;                 /* a record is seen at most so many ms after its work began, if drain
                                             or feed looks for it: one that the last look did not see is not
                                             older. 0 = not known */
+    uint64_t duration_num, duration_den; /* duration * duration_num / duration_den is in units of a stamp, or
+                                            in ns; 0 = 1; each at most 2^32 */
+    bool duration_in_ns;                 /* it is in ns, as with STAMP_NONE; in ticks by the measured rate.
+                                            Its unit and that rate make the other end less certain than
+                                            the stamp: the argument duration_error_ns says by how much */
 } npuprof_npu_ring;
 
 /* An index of finished jobs, for a device without records: every job below it is done. Not with a ring. */
@@ -3779,7 +3785,7 @@ NPUPROF_OWN_ static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_
    a record came from. */
 
 /* Arguments that a drawing may have beside those of its record. */
-enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = 12 };
+enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = 13 };
 
 /* A decoded record with extended times. */
 typedef struct npuprof_npu_drawing_ {
@@ -5126,6 +5132,7 @@ typedef struct npuprof_npu_now_ {
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
     uint64_t per_second;                 /* the most ticks that the counter makes in a second; 0: not known */
+    uint64_t rate, rate_ppm;             /* ticks in a second, and by how much it may be off; 0: not known */
     uint64_t read_after;                 /* host ticks when `ticks` was over */
     uint64_t host, ns_per_4g;
     int64_t ns;                          /* `host` on the clock of npuprof_now_ns() */
@@ -5155,6 +5162,7 @@ typedef struct npuprof_npu_times_ {
     uint64_t start, end;                 /* ticks of `epoch`, or of the host */
     uint32_t epoch;
     unsigned flags;                      /* NPUPROF_STAMP_DEVICE or _HOST */
+    uint64_t doubt_ns;                   /* more of the end that a duration told */
 } npuprof_npu_times_;
 
 enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lost */
@@ -5178,6 +5186,23 @@ NPUPROF_OWN_ static unsigned npuprof_npu_main_stamp_(const npuprof_npu_queue_ *q
     return npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) ? NPUPROF_NPU_AT_START_ : NPUPROF_NPU_AT_STAMP_;
 }
 
+/* Sets the ticks of the counter in a second, as they are known best. Under the lock. */
+NPUPROF_OWN_ static void npuprof_npu_know_rate_(const npuprof_npu *npu, npuprof_npu_now_ *now)
+{
+    const npuprof_anchor_ *const a = &npu->rate_from_, *const b = &npu->rate_to_;
+    now->rate = npu->desc_.counter.hz;
+    now->rate_ppm = 200;                 /* of a crystal that is as it is described */
+    if (!npu->has_rate_ || (npu->coarse_rate_ && now->rate)) return;
+    const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a);
+    const uint64_t rate = npuprof_npu_mul_div_(npu->second_, b->device_ticks - a->device_ticks, host, false);
+    const uint64_t ppm = 2 * (uint64_t)npu->desc_.max_rate_ppm + 2 +
+        npuprof_npu_mul_div_(npuprof_anchor_error_(a) + npuprof_anchor_error_(b), 1000000, host, true);
+    const uint64_t apart = rate > now->rate ? rate - now->rate : now->rate - rate;
+    if (ppm > now->rate_ppm && now->rate && apart <= npuprof_npu_mul_div_(rate, ppm, 1000000, true)) return;
+    now->rate = rate;
+    now->rate_ppm = ppm;
+}
+
 /* Reads the host's clock, and the device's if the queue's stamps need it. Not OK: nothing can be placed. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, npuprof_npu_now_ *now)
 {
@@ -5198,6 +5223,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool 
     }
     if (npuprof_npu_predict_(npu, 0, npu->second_, &min, &now->per_second)) now->per_second++;
     else now->per_second = 0;
+    npuprof_npu_know_rate_(npu, now);
     now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
     now->read_after = now->known ? sample.host_after : now->host;
     now->old_epoch_ticks = npu->old_epoch_ticks_;
@@ -5379,6 +5405,7 @@ NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof
     const npuprof_npu_now_ *const now = &pass->now;
     t->epoch = now->epoch;
     t->flags = NPUPROF_STAMP_DEVICE;
+    t->doubt_ns = 0;
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST) {
         t->flags = NPUPROF_STAMP_HOST;
         t->epoch = npuprof_host_error_code_(
@@ -5687,6 +5714,7 @@ NPUPROF_OWN_ static int npuprof_npu_moment_(const npuprof_npu *npu, const npupro
         t->start = t->end = pass->now.host;
         t->epoch = 0;
         t->flags = NPUPROF_STAMP_HOST;
+        t->doubt_ns = 0;
         return NPUPROF_NPU_TIMES_GOOD_;
     }
     int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp);
@@ -5731,36 +5759,112 @@ NPUPROF_OWN_ static int npuprof_npu_extend_span_(const npuprof_npu *npu, const n
     return why;
 }
 
+/* ns as host ticks, or in the unit of the stamps of a counter. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_ns_in_units_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                         const npuprof_npu_now_ *now, uint64_t ns)
+{
+    const npuprof_npu_ring *const r = &q->is;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) return ns / r->stamp_unit_ns;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE)
+        return npuprof_npu_mul_div_(ns, npu->second_, 1000000000, false);
+    const uint64_t ticks = npuprof_npu_mul_div_(ns, now->rate, 1000000000, false);
+    return npuprof_npu_is_scaled_(r) ? npuprof_npu_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
+}
+
+/* The duration of a record in units of its stamps. *doubt_ns: by how much it may be off; 0: as little as a
+   stamp. False: nobody knows the rate. */
+NPUPROF_OWN_ static bool npuprof_npu_duration_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                  const npuprof_npu_now_ *now, uint64_t raw, uint64_t *units,
+                                  uint64_t *doubt_ns)
+{
+    const npuprof_npu_ring *const r = &q->is;
+    const bool by_rate = r->stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    const uint64_t unit = r->duration_num / r->duration_den + 1;
+    *units = npuprof_npu_mul_div_(raw, r->duration_num, r->duration_den, false);
+    *doubt_ns = unit;
+    if (!r->duration_in_ns) {
+        const uint64_t num = by_rate ? r->scale_num : r->stamp_unit_ns, den = by_rate ? r->scale_den : 1;
+        *doubt_ns = unit > 2 ? npuprof_npu_mul_div_(unit, num, den, true) : 0;
+        if (by_rate)
+            *doubt_ns = npuprof_npu_mul_div_(*doubt_ns, 1000000000, npuprof_max_(now->rate, 1), true);
+        return true;
+    }
+    if (by_rate) *doubt_ns += npuprof_npu_mul_div_(*units, now->rate_ppm, 1000000, true);
+    *units = npuprof_npu_ns_in_units_(npu, q, now, *units);
+    return !by_rate || now->rate;
+}
+
+/* A span without a stamp: it ends now, and began when its duration says, or when it was submitted. */
+NPUPROF_OWN_ static int npuprof_npu_host_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                   const npuprof_npu_pass_ *pass, const npuprof_npu_record_ *r,
+                                   const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
+{
+    const bool told = npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_);
+    const uint64_t since = of->known && of->link.ticks < pass->now.host ? of->link.ticks : 0;
+    uint64_t length, doubt_ns;
+    t->end = pass->now.host;
+    t->start = since ? since : t->end;
+    t->epoch = 0;
+    t->flags = NPUPROF_STAMP_HOST;
+    t->doubt_ns = 0;
+    if (!told) return NPUPROF_NPU_TIMES_GOOD_;
+    (void)npuprof_npu_duration_(npu, q, &pass->now, r->v[NPUPROF_NPU_AT_DURATION_], &length, &doubt_ns);
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, &pass->now, doubt_ns) + 2;
+    const uint64_t start = npuprof_saturating_sub_(t->end, length);
+    if (start + slack < since) return NPUPROF_RECORDS_CONTRADICTION;
+    t->start = npuprof_max_(start, since);
+    /* It ended when it was seen, or as much before that as it may have begun earlier. */
+    if (since) t->epoch = npuprof_host_error_code_(t->start - since + slack);
+    return NPUPROF_NPU_TIMES_GOOD_;
+}
+
+/* Finds the end, or the start, that a duration tells. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
+   lost: it would be older than its submission, or younger than now. */
+NPUPROF_OWN_ static int npuprof_npu_add_duration_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                     const npuprof_npu_pass_ *pass, const npuprof_npu_record_ *r,
+                                     const npuprof_npu_submission_ *of, uint64_t *start, uint64_t *end,
+                                     uint64_t *doubt_ns)
+{
+    const npuprof_npu_bounds_ b =
+        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, of->submitted);
+    uint64_t length;
+    if (!npuprof_npu_duration_(npu, q, &pass->now, r->v[NPUPROF_NPU_AT_DURATION_], &length, doubt_ns))
+        return NPUPROF_RECORDS_NO_ANCHOR;
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, &pass->now, *doubt_ns) + 1;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) {
+        *end = npuprof_saturating_add_(*start, length);
+        if (*end > npuprof_saturating_add_(b.high, slack)) return NPUPROF_RECORDS_CONTRADICTION;
+        *end = npuprof_max_(npuprof_min_(*end, b.high), *start);
+        return NPUPROF_NPU_TIMES_GOOD_;
+    }
+    if (length > npuprof_saturating_add_(*end, slack)) return NPUPROF_RECORDS_STAMPS;
+    *start = npuprof_saturating_sub_(*end, length);
+    if (npuprof_saturating_add_(*start, slack) < b.low) return NPUPROF_RECORDS_CONTRADICTION;
+    *start = npuprof_min_(npuprof_max_(*start, b.low), *end);
+    return NPUPROF_NPU_TIMES_GOOD_;
+}
+
 /* The two stamps of a whole span, or one and a duration. */
 NPUPROF_OWN_ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                    const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
                                    const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
                                    npuprof_npu_times_ *t)
 {
-    const uint64_t duration = r->v[NPUPROF_NPU_AT_DURATION_];
-    uint64_t start = 0, end = 0;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
-        t->end = t->start = pass->now.host;
-        if (of->known && of->link.ticks && of->link.ticks < t->end) t->start = of->link.ticks;
-        t->epoch = 0;
-        t->flags = NPUPROF_STAMP_HOST;
-        return NPUPROF_NPU_TIMES_GOOD_;
-    }
+    uint64_t start = 0, end = 0, doubt_ns = 0;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_npu_host_times_(npu, q, pass, r, of, t);
     npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of->submitted);
     int why = npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end);
     if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
         npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end) == NPUPROF_NPU_TIMES_GOOD_)
         why = NPUPROF_NPU_TIMES_GOOD_;
     if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
-    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) {
-        end = npuprof_saturating_add_(start, duration);
-        const uint64_t latest = npuprof_saturating_add_(pass->units.now, pass->units.allowance);
-        if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST && end > latest) return NPUPROF_RECORDS_STAMPS;
-    } else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) {
-        if (duration > end) return NPUPROF_RECORDS_STAMPS;
-        start = end - duration;
-    }
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_))
+        why = npuprof_npu_add_duration_(npu, q, pass, r, of, &start, &end, &doubt_ns);
+    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) end = start;
+    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) start = end;
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
     why = npuprof_npu_place_(npu, q, pass, lane, of, start, end, t);
+    t->doubt_ns = doubt_ns;
     if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
     return why;
 }
@@ -5916,6 +6020,7 @@ NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof
     for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
             d.args[n++] = npuprof_uint_(ring->args[i].name, f->args[i]);
+    if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
     if (status) d.args[n++] = npuprof_uint_("status", status);
     if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
@@ -5928,7 +6033,7 @@ NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof
 NPUPROF_OWN_ static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 {
     const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
-    npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags };
+    npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags, 0 };
     const bool same = pair->flags & NPUPROF_STAMP_HOST || lane->epoch == pair->epoch;
     if (same && lane->last_ticks > t.end) t.end = lane->last_ticks;
     npuprof_npu_close_pair_(npu, pair);
@@ -5993,7 +6098,7 @@ NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_que
     if (!same) {                         /* no begin, or one of before a reset */
         if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
         if (pair && pair->draws) {
-            const npuprof_npu_times_ at = { pair->start, pair->start, pair->epoch, pair->flags };
+            const npuprof_npu_times_ at = { pair->start, pair->start, pair->epoch, pair->flags, 0 };
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
             npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &at, pair->lane, 0, true);
         }
@@ -6397,14 +6502,19 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_stamps_(const npuprof_npu *
     }
     NPUPROF_NPU_REFUSE_IF_(r->stamp_clock < 0 || r->stamp_clock >= NPUPROF_NPU_STAMP_COUNT_, "stamp_clock",
                            "is no clock");
-    NPUPROF_NPU_REFUSE_IF_(none && (start || end || stamp || duration), "stamp_clock",
+    NPUPROF_NPU_REFUSE_IF_(none && (start || end || stamp), "stamp_clock",
                            "is STAMP_NONE, but there are stamps");
+    NPUPROF_NPU_REFUSE_IF_(none && duration && !r->duration_in_ns, "duration_in_ns",
+                           "must be set where STAMP_NONE goes with duration: no stamp has the unit");
+    NPUPROF_NPU_REFUSE_IF_(!duration && (r->duration_in_ns || r->duration_num > 1 || r->duration_den > 1),
+                           "duration", "is missing, and there is a unit of it");
+    NPUPROF_NPU_REFUSE_IF_(duration && !spans, "duration", "goes with no kind that is a span");
     NPUPROF_NPU_REFUSE_IF_(!none && spans && !start && !end, "start",
                            "and end are missing; a queue without stamps says STAMP_NONE");
     NPUPROF_NPU_REFUSE_IF_(!none && moments && !stamp, "stamp", "is missing; its kinds need it");
     NPUPROF_NPU_REFUSE_IF_(duration && start && end, "duration",
                            "is there, with start and end: give two of them");
-    NPUPROF_NPU_REFUSE_IF_(duration && !start && !end, "duration", "needs start or end");
+    NPUPROF_NPU_REFUSE_IF_(duration && !start && !end && !none, "duration", "needs start or end");
     for (unsigned i = 0; i < sizeof stamps; i++)
         NPUPROF_NPU_REFUSE_IF_(npuprof_npu_has_(q, stamps[i]) && npuprof_npu_bits_at_(q, stamps[i]) < 8,
                                npuprof_npu_value_keys_[stamps[i]], "has fewer than 8 bits");
@@ -6412,6 +6522,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_stamps_(const npuprof_npu *
     const uint64_t limit = (uint64_t)1 << NPUPROF_NPU_SCALE_LIMIT_BITS_;
     NPUPROF_NPU_REFUSE_IF_(host && (r->stamp_offset || r->scale_num > 1 || r->scale_den > 1), "stamp_clock",
                            "is STAMP_HOST, which takes no scale and no offset");
+    NPUPROF_NPU_REFUSE_IF_(r->duration_num > limit || r->duration_den > limit, "duration_num",
+                           "or duration_den is above 2^32");
     NPUPROF_NPU_REFUSE_IF_(r->scale_num > limit || r->scale_den > limit, "scale_num",
                            "or scale_den is above 2^32");
     return NPUPROF_OK;
@@ -6526,6 +6638,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, np
     if (!r->scale_num) r->scale_num = 1;
     if (!r->scale_den) r->scale_den = 1;
     if (!r->stamp_unit_ns) r->stamp_unit_ns = 1;
+    if (!r->duration_num) r->duration_num = 1;
+    if (!r->duration_den) r->duration_den = 1;
     NPUPROF_NPU_REFUSE_IF_(r->job_scope < 0 || r->job_scope >= NPUPROF_NPU_SCOPE_COUNT_, "job_scope",
                            "is no scope");
     /* Why several: a wrong match is worse than none. */

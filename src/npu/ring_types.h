@@ -87,7 +87,8 @@ enum {
     NPUPROF_NPU_STAMP_HOST,              /* stamp_unit_ns each, on the clock of npuprof_now_ns() */
     NPUPROF_NPU_STAMP_NONE,              /* there is none: a span lasts from its submission to the moment its
                                             record is drained or fed, on the host's clock, and is marked
-                                            "stamp":"host" */
+                                            "stamp":"host". With `duration`, it ends then, and lasted that
+                                            long */
     NPUPROF_NPU_STAMP_COUNT_
 };
 
@@ -171,6 +172,11 @@ typedef struct npuprof_npu_ring {
     uint32_t max_age_ms;                 /* a record is seen at most so many ms after its work began, if drain
                                             or feed looks for it: one that the last look did not see is not
                                             older. 0 = not known */
+    uint64_t duration_num, duration_den; /* duration * duration_num / duration_den is in units of a stamp, or
+                                            in ns; 0 = 1; each at most 2^32 */
+    bool duration_in_ns;                 /* it is in ns, as with STAMP_NONE; in ticks by the measured rate.
+                                            Its unit and that rate make the other end less certain than
+                                            the stamp: the argument duration_error_ns says by how much */
 } npuprof_npu_ring;
 
 /* An index of finished jobs, for a device without records: every job below it is done. Not with a ring. */

@@ -174,4 +174,108 @@ static void late_readers_of(unsigned laps)
 static void late_readers(void) { late_readers_of(40); }
 static void late_readers_long(void) { late_readers_of(150); }
 
-CHECK_MAIN(CASE(late_readers), CASE_THOROUGH(late_readers_long))
+/* ---- Units of `duration`: how long 4, end 8 or start 8, true begin 4, job 2 */
+
+enum { BYTES = 24 };
+typedef struct unit_model {
+    uint64_t unit_num, unit_den;             /* ns of a unit of the duration */
+    bool in_ns;                              /* as the description says it */
+    uint64_t num, den;
+    int clock;
+    bool tells_start;
+} unit_model;
+
+static const unit_model units[] = {
+    { 1000, 1, true, 1000, 1, NPUPROF_NPU_STAMP_COUNTER, false },        /* us beside ticks */
+    { 1000, 1, true, 1000, 1, NPUPROF_NPU_STAMP_COUNTER, true },
+    { 640, 1, false, 16, 1, NPUPROF_NPU_STAMP_COUNTER, false },          /* 16 ticks of 25 MHz */
+    { 625, 12, true, 625, 12, NPUPROF_NPU_STAMP_HOST, false },           /* 19.2 MHz beside ns */
+    { 625, 12, false, 625, 12, NPUPROF_NPU_STAMP_HOST, true },
+    { 1000, 1, true, 1000, 1, NPUPROF_NPU_STAMP_NONE, false }            /* us, and no stamp */
+};
+
+static void describe_units(npuprof_npu_desc *desc, const unit_model *m)
+{
+    desc->ring.feed = true;
+    desc->ring.entry_bytes = BYTES;
+    desc->ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0);
+    desc->ring.duration_in_ns = m->in_ns;
+    desc->ring.duration_num = m->num;
+    desc->ring.duration_den = m->den;
+    desc->ring.stamp_clock = m->clock;
+    desc->ring.job = (npuprof_npu_field)AT(20, 2, 0, 0);
+    desc->ring.args[0].field = (npuprof_npu_field)AT(16, 4, 0, 0);
+    desc->ring.args[0].name = "begin";
+    if (m->clock == NPUPROF_NPU_STAMP_NONE) return;
+    *(m->tells_start ? &desc->ring.start : &desc->ring.end) = (npuprof_npu_field)AT(8, 8, 0, 0);
+}
+
+/* One job: submitted, idle, run, seen. factor: the device writes another unit than the description says. */
+static void run_job(const unit_model *m, unsigned number, uint64_t factor, uint64_t origin)
+{
+    unsigned char entry[BYTES] = { 0 };
+    WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, number & 0xFFFF));
+    sim_advance(below(20000));
+    const uint64_t begin = sim.host, ticks = sim_truth(), length = 10000 + below(3000000);
+    const int64_t begin_ns = npuprof_now_ns() - (int64_t)sim.step;
+    sim_advance(length);
+    const uint64_t end_ticks = sim_truth();
+    const int64_t end_ns = npuprof_now_ns();
+    const bool host_clock = m->clock == NPUPROF_NPU_STAMP_HOST;
+    put(entry, 4, length * m->unit_den / m->unit_num * factor);
+    put(entry + 8, 8, host_clock ? (uint64_t)(m->tells_start ? begin_ns : end_ns)
+                                 : m->tells_start ? ticks : end_ticks);
+    put(entry + 16, 4, begin - origin);
+    put(entry + 20, 2, number);
+    sim_advance(below(3000));
+    CHECK_INT(npuprof_npu_feed(&npu, 0, entry, BYTES), NPUPROF_OK);
+}
+
+typedef struct unit_run { const unit_model *model; unsigned jobs; } unit_run;
+
+static void duration_unit(const void *user)
+{
+    const unit_run *const run = (const unit_run *)user;
+    const unit_model *const m = run->model;
+    sim.hz = 25001500;                       /* 60 ppm from what is said */
+    SIM_DESC(desc);
+    desc.counter.hz = 25000000;
+    describe_units(&desc, m);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    const uint64_t origin = sim.host;
+    PROF_INSTANT("test", "origin");
+    for (unsigned i = 0; i < run->jobs; i++) run_job(m, i, 1, origin);
+    for (unsigned i = 0; i < 20; i++) run_job(m, run->jobs + i, 1000, origin);   /* ns, described as us */
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    const int64_t zero = trace_start(trace_event(t, "i", "origin", 0));
+    uint64_t spans = 0, outside = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        json_node *const begin = json_get(e, "args.begin");
+        if (!begin) continue;
+        json_node *const more = json_get(e, "args.duration_error_ns");
+        const int64_t error = json_int(json_get(e, "args.error_ns")) + (more ? json_int(more) : 0) + 100;
+        const int64_t off = ((trace_start(e) - zero) & 0xFFFFFFFF) - json_int(begin);
+        CHECK(!more == (m->clock == NPUPROF_NPU_STAMP_NONE));
+        outside += off > error || off < -error;
+        spans++;
+    }
+    CHECK_UINT(spans, run->jobs);
+    CHECK_UINT(outside, 0);
+    CHECK_INT(records(t, "lost_contradiction") + records(t, "lost_stamps"), 20);
+}
+
+static void duration_units_of(unsigned jobs)
+{
+    for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
+        const unit_run run = { &units[i], jobs };
+        CHECK(check_in_child(duration_unit, &run));
+    }
+}
+
+static void duration_units(void) { duration_units_of(200); }
+static void duration_units_long(void) { duration_units_of(10000); }
+
+CHECK_MAIN(CASE(late_readers), CASE_THOROUGH(late_readers_long), CASE(duration_units),
+           CASE_THOROUGH(duration_units_long))

@@ -525,6 +525,11 @@ static void refusals(void)
                          .hi_offset = 0, .hi_width_bytes = 4, .hi_lsb = 19 });
     REFUSED("ring.duration ", desc.ring.start = desc.ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0));
     REFUSED("ring.stamp_clock ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE);
+    REFUSED("ring.duration_in_ns ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
+            desc.ring.duration = desc.ring.end; desc.ring.end.width_bytes = 0);
+    REFUSED("ring.duration is missing", desc.ring.duration_in_ns = true);
+    REFUSED("ring.duration_num ", desc.ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0);
+            desc.ring.duration_num = UINT64_C(1) << 33);
     REFUSED("ring.stamp_clock ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST; desc.ring.stamp_offset = 1);
     REFUSED("ring.scale_num ", desc.ring.scale_den = UINT64_C(1) << 33);
     REFUSED("ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1));

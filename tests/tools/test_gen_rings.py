@@ -141,8 +141,6 @@ REFUSED = [
      POLLED + "producer_at = 512\nlaps_at = 516 #!"),
     ("producer_wrap_bit in [roles.ring] goes with an index that begins again in each lap",
      POLLED + "producer_at = 512\nproducer_wrap_bit = 16 #!"),
-    ("producer_wrap_bit = 31 in [roles.ring] is outside the word of 32 bits, or a bit of the index",
-     POLLED + 'producer_at = 512\nproducer_is = "slot"\nproducer_wrap_bit = 31 #!'),
     ("laps_at in [roles.ring] overlaps the index",
      POLLED + 'producer_at = 512\nproducer_is = "slot"\nlaps_at = 512 #!'),
     ("laps_at = 522 in [roles.ring] is misaligned",
@@ -212,6 +210,11 @@ REFUSED = [
     ("stamp_unit_ns = 0", FED + 'start = "A"\nstamp_clock = "host"\nstamp_unit_ns = 0 #!'),
     ('stamp_scale in [roles.ring] goes with stamp_clock = "counter"',
      FED + 'start = "A"\nstamp_clock = "host"\nstamp_scale = [2, 1] #!'),
+    ("duration_unit_ns in [roles.ring] goes with no duration", FED + 'end = "A"\nduration_unit_ns = 10 #!'),
+    ('duration in [roles.ring] goes with stamp = "none", so no stamp has its unit',
+     FED + 'stamp = "none"\nduration = "C" #!'),
+    ("duration_scale in [roles.ring] is [0, 1], write [stamp units, duration units]",
+     FED + 'end = "A"\nduration = "C"\nduration_scale = [0, 1] #!'),
     ('start in [roles.ring] goes with stamp = "none"', FED + 'stamp = "none"\nstart = "A" #!'),
     ('stamps in [roles.ring] goes with stamp = "none"', FED + 'stamp = "none"\nstamps = "ascending" #!'),
     ("stamp in [roles.ring] goes with kinds", FED + 'start = "A"\nstamp = "B" #!'),
@@ -315,6 +318,7 @@ CLOCKS = [
 ]
 ACCEPTED = [
     FED + 'stamp = "none"', FED + 'stamp = "none"\nkind = "instant"\nop = "ID"',
+    FED + 'stamp = "none"\nduration = "C"\nduration_unit_ns = 1000',
     FED + 'start = "A"\nduration = "C"', FED + 'end = "A"\nduration = ["LOW", "HIGH"]',
     FED + 'kind = "TYPE"\nstamp = "A"\nkey = []\n[roles.ring.kinds]\n0 = "begin"\n0x1 = "end"',
     FED + 'kind = "TYPE"\nstamp = "A"\nstart = "A"\nend = "B"\n[roles.ring.kinds]\nSTART = "span"\n'

@@ -77,14 +77,19 @@ static npuprof_result npuprof_npu_check_stamps_(const npuprof_npu *npu, const np
     }
     NPUPROF_NPU_REFUSE_IF_(r->stamp_clock < 0 || r->stamp_clock >= NPUPROF_NPU_STAMP_COUNT_, "stamp_clock",
                            "is no clock");
-    NPUPROF_NPU_REFUSE_IF_(none && (start || end || stamp || duration), "stamp_clock",
+    NPUPROF_NPU_REFUSE_IF_(none && (start || end || stamp), "stamp_clock",
                            "is STAMP_NONE, but there are stamps");
+    NPUPROF_NPU_REFUSE_IF_(none && duration && !r->duration_in_ns, "duration_in_ns",
+                           "must be set where STAMP_NONE goes with duration: no stamp has the unit");
+    NPUPROF_NPU_REFUSE_IF_(!duration && (r->duration_in_ns || r->duration_num > 1 || r->duration_den > 1),
+                           "duration", "is missing, and there is a unit of it");
+    NPUPROF_NPU_REFUSE_IF_(duration && !spans, "duration", "goes with no kind that is a span");
     NPUPROF_NPU_REFUSE_IF_(!none && spans && !start && !end, "start",
                            "and end are missing; a queue without stamps says STAMP_NONE");
     NPUPROF_NPU_REFUSE_IF_(!none && moments && !stamp, "stamp", "is missing; its kinds need it");
     NPUPROF_NPU_REFUSE_IF_(duration && start && end, "duration",
                            "is there, with start and end: give two of them");
-    NPUPROF_NPU_REFUSE_IF_(duration && !start && !end, "duration", "needs start or end");
+    NPUPROF_NPU_REFUSE_IF_(duration && !start && !end && !none, "duration", "needs start or end");
     for (unsigned i = 0; i < sizeof stamps; i++)
         NPUPROF_NPU_REFUSE_IF_(npuprof_npu_has_(q, stamps[i]) && npuprof_npu_bits_at_(q, stamps[i]) < 8,
                                npuprof_npu_value_keys_[stamps[i]], "has fewer than 8 bits");
@@ -92,6 +97,8 @@ static npuprof_result npuprof_npu_check_stamps_(const npuprof_npu *npu, const np
     const uint64_t limit = (uint64_t)1 << NPUPROF_NPU_SCALE_LIMIT_BITS_;
     NPUPROF_NPU_REFUSE_IF_(host && (r->stamp_offset || r->scale_num > 1 || r->scale_den > 1), "stamp_clock",
                            "is STAMP_HOST, which takes no scale and no offset");
+    NPUPROF_NPU_REFUSE_IF_(r->duration_num > limit || r->duration_den > limit, "duration_num",
+                           "or duration_den is above 2^32");
     NPUPROF_NPU_REFUSE_IF_(r->scale_num > limit || r->scale_den > limit, "scale_num",
                            "or scale_den is above 2^32");
     return NPUPROF_OK;
@@ -206,6 +213,8 @@ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_que
     if (!r->scale_num) r->scale_num = 1;
     if (!r->scale_den) r->scale_den = 1;
     if (!r->stamp_unit_ns) r->stamp_unit_ns = 1;
+    if (!r->duration_num) r->duration_num = 1;
+    if (!r->duration_den) r->duration_den = 1;
     NPUPROF_NPU_REFUSE_IF_(r->job_scope < 0 || r->job_scope >= NPUPROF_NPU_SCOPE_COUNT_, "job_scope",
                            "is no scope");
     /* Why several: a wrong match is worse than none. */

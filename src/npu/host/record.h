@@ -163,6 +163,7 @@ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *
     for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
             d.args[n++] = npuprof_uint_(ring->args[i].name, f->args[i]);
+    if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
     if (status) d.args[n++] = npuprof_uint_("status", status);
     if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
@@ -175,7 +176,7 @@ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *
 static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 {
     const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
-    npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags };
+    npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags, 0 };
     const bool same = pair->flags & NPUPROF_STAMP_HOST || lane->epoch == pair->epoch;
     if (same && lane->last_ticks > t.end) t.end = lane->last_ticks;
     npuprof_npu_close_pair_(npu, pair);
@@ -240,7 +241,7 @@ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const
     if (!same) {                         /* no begin, or one of before a reset */
         if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
         if (pair && pair->draws) {
-            const npuprof_npu_times_ at = { pair->start, pair->start, pair->epoch, pair->flags };
+            const npuprof_npu_times_ at = { pair->start, pair->start, pair->epoch, pair->flags, 0 };
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
             npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &at, pair->lane, 0, true);
         }

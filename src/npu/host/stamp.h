@@ -27,6 +27,7 @@ typedef struct npuprof_npu_now_ {
     uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
     uint64_t per_second;                 /* the most ticks that the counter makes in a second; 0: not known */
+    uint64_t rate, rate_ppm;             /* ticks in a second, and by how much it may be off; 0: not known */
     uint64_t read_after;                 /* host ticks when `ticks` was over */
     uint64_t host, ns_per_4g;
     int64_t ns;                          /* `host` on the clock of npuprof_now_ns() */
@@ -56,6 +57,7 @@ typedef struct npuprof_npu_times_ {
     uint64_t start, end;                 /* ticks of `epoch`, or of the host */
     uint32_t epoch;
     unsigned flags;                      /* NPUPROF_STAMP_DEVICE or _HOST */
+    uint64_t doubt_ns;                   /* more of the end that a duration told */
 } npuprof_npu_times_;
 
 enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lost */
@@ -79,6 +81,23 @@ static unsigned npuprof_npu_main_stamp_(const npuprof_npu_queue_ *q)
     return npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) ? NPUPROF_NPU_AT_START_ : NPUPROF_NPU_AT_STAMP_;
 }
 
+/* Sets the ticks of the counter in a second, as they are known best. Under the lock. */
+static void npuprof_npu_know_rate_(const npuprof_npu *npu, npuprof_npu_now_ *now)
+{
+    const npuprof_anchor_ *const a = &npu->rate_from_, *const b = &npu->rate_to_;
+    now->rate = npu->desc_.counter.hz;
+    now->rate_ppm = 200;                 /* of a crystal that is as it is described */
+    if (!npu->has_rate_ || (npu->coarse_rate_ && now->rate)) return;
+    const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a);
+    const uint64_t rate = npuprof_npu_mul_div_(npu->second_, b->device_ticks - a->device_ticks, host, false);
+    const uint64_t ppm = 2 * (uint64_t)npu->desc_.max_rate_ppm + 2 +
+        npuprof_npu_mul_div_(npuprof_anchor_error_(a) + npuprof_anchor_error_(b), 1000000, host, true);
+    const uint64_t apart = rate > now->rate ? rate - now->rate : now->rate - rate;
+    if (ppm > now->rate_ppm && now->rate && apart <= npuprof_npu_mul_div_(rate, ppm, 1000000, true)) return;
+    now->rate = rate;
+    now->rate_ppm = ppm;
+}
+
 /* Reads the host's clock, and the device's if the queue's stamps need it. Not OK: nothing can be placed. */
 static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, npuprof_npu_now_ *now)
 {
@@ -99,6 +118,7 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     }
     if (npuprof_npu_predict_(npu, 0, npu->second_, &min, &now->per_second)) now->per_second++;
     else now->per_second = 0;
+    npuprof_npu_know_rate_(npu, now);
     now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
     now->read_after = now->known ? sample.host_after : now->host;
     now->old_epoch_ticks = npu->old_epoch_ticks_;
@@ -280,6 +300,7 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
     const npuprof_npu_now_ *const now = &pass->now;
     t->epoch = now->epoch;
     t->flags = NPUPROF_STAMP_DEVICE;
+    t->doubt_ns = 0;
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST) {
         t->flags = NPUPROF_STAMP_HOST;
         t->epoch = npuprof_host_error_code_(

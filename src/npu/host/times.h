@@ -40,6 +40,7 @@ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ 
         t->start = t->end = pass->now.host;
         t->epoch = 0;
         t->flags = NPUPROF_STAMP_HOST;
+        t->doubt_ns = 0;
         return NPUPROF_NPU_TIMES_GOOD_;
     }
     int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp);
@@ -84,36 +85,112 @@ static int npuprof_npu_extend_span_(const npuprof_npu *npu, const npuprof_npu_qu
     return why;
 }
 
+/* ns as host ticks, or in the unit of the stamps of a counter. */
+static uint64_t npuprof_npu_ns_in_units_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                         const npuprof_npu_now_ *now, uint64_t ns)
+{
+    const npuprof_npu_ring *const r = &q->is;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) return ns / r->stamp_unit_ns;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE)
+        return npuprof_npu_mul_div_(ns, npu->second_, 1000000000, false);
+    const uint64_t ticks = npuprof_npu_mul_div_(ns, now->rate, 1000000000, false);
+    return npuprof_npu_is_scaled_(r) ? npuprof_npu_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
+}
+
+/* The duration of a record in units of its stamps. *doubt_ns: by how much it may be off; 0: as little as a
+   stamp. False: nobody knows the rate. */
+static bool npuprof_npu_duration_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                  const npuprof_npu_now_ *now, uint64_t raw, uint64_t *units,
+                                  uint64_t *doubt_ns)
+{
+    const npuprof_npu_ring *const r = &q->is;
+    const bool by_rate = r->stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    const uint64_t unit = r->duration_num / r->duration_den + 1;
+    *units = npuprof_npu_mul_div_(raw, r->duration_num, r->duration_den, false);
+    *doubt_ns = unit;
+    if (!r->duration_in_ns) {
+        const uint64_t num = by_rate ? r->scale_num : r->stamp_unit_ns, den = by_rate ? r->scale_den : 1;
+        *doubt_ns = unit > 2 ? npuprof_npu_mul_div_(unit, num, den, true) : 0;
+        if (by_rate)
+            *doubt_ns = npuprof_npu_mul_div_(*doubt_ns, 1000000000, npuprof_max_(now->rate, 1), true);
+        return true;
+    }
+    if (by_rate) *doubt_ns += npuprof_npu_mul_div_(*units, now->rate_ppm, 1000000, true);
+    *units = npuprof_npu_ns_in_units_(npu, q, now, *units);
+    return !by_rate || now->rate;
+}
+
+/* A span without a stamp: it ends now, and began when its duration says, or when it was submitted. */
+static int npuprof_npu_host_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                   const npuprof_npu_pass_ *pass, const npuprof_npu_record_ *r,
+                                   const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
+{
+    const bool told = npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_);
+    const uint64_t since = of->known && of->link.ticks < pass->now.host ? of->link.ticks : 0;
+    uint64_t length, doubt_ns;
+    t->end = pass->now.host;
+    t->start = since ? since : t->end;
+    t->epoch = 0;
+    t->flags = NPUPROF_STAMP_HOST;
+    t->doubt_ns = 0;
+    if (!told) return NPUPROF_NPU_TIMES_GOOD_;
+    (void)npuprof_npu_duration_(npu, q, &pass->now, r->v[NPUPROF_NPU_AT_DURATION_], &length, &doubt_ns);
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, &pass->now, doubt_ns) + 2;
+    const uint64_t start = npuprof_saturating_sub_(t->end, length);
+    if (start + slack < since) return NPUPROF_RECORDS_CONTRADICTION;
+    t->start = npuprof_max_(start, since);
+    /* It ended when it was seen, or as much before that as it may have begun earlier. */
+    if (since) t->epoch = npuprof_host_error_code_(t->start - since + slack);
+    return NPUPROF_NPU_TIMES_GOOD_;
+}
+
+/* Finds the end, or the start, that a duration tells. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
+   lost: it would be older than its submission, or younger than now. */
+static int npuprof_npu_add_duration_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                     const npuprof_npu_pass_ *pass, const npuprof_npu_record_ *r,
+                                     const npuprof_npu_submission_ *of, uint64_t *start, uint64_t *end,
+                                     uint64_t *doubt_ns)
+{
+    const npuprof_npu_bounds_ b =
+        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, of->submitted);
+    uint64_t length;
+    if (!npuprof_npu_duration_(npu, q, &pass->now, r->v[NPUPROF_NPU_AT_DURATION_], &length, doubt_ns))
+        return NPUPROF_RECORDS_NO_ANCHOR;
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, &pass->now, *doubt_ns) + 1;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) {
+        *end = npuprof_saturating_add_(*start, length);
+        if (*end > npuprof_saturating_add_(b.high, slack)) return NPUPROF_RECORDS_CONTRADICTION;
+        *end = npuprof_max_(npuprof_min_(*end, b.high), *start);
+        return NPUPROF_NPU_TIMES_GOOD_;
+    }
+    if (length > npuprof_saturating_add_(*end, slack)) return NPUPROF_RECORDS_STAMPS;
+    *start = npuprof_saturating_sub_(*end, length);
+    if (npuprof_saturating_add_(*start, slack) < b.low) return NPUPROF_RECORDS_CONTRADICTION;
+    *start = npuprof_min_(npuprof_max_(*start, b.low), *end);
+    return NPUPROF_NPU_TIMES_GOOD_;
+}
+
 /* The two stamps of a whole span, or one and a duration. */
 static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
                                    const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
                                    const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
                                    npuprof_npu_times_ *t)
 {
-    const uint64_t duration = r->v[NPUPROF_NPU_AT_DURATION_];
-    uint64_t start = 0, end = 0;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
-        t->end = t->start = pass->now.host;
-        if (of->known && of->link.ticks && of->link.ticks < t->end) t->start = of->link.ticks;
-        t->epoch = 0;
-        t->flags = NPUPROF_STAMP_HOST;
-        return NPUPROF_NPU_TIMES_GOOD_;
-    }
+    uint64_t start = 0, end = 0, doubt_ns = 0;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_npu_host_times_(npu, q, pass, r, of, t);
     npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of->submitted);
     int why = npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end);
     if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
         npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end) == NPUPROF_NPU_TIMES_GOOD_)
         why = NPUPROF_NPU_TIMES_GOOD_;
     if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
-    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) {
-        end = npuprof_saturating_add_(start, duration);
-        const uint64_t latest = npuprof_saturating_add_(pass->units.now, pass->units.allowance);
-        if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST && end > latest) return NPUPROF_RECORDS_STAMPS;
-    } else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) {
-        if (duration > end) return NPUPROF_RECORDS_STAMPS;
-        start = end - duration;
-    }
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_))
+        why = npuprof_npu_add_duration_(npu, q, pass, r, of, &start, &end, &doubt_ns);
+    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) end = start;
+    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) start = end;
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
     why = npuprof_npu_place_(npu, q, pass, lane, of, start, end, t);
+    t->doubt_ns = doubt_ns;
     if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
     return why;
 }

@@ -120,6 +120,10 @@ def clock_members(r):
         members |= nonzero({"stamp_unit_ns": r.stamp_unit_ns})
     elif r.stamp_scale:
         members |= dict(zip(("scale_num", "scale_den"), r.stamp_scale))
+    if r.duration_unit_ns:
+        members |= {"duration_num": r.duration_unit_ns, "duration_in_ns": True}
+    elif r.duration_scale:
+        members |= dict(zip(("duration_num", "duration_den"), r.duration_scale))
     return members | nonzero({"ascending": r.stamps == "ascending", "max_age_ms": r.max_age_ms})
 
 

@@ -96,9 +96,11 @@ def check_stamps(table, r, device):
     """There are the times that the kinds of entries need, and not too many."""
     has = [role for role in STAMPS if role in r.fields]
     where = table.where()
+    check_duration(table, r)
     if r.no_stamp:
-        if has:
-            table.refuse(f'{has[0]} in {where} goes with stamp = "none", take one out', has[0])
+        told = next((role for role in has if role != "duration"), None)
+        if told:
+            table.refuse(f'{told} in {where} goes with stamp = "none", take one out', told)
         return
     if "span" in r.used_kinds and not {"start", "end"} & r.fields.keys():
         table.refuse(f"{where} has neither start nor end, name the field with a time, "
@@ -117,6 +119,31 @@ def check_stamps(table, r, device):
             [id(part) for part in r.fields["start"].parts] == [id(part) for part in r.fields["end"].parts]):
         table.refuse(f"start and end in {where} are the same field {r.fields['end'].name}, take one out",
                      "end")
+
+
+def check_duration(table, r):
+    """The unit of a duration, if it is not that of the stamps."""
+    where, scale, unit_ns = table.where(), r.duration_scale, r.duration_unit_ns
+    told = next((key for key in ("duration_unit_ns", "duration_scale") if key in table.value), None)
+    if "duration" not in r.fields:
+        if told:
+            table.refuse(f"{told} in {where} goes with no duration, add it", told)
+        return
+    if "span" not in r.used_kinds:
+        table.refuse(f"duration in {where} goes with no entry that is a span, use stamp", "duration")
+    if r.no_stamp and unit_ns is None:
+        table.refuse(f'duration in {where} goes with stamp = "none", so no stamp has its unit, '
+                     "add duration_unit_ns", "duration")
+    if scale is not None and unit_ns is not None:
+        table.refuse(f"duration_unit_ns and duration_scale in {where} are both a unit, take one out", told)
+    if unit_ns is not None and not 1 <= unit_ns <= 10**9:
+        table.refuse(f"duration_unit_ns = {unit_ns} in {where}, use 1 to 1000000000", "duration_unit_ns")
+    check_scale(table, "duration_scale", scale, "[stamp units, duration units]")
+
+
+def check_scale(table, key, scale, wanted):
+    if scale is not None and (len(scale) != 2 or not all(1 <= number <= SCALE_MAX for number in scale)):
+        table.refuse(f"{key} in {table.where()} is {scale}, write {wanted}, each 1 to {SCALE_MAX}", key)
 
 
 def read_clock(table, r, device):
@@ -141,10 +168,7 @@ def read_clock(table, r, device):
         table.refuse(f"stamp_unit_ns = {r.stamp_unit_ns} in {where}, use 1 to 1000000000", "stamp_unit_ns")
     if r.max_age_ms is not None and not 1 <= r.max_age_ms < 2**32:
         table.refuse(f"max_age_ms = {r.max_age_ms} in {where}, use 1 to {2**32 - 1}", "max_age_ms")
-    if r.stamp_scale is not None and (len(r.stamp_scale) != 2 or not all(
-            1 <= number <= SCALE_MAX for number in r.stamp_scale)):
-        table.refuse(f"stamp_scale in {where} is {r.stamp_scale}, write [counter ticks, stamp units], "
-                     f"each 1 to {SCALE_MAX}", "stamp_scale")
+    check_scale(table, "stamp_scale", r.stamp_scale, "[counter ticks, stamp units]")
     if not host and device.counter is None:
         table.refuse(f"{where} goes with no counter, add [roles.counter]: start and end are its ticks")
     check_widths(table, r, device, host)

@@ -89,13 +89,16 @@ The keys. * must be given; the default is in parentheses; any other key is refus
                       "byte_offset" of the next; producer_is_slot = true is the old way to say "slot"
   laps_at             beside a slot or byte_offset: bytes to a word that counts laps, as wide as the index;
   laps_first          its value in the first lap (0). The device may write slot or laps first
+  producer_wrap_bit   beside a slot: a bit of the index's word that is the other one in each lap
   sequence            low bits of the entry's number: proves that it is the expected one, shows losses;
   sequence_first      that of the first entry (0)
   instances, stride   that many such rings; bytes in the BAR from one to the next, of ring and index
   pe_base             the first lane of the ring (0); each instance has the next
   What is where. A value is a field "A", or two: ["LOW", "HIGH"], 64 bits in all at most
   start, end          of an entry that is a span: both or one of them
-  duration            beside one of them
+  duration            beside one of them, or with stamp = "none": it ends when it is seen
+  duration_unit_ns    its unit, 1000 for us; or duration_scale = [stamp units, duration units]. Without both
+                      it counts as a stamp does
   kind                field that tells what an entry is, with [roles.ring.kinds]: START = "begin" and so on
                       (names of its values, or numbers in quotes); or one of these words for all entries:
                       "span" (default), "begin", "end", "instant", "counter", "skip" (an entry that

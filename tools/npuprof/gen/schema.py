@@ -41,7 +41,8 @@ RING = {"record": (str, REQUIRED), "name": (str, None), "feed": (bool, False), "
         "sequence_first": (int, None),
         **{name: (WORDS, None) for name in RING_FIELDS},
         "stamps": (str, None), "stamp_scale": (PAIR, None), "stamp_clock": (str, "counter"),
-        "stamp_unit_ns": (int, None), "job_scope": (str, None), "max_age_ms": (int, None),
+        "stamp_unit_ns": (int, None), "duration_unit_ns": (int, None), "duration_scale": (PAIR, None),
+        "job_scope": (str, None), "max_age_ms": (int, None),
         "kinds": (dict, None), "key": (NAMES, None), "empty": (dict, {}),
         "clock_when": (dict, {}), "args": (NAMES, []), "pe_names": (dict, {}), "category": (str, None),
         "execution_op": (str, None), "requires": (dict, {})}
