@@ -34,24 +34,43 @@ static bool npuprof_os_is_at_(int fd, const char *path)
     return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && npuprof_os_are_one_(&ours, &there);
 }
 
+/* Takes those of the descriptors 0, 1 and 2 that are closed, with what nobody can write to. Returns which, as
+   bits. */
+static unsigned npuprof_os_hold_places_(void)
+{
+    unsigned held = 0;
+    for (int n = 0; n < 3; n++) {
+        if (fcntl(n, F_GETFD) >= 0) continue;
+        const int fd = open("/", O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && fd < 3) held |= 1u << fd;
+        else if (fd >= 0) close(fd);       /* another thread was quicker */
+    }
+    return held;
+}
+
+/* Gives them back. Why the look: meanwhile another thread may have put a file of its own there with dup2(),
+   which stays. It is closed only if it came between the look and close(). */
+static void npuprof_os_release_places_(unsigned held)
+{
+    struct stat ours, now;
+    for (int n = 0; n < 3; n++)
+        if (held >> n & 1 && stat("/", &ours) == 0 && fstat(n, &now) == 0 && npuprof_os_are_one_(&ours, &now))
+            close(n);
+}
+
 /* open(), but never as descriptor 0, 1 or 2. Why: a program may have closed one of those and still write to
-   it; it would write into our file. Where open() gives such a number, a copy of it above 2 is used, and the
-   number is given back at once. Why the looks: meanwhile another thread may have put a file of its own there
-   with dup2(), or closed it. What it put there stays, and this opens again. It is closed only if it came
-   between the last look and close(). */
+   it; it would write into our file. Where open() gives such a number all the same, as another thread closed it
+   meanwhile, this opens again. */
 static int npuprof_os_open_above_2_(const char *path, int flags)
 {
-    struct stat ours, there, now;
     for (int tries = 0; tries < 100; tries++) {
-        const int fd = open(path, flags | O_CLOEXEC, 0666);
-        if (fd < 0 || fd > 2) return fd;
-        const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3), error = errno;
-        const bool is_ours = fstat(copy < 0 ? fd : copy, &ours) == 0 && stat(path, &there) == 0 &&
-            npuprof_os_are_one_(&ours, &there);
-        if (is_ours && fstat(fd, &now) == 0 && npuprof_os_are_one_(&ours, &now)) close(fd);
+        const unsigned held = npuprof_os_hold_places_();
+        const int fd = open(path, flags | O_CLOEXEC, 0666), error = errno;
+        const bool is_low = fd >= 0 && fd < 3;
+        npuprof_os_release_places_(held & ~(is_low ? 1u << fd : 0u));
         errno = error;
-        if (is_ours || (copy < 0 && error != EBADF)) return copy;
-        if (copy >= 0) close(copy);
+        if (!is_low) return fd;
+        close(fd);
         if (flags & O_EXCL) unlink(path);
     }
     errno = EBUSY;
