@@ -6705,8 +6705,8 @@ NPUPROF_OWN_ static void npuprof_os_release_places_(unsigned held)
 }
 
 /* open(), but never as descriptor 0, 1 or 2. Why: a program may have closed one of those and still write to
-   it; it would write into our file. Where open() gives such a number all the same, as another thread closed it
-   meanwhile, this opens again. */
+   it; it would write into our file. Where open() gives such a number all the same, as another thread closed
+   it meanwhile, this opens again. */
 NPUPROF_OWN_ static int npuprof_os_open_above_2_(const char *path, int flags)
 {
     for (int tries = 0; tries < 100; tries++) {
