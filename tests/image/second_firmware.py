@@ -19,6 +19,7 @@ MORE = 1 << 31
 TEXTS = {STR, STR_CUT, F_NAME, F_CATEGORY, F_TRACK}
 SAMPLED, BY_HOST = 0x1000000, 0x2000000
 LOST_FULL, LOST_OVERWRITTEN, LOST_NOTES = 0, 4, 9
+LOST_BY_RESULT = {25: 10, 35: 11}              # of "no device span": the device was busy; too many calls
 KEEP_NEWEST, STREAM = 1, 2
 
 
@@ -333,6 +334,10 @@ class Reader:
                 event["name"] = self.names[event["named"] - 1]
         lost = self.trace.lost = [0] * 16
         lost[LOST_NOTES] = header["lost_notes"]
+        for event in self.trace.events:
+            for value in event["args"].values():
+                if isinstance(value, tuple) and value[1] in LOST_BY_RESULT:
+                    lost[LOST_BY_RESULT[value[1]]] += 1
         if self.policy == KEEP_NEWEST:
             lost[LOST_OVERWRITTEN] = header["lost"] - len(self.trace.events)
         else:

@@ -74,14 +74,14 @@ static void npuprof_replay_take_ring_(npuprof_expander_ *x, npuprof_replay_devic
     case NPUPROF_CELL_RING_WORD_: npuprof_npu_set_ring_word_(to, which, value); break;
     case NPUPROF_CELL_RING_ARG_: if (which < NPUPROF_NPU_ARGS) to->args[which].name = name; break;
     case NPUPROF_CELL_RING_OP_:
-        if (which >= NPUPROF_REPLAY_OPS_) break;
+        if (which >= NPUPROF_REPLAY_OPS_ || which != to->op_count) break;
         t->ops[which].code = value;
         t->ops[which].name = name;
         to->ops = t->ops;
         to->op_count = which + 1;
         break;
     case NPUPROF_CELL_RING_LANE_:
-        if (which >= NPUPROF_REPLAY_LANES_) break;
+        if (which >= NPUPROF_REPLAY_LANES_ || which != to->lane_count) break;
         t->lanes[which].value = value;
         t->lanes[which].name = name;
         to->lanes = t->lanes;
@@ -89,7 +89,7 @@ static void npuprof_replay_take_ring_(npuprof_expander_ *x, npuprof_replay_devic
         break;
     case NPUPROF_CELL_RING_KIND_: if (which < NPUPROF_REPLAY_KINDS_) t->kinds[which].value = value; break;
     case NPUPROF_CELL_RING_KIND_IS_:
-        if (which >= NPUPROF_REPLAY_KINDS_) break;
+        if (which >= NPUPROF_REPLAY_KINDS_ || which != to->kind_count) break;
         t->kinds[which].is = (int)value;
         to->kinds = t->kinds;
         to->kind_count = which + 1;
