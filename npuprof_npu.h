@@ -1117,7 +1117,7 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
    submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, the
    submission is over, and the event counters are sampled (desc.pmu). args: up to 9. Strings are copied.
    Counted as lost (device_ring) instead, if it ends before it starts or later than the device has got.
-   Returns whether the submission was found. */
+   Returns whether the submission was found: one whose number is not set yet is not. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
                         uint64_t start, uint64_t end, npuprof_args args, bool last),

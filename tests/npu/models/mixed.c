@@ -188,7 +188,7 @@ static void fence_write(const play_job *job)
     play_put(to, INTEL_FENCE_FENCE_OP_OFFSET, 8, 1);
     play_put(to, INTEL_FENCE_FENCE_WAIT_BEGIN_OFFSET, 8, play_ticks(job->begin) / 2);
     play_put(to, INTEL_FENCE_FENCE_END_OFFSET, 8, play_ticks(job->end) / 2);
-    play_put(ring[0].memory - 40, 0, 8, n % RING | n / RING << 32);
+    play_put(ring[0].memory - 40, 0, 8, n % RING | (n - 1) / RING << 32);     /* laps move with entry 0 */
 }
 
 /* ---- Layouts that no description has */
