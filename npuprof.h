@@ -6954,6 +6954,13 @@ NPUPROF_OWN_ static bool npuprof_os_remove_stale_(const char *path)
     return removed;
 }
 
+/* Gives a file the mode of the one that it replaces, if there is one. */
+NPUPROF_OWN_ static void npuprof_os_take_mode_(int fd, const char *replaces)
+{
+    struct stat st;
+    if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(fd, st.st_mode & 0777);
+}
+
 /* Creates a temporary file at `path`, with the mode of `replaces`, the file that it will replace. It is
    locked until npuprof_os_publish_() or the end of the process. So another process can tell a file in use
    from one that a killed process left, which is removed here. EEXIST: a process uses the one that is
@@ -6974,7 +6981,7 @@ NPUPROF_OWN_ static int npuprof_os_create_temporary_(const char *path, const cha
         close(*fd);
         return error && !gone ? error : EEXIST;
     }
-    if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
+    npuprof_os_take_mode_(*fd, replaces);
     return 0;
 }
 
@@ -7413,6 +7420,8 @@ NPUPROF_OWN_ static size_t npuprof_os_read_head_(const char *path, int64_t since
 NPUPROF_OWN_ static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
 NPUPROF_OWN_ static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
 NPUPROF_OWN_ static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
+
+NPUPROF_OWN_ static void npuprof_os_take_mode_(int fd, const char *replaces) { (void)fd, (void)replaces; }
 
 /* Why no lock: Windows removes no file that is open. */
 NPUPROF_OWN_ static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
@@ -11759,8 +11768,8 @@ NPUPROF_OWN_ static int npuprof_path_move_aside_(const npuprof_path_ *path, npup
 }
 
 /* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its
-   new name, "" if there was none. Where a running process uses it, the new file has the pid in its name; with
-   `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
+   new name, "" if there was none, and its mode is taken. Where a running process uses it, the new file has
+   the pid in its name; with `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
                                         npuprof_path_ *path, npuprof_path_ *aside)
 {
@@ -11771,6 +11780,7 @@ NPUPROF_OWN_ static int npuprof_path_create_growing_(const npuprof_header_ *h, c
         if (!npuprof_path_expand_(h, pattern, n, path)) return EINVAL;
         if (apart && !path->is_own && !npuprof_path_insert_(path, suffix)) return EINVAL;
         int error = npuprof_os_create_(path->text, fd);
+        if (!error && aside->text[0]) npuprof_os_take_mode_(*fd, aside->text);
         if (error != EEXIST) return error;
         if (path->is_numbered) continue;
         error = npuprof_path_move_aside_(path, aside);

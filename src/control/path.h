@@ -100,8 +100,8 @@ static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *as
 }
 
 /* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its
-   new name, "" if there was none. Where a running process uses it, the new file has the pid in its name; with
-   `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
+   new name, "" if there was none, and its mode is taken. Where a running process uses it, the new file has
+   the pid in its name; with `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
 static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
                                         npuprof_path_ *path, npuprof_path_ *aside)
 {
@@ -112,6 +112,7 @@ static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pa
         if (!npuprof_path_expand_(h, pattern, n, path)) return EINVAL;
         if (apart && !path->is_own && !npuprof_path_insert_(path, suffix)) return EINVAL;
         int error = npuprof_os_create_(path->text, fd);
+        if (!error && aside->text[0]) npuprof_os_take_mode_(*fd, aside->text);
         if (error != EEXIST) return error;
         if (path->is_numbered) continue;
         error = npuprof_path_move_aside_(path, aside);

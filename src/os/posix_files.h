@@ -308,6 +308,13 @@ static bool npuprof_os_remove_stale_(const char *path)
     return removed;
 }
 
+/* Gives a file the mode of the one that it replaces, if there is one. */
+static void npuprof_os_take_mode_(int fd, const char *replaces)
+{
+    struct stat st;
+    if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(fd, st.st_mode & 0777);
+}
+
 /* Creates a temporary file at `path`, with the mode of `replaces`, the file that it will replace. It is
    locked until npuprof_os_publish_() or the end of the process. So another process can tell a file in use
    from one that a killed process left, which is removed here. EEXIST: a process uses the one that is
@@ -328,7 +335,7 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
         close(*fd);
         return error && !gone ? error : EEXIST;
     }
-    if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
+    npuprof_os_take_mode_(*fd, replaces);
     return 0;
 }
 

@@ -276,6 +276,8 @@ static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
 static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
 
+static void npuprof_os_take_mode_(int fd, const char *replaces) { (void)fd, (void)replaces; }
+
 /* Why no lock: Windows removes no file that is open. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {

@@ -282,6 +282,18 @@ class Trouble(Case):
                 self.assertGreater((self.folder / name).stat().st_size, 100)
                 (self.folder / name).unlink()
 
+    def test_growing_files_keep_the_mode(self):
+        """A stream and a mapped arena have the mode of the file that they move aside."""
+        for env in ({"NPUPROF_OUTPUT_PATH": "t.npuprof", "NPUPROF_WHEN_FULL": "stream"},
+                    {"NPUPROF_ARENA_PATH": "t.npuprof"}):
+            for mode in (0o600, 0o664):
+                (self.folder / "t.npuprof").write_text("old")
+                (self.folder / "t.npuprof").chmod(mode)
+                self.start(**env)
+                for name in ("t.npuprof", "t.1.npuprof"):
+                    self.assertEqual(stat.S_IMODE((self.folder / name).stat().st_mode), mode, env)
+                    (self.folder / name).unlink()
+
     def test_killed_dump(self):
         """What it leaves is removed by the next dump of the same path, and of none other."""
         import subprocess
