@@ -471,7 +471,8 @@ typedef struct npuprof_npu_op { uint64_t code; const char *name; } npuprof_npu_o
 typedef struct npuprof_npu_lane { uint64_t value; const char *name; } npuprof_npu_lane;
 typedef struct npuprof_npu_arg { npuprof_npu_field field; const char *name; } npuprof_npu_arg;
 
-enum { NPUPROF_NPU_RINGS = 16, NPUPROF_NPU_KEYS = 2, NPUPROF_NPU_CONDITIONS = 2, NPUPROF_NPU_ARGS = 4 };
+enum { NPUPROF_NPU_RINGS = 128, NPUPROF_NPU_KEYS = 2, NPUPROF_NPU_CONDITIONS = 2, NPUPROF_NPU_ARGS = 4,
+       NPUPROF_NPU_MORE_ARGS = 8 };
 
 /* A queue of records. count 0 and not `feed`: the device has none. */
 typedef struct npuprof_npu_ring {
@@ -541,6 +542,8 @@ typedef struct npuprof_npu_ring {
     bool duration_in_ns;                 /* it is in ns, as with STAMP_NONE; in ticks by the measured rate.
                                             Its unit and that rate make the other end less certain than
                                             the stamp: the argument duration_error_ns says by how much */
+    const npuprof_npu_arg *more_args;    /* behind those of args, at most NPUPROF_NPU_MORE_ARGS */
+    unsigned more_arg_count;
 } npuprof_npu_ring;
 
 /* An index of finished jobs, for a device without records: every job below it is done. Not with a ring. */
@@ -567,7 +570,8 @@ enum {
     NPUPROF_NPU_AT_JOB_ = NPUPROF_NPU_AT_KEY_ + NPUPROF_NPU_KEYS,
     NPUPROF_NPU_AT_OP_, NPUPROF_NPU_AT_STATUS_, NPUPROF_NPU_AT_EXECUTION_, NPUPROF_NPU_AT_INSTRUCTION_,
     NPUPROF_NPU_AT_VALUE_, NPUPROF_NPU_AT_ARGS_,
-    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_ARGS_ + NPUPROF_NPU_ARGS
+    NPUPROF_NPU_ALL_ARGS_ = NPUPROF_NPU_ARGS + NPUPROF_NPU_MORE_ARGS,
+    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_ARGS_ + NPUPROF_NPU_ALL_ARGS_
 };
 
 enum {
@@ -645,7 +649,7 @@ typedef struct npuprof_npu_lane_state_ {
 
 /* What a record says of its work. */
 typedef struct npuprof_npu_facts_ {
-    uint64_t job, op, execution, instruction, args[NPUPROF_NPU_ARGS];
+    uint64_t job, op, execution, instruction, args[NPUPROF_NPU_ALL_ARGS_];
 } npuprof_npu_facts_;
 
 /* Whose a record is. */
@@ -3785,7 +3789,7 @@ NPUPROF_OWN_ static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_
    a record came from. */
 
 /* Arguments that a drawing may have beside those of its record. */
-enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = 13 };
+enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = NPUPROF_DEVICE_KEYS_ };
 
 /* A decoded record with extended times. */
 typedef struct npuprof_npu_drawing_ {
@@ -4124,11 +4128,8 @@ typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_
 NPUPROF_OWN_ static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring, const char *key,
                                           const char *why)
 {
-    char which[16] = "ring";
-    if (npu->desc_.ring_count) {
-        npuprof_npu_copy_text_(which, sizeof which, ring < 10 ? "rings[n]" : "rings[1n]");
-        which[ring < 10 ? 6 : 7] = (char)('0' + ring % 10);
-    }
+    char which[24] = "ring";
+    if (npu->desc_.ring_count) snprintf(which, sizeof which, "rings[%u]", ring);
     return npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE,
                                "NPUPROF_ERR_NPU_RANGE: npuprof_npu_open: desc.%s.%s %s",
                                which, key, why);
@@ -4137,13 +4138,22 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, u
 static const char *const npuprof_npu_value_keys_[NPUPROF_NPU_VALUES_] = {
     "sequence", "valid", "phase", "empty[0]", "empty[1]", "clock_when[0]", "clock_when[1]", "clock_high",
     "kind", "pe", "stamp", "start", "end", "duration", "key[0]", "key[1]", "job", "op", "status", "execution",
-    "instruction", "value", "args[0]", "args[1]", "args[2]", "args[3]"
+    "instruction", "value", "args[0]", "args[1]", "args[2]", "args[3]", "more_args[0]", "more_args[1]",
+    "more_args[2]", "more_args[3]", "more_args[4]", "more_args[5]", "more_args[6]", "more_args[7]"
 };
+
+/* An argument of the span; without a field if there is none. */
+NPUPROF_OWN_ static npuprof_npu_arg npuprof_npu_arg_at_(const npuprof_npu_ring *r, unsigned i)
+{
+    const npuprof_npu_arg none = { { 0, 0, 0, 0, 0, 0, 0, 0 }, NULL };
+    if (i < NPUPROF_NPU_ARGS) return r->args[i];
+    return i - NPUPROF_NPU_ARGS < r->more_arg_count ? r->more_args[i - NPUPROF_NPU_ARGS] : none;
+}
 
 /* The field of a value. */
 NPUPROF_OWN_ static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsigned at)
 {
-    if (at >= NPUPROF_NPU_AT_ARGS_) return r->args[at - NPUPROF_NPU_AT_ARGS_].field;
+    if (at >= NPUPROF_NPU_AT_ARGS_) return npuprof_npu_arg_at_(r, at - NPUPROF_NPU_AT_ARGS_).field;
     switch (at) {
     case NPUPROF_NPU_AT_SEQUENCE_: return r->sequence;
     case NPUPROF_NPU_AT_VALID_: return r->valid;
@@ -5914,7 +5924,7 @@ NPUPROF_OWN_ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_r
     f.op = r->v[NPUPROF_NPU_AT_OP_];
     f.execution = r->v[NPUPROF_NPU_AT_EXECUTION_];
     f.instruction = r->v[NPUPROF_NPU_AT_INSTRUCTION_];
-    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
+    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
     return f;
 }
 
@@ -5924,7 +5934,7 @@ NPUPROF_OWN_ static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npupr
     const uint64_t *const args = end->v + NPUPROF_NPU_AT_ARGS_;
     if (end->v[NPUPROF_NPU_AT_EXECUTION_]) f->execution = end->v[NPUPROF_NPU_AT_EXECUTION_];
     if (end->v[NPUPROF_NPU_AT_INSTRUCTION_]) f->instruction = end->v[NPUPROF_NPU_AT_INSTRUCTION_];
-    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
         if (args[i]) f->args[i] = args[i];
 }
 
@@ -6017,9 +6027,9 @@ NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof
         d.args[n++] = npuprof_uint_("execution_index", f->execution);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
         d.args[n++] = npuprof_uint_("instruction_index", f->instruction);
-    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
-            d.args[n++] = npuprof_uint_(ring->args[i].name, f->args[i]);
+            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, f->args[i]);
     if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
     if (status) d.args[n++] = npuprof_uint_("status", status);
     if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
@@ -6583,9 +6593,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_names_(const npuprof_npu *n
     for (unsigned i = 0; i < r->lane_count; i++)
         for (unsigned j = 0; j < i; j++)
             NPUPROF_NPU_REFUSE_IF_(r->lanes[j].value == r->lanes[i].value, "lanes", "has a value twice");
-    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
-        NPUPROF_NPU_REFUSE_IF_(r->args[i].field.width_bytes && !r->args[i].name, npuprof_npu_value_keys_[
+    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++) {
+        const npuprof_npu_arg arg = npuprof_npu_arg_at_(r, i);
+        NPUPROF_NPU_REFUSE_IF_(arg.field.width_bytes && !arg.name, npuprof_npu_value_keys_[
                                    NPUPROF_NPU_AT_ARGS_ + i], "has no name");
+    }
     return NPUPROF_OK;
 }
 
@@ -6645,6 +6657,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, np
     /* Why several: a wrong match is worse than none. */
     if (!r->job_scope || r->job_scope == NPUPROF_NPU_SCOPE_RING)
         r->job_scope = npu->queue_count_ > 1 ? NPUPROF_NPU_SCOPE_RING : NPUPROF_NPU_SCOPE_DEVICE;
+    NPUPROF_NPU_REFUSE_IF_(r->more_arg_count > NPUPROF_NPU_MORE_ARGS, "more_arg_count", "is above 8");
+    NPUPROF_NPU_REFUSE_IF_(r->more_arg_count && !r->more_args, "more_args", "is NULL");
     npuprof_result result = npuprof_npu_check_rule_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_add_values_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_rule_bits_(npu, q);
@@ -6675,7 +6689,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, s
     const bool by_hand = d->ring.feed && !d->ring.entry_bytes;
     const bool one = d->ring.count || (d->ring.feed && !by_hand);
     if (d->ring_count > NPUPROF_NPU_RINGS)
-        return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 16");
+        return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 128");
     if (d->ring_count && !d->rings) return NPUPROF_REFUSE_("npuprof_npu_open: desc.rings is NULL");
     if (d->ring_count && one)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring and desc.rings are both there: give one");

@@ -68,7 +68,7 @@ static const member ring[] = { B(ring_, feed), N(ring_, offset), N(ring_, first)
     R(ring_, lanes, lane, lane_count, 65536), N(ring_, pe_base), T(ring_, category), N(ring_, stamp_clock),
     N(ring_, stamp_unit_ns), N(ring_, scale_num), N(ring_, scale_den), B(ring_, ascending),
     N(ring_, job_scope), N(ring_, max_age_ms), N(ring_, duration_num), N(ring_, duration_den),
-    B(ring_, duration_in_ns), END };
+    B(ring_, duration_in_ns), R(ring_, more_args, arg, more_arg_count, NPUPROF_NPU_MORE_ARGS), END };
 static const member desc[] = { T(desc_, name), B(desc_, anchors_only),
     R(desc_, requirements, requirement, requirement_count, 64), S(desc_, counter, counter),
     R(desc_, rings, ring, ring_count, NPUPROF_NPU_RINGS), S(desc_, progress, progress),

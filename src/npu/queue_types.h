@@ -16,7 +16,8 @@ enum {
     NPUPROF_NPU_AT_JOB_ = NPUPROF_NPU_AT_KEY_ + NPUPROF_NPU_KEYS,
     NPUPROF_NPU_AT_OP_, NPUPROF_NPU_AT_STATUS_, NPUPROF_NPU_AT_EXECUTION_, NPUPROF_NPU_AT_INSTRUCTION_,
     NPUPROF_NPU_AT_VALUE_, NPUPROF_NPU_AT_ARGS_,
-    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_ARGS_ + NPUPROF_NPU_ARGS
+    NPUPROF_NPU_ALL_ARGS_ = NPUPROF_NPU_ARGS + NPUPROF_NPU_MORE_ARGS,
+    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_ARGS_ + NPUPROF_NPU_ALL_ARGS_
 };
 
 enum {
@@ -94,7 +95,7 @@ typedef struct npuprof_npu_lane_state_ {
 
 /* What a record says of its work. */
 typedef struct npuprof_npu_facts_ {
-    uint64_t job, op, execution, instruction, args[NPUPROF_NPU_ARGS];
+    uint64_t job, op, execution, instruction, args[NPUPROF_NPU_ALL_ARGS_];
 } npuprof_npu_facts_;
 
 /* Whose a record is. */

@@ -107,7 +107,8 @@ typedef struct npuprof_npu_op { uint64_t code; const char *name; } npuprof_npu_o
 typedef struct npuprof_npu_lane { uint64_t value; const char *name; } npuprof_npu_lane;
 typedef struct npuprof_npu_arg { npuprof_npu_field field; const char *name; } npuprof_npu_arg;
 
-enum { NPUPROF_NPU_RINGS = 16, NPUPROF_NPU_KEYS = 2, NPUPROF_NPU_CONDITIONS = 2, NPUPROF_NPU_ARGS = 4 };
+enum { NPUPROF_NPU_RINGS = 128, NPUPROF_NPU_KEYS = 2, NPUPROF_NPU_CONDITIONS = 2, NPUPROF_NPU_ARGS = 4,
+       NPUPROF_NPU_MORE_ARGS = 8 };
 
 /* A queue of records. count 0 and not `feed`: the device has none. */
 typedef struct npuprof_npu_ring {
@@ -177,6 +178,8 @@ typedef struct npuprof_npu_ring {
     bool duration_in_ns;                 /* it is in ns, as with STAMP_NONE; in ticks by the measured rate.
                                             Its unit and that rate make the other end less certain than
                                             the stamp: the argument duration_error_ns says by how much */
+    const npuprof_npu_arg *more_args;    /* behind those of args, at most NPUPROF_NPU_MORE_ARGS */
+    unsigned more_arg_count;
 } npuprof_npu_ring;
 
 /* An index of finished jobs, for a device without records: every job below it is done. Not with a ring. */

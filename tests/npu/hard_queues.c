@@ -277,5 +277,59 @@ static void duration_units_of(unsigned jobs)
 static void duration_units(void) { duration_units_of(200); }
 static void duration_units_long(void) { duration_units_of(10000); }
 
+/* ---- More rings and arguments: 100 queues of one device, each entry with 12 values */
+
+static void many_rings(void)
+{
+    enum { RINGS = 100, ARGS = 12, WIDE = 4 * ARGS + 8 };
+    static npuprof_npu_ring many[RINGS];
+    static const char *const names[ARGS] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l" };
+    npuprof_npu_arg more[NPUPROF_NPU_MORE_ARGS];
+    SIM_DESC(desc);
+    memset(more, 0, sizeof more);
+    memset(many, 0, sizeof many);
+    for (unsigned r = 0; r < RINGS; r++) {
+        npuprof_npu_ring *const ring = &many[r];
+        ring->feed = true;
+        ring->entry_bytes = WIDE;
+        ring->end = (npuprof_npu_field)AT(4 * ARGS, 8, 0, 0);
+        ring->pe_base = r;
+        for (unsigned i = 0; i < ARGS; i++) {
+            npuprof_npu_arg *const arg = i < 4 ? &ring->args[i] : &more[i - 4];
+            arg->field = (npuprof_npu_field)AT((uint16_t)(4 * i), 4, 0, 0);
+            arg->name = names[i];
+        }
+        ring->more_args = more;
+        ring->more_arg_count = NPUPROF_NPU_MORE_ARGS;
+    }
+    desc.rings = many;
+    desc.ring_count = RINGS;
+    desc.pe_count = RINGS;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned r = 0; r < RINGS; r++) {
+        unsigned char entry[WIDE];
+        sim_advance(1000);
+        for (unsigned i = 0; i < ARGS; i++) put(entry + 4 * i, 4, r * 1000 + i);
+        put(entry + 4 * ARGS, 8, sim_truth());
+        CHECK_INT(npuprof_npu_feed(&npu, r, entry, WIDE), NPUPROF_OK);
+    }
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    uint64_t spans = 0, wrong = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        json_node *const pe = json_get(e, "args.pe_index"), *const args = json_get(e, "args");
+        if (!pe || !json_get(e, "args.l")) continue;
+        spans++;
+        for (unsigned i = 0; i < ARGS; i++)
+            wrong += json_int(json_get(args, names[i])) != json_int(pe) * 1000 + (int64_t)i;
+    }
+    CHECK_UINT(spans, RINGS);
+    CHECK_UINT(wrong, 0);
+    many[99].entry_bytes = 0;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_RANGE), "desc.rings[99].entry_bytes") != NULL);
+}
+
 CHECK_MAIN(CASE(late_readers), CASE_THOROUGH(late_readers_long), CASE(duration_units),
-           CASE_THOROUGH(duration_units_long))
+           CASE_THOROUGH(duration_units_long), CASE(many_rings))

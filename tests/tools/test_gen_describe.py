@@ -57,6 +57,11 @@ static int ring_differs(npuprof_npu_ring a, npuprof_npu_ring b)
         differs |= a.ops[i].code != b.ops[i].code || strcmp(a.ops[i].name, b.ops[i].name);
     for (unsigned i = 0; i < a.lane_count; i++)
         differs |= a.lanes[i].value != b.lanes[i].value || strcmp(a.lanes[i].name, b.lanes[i].name);
+    if (a.more_arg_count != b.more_arg_count) return 32;
+    for (unsigned i = 0; i < a.more_arg_count; i++)
+        differs |= memcmp(&a.more_args[i].field, &b.more_args[i].field, sizeof a.more_args[i].field) ||
+                   strcmp(a.more_args[i].name, b.more_args[i].name);
+    a.more_args = b.more_args = NULL;
     a.kinds = b.kinds = NULL;
     a.ops = b.ops = NULL;
     a.lanes = b.lanes = NULL;

@@ -13,7 +13,7 @@
    a record came from. */
 
 /* Arguments that a drawing may have beside those of its record. */
-enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = 13 };
+enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = NPUPROF_DEVICE_KEYS_ };
 
 /* A decoded record with extended times. */
 typedef struct npuprof_npu_drawing_ {

@@ -14,11 +14,8 @@ typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_
 static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring, const char *key,
                                           const char *why)
 {
-    char which[16] = "ring";
-    if (npu->desc_.ring_count) {
-        npuprof_npu_copy_text_(which, sizeof which, ring < 10 ? "rings[n]" : "rings[1n]");
-        which[ring < 10 ? 6 : 7] = (char)('0' + ring % 10);
-    }
+    char which[24] = "ring";
+    if (npu->desc_.ring_count) snprintf(which, sizeof which, "rings[%u]", ring);
     return npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE,
                                "NPUPROF_ERR_NPU_RANGE: npuprof_npu_open: desc.%s.%s %s",
                                which, key, why);
@@ -27,13 +24,22 @@ static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring,
 static const char *const npuprof_npu_value_keys_[NPUPROF_NPU_VALUES_] = {
     "sequence", "valid", "phase", "empty[0]", "empty[1]", "clock_when[0]", "clock_when[1]", "clock_high",
     "kind", "pe", "stamp", "start", "end", "duration", "key[0]", "key[1]", "job", "op", "status", "execution",
-    "instruction", "value", "args[0]", "args[1]", "args[2]", "args[3]"
+    "instruction", "value", "args[0]", "args[1]", "args[2]", "args[3]", "more_args[0]", "more_args[1]",
+    "more_args[2]", "more_args[3]", "more_args[4]", "more_args[5]", "more_args[6]", "more_args[7]"
 };
+
+/* An argument of the span; without a field if there is none. */
+static npuprof_npu_arg npuprof_npu_arg_at_(const npuprof_npu_ring *r, unsigned i)
+{
+    const npuprof_npu_arg none = { { 0, 0, 0, 0, 0, 0, 0, 0 }, NULL };
+    if (i < NPUPROF_NPU_ARGS) return r->args[i];
+    return i - NPUPROF_NPU_ARGS < r->more_arg_count ? r->more_args[i - NPUPROF_NPU_ARGS] : none;
+}
 
 /* The field of a value. */
 static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsigned at)
 {
-    if (at >= NPUPROF_NPU_AT_ARGS_) return r->args[at - NPUPROF_NPU_AT_ARGS_].field;
+    if (at >= NPUPROF_NPU_AT_ARGS_) return npuprof_npu_arg_at_(r, at - NPUPROF_NPU_AT_ARGS_).field;
     switch (at) {
     case NPUPROF_NPU_AT_SEQUENCE_: return r->sequence;
     case NPUPROF_NPU_AT_VALID_: return r->valid;

@@ -158,9 +158,11 @@ static npuprof_result npuprof_npu_check_names_(const npuprof_npu *npu, const npu
     for (unsigned i = 0; i < r->lane_count; i++)
         for (unsigned j = 0; j < i; j++)
             NPUPROF_NPU_REFUSE_IF_(r->lanes[j].value == r->lanes[i].value, "lanes", "has a value twice");
-    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
-        NPUPROF_NPU_REFUSE_IF_(r->args[i].field.width_bytes && !r->args[i].name, npuprof_npu_value_keys_[
+    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++) {
+        const npuprof_npu_arg arg = npuprof_npu_arg_at_(r, i);
+        NPUPROF_NPU_REFUSE_IF_(arg.field.width_bytes && !arg.name, npuprof_npu_value_keys_[
                                    NPUPROF_NPU_AT_ARGS_ + i], "has no name");
+    }
     return NPUPROF_OK;
 }
 
@@ -220,6 +222,8 @@ static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_que
     /* Why several: a wrong match is worse than none. */
     if (!r->job_scope || r->job_scope == NPUPROF_NPU_SCOPE_RING)
         r->job_scope = npu->queue_count_ > 1 ? NPUPROF_NPU_SCOPE_RING : NPUPROF_NPU_SCOPE_DEVICE;
+    NPUPROF_NPU_REFUSE_IF_(r->more_arg_count > NPUPROF_NPU_MORE_ARGS, "more_arg_count", "is above 8");
+    NPUPROF_NPU_REFUSE_IF_(r->more_arg_count && !r->more_args, "more_args", "is NULL");
     npuprof_result result = npuprof_npu_check_rule_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_add_values_(npu, q);
     if (result == NPUPROF_OK) result = npuprof_npu_check_rule_bits_(npu, q);
@@ -250,7 +254,7 @@ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed
     const bool by_hand = d->ring.feed && !d->ring.entry_bytes;
     const bool one = d->ring.count || (d->ring.feed && !by_hand);
     if (d->ring_count > NPUPROF_NPU_RINGS)
-        return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 16");
+        return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 128");
     if (d->ring_count && !d->rings) return NPUPROF_REFUSE_("npuprof_npu_open: desc.rings is NULL");
     if (d->ring_count && one)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring and desc.rings are both there: give one");

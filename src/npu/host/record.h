@@ -57,7 +57,7 @@ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
     f.op = r->v[NPUPROF_NPU_AT_OP_];
     f.execution = r->v[NPUPROF_NPU_AT_EXECUTION_];
     f.instruction = r->v[NPUPROF_NPU_AT_INSTRUCTION_];
-    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
+    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
     return f;
 }
 
@@ -67,7 +67,7 @@ static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record
     const uint64_t *const args = end->v + NPUPROF_NPU_AT_ARGS_;
     if (end->v[NPUPROF_NPU_AT_EXECUTION_]) f->execution = end->v[NPUPROF_NPU_AT_EXECUTION_];
     if (end->v[NPUPROF_NPU_AT_INSTRUCTION_]) f->instruction = end->v[NPUPROF_NPU_AT_INSTRUCTION_];
-    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
         if (args[i]) f->args[i] = args[i];
 }
 
@@ -160,9 +160,9 @@ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *
         d.args[n++] = npuprof_uint_("execution_index", f->execution);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
         d.args[n++] = npuprof_uint_("instruction_index", f->instruction);
-    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
-            d.args[n++] = npuprof_uint_(ring->args[i].name, f->args[i]);
+            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, f->args[i]);
     if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
     if (status) d.args[n++] = npuprof_uint_("status", status);
     if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);

@@ -5,6 +5,7 @@ A value is a number, True, a text, or rows of a table (a list of dicts). constan
 header writes by name. Members that are zero are left out."""
 
 from .c_text import hexadecimal
+from .entry import ARGS_IN_RING
 from .schema import KINDS, ORDERS, READY, SCOPES, UNITS
 
 
@@ -70,6 +71,13 @@ def field_members(h, record, member, value):
                     f"{member}.{prefix}lsb": constant(f"{name}_POS", part.lsb),
                     f"{member}.{prefix}bits": part.bits}
     return members
+
+
+def value_row(h, record, value):
+    """A npuprof_npu_field with all members in order."""
+    members = field_members(h, record, "field", value)
+    return {name: members.get(f"field.{name}", 0) for name in (
+        "offset", "width_bytes", "lsb", "bits", "hi_width_bytes", "hi_lsb", "hi_bits", "hi_offset")}
 
 
 def index_members(h, index, base=None):
@@ -144,9 +152,12 @@ def ring_members(h, device, r):
         for i, condition in enumerate(conditions):
             members |= field_members(h, r.record, f"{key}[{i}].field", condition.field)
             members |= nonzero({f"{key}[{i}].value": condition.value})
-    for i, value in enumerate(r.args):
+    for i, value in enumerate(r.args[:ARGS_IN_RING]):
         members |= field_members(h, r.record, f"args[{i}].field", value)
         members[f"args[{i}].name"] = value.name.lower()
+    if more := r.args[ARGS_IN_RING:]:
+        members["more_args"] = [{"field": value_row(h, r.record, value), "name": value.name.lower()}
+                                for value in more]
     if r.lanes:
         members["lanes"] = [{"value": value, "name": name} for value, name in r.lanes]
     members |= nonzero({"pe_base": r.pe_base}) | clock_members(r)

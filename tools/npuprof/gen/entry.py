@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from .pick import choice, pick, pick_field, pick_value, value_number
 from .schema import KINDS, RING_FIELDS
 
-ARGS_MAX = 4
+ARGS_IN_RING = 4           # NPUPROF_NPU_ARGS; the others are a table
+ARGS_MAX = 12
 KEYS_MAX = 2
 CONDITIONS_MAX = 2
 STAMP_BITS_MIN = 8

@@ -5,7 +5,8 @@ from .c_text import c_string, number
 from .description import Constant, device_members, has_pmu_by_function, many, ring_constant, ring_members
 
 # Member that is a table -> type of its rows, member that counts them.
-TABLES = {"kinds": ("npuprof_npu_kind", "kind_count"), "lanes": ("npuprof_npu_lane", "lane_count"),
+TABLES = {"more_args": ("npuprof_npu_arg", "more_arg_count"),
+          "kinds": ("npuprof_npu_kind", "kind_count"), "lanes": ("npuprof_npu_lane", "lane_count"),
           "ops": ("npuprof_npu_op", "op_count"), "pmu": ("npuprof_npu_pmu", "pmu_count"),
           "requirements": ("npuprof_npu_requirement", "requirement_count")}
 

@@ -116,7 +116,7 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   op                  what was executed, see [operators]. It names the span; without op the block does
   pe                  lane; pe_names = { "0x10001" = "core 1,1" } for values that are no small numbers: the
                       names take the first lanes, in order; other numbers below pe_count keep their own
-  status, execution, instruction, args = ["A", "B"] (at most 4)    arguments of the span. With begin and end:
+  status, execution, instruction, args = ["A", "B"] (at most 12)    arguments of the span. With begin and end:
                       the end's, or the begin's if the end's is 0; status is always the end's, not shown if 0
   category            of the spans ("NPU")
   execution_op        the operator that stands for the whole job

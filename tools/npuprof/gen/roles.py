@@ -6,7 +6,7 @@ from .index import read_progress
 from .ring import read_ring
 from .schema import ROLES
 
-RINGS_MAX = 16             # NPUPROF_NPU_RINGS
+RINGS_MAX = 128            # NPUPROF_NPU_RINGS
 
 
 def read_roles(device, roles):
