@@ -5689,6 +5689,10 @@ typedef struct npuprof_header_ {
    first_position is the length of that in bytes; 0 and 0 while the chunk is not in use. The parts may lie in
    any chunks, in any order. No entry lies in two parts: SKIP fills the rest of one.
 
+   In an arena that was made before 1.0, table_first is how many buckets of 4 bytes lie in front of the first
+   entry, a power of two. Such an arena is known by this: the type of what lies at table_first is 0, and the
+   type of what lies at 4 * table_first is not.
+
    The id of an entry is its offset / 16. An entry begins with npuprof_entry_:
      STRING        a: length; the bytes and a NUL follow
      SITE          npuprof_site_entry_: a call site. a: kind | number << 8

@@ -3,12 +3,15 @@
 """Writes tests/image/corpus/: images of every processor and byte order, and what is in them.
 
 usage: make_corpus.py [MACHINE...]
+       make_corpus.py NAME=FOLDER   images of another version, by its sources in FOLDER and this machine
 
+A release has images of its own: make_corpus.py release-1.2.0=. before it is tagged. NAME may be another word.
 The images of a release stay for ever, so this is run for a new kind of image or machine, not for each change.
 Each image is MACHINE-KIND.npuprof.xz; of firmware, MACHINE-KIND.elf.xz has the names. truth/KIND.json is
 what is in it, the same from every machine, or truth/MACHINE-KIND.json where a machine's own sizes matter.
 The truth is what the second reader finds, and nothing is written unless npuprof-convert finds the same.
 It needs the compilers and emulators of tests/baremetal/run.py, and qemu-user."""
+import functools
 import json
 import lzma
 import pathlib
@@ -33,6 +36,7 @@ HOSTS = {"x86_64": (["gcc"], []),
          "armhf": (["arm-linux-gnueabihf-gcc"], ["qemu-arm", "-L", "/usr/arm-linux-gnueabihf"]),
          "s390x": (["s390x-linux-gnu-gcc"], ["qemu-s390x", "-L", "/usr/s390x-linux-gnu"]),
          "powerpc": (["powerpc-linux-gnu-gcc"], ["qemu-ppc", "-L", "/usr/powerpc-linux-gnu"])}
+STREAM = 2
 BARE = ("cortex-m0", "cortex-m3", "riscv32", "riscv64", "aarch64", "avr")
 # Firmware in the other byte order: no board here has it, so its recorder runs in a program of Linux.
 BIG = ("powerpc", "s390x")
@@ -118,16 +122,18 @@ def keep(machine, kind, image, elf=None):
           f"{', a truth of its own' if own.exists() else ''}")
 
 
-def host(machine, folder):
-    compiler, runner = HOSTS[machine]
+def host(machine, folder, sources=ROOT):
+    compiler, runner = HOSTS.get(machine, HOSTS["x86_64"])
     program = folder / "images"
-    rigs.command([*compiler, "-std=gnu11", "-O1", f"-I{ROOT}", f"-I{ROOT / 'tests'}", "-pthread",
-                  helpers.PROGRAMS / "images.c", "-o", program,
+    rigs.command([*compiler, "-std=gnu11", "-O1", f"-I{sources}", f"-I{sources / 'tests'}", "-pthread",
+                  sources / "tests" / "programs" / "images.c", "-o", program,
                   *(["-latomic"] if machine == "powerpc" else [])], 200)
     for kind in HOST_KINDS:
         path = folder / f"{kind}.npuprof"
         rigs.command([*runner, program, kind, path], 60, env=helpers.environment())
-        keep(machine, kind, path.read_bytes())
+        image = path.read_bytes()
+        if second_reader.start_of(image)[1] != STREAM:      # which none writes any more
+            keep(machine, kind, image)
 
 
 def firmware(machine, built):
@@ -163,6 +169,9 @@ def main(machines):
     makers = {name: host for name in HOSTS} | {f"bare-{name}": lambda m, _: bare(m[5:]) for name in BARE}
     makers |= {f"bare-{name}": lambda m, folder: big(m[5:], folder) for name in BIG}
     for machine in machines or makers:
+        machine, _, sources = machine.partition("=")
+        if sources:
+            makers[machine] = functools.partial(host, sources=pathlib.Path(sources).resolve())
         with tempfile.TemporaryDirectory() as folder:
             try:
                 makers[machine](machine, pathlib.Path(folder))

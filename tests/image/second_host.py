@@ -69,7 +69,10 @@ class Table:
             piece = piece[:max(0, len(self.data) - offset)]
             self.data[offset:offset + len(piece)] = piece
         self.strings, self.sites, late = {0: ""}, {}, []
-        at = header["table_first"]
+        at = first = header["table_first"]
+        if 4 * first + 16 <= len(self.data) and first & (first - 1) == 0 and header["layout"] == 1:
+            here, draft = (self.words(place, 1)[0] >> 24 for place in (first, 4 * first))
+            at = 4 * first if draft and not here else first
         while at + 16 <= len(self.data):
             first_part, chunk = header["table_bytes"], header["chunk_bytes"]
             if at >= first_part and (at - first_part) % chunk == 0:

@@ -4,6 +4,7 @@
 specification alone (second_reader.py), and knows nothing of the first."""
 import json
 import lzma
+import re
 import struct
 import unittest
 import zlib
@@ -84,6 +85,20 @@ class Corpus(unittest.TestCase):
         sizes = [path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()]
         self.assertLess(max(path.stat().st_size for path in IMAGES), 20_000)
         self.assertLess(sum(sizes), 300_000)
+
+    def test_every_version(self):
+        """Every version that CHANGELOG.md or a tag names has images of its own, by the name of its sources:
+        make_corpus.py release-VERSION=FOLDER. What wrote format 1 before is there as draft-1 and draft-2."""
+        changes = (helpers.ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+        versions = re.findall(r"^## (\d+\.\d+\.\d+)", changes, re.M)
+        tags = run(["git", "tag"], cwd=helpers.ROOT).stdout.split()
+        versions += [tag.removeprefix("v") for tag in tags if re.fullmatch(r"v?\d+\.\d+\.\d+", tag)]
+        self.assertTrue(versions)
+        for version in versions:
+            for kind in ("device", "open", "stream", "wrapped", "arena-open", "arena-wrapped",
+                         "arena-device"):
+                self.assertIn(CORPUS / f"release-{version}-{kind}.npuprof.xz", IMAGES)
+        self.assertEqual(len(list(CORPUS.glob("draft-[12]-arena-*.npuprof.xz"))), 6)
 
     def test_unknown_kinds(self):
         """Kinds to come are skipped and counted by both: of a call site, of a table entry, of a unit."""

@@ -43,6 +43,27 @@ static const char *npuprof_load_header_fault_(const npuprof_header_ *h, size_t b
     return NULL;
 }
 
+/* The first word of what lies at this offset of the table, in our byte order; 0: it lies outside. */
+static uint32_t npuprof_load_table_word_(const uint8_t *bytes, size_t count, uint64_t at)
+{
+    uint32_t word = 0;
+    at += npuprof_loaded_.header.table_offset;
+    if (at + sizeof word > count) return 0;
+    memcpy(&word, bytes + at, sizeof word);
+    if (npuprof_loaded_.swap) npuprof_load_swap32_(&word, 1);
+    return word;
+}
+
+/* Arenas that were made before 1.0 hold a number of buckets in place of table_first: see format/arena.h. */
+static void npuprof_load_read_draft_(const uint8_t *bytes, size_t count)
+{
+    npuprof_header_ *const h = &npuprof_loaded_.header;
+    const uint64_t first = (uint64_t)h->table_first * 4;
+    if (h->layout != NPUPROF_LAYOUT_ARENA || first >= h->table_used || (first & (first - 1))) return;
+    if (npuprof_load_table_word_(bytes, count, h->table_first) >> 24) return;
+    if (npuprof_load_table_word_(bytes, count, first) >> 24) h->table_first = (uint32_t)first;
+}
+
 /* Copies the header of an image into npuprof_loaded_.header, in our byte order. NPUPROF_OK, or what is
    wrong. */
 static npuprof_result npuprof_load_read_header_(const uint8_t *bytes, size_t count)
@@ -55,6 +76,7 @@ static npuprof_result npuprof_load_read_header_(const uint8_t *bytes, size_t cou
     npuprof_loaded_.swap = h->endian == 0x04030201u;
     if (npuprof_loaded_.swap) npuprof_load_swap_header_(h);
     if (h->endian != 0x01020304u) return npuprof_load_refuse_(8, "an unknown byte order");
+    npuprof_load_read_draft_(bytes, count);
     const char *const fault = npuprof_load_header_fault_(h, count, &offset);
     return fault ? npuprof_load_refuse_(offset, fault) : NPUPROF_OK;
 }

@@ -79,6 +79,9 @@ def main():
     files, date = commit_files(), date_of_release()
     version = re.search(rb'define NPUPROF_VERSION_STRING "(.*)"', files["npuprof.h"][1])[1].decode()
     top = f"npuprof-{version}"
+    if not any(path.startswith(f"tests/image/corpus/release-{version}-") for path in files):
+        stop(f"the corpus has no images of this version; run `python3 tests/image/make_corpus.py "
+             f"release-{version}=.` and commit them")
     data = archive(files, top, date)
     words = {"VERSION": version, "SHA256": hashlib.sha256(data).hexdigest(),
              "DATE": email.utils.formatdate(date).replace("-0000", "+0000")}
