@@ -912,7 +912,8 @@ NPUPROF_BEGIN_C_
       "not supported in this build or on this system; files are .json, .csv or .npuprof") \
     X(NPUPROF_ERR_TABLE_FULL, \
       "the table of names, devices and anchors is full (255 devices at most); give a larger arena") \
-    X(NPUPROF_ERR_CATEGORIES, "a category list that cannot be used: give \"a,b\" or \"-a,-b\", not both")  \
+    X(NPUPROF_ERR_CATEGORIES, \
+      "a category list that cannot be used: give \"a,b\" or \"-a,-b\", not both, up to 255 bytes") \
     X(NPUPROF_ERR_BENCH, "the function that was to be measured reported a failure")                      \
     X(NPUPROF_ERR_NPU_SOURCE, "give exactly one of bar, resource, vfio and read_ticks")                  \
     X(NPUPROF_ERR_NPU_MAP, "this file, device or region cannot be mapped")                               \
@@ -12231,7 +12232,7 @@ NPUPROF_OWN_ static void npuprof_env_read_categories_(const char *name, const ch
 {
     if (npuprof_set_categories(value) == NPUPROF_OK)
         npuprof_text_copy_(npuprof_s_.categories_from, sizeof npuprof_s_.categories_from, name);
-    else npuprof_env_refuse_(name, value, "give \"a,b\" or \"-a,-b\", not both");
+    else npuprof_env_refuse_(name, value, "give \"a,b\" or \"-a,-b\", not both, up to 255 bytes");
 }
 
 /* "stream" without a file that can be one waits for the sink of npuprof_init(). */

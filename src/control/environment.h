@@ -138,7 +138,7 @@ static void npuprof_env_read_categories_(const char *name, const char *value)
 {
     if (npuprof_set_categories(value) == NPUPROF_OK)
         npuprof_text_copy_(npuprof_s_.categories_from, sizeof npuprof_s_.categories_from, name);
-    else npuprof_env_refuse_(name, value, "give \"a,b\" or \"-a,-b\", not both");
+    else npuprof_env_refuse_(name, value, "give \"a,b\" or \"-a,-b\", not both, up to 255 bytes");
 }
 
 /* "stream" without a file that can be one waits for the sink of npuprof_init(). */

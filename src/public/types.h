@@ -29,7 +29,8 @@ NPUPROF_BEGIN_C_
       "not supported in this build or on this system; files are .json, .csv or .npuprof") \
     X(NPUPROF_ERR_TABLE_FULL, \
       "the table of names, devices and anchors is full (255 devices at most); give a larger arena") \
-    X(NPUPROF_ERR_CATEGORIES, "a category list that cannot be used: give \"a,b\" or \"-a,-b\", not both")  \
+    X(NPUPROF_ERR_CATEGORIES, \
+      "a category list that cannot be used: give \"a,b\" or \"-a,-b\", not both, up to 255 bytes") \
     X(NPUPROF_ERR_BENCH, "the function that was to be measured reported a failure")                      \
     X(NPUPROF_ERR_NPU_SOURCE, "give exactly one of bar, resource, vfio and read_ticks")                  \
     X(NPUPROF_ERR_NPU_MAP, "this file, device or region cannot be mapped")                               \

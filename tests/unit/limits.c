@@ -81,6 +81,7 @@ static void strings(void)
     desc.output_path++;
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     CHECK_INT(npuprof_set_categories(text + sizeof text - 1 - 256), NPUPROF_ERR_CATEGORIES);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_CATEGORIES), "up to 255 bytes") != NULL);
     CHECK_INT(npuprof_set_categories(text + sizeof text - 1 - 255), NPUPROF_OK);
     npuprof_set_categories(NULL);
     npuprof_start(1);
