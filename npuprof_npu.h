@@ -3104,6 +3104,31 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ 
     *end_host = npuprof_max_(npuprof_anchor_middle_(end), *start_host);
     return npuprof_max_(npuprof_anchor_error_(&begin), npuprof_anchor_error_(end)) + 1;
 }
+
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_NPU_RECORDS)
+/* Before a job goes to a device whose own records will show it: if the counter may stand, it is read, and an
+   epoch begins where it stood or began anew. Why: a stamp from before the first read of an epoch may be of
+   any epoch. */
+NPUPROF_OWN_ static void npuprof_npu_look_(npuprof_npu *npu)
+{
+    npuprof_anchor_ sample;
+    uint64_t min, max;
+    if (!npuprof_npu_may_stand_(npu) || npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
+    const npuprof_anchor_ before = npu->last_;
+    const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+    bool stood = result == NPUPROF_ERR_NPU_STOPPED;
+    if (result == NPUPROF_OK && sample.device_ticks == before.device_ticks)
+        stood = npuprof_npu_predict_(npu, npuprof_saturating_sub_(sample.host_before, before.host_after), 0,
+                                     &min, &max) && min > 0;
+    if (stood && npu->anchor_count_) {
+        npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
+        npu->last_ = sample;
+    }
+    if ((stood || npuprof_npu_time_goes_on_(result)) && npu->anchor_count_ == 0)
+        (void)npuprof_npu_add_anchor_(npu, &sample);
+    npuprof_npu_unlock_(npu);
+}
+#endif /* !NPUPROF_FREESTANDING || NPUPROF_NPU_RECORDS */
 /* ==== src/npu/calls.h =================================================================== >>npu/calls ==== */
 
 /* The table of open calls: those of npuprof_npu_begin() that no npuprof_npu_end() has ended. Owns calls_ and
@@ -7277,29 +7302,6 @@ NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t
    without one the counter is read at both. Owns the npuprof_npu_block_, which lies on the stack of the thread
    that is in a block, or in an entry of npu/calls.h that this thread holds. */
 
-/* Before a job goes to a device whose own records will show it: if the counter may stand, it is read, and an
-   epoch begins where it stood or began anew. Why: a stamp from before the first read of an epoch may be of
-   any epoch. */
-NPUPROF_OWN_ static void npuprof_npu_look_(npuprof_npu *npu)
-{
-    npuprof_anchor_ sample;
-    uint64_t min, max;
-    if (!npuprof_npu_may_stand_(npu) || npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
-    const npuprof_anchor_ before = npu->last_;
-    const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
-    bool stood = result == NPUPROF_ERR_NPU_STOPPED;
-    if (result == NPUPROF_OK && sample.device_ticks == before.device_ticks)
-        stood = npuprof_npu_predict_(npu, npuprof_saturating_sub_(sample.host_before, before.host_after), 0,
-                                     &min, &max) && min > 0;
-    if (stood && npu->anchor_count_) {
-        npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
-        npu->last_ = sample;
-    }
-    if ((stood || npuprof_npu_time_goes_on_(result)) && npu->anchor_count_ == 0)
-        (void)npuprof_npu_add_anchor_(npu, &sample);
-    npuprof_npu_unlock_(npu);
-}
-
 /* The device's end of a submission begins; its host span is open. literals: name and category stay. */
 NPUPROF_OWN_ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, const char *category,
                                       const char *name)
@@ -7756,7 +7758,8 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_items_(uint32_t kind, const n
 /* Says something of a submission, NPUPROF_CELL_JOB_*; token: of its span, or 0. */
 NPUPROF_OWN_ static void npuprof_npu_put_job_(const npuprof_npu *npu, uint32_t what, npuprof_token_ token, uint64_t value)
 {
-    const uint64_t values[3] = { value, token, npu->number_ | what << 8 };
+    const uint64_t values[3] = { value, token,
+                                 npu->number_ | what << 8 | (uint64_t)(npu->epoch_ & 0xFFFF) << 16 };
     const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || !npu->has_submissions_) return;
     (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_JOB_), false, NULL, values, none);
@@ -7980,7 +7983,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
     if (devices == 255) return NPUPROF_ERR_TABLE_FULL;
     npu->number_ = ++devices;
     const uint64_t values[3] = { d->counter.hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32,
-                                 npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
+                                 npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 |
+                                     (uint64_t)npuprof_npu_may_stand_(npu) << 32 };
     (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
     if (d->pmu_count)
         npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
@@ -8063,6 +8067,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     block->by_host = false;
 #ifdef NPUPROF_NPU_RECORDS
     if (token && npu->has_submissions_) {
+        if (npu->number_) npuprof_npu_look_(npu);
         npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_BEGIN_, token, block->stream);
         return token;
     }

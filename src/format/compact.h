@@ -98,7 +98,8 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
    by them. NAME: the name of the number VALUE, as an argument. Then what npuprof_npu.h records. device: its
    number, from 1.
      kind     VALUE           SECOND                                    THIRD
-     DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8
+     DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8 |
+                              1 << 32, if the counter may stand while time goes on
      ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
                                                                         (host_after - host_before) << 32
      COUNT    what is added   which NPUPROF_NOTE_*                      device
@@ -110,7 +111,7 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
      RING     a number, or a code     what it is: NPUPROF_CELL_RING_*   device | ring << 8 | which << 16
               NAME: a name that belongs to it. NPUPROF_CELL_RING_WORD_: `which` is the member's number in
               src/npu/ring_words.h
-     JOB      NPUPROF_CELL_JOB_*      x, as of SAMPLED; or 0            device | what << 8
+     JOB      NPUPROF_CELL_JOB_*      x, as of SAMPLED; or 0            device | what << 8 | epoch << 16
      ENTRY    ring                    0                                 device | epoch << 8 |
               NPUPROF_CELL_TIMED_, if ticks are there. WORDs: those ticks, and the host's ticks before and
               after them; then the entry, its lowest byte first; none: the queue is empty

@@ -5,6 +5,7 @@
 #include "api.h"
 #include "mmio.h"
 #include "clock.h"
+#include "anchors.h"
 
 /* The two reads of a sampled submission, and what they say together. The caller holds the device's lock. Owns
    nothing.
@@ -69,3 +70,28 @@ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const
     *end_host = npuprof_max_(npuprof_anchor_middle_(end), *start_host);
     return npuprof_max_(npuprof_anchor_error_(&begin), npuprof_anchor_error_(end)) + 1;
 }
+
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_NPU_RECORDS)
+/* Before a job goes to a device whose own records will show it: if the counter may stand, it is read, and an
+   epoch begins where it stood or began anew. Why: a stamp from before the first read of an epoch may be of
+   any epoch. */
+static void npuprof_npu_look_(npuprof_npu *npu)
+{
+    npuprof_anchor_ sample;
+    uint64_t min, max;
+    if (!npuprof_npu_may_stand_(npu) || npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return;
+    const npuprof_anchor_ before = npu->last_;
+    const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+    bool stood = result == NPUPROF_ERR_NPU_STOPPED;
+    if (result == NPUPROF_OK && sample.device_ticks == before.device_ticks)
+        stood = npuprof_npu_predict_(npu, npuprof_saturating_sub_(sample.host_before, before.host_after), 0,
+                                     &min, &max) && min > 0;
+    if (stood && npu->anchor_count_) {
+        npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
+        npu->last_ = sample;
+    }
+    if ((stood || npuprof_npu_time_goes_on_(result)) && npu->anchor_count_ == 0)
+        (void)npuprof_npu_add_anchor_(npu, &sample);
+    npuprof_npu_unlock_(npu);
+}
+#endif /* !NPUPROF_FREESTANDING || NPUPROF_NPU_RECORDS */

@@ -3,6 +3,7 @@
    usage: kernel_jobs MODE JOBS SEED: ram.bin is its arena, truth.txt what ran.
      plain   two rings of records without stamps, whose numbers are unique in their ring
      stamp   one ring with 32-bit stamps of a counter that wraps often
+     power   as stamp, and the counter begins anew now and then, while nothing runs
      hand    npuprof_npu_complete_host(), and no counter
      calls   no records: npuprof_npu_begin() and npuprof_npu_end_args() read the counter
    SPDX-License-Identifier: MIT */
@@ -25,10 +26,10 @@ static unsigned task;
 #include "npuprof.h"
 #include "npuprof_npu.h"
 
-enum { LAG = 500 };                      /* jobs that are open at once, at most */
+enum { LAG = 500 };   /* jobs that are open at once, at most */
 typedef struct job { uint32_t number, handle; unsigned ring, id, context; uint64_t start, end; } job;
 
-static uint64_t seed;
+static uint64_t seed, base = 4000000;
 static uint64_t draw(uint64_t below)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -39,8 +40,10 @@ static uint64_t counter(void *user)      /* 1.6 GHz */
 {
     (void)user;
     ticks += 40;
-    return (ticks - 4000000) * 8 / 5;
+    return (ticks - base) * 8 / 5;
 }
+
+static bool is_on(void *user) { return user == NULL; }
 
 static npuprof_npu npu;
 static FILE *truth;
@@ -101,6 +104,7 @@ static void describe(const char *mode, npuprof_npu_desc *desc, npuprof_npu_ring 
     desc->rings = rings;
     desc->ring_count = 2;
     if (strcmp(mode, "plain") == 0) return;
+    if (strcmp(mode, "power") == 0) desc->is_on = is_on;
     desc->ring_count = 1;
     rings[0].stamp_clock = NPUPROF_NPU_STAMP_COUNTER;
     rings[0].start.offset = 4;
@@ -114,6 +118,7 @@ int main(int argc, char **argv)
     const char *const mode = argc > 1 ? argv[1] : "plain";
     const unsigned jobs = argc > 2 ? (unsigned)atoi(argv[2]) : 1000;
     const size_t bytes = (argc > 4 ? (size_t)atoi(argv[4]) : (size_t)jobs * 512 + 65536) & ~(size_t)15;
+    const unsigned most = strcmp(mode, "power") == 0 ? 6 : LAG;
     unsigned ids[2] = { 0, 0 }, count = 0;
     static npuprof_desc init;
     static npuprof_npu_desc desc;
@@ -128,7 +133,11 @@ int main(int argc, char **argv)
     for (unsigned n = 0; n < jobs || count;) {
         ticks += 1 + draw(3000);
         if (draw(500) == 0) ticks += draw(4) == 0 ? 6000000000u : 20000000;      /* idle */
-        if (n < jobs && count < LAG && (!count || draw(2))) {
+        if (strcmp(mode, "power") == 0 && !count && draw(4) == 0) {
+            ticks += draw(3) * 2000000000;
+            base = ticks - 1000;
+        }
+        if (n < jobs && count < most && (!count || draw(2))) {
             job *const j = &open[count++];
             j->number = n++;
             j->ring = (unsigned)draw(2);

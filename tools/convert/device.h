@@ -82,6 +82,7 @@ static void npuprof_expand_note_(npuprof_expander_ *x, const npuprof_expand_item
         d->max_rate_ppb = (uint32_t)v[1];
         d->pe_count = (uint32_t)(v[2] >> 8) & 0xFFFFFF;
         x->devices[d->head.a].bits = (uint32_t)(v[1] >> 32);
+        x->devices[d->head.a].may_stand = v[2] >> 32 & 1;
     } else if (r->kind == NPUPROF_CELL_KIND_COUNT_) {
         if (v[1] < NPUPROF_NOTE_ROOM_) d->notes[v[1]] += v[0];
     } else if (r->kind == NPUPROF_CELL_KIND_ANCHOR_) {

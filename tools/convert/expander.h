@@ -37,6 +37,7 @@ typedef struct npuprof_expand_device_info_ {
     uint32_t id;                           /* of its entry; 0: it was not met yet */
     uint32_t bits, epoch;                  /* of its counter; the newest epoch */
     uint64_t wraps;                        /* in that epoch */
+    bool may_stand;                        /* while time goes on */
 } npuprof_expand_device_info_;
 
 enum { NPUPROF_EXPAND_KEPT_ = 16384, NPUPROF_EXPAND_LAPS_ = 0x1FFF };   /* LAPS: bits of `used` that count */

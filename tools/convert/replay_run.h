@@ -99,6 +99,12 @@ static void npuprof_replay_take_ring_(npuprof_expander_ *x, npuprof_replay_devic
     }
 }
 
+static bool npuprof_replay_is_on_(void *user)
+{
+    (void)user;
+    return true;
+}
+
 /* Opens a device as the target did. Its counter is not read: the target tells what it read. */
 static void npuprof_replay_open_(npuprof_expander_ *x, npuprof_replay_device_ *d, uint32_t number)
 {
@@ -109,6 +115,7 @@ static void npuprof_replay_open_(npuprof_expander_ *x, npuprof_replay_device_ *d
     if (!e) return;
     desc.name = npuprof_replay_text_(x, e->name);
     desc.anchors_only = true;
+    if (x->devices[number].may_stand) desc.is_on = npuprof_replay_is_on_;
     desc.counter.hz = e->nominal_hz;
     desc.max_rate_ppm = e->max_rate_ppb / 1000;
     desc.pe_count = e->pe_count;
@@ -147,6 +154,7 @@ static void npuprof_replay_begin_(npuprof_expander_ *x, npuprof_npu *npu, const 
     link.ticks = host->start;
     npuprof_npu_job_ *const job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, r->values[0], &link);
     if (!job) return;
+    job->epoch = (uint32_t)(r->values[2] >> 16) & 0xFFFF;
     npuprof_npu_copy_text_(job->name, sizeof job->name, npuprof_replay_text_(x, host->name));
     npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
 }

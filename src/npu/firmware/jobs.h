@@ -53,7 +53,8 @@ static npuprof_token_ npuprof_npu_put_items_(uint32_t kind, const npuprof_npu_it
 /* Says something of a submission, NPUPROF_CELL_JOB_*; token: of its span, or 0. */
 static void npuprof_npu_put_job_(const npuprof_npu *npu, uint32_t what, npuprof_token_ token, uint64_t value)
 {
-    const uint64_t values[3] = { value, token, npu->number_ | what << 8 };
+    const uint64_t values[3] = { value, token,
+                                 npu->number_ | what << 8 | (uint64_t)(npu->epoch_ & 0xFFFF) << 16 };
     const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || !npu->has_submissions_) return;
     (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_JOB_), false, NULL, values, none);

@@ -32,7 +32,8 @@ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
     if (devices == 255) return NPUPROF_ERR_TABLE_FULL;
     npu->number_ = ++devices;
     const uint64_t values[3] = { d->counter.hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32,
-                                 npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
+                                 npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 |
+                                     (uint64_t)npuprof_npu_may_stand_(npu) << 32 };
     (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
     if (d->pmu_count)
         npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
@@ -115,6 +116,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     block->by_host = false;
 #ifdef NPUPROF_NPU_RECORDS
     if (token && npu->has_submissions_) {
+        if (npu->number_) npuprof_npu_look_(npu);
         npuprof_npu_put_job_(npu, NPUPROF_CELL_JOB_BEGIN_, token, block->stream);
         return token;
     }
