@@ -47,7 +47,8 @@ static const member producer[] = { B(index_, in_memory), N(index_, offset), N(in
     N(index_, laps_first), B(index_, has_wrap), N(index_, wrap_bit), END };
 static const member counter[] = { N(counter_, lo_offset), N(counter_, hi_offset), N(counter_, bits),
     N(counter_, access), N(counter_, order), B(counter_, counts_down), B(counter_, big_endian),
-    N(counter_, hz), N(counter_, lag_ns), END };
+    N(counter_, hz), N(counter_, lag_ns), N(counter_, lo_lsb), N(counter_, lo_bits), N(counter_, hi_lsb),
+    END };
 static const member pmu[] = { T(npuprof_npu_pmu, name), S(npuprof_npu_pmu, counter, counter),
     B(npuprof_npu_pmu, is_busy), { "read", 0, 0, IGNORED, 0, NULL, 0 }, N(npuprof_npu_pmu, scale),
     T(npuprof_npu_pmu, unit), B(npuprof_npu_pmu, is_idle), B(npuprof_npu_pmu, restarts), END };

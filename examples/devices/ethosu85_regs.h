@@ -107,14 +107,14 @@ static inline npuprof_npu_desc ethosu85_npu_desc(void)
         { ETHOSU85_PMCNTENSET_OFFSET, 32u, ETHOSU85_PMCNTENSET_CYCLE_CNT_MASK, 0x80000000u, "PMCNTENSET.CYCLE_CNT" }
     };
     static const npuprof_npu_pmu pmu[] = {
-        { "event_0", { ETHOSU85_PMEVCNTR_0_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_1", { ETHOSU85_PMEVCNTR_1_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_2", { ETHOSU85_PMEVCNTR_2_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_3", { ETHOSU85_PMEVCNTR_3_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_4", { ETHOSU85_PMEVCNTR_4_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_5", { ETHOSU85_PMEVCNTR_5_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_6", { ETHOSU85_PMEVCNTR_6_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_7", { ETHOSU85_PMEVCNTR_7_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false }
+        { "event_0", { ETHOSU85_PMEVCNTR_0_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_1", { ETHOSU85_PMEVCNTR_1_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_2", { ETHOSU85_PMEVCNTR_2_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_3", { ETHOSU85_PMEVCNTR_3_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_4", { ETHOSU85_PMEVCNTR_4_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_5", { ETHOSU85_PMEVCNTR_5_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_6", { ETHOSU85_PMEVCNTR_6_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_7", { ETHOSU85_PMEVCNTR_7_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;

@@ -348,10 +348,10 @@ static inline npuprof_npu_desc ethosu_npu_desc(void)
         { ETHOSU_PMCNTENSET_OFFSET, 32u, ETHOSU_PMCNTENSET_CYCLE_CNT_MASK, 0x80000000u, "PMCNTENSET.CYCLE_CNT" }
     };
     static const npuprof_npu_pmu pmu[] = {
-        { "event_0", { ETHOSU_PMEVCNTR_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_1", { ETHOSU_PMEVCNTR_OFFSET + 1u * ETHOSU_PMEVCNTR_STRIDE, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_2", { ETHOSU_PMEVCNTR_OFFSET + 2u * ETHOSU_PMEVCNTR_STRIDE, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },
-        { "event_3", { ETHOSU_PMEVCNTR_OFFSET + 3u * ETHOSU_PMEVCNTR_STRIDE, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false }
+        { "event_0", { ETHOSU_PMEVCNTR_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_1", { ETHOSU_PMEVCNTR_OFFSET + 1u * ETHOSU_PMEVCNTR_STRIDE, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_2", { ETHOSU_PMEVCNTR_OFFSET + 2u * ETHOSU_PMEVCNTR_STRIDE, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false },
+        { "event_3", { ETHOSU_PMEVCNTR_OFFSET + 3u * ETHOSU_PMEVCNTR_STRIDE, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, false }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;

@@ -35,10 +35,10 @@ struct nvdla_generated;
 static inline npuprof_npu_desc nvdla_npu_desc(npuprof_npu_pmu *pmu)
 {
     static const npuprof_npu_pmu counters[] = {
-        { "dat_read_stall", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, true },
-        { "wt_read_stall", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, true },
-        { "dat_read_latency", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, true },
-        { "wt_read_latency", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, true }
+        { "dat_read_stall", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, true },
+        { "wt_read_stall", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, true },
+        { "dat_read_latency", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, true },
+        { "wt_read_latency", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, true }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;

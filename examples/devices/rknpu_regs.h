@@ -38,9 +38,9 @@ struct rknpu_generated;
 static inline npuprof_npu_desc rknpu_npu_desc(npuprof_npu_pmu *pmu)
 {
     static const npuprof_npu_pmu counters[] = {
-        { "data_write", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, true },
-        { "data_read", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, true },
-        { "weight_read", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, true }
+        { "data_write", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, true },
+        { "data_read", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, true },
+        { "weight_read", { 0, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, false, true }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;

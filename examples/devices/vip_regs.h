@@ -53,9 +53,9 @@ struct vip_generated;
 static inline npuprof_npu_desc vip_npu_desc(void)
 {
     static const npuprof_npu_pmu pmu[] = {
-        { "idle", { VIP_IDLE_CYCLES_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, true, false },
-        { "read", { VIP_READ_BYTES8_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 8u, "bytes", false, false },
-        { "write", { VIP_WRITE_BYTES8_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 8u, "bytes", false, false }
+        { "idle", { VIP_IDLE_CYCLES_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 0, NULL, true, false },
+        { "read", { VIP_READ_BYTES8_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 8u, "bytes", false, false },
+        { "write", { VIP_WRITE_BYTES8_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, NULL, 8u, "bytes", false, false }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;

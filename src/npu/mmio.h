@@ -103,7 +103,7 @@ typedef struct npuprof_npu_raw_ {
 
 static bool npuprof_npu_is_split_(const npuprof_npu_counter *c)
 {
-    return c->order != NPUPROF_NPU_SINGLE && c->bits > c->access;
+    return c->order != NPUPROF_NPU_SINGLE && c->bits > c->lo_bits;
 }
 
 /* Loads the low word, and the host clock around it. */
@@ -115,9 +115,12 @@ static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npuprof_npu_counte
     return low;
 }
 
-static uint64_t npuprof_npu_load_high_(npuprof_npu *npu, const npuprof_npu_counter *c)
+/* Loads the high word. *ones stays if all its bits were 1. Its part of the counter alone is what it gives. */
+static uint64_t npuprof_npu_load_high_(npuprof_npu *npu, const npuprof_npu_counter *c, bool *ones)
 {
-    return npuprof_npu_load_register_(npu, c->hi_offset, c->access / 8, c->big_endian);
+    const uint64_t word = npuprof_npu_load_register_(npu, c->hi_offset, c->access / 8, c->big_endian);
+    *ones = word == npuprof_npu_mask_(c->access);
+    return word >> c->hi_lsb & npuprof_npu_mask_(c->bits - c->lo_bits);
 }
 
 /* low_only: the low word alone. NPUPROF_OK; _NPU_TORN: the high word changed at each of 8 tries; _NPU_DEAD: a
@@ -128,6 +131,7 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     enum { tries = 8 };
     uint64_t word = npuprof_npu_mask_(c->access), low, high = 0;
     npuprof_result result = NPUPROF_OK;
+    bool ones = true;
     const bool split = npuprof_npu_is_split_(c) && !low_only;
     if (npu->desc_.read_ticks && c == &npu->desc_.counter) {
         word = npuprof_npu_mask_(c->bits);
@@ -136,22 +140,23 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
         raw->after = npuprof_npu_ticks_after_();
     } else if (!split || c->order == NPUPROF_NPU_LO_LATCHES_HI) {
         low = npuprof_npu_load_low_(npu, c, raw);
-        if (split) high = npuprof_npu_load_high_(npu, c);
+        if (split) high = npuprof_npu_load_high_(npu, c, &ones);
     } else {
-        uint64_t again = npuprof_npu_load_high_(npu, c);
+        uint64_t again = npuprof_npu_load_high_(npu, c, &ones);
         int left = tries;
         do {
             high = again;
             low = npuprof_npu_load_low_(npu, c, raw);
-            again = npuprof_npu_load_high_(npu, c);
+            again = npuprof_npu_load_high_(npu, c, &ones);
         } while (again != high && --left);
         if (again != high) result = NPUPROF_ERR_NPU_TORN;
     }
-    raw->ones = low == word && (!split || high == word);
+    raw->ones = low == word && ones;
     raw->zeros = low == 0 && high == 0;
-    raw->value = c->bits > c->access ? low | high << (c->access & 63) : low;
+    low = low >> c->lo_lsb & npuprof_npu_mask_(c->lo_bits);
+    raw->value = c->bits > c->lo_bits ? low | high << (c->lo_bits & 63) : low;
     if (c->counts_down) raw->value = ~raw->value;
-    raw->value &= npuprof_npu_mask_(low_only && c->bits > c->access ? c->access : c->bits);
+    raw->value &= npuprof_npu_mask_(low_only && c->bits > c->lo_bits ? c->lo_bits : c->bits);
     raw->before = npuprof_saturating_sub_(raw->before, npu->lag_);
     return npuprof_npu_is_gone_(npu) ? NPUPROF_ERR_NPU_DEAD : result;
 }

@@ -28,6 +28,9 @@ typedef struct npuprof_npu_counter {
                                             counter that software moves, a mirrored register. Every anchor
                                             reaches that much further into the past, and sampled stamps have
                                             an error that much larger */
+    uint8_t lo_lsb, lo_bits, hi_lsb;     /* where the counter is a field of its registers: first bit and bits
+                                            of the low part, first bit of the high part. lo_bits 0 = all above
+                                            lo_lsb. Not with a function that reads it */
 } npuprof_npu_counter;
 
 /* One of the device's event counters. It runs freely, unless `restarts` says otherwise: wraps are counted as

@@ -331,5 +331,44 @@ static void many_rings(void)
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_RANGE), "desc.rings[99].entry_bytes") != NULL);
 }
 
+/* ---- A counter whose halves are fields: bits 27:4 of one register, 21:8 of another, other bits around */
+
+static uint64_t latched;
+
+static void publish_fields(void)
+{
+    const uint64_t now = sim_truth() + (UINT64_C(1) << 24) - 500;    /* the low part wraps at once */
+    sim_store(SIM_LO, 4, 0xA000000Au | (now & 0xFFFFFF) << 4);
+    sim_store(SIM_HI, 4, 0x55C00000u | (now >> 24 & 0x3FFF) << 8 | (latched++ & 0xFF));
+}
+
+static void fields_of_registers(void)
+{
+    const npuprof_npu_pmu same = { .name = "cycles", .counter = { .lo_offset = SIM_LO, .lo_lsb = 4,
+        .bits = 24, .order = NPUPROF_NPU_SINGLE } };
+    sim.tick = publish_fields;
+    SIM_DESC(desc);
+    desc.counter.lo_lsb = 4, desc.counter.lo_bits = 24;
+    desc.counter.hi_lsb = 8, desc.counter.bits = 38;
+    desc.pmu = &same;
+    desc.pmu_count = 1;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    uint64_t wrong = 0;
+    for (int i = 0; i < 2000; i++) {
+        uint64_t ticks;
+        sim_advance(1000000);
+        const uint64_t before = sim_truth();
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+        ticks -= (UINT64_C(1) << 24) - 500;
+        wrong += ticks < before || ticks > sim_truth();
+    }
+    CHECK_UINT(wrong, 0);
+    npuprof_npu_close(&npu);
+    desc.counter.hi_lsb = 20;
+    CHECK(npuprof_npu_open(&npu, &desc) != NPUPROF_OK);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_COUNTER), "hi_lsb") != NULL);
+}
+
 CHECK_MAIN(CASE(late_readers), CASE_THOROUGH(late_readers_long), CASE(duration_units),
-           CASE_THOROUGH(duration_units_long), CASE(many_rings))
+           CASE_THOROUGH(duration_units_long), CASE(many_rings), CASE(fields_of_registers))

@@ -146,6 +146,7 @@ static void every_width(void)
         npuprof_npu_raw_ raw;
         c.bits = 1 + k % 64;
         c.access = k / 64 & 1 ? 64 : 32;
+        c.lo_bits = (uint8_t)c.access;
         c.counts_down = k / 128 & 1;
         c.big_endian = sim.big = k / 256 & 1;
         c.order = (int)(k / 512 % 3);

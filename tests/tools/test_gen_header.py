@@ -62,6 +62,7 @@ typedef struct npuprof_npu_counter {
     bool counts_down, big_endian;
     uint64_t hz;
     uint32_t lag_ns;
+    uint8_t lo_lsb, lo_bits, hi_lsb;
 } npuprof_npu_counter;
 typedef struct npuprof_npu_pmu {
     const char *name;

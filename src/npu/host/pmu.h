@@ -24,6 +24,7 @@ static npuprof_result npuprof_npu_check_event_(npuprof_npu_pmu *p, size_t *neede
         p->counter.order = NPUPROF_NPU_SINGLE;
         p->counter.access = 64;
         p->counter.lo_offset = 0;
+        p->counter.lo_lsb = p->counter.lo_bits = 0;
     }
     return npuprof_npu_check_counter_(&p->counter, p->read ? &none : needed);
 }

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from .model import UINT32_MAX
-from .pick import choice, pick_readable, pick_register_field, value_number
+from .pick import choice, pick_register_field, value_number
 from .schema import COUNTER, PMU, SOURCES
 
 HZ_MAX = 10**15            # the fastest counter that npuprof_npu_open() accepts
@@ -55,6 +55,7 @@ class WholeRegister:
 def read_counter(table, device):
     """The counter of the device's clock."""
     c = table.read(COUNTER)
+    c.lo_field = c.hi_field = None
     choice(table, "source", c.source, SOURCES)
     if c.source == "register":
         read_registers(table, c, device)
@@ -83,8 +84,9 @@ def read_registers(table, c, device):
     """The registers of a counter: one, or a low and a high word."""
     if c.lo is None:
         table.refuse(f"{table.where()} has no 'lo', add a string")
-    c.lo = pick_readable(table, "lo", c.lo, device.registers)
-    c.hi = pick_readable(table, "hi", c.hi, device.registers) if c.hi is not None else None
+    c.lo, c.lo_field = pick_register_field(table, "lo", c.lo, device.registers)
+    c.hi, c.hi_field = (pick_register_field(table, "hi", c.hi, device.registers) if c.hi is not None
+                        else (None, None))
     if c.hi and c.hi.offset == c.lo.offset:
         table.refuse(f"hi and lo in {table.where()} are the same register, take hi out or correct it", "hi")
     for key, register in (("lo", c.lo), ("hi", c.hi)):
@@ -92,7 +94,8 @@ def read_registers(table, c, device):
         if register and register.width not in widths:
             table.refuse(f"{key} in {table.where()} names the {register.width}-bit register {register.name}, "
                          f"use one of {' or '.join(map(str, widths))} bits", key)
-    held = c.lo.width + (c.hi.width if c.hi else 0)
+    held = sum(field.bits if field else register.width
+               for register, field in ((c.lo, c.lo_field), (c.hi, c.hi_field)) if register)
     c.bits = held if c.bits is None else c.bits
     check_bits(table, c.bits, held)
     c.order = c.order if c.order is not None else "hi-lo-hi" if c.hi else "single"
@@ -105,6 +108,7 @@ def read_registers(table, c, device):
 def read_event_counter(table, device):
     """An event counter: of registers, or without lo one that a function of the driver reads."""
     c = table.read(PMU)
+    c.lo_field = c.hi_field = None
     if c.lo is not None:
         read_registers(table, c, device)
     else:

@@ -50,6 +50,12 @@ def nonzero(members):
     return {name: value for name, value in members.items() if value or isinstance(value, Constant)}
 
 
+def part_members(c):
+    """Where the parts of a counter lie in their registers, if they are fields."""
+    return {"lo_lsb": c.lo_field.lsb if c.lo_field else 0, "lo_bits": c.lo_field.bits if c.lo_field else 0,
+            "hi_lsb": c.hi_field.lsb if c.hi_field else 0}
+
+
 def counter_members(h, device):
     c = device.counter
     members = {"lo_offset": offset_of(h, c.lo)} if c.lo else {}
@@ -58,7 +64,8 @@ def counter_members(h, device):
     members |= {"access": c.lo.width, "order": word(ORDERS, c.order)} if c.lo else {}
     return members | nonzero({
         "counts_down": c.counts_down, "big_endian": device.endian == "big",
-        "hz": constant(f"{h.prefix}_COUNTER_HZ", c.hz) if c.hz else 0, "lag_ns": c.lag_ns})
+        "hz": constant(f"{h.prefix}_COUNTER_HZ", c.hz) if c.hz else 0, "lag_ns": c.lag_ns,
+        **part_members(c)})
 
 
 def field_members(h, record, member, value):
@@ -189,7 +196,8 @@ def pmu_rows(h, device):
                    "hi_offset": offset_of(h, c.hi) if c.hi else 0, "bits": c.bits,
                    "access": c.lo.width if c.lo else 64 if c.bits > 32 else 32,
                    "order": word(ORDERS, c.order or "single"), "counts_down": c.counts_down,
-                   "big_endian": device.endian == "big", "hz": 0, "lag_ns": 0}
+                   "big_endian": device.endian == "big", "hz": 0, "lag_ns": 0,
+                   **part_members(c)}
         rows.append({"name": c.name, "counter": counter, "is_busy": c.busy, "read": None,
                      "scale": 0 if c.scale == 1 else c.scale, "unit": c.unit, "is_idle": c.idle,
                      "restarts": c.restarts})

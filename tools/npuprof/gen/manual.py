@@ -60,7 +60,7 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   source              "register" (default); "function": the driver sets desc.read_ticks, for a counter behind
                       an ioctl; "anchors": nobody can read it, the driver tells pairs of device and host time
                       by npuprof_npu_anchor(), or npuprof takes bounds from submissions and completions
-  lo*, hi             registers, with source "register"
+  lo*, hi             registers, with source "register"; or fields of them: "REG.FIELD"
   order               "hi-lo-hi" (two halves, default), "lo-latches-hi" (a read of lo freezes hi; only if
                       nobody else reads it), "single" (one load)
   bits                how many are valid: of the registers all, else 64; counts_down
