@@ -705,7 +705,8 @@ typedef struct npuprof_npu_counter {
                                             an error that much larger */
     uint8_t lo_lsb, lo_bits, hi_lsb;     /* where the counter is a field of its registers: first bit and bits
                                             of the low part, first bit of the high part. lo_bits 0 = all above
-                                            lo_lsb. Not with a function that reads it */
+                                            lo_lsb. Not with a function that reads it, and not
+                                            in firmware */
 } npuprof_npu_counter;
 
 /* One of the device's event counters. It runs freely, unless `restarts` says otherwise: wraps are counted as
@@ -2235,9 +2236,15 @@ typedef struct npuprof_npu_raw_ {
     bool ones, zeros;                    /* every bit loaded was 1, or 0 */
 } npuprof_npu_raw_;
 
+/* Bits of the low word. Why all of a register in firmware: each shift of 64 bits is a function there. */
+NPUPROF_OWN_ static unsigned npuprof_npu_low_bits_(const npuprof_npu_counter *c)
+{
+    return NPUPROF_NPU_DIVIDES_ ? c->lo_bits : c->access;
+}
+
 NPUPROF_OWN_ static bool npuprof_npu_is_split_(const npuprof_npu_counter *c)
 {
-    return c->order != NPUPROF_NPU_SINGLE && c->bits > c->lo_bits;
+    return c->order != NPUPROF_NPU_SINGLE && c->bits > npuprof_npu_low_bits_(c);
 }
 
 /* Loads the low word, and the host clock around it. */
@@ -2249,10 +2256,10 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npupr
     return low;
 }
 
-/* Loads the high word. *ones stays if all its bits were 1. Its part of the counter alone is what it gives. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_load_high_(npuprof_npu *npu, const npuprof_npu_counter *c, bool *ones)
 {
     const uint64_t word = npuprof_npu_load_register_(npu, c->hi_offset, c->access / 8, c->big_endian);
+    if (!NPUPROF_NPU_DIVIDES_) return word;
     *ones = word == npuprof_npu_mask_(c->access);
     return word >> c->hi_lsb & npuprof_npu_mask_(c->bits - c->lo_bits);
 }
@@ -2266,6 +2273,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, c
     uint64_t word = npuprof_npu_mask_(c->access), low, high = 0;
     npuprof_result result = NPUPROF_OK;
     bool ones = true;
+    const unsigned low_bits = npuprof_npu_low_bits_(c);
     const bool split = npuprof_npu_is_split_(c) && !low_only;
     if (npu->desc_.read_ticks && c == &npu->desc_.counter) {
         word = npuprof_npu_mask_(c->bits);
@@ -2285,12 +2293,12 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, c
         } while (again != high && --left);
         if (again != high) result = NPUPROF_ERR_NPU_TORN;
     }
-    raw->ones = low == word && ones;
+    raw->ones = low == word && (NPUPROF_NPU_DIVIDES_ ? ones : !split || high == word);
     raw->zeros = low == 0 && high == 0;
-    low = low >> c->lo_lsb & npuprof_npu_mask_(c->lo_bits);
-    raw->value = c->bits > c->lo_bits ? low | high << (c->lo_bits & 63) : low;
+    if (NPUPROF_NPU_DIVIDES_) low = low >> c->lo_lsb & npuprof_npu_mask_(c->lo_bits);
+    raw->value = c->bits > low_bits ? low | high << (low_bits & 63) : low;
     if (c->counts_down) raw->value = ~raw->value;
-    raw->value &= npuprof_npu_mask_(low_only && c->bits > c->lo_bits ? c->lo_bits : c->bits);
+    raw->value &= npuprof_npu_mask_(low_only && c->bits > low_bits ? low_bits : c->bits);
     raw->before = npuprof_saturating_sub_(raw->before, npu->lag_);
     return npuprof_npu_is_gone_(npu) ? NPUPROF_ERR_NPU_DEAD : result;
 }
@@ -2498,7 +2506,7 @@ NPUPROF_OWN_ static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_
 NPUPROF_OWN_ static void npuprof_npu_set_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const uint64_t max = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? c->lo_bits : c->bits) / 8;
+    const uint64_t max = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? npuprof_npu_low_bits_(c) : c->bits) / 8;
     const uint64_t ticks = npu->rate_to_.device_ticks - npu->rate_from_.device_ticks;
     uint64_t host = npuprof_anchor_middle_(&npu->rate_to_) - npuprof_anchor_middle_(&npu->rate_from_);
     int shift = 0;
@@ -2526,7 +2534,8 @@ NPUPROF_OWN_ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
     if (!npu->has_last_ || !npu->has_rate_ || npu->coarse_rate_ ||
         npuprof_npu_ticks_() - last->host_before >= npu->fast_host_ticks_) return false;
     if (npuprof_npu_load_counter_(npu, c, split, &raw) != NPUPROF_OK || raw.ones || raw.zeros) return false;
-    const uint64_t delta = (raw.value - last->device_ticks) & npuprof_npu_mask_(split ? c->lo_bits : c->bits);
+    const unsigned bits = split ? npuprof_npu_low_bits_(c) : c->bits;
+    const uint64_t delta = (raw.value - last->device_ticks) & npuprof_npu_mask_(bits);
     const uint64_t host_max = raw.after - last->host_before;
     const uint64_t host_min = npuprof_saturating_sub_(raw.before, last->host_after);
     const uint64_t min = npuprof_npu_shift_(host_min, npu->fast_shift_);
@@ -2549,9 +2558,9 @@ NPUPROF_OWN_ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw
     const uint64_t now = npuprof_npu_ticks_();
     if (!npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, last->host_after),
                               npuprof_saturating_sub_(now, last->host_before), &min, &max)) return false;
-    return max - min < npuprof_npu_mask_(c->lo_bits) / 8 &&
+    return max - min < npuprof_npu_mask_(npuprof_npu_low_bits_(c)) / 8 &&
            npuprof_npu_load_counter_(npu, c, true, raw) == NPUPROF_OK &&
-           npuprof_npu_place_value_(npu, raw, c->lo_bits, true, ticks) == NPUPROF_OK;
+           npuprof_npu_place_value_(npu, raw, npuprof_npu_low_bits_(c), true, ticks) == NPUPROF_OK;
 }
 
 /* Loads the whole counter and extends it. Results as npuprof_npu_place_value_(), and _NPU_DEAD, _NPU_TORN. */
@@ -2980,18 +2989,20 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counte
 {
     if (!c->bits) c->bits = 64;
     if (!c->access) c->access = 32;
-    if (!c->lo_bits && c->lo_lsb < c->access) c->lo_bits = (uint8_t)(c->access - c->lo_lsb);
+    if (NPUPROF_NPU_DIVIDES_ && !c->lo_bits && c->lo_lsb < c->access)
+        c->lo_bits = (uint8_t)(c->access - c->lo_lsb);
     const bool split = npuprof_npu_is_split_(c);
     const char *wrong = NULL;
     if (c->bits > 64) wrong = "bits is above 64";
     else if (c->access != 32 && c->access != 64) wrong = "access is not 32 or 64";
     else if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) wrong = "order is none of NPUPROF_NPU_*";
-    else if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->lo_bits)
+    else if (c->order == NPUPROF_NPU_SINGLE && c->bits > npuprof_npu_low_bits_(c))
         wrong = "order NPUPROF_NPU_SINGLE reads `access` bits, and bits is more; give access = 64";
     else if (split && c->hi_offset == c->lo_offset)
         wrong = "hi_offset equals lo_offset; give the register of the upper half, or for a counter of one "
                 "register bits <= access and order NPUPROF_NPU_SINGLE";
-    else if (c->lo_lsb + c->lo_bits > c->access || (split && c->hi_lsb + c->bits - c->lo_bits > c->access))
+    else if (NPUPROF_NPU_DIVIDES_ && (c->lo_lsb + c->lo_bits > c->access ||
+                                      (split && c->hi_lsb + c->bits - c->lo_bits > c->access)))
         wrong = "lo_lsb, lo_bits or hi_lsb names bits outside of its register";
     if (wrong) return npuprof_npu_wrong_counter_(wrong);
     const size_t bytes = c->access / 8;

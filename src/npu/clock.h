@@ -206,7 +206,7 @@ static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool a
 static void npuprof_npu_set_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const uint64_t max = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? c->lo_bits : c->bits) / 8;
+    const uint64_t max = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? npuprof_npu_low_bits_(c) : c->bits) / 8;
     const uint64_t ticks = npu->rate_to_.device_ticks - npu->rate_from_.device_ticks;
     uint64_t host = npuprof_anchor_middle_(&npu->rate_to_) - npuprof_anchor_middle_(&npu->rate_from_);
     int shift = 0;
@@ -234,7 +234,8 @@ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
     if (!npu->has_last_ || !npu->has_rate_ || npu->coarse_rate_ ||
         npuprof_npu_ticks_() - last->host_before >= npu->fast_host_ticks_) return false;
     if (npuprof_npu_load_counter_(npu, c, split, &raw) != NPUPROF_OK || raw.ones || raw.zeros) return false;
-    const uint64_t delta = (raw.value - last->device_ticks) & npuprof_npu_mask_(split ? c->lo_bits : c->bits);
+    const unsigned bits = split ? npuprof_npu_low_bits_(c) : c->bits;
+    const uint64_t delta = (raw.value - last->device_ticks) & npuprof_npu_mask_(bits);
     const uint64_t host_max = raw.after - last->host_before;
     const uint64_t host_min = npuprof_saturating_sub_(raw.before, last->host_after);
     const uint64_t min = npuprof_npu_shift_(host_min, npu->fast_shift_);
@@ -257,9 +258,9 @@ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint6
     const uint64_t now = npuprof_npu_ticks_();
     if (!npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, last->host_after),
                               npuprof_saturating_sub_(now, last->host_before), &min, &max)) return false;
-    return max - min < npuprof_npu_mask_(c->lo_bits) / 8 &&
+    return max - min < npuprof_npu_mask_(npuprof_npu_low_bits_(c)) / 8 &&
            npuprof_npu_load_counter_(npu, c, true, raw) == NPUPROF_OK &&
-           npuprof_npu_place_value_(npu, raw, c->lo_bits, true, ticks) == NPUPROF_OK;
+           npuprof_npu_place_value_(npu, raw, npuprof_npu_low_bits_(c), true, ticks) == NPUPROF_OK;
 }
 
 /* Loads the whole counter and extends it. Results as npuprof_npu_place_value_(), and _NPU_DEAD, _NPU_TORN. */

@@ -14,18 +14,20 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
 {
     if (!c->bits) c->bits = 64;
     if (!c->access) c->access = 32;
-    if (!c->lo_bits && c->lo_lsb < c->access) c->lo_bits = (uint8_t)(c->access - c->lo_lsb);
+    if (NPUPROF_NPU_DIVIDES_ && !c->lo_bits && c->lo_lsb < c->access)
+        c->lo_bits = (uint8_t)(c->access - c->lo_lsb);
     const bool split = npuprof_npu_is_split_(c);
     const char *wrong = NULL;
     if (c->bits > 64) wrong = "bits is above 64";
     else if (c->access != 32 && c->access != 64) wrong = "access is not 32 or 64";
     else if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) wrong = "order is none of NPUPROF_NPU_*";
-    else if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->lo_bits)
+    else if (c->order == NPUPROF_NPU_SINGLE && c->bits > npuprof_npu_low_bits_(c))
         wrong = "order NPUPROF_NPU_SINGLE reads `access` bits, and bits is more; give access = 64";
     else if (split && c->hi_offset == c->lo_offset)
         wrong = "hi_offset equals lo_offset; give the register of the upper half, or for a counter of one "
                 "register bits <= access and order NPUPROF_NPU_SINGLE";
-    else if (c->lo_lsb + c->lo_bits > c->access || (split && c->hi_lsb + c->bits - c->lo_bits > c->access))
+    else if (NPUPROF_NPU_DIVIDES_ && (c->lo_lsb + c->lo_bits > c->access ||
+                                      (split && c->hi_lsb + c->bits - c->lo_bits > c->access)))
         wrong = "lo_lsb, lo_bits or hi_lsb names bits outside of its register";
     if (wrong) return npuprof_npu_wrong_counter_(wrong);
     const size_t bytes = c->access / 8;

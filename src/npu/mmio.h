@@ -101,9 +101,15 @@ typedef struct npuprof_npu_raw_ {
     bool ones, zeros;                    /* every bit loaded was 1, or 0 */
 } npuprof_npu_raw_;
 
+/* Bits of the low word. Why all of a register in firmware: each shift of 64 bits is a function there. */
+static unsigned npuprof_npu_low_bits_(const npuprof_npu_counter *c)
+{
+    return NPUPROF_NPU_DIVIDES_ ? c->lo_bits : c->access;
+}
+
 static bool npuprof_npu_is_split_(const npuprof_npu_counter *c)
 {
-    return c->order != NPUPROF_NPU_SINGLE && c->bits > c->lo_bits;
+    return c->order != NPUPROF_NPU_SINGLE && c->bits > npuprof_npu_low_bits_(c);
 }
 
 /* Loads the low word, and the host clock around it. */
@@ -115,10 +121,10 @@ static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npuprof_npu_counte
     return low;
 }
 
-/* Loads the high word. *ones stays if all its bits were 1. Its part of the counter alone is what it gives. */
 static uint64_t npuprof_npu_load_high_(npuprof_npu *npu, const npuprof_npu_counter *c, bool *ones)
 {
     const uint64_t word = npuprof_npu_load_register_(npu, c->hi_offset, c->access / 8, c->big_endian);
+    if (!NPUPROF_NPU_DIVIDES_) return word;
     *ones = word == npuprof_npu_mask_(c->access);
     return word >> c->hi_lsb & npuprof_npu_mask_(c->bits - c->lo_bits);
 }
@@ -132,6 +138,7 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     uint64_t word = npuprof_npu_mask_(c->access), low, high = 0;
     npuprof_result result = NPUPROF_OK;
     bool ones = true;
+    const unsigned low_bits = npuprof_npu_low_bits_(c);
     const bool split = npuprof_npu_is_split_(c) && !low_only;
     if (npu->desc_.read_ticks && c == &npu->desc_.counter) {
         word = npuprof_npu_mask_(c->bits);
@@ -151,12 +158,12 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
         } while (again != high && --left);
         if (again != high) result = NPUPROF_ERR_NPU_TORN;
     }
-    raw->ones = low == word && ones;
+    raw->ones = low == word && (NPUPROF_NPU_DIVIDES_ ? ones : !split || high == word);
     raw->zeros = low == 0 && high == 0;
-    low = low >> c->lo_lsb & npuprof_npu_mask_(c->lo_bits);
-    raw->value = c->bits > c->lo_bits ? low | high << (c->lo_bits & 63) : low;
+    if (NPUPROF_NPU_DIVIDES_) low = low >> c->lo_lsb & npuprof_npu_mask_(c->lo_bits);
+    raw->value = c->bits > low_bits ? low | high << (low_bits & 63) : low;
     if (c->counts_down) raw->value = ~raw->value;
-    raw->value &= npuprof_npu_mask_(low_only && c->bits > c->lo_bits ? c->lo_bits : c->bits);
+    raw->value &= npuprof_npu_mask_(low_only && c->bits > low_bits ? low_bits : c->bits);
     raw->before = npuprof_saturating_sub_(raw->before, npu->lag_);
     return npuprof_npu_is_gone_(npu) ? NPUPROF_ERR_NPU_DEAD : result;
 }

@@ -30,7 +30,8 @@ typedef struct npuprof_npu_counter {
                                             an error that much larger */
     uint8_t lo_lsb, lo_bits, hi_lsb;     /* where the counter is a field of its registers: first bit and bits
                                             of the low part, first bit of the high part. lo_bits 0 = all above
-                                            lo_lsb. Not with a function that reads it */
+                                            lo_lsb. Not with a function that reads it, and not
+                                            in firmware */
 } npuprof_npu_counter;
 
 /* One of the device's event counters. It runs freely, unless `restarts` says otherwise: wraps are counted as
