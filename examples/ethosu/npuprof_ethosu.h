@@ -5,6 +5,9 @@
 #include "ethosu_driver.h"
 #include "pmu_ethosu.h"
 
+#ifndef NPUPROF_ETHOSU_NAME              /* a string, or NULL; user_arg may be any object of the program's */
+#define NPUPROF_ETHOSU_NAME(user_arg) NULL
+#endif
 #ifdef ETHOSU85                          /* where the PMU is, and events that U55 and U65 name differently */
 enum { NPUPROF_ETHOSU_PMU = 0x1000, NPUPROF_ETHOSU_READ = ETHOSU_PMU_SRAM_RD_DATA_BEAT_RECEIVED,
        NPUPROF_ETHOSU_WRITE = ETHOSU_PMU_SRAM_WR_DATA_BEAT_WRITTEN };
@@ -41,7 +44,9 @@ static inline npuprof_result npuprof_ethosu_open(struct ethosu_driver *drv, cons
 /* The driver calls it before it starts the NPU, with power on. */
 void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
 {
+    const char *name = NPUPROF_ETHOSU_NAME(user_arg);
     PROF_SCOPE("submit");
+    (void)user_arg;
     ETHOSU_PMU_Enable(drv);              /* after each power-up the PMU is off and its counters are 0 */
     ETHOSU_PMU_Set_EVTYPER(drv, 0, ETHOSU_PMU_NPU_ACTIVE);
     ETHOSU_PMU_Set_EVTYPER(drv, 1, ETHOSU_PMU_MAC_ACTIVE);
@@ -51,7 +56,7 @@ void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
     ETHOSU_PMU_EVCNTR_ALL_Reset(drv);
     ETHOSU_PMU_CNTR_Enable(drv, ETHOSU_PMU_CCNT_Msk | 15);
     npuprof_ethosu_run = npuprof_npu_begin(&npuprof_ethosu, 0,
-        user_arg ? (const char *)user_arg : "inference", "NPU", PROF_NO_ARGS);
+        name ? name : "inference", "NPU", PROF_NO_ARGS);
 }
 
 /* Ends the NPU's run. busy_ticks: npuprof.py takes NPU Run from it. */

@@ -13,6 +13,7 @@ static uint32_t context;
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
+#define NPUPROF_ETHOSU_NAME(user_arg) (const char *)(user_arg)
 #include "npuprof_ethosu.h"
 #ifdef TEST_COMPILE_ONLY
 static void told(uint64_t number, uint64_t begin, uint64_t irq, uint64_t end)

@@ -136,10 +136,12 @@ NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsi
     d.flags = NPUPROF_STAMP_HOST;
     d.end = npuprof_ticks_at_ns_(end_ns, &end_error);
     d.start = start_ns ? npuprof_ticks_at_ns_(start_ns, &start_error) : of.known ? of.link.ticks : d.end;
-    /* Why no error of a start that is the submission: the device may have begun long after it. */
-    d.epoch = start_ns ? npuprof_host_error_code_(npuprof_max_(start_error, end_error)) : 0;
     if (d.end > seen && d.end - seen <= end_error) d.end = seen;
     if (d.start > d.end && d.start - d.end <= end_error + start_error) d.start = d.end;
+    /* Why so wide: a driver's time is when it noticed. Each end lies between the submission and now. */
+    d.epoch = of.known ? npuprof_host_error_code_(npuprof_saturating_add_(start_error + end_error,
+        npuprof_max_(npuprof_saturating_sub_(d.end, of.link.ticks), npuprof_saturating_sub_(seen, d.start))))
+        : 0;
     if (npuprof_npu_draws_(&of)) {
         if (d.start <= d.end && d.end <= seen) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
