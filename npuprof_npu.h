@@ -728,6 +728,17 @@ typedef struct npuprof_npu_pmu {
     bool restarts;                       /* starts at 0 with each job: its value at the end is the step */
 } npuprof_npu_pmu;
 
+/* When a job ran, in ns of npuprof_now_ns(), and how exactly that is known. Zero in a field means its default.
+   The stated error is error_ns; else it reaches from not_before_ns to not_after_ns, wherever in there the job
+   may have been. */
+typedef struct npuprof_npu_host_times {
+    int64_t start_ns, end_ns;            /* 0: not_before_ns; not_after_ns */
+    uint64_t duration_ns;                /* how long it ran, if the device tells: then start_ns is not used */
+    int64_t not_before_ns;               /* it had not begun; 0: its submission, or npuprof_npu_open() */
+    int64_t not_after_ns;                /* it was over; 0: the moment of the call */
+    uint64_t error_ns;                   /* start_ns and end_ns are true within this; 0: not known */
+} npuprof_npu_host_times;
+
 /* A field of a register that must have a value, or the counter stands: an enable bit. Read at open, and when
    the counter stands. */
 typedef struct npuprof_npu_requirement {
@@ -1133,14 +1144,22 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start); NPUPROF_UNUSED_(end);
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
 /* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them. The
-   span has the argument "stamp": "host". start_ns 0: its submission. error_ns covers all from the submission
-   to this call, for a driver's times are when it noticed; without a submission none is stated. */
+   span has the argument "stamp": "host". start_ns 0: its submission. error_ns of the span covers all from its
+   submission, or npuprof_npu_open(), to this call, for a driver's times are when it noticed. _complete_times()
+   says more. */
 NPUPROF_NPU_RECORD_FN_(bool, npuprof_npu_complete_host,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
                         int64_t start_ns, int64_t end_ns, npuprof_args args, bool last),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
                        NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start_ns); NPUPROF_UNUSED_(end_ns);
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
+/* The same, and how exactly the times are known: npuprof_npu_host_times in types.h. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete_times,
+                       (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
+                        npuprof_npu_host_times times, npuprof_args args, bool last),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
+                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(times); NPUPROF_UNUSED_(args);
+                       NPUPROF_UNUSED_(last); return false;)
 /* Counts records as lost (device_ring) that the driver's decoder, or the device itself, knows to be lost. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_lost, (npuprof_npu *npu, uint64_t count),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(count);)
@@ -7267,38 +7286,74 @@ NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned 
     return of.known;
 }
 
-NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
-                                            const char *cat, int64_t start_ns, int64_t end_ns,
-                                            npuprof_args args, bool last)
+/* A time of the host as its ticks. *clock: becomes at least their error. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_told_ticks_(int64_t ns, uint64_t *clock)
+{
+    uint64_t error;
+    const uint64_t ticks = npuprof_ticks_at_ns_(ns, &error);
+    *clock = npuprof_max_(*clock, error);
+    return ticks;
+}
+
+/* Times on the host's clock as those of a drawing. since, seen: host ticks that the job did not begin before,
+   and was over at. False: they cannot be. */
+NPUPROF_OWN_ static bool npuprof_npu_told_times_(const npuprof_npu *npu, const npuprof_npu_host_times *told, uint64_t since,
+                                    uint64_t seen, npuprof_npu_drawing_ *d)
+{
+    const uint64_t length = told->duration_ns;
+    uint64_t clock = 0, after = seen, error;
+    if (told->not_after_ns) after = npuprof_min_(seen, npuprof_npu_told_ticks_(told->not_after_ns, &clock));
+    if (told->not_before_ns)
+        since = npuprof_max_(since, npuprof_npu_told_ticks_(told->not_before_ns, &clock));
+    d->flags = NPUPROF_STAMP_HOST;
+    d->end = npuprof_npu_told_ticks_(told->end_ns, &clock);
+    d->start = length ? npuprof_npu_told_ticks_(told->end_ns - (int64_t)length, &clock)
+        : told->start_ns ? npuprof_npu_told_ticks_(told->start_ns, &clock) : since;
+    if (d->end > after && d->end - after <= clock) d->end = after;
+    if (d->start > d->end && d->start - d->end <= 2 * clock) d->start = d->end;
+    if (d->start > d->end || d->end > seen) return false;
+    /* A known length moves as a whole; else each end may lie wherever the job was. */
+    error = npuprof_max_(npuprof_saturating_sub_(length ? d->start : d->end, since),
+                         npuprof_saturating_sub_(after, length ? d->end : d->start));
+    if (told->error_ns) error = npuprof_npu_mul_div_(told->error_ns, npu->second_, 1000000000, true);
+    d->epoch = npuprof_host_error_code_(error + clock + 1);
+    return true;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete_times(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                             const char *cat, npuprof_npu_host_times times, npuprof_args args,
+                                             bool last)
 {
     const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
-    const uint64_t seen = npuprof_npu_ticks_();
-    uint64_t start_error = 0, end_error;
     npuprof_npu_drawing_ d;
     npuprof_npu_submission_ of;
     if (!npu->number_) return false;
+    if (!times.end_ns) times.end_ns = times.not_after_ns ? times.not_after_ns : npuprof_now_ns();
+    const uint64_t seen = npuprof_npu_ticks_();
     if (!npuprof_npu_lock_queue_(npu)) {
         npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
         return false;
     }
     npuprof_npu_find_by_hand_(npu, &r, &d, &of);
-    d.flags = NPUPROF_STAMP_HOST;
-    d.end = npuprof_ticks_at_ns_(end_ns, &end_error);
-    d.start = start_ns ? npuprof_ticks_at_ns_(start_ns, &start_error) : of.known ? of.link.ticks : d.end;
-    if (d.end > seen && d.end - seen <= end_error) d.end = seen;
-    if (d.start > d.end && d.start - d.end <= end_error + start_error) d.start = d.end;
-    /* Why so wide: a driver's time is when it noticed. Each end lies between the submission and now. */
-    d.epoch = of.known ? npuprof_host_error_code_(npuprof_saturating_add_(start_error + end_error,
-        npuprof_max_(npuprof_saturating_sub_(d.end, of.link.ticks), npuprof_saturating_sub_(seen, d.start))))
-        : 0;
     if (npuprof_npu_draws_(&of)) {
-        if (d.start <= d.end && d.end <= seen) npuprof_npu_draw_(npu, &d, &of);
+        const uint64_t since = of.known ? of.link.ticks : npu->open_host_;
+        if (npuprof_npu_told_times_(npu, &times, since, seen, &d)) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
     if (last) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     return of.known;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                            const char *cat, int64_t start_ns, int64_t end_ns,
+                                            npuprof_args args, bool last)
+{
+    npuprof_npu_host_times times = { 0, 0, 0, 0, 0, 0 };
+    times.start_ns = start_ns;
+    times.end_ns = end_ns;
+    return npuprof_npu_complete_times(npu, job, pe, name, cat, times, args, last);
 }
 
 NPUPROF_API_ void npuprof_npu_lost(npuprof_npu *npu, uint64_t count)

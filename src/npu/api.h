@@ -160,14 +160,22 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start); NPUPROF_UNUSED_(end);
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
 /* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them. The
-   span has the argument "stamp": "host". start_ns 0: its submission. error_ns covers all from the submission
-   to this call, for a driver's times are when it noticed; without a submission none is stated. */
+   span has the argument "stamp": "host". start_ns 0: its submission. error_ns of the span covers all from its
+   submission, or npuprof_npu_open(), to this call, for a driver's times are when it noticed. _complete_times()
+   says more. */
 NPUPROF_NPU_RECORD_FN_(bool, npuprof_npu_complete_host,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
                         int64_t start_ns, int64_t end_ns, npuprof_args args, bool last),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
                        NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start_ns); NPUPROF_UNUSED_(end_ns);
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
+/* The same, and how exactly the times are known: npuprof_npu_host_times in types.h. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete_times,
+                       (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
+                        npuprof_npu_host_times times, npuprof_args args, bool last),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
+                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(times); NPUPROF_UNUSED_(args);
+                       NPUPROF_UNUSED_(last); return false;)
 /* Counts records as lost (device_ring) that the driver's decoder, or the device itself, knows to be lost. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_lost, (npuprof_npu *npu, uint64_t count),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(count);)

@@ -71,6 +71,13 @@ class EthosU(unittest.TestCase):
     def test_host(self):
         self.on_host("u55")
 
+    def test_objects(self):
+        """Frameworks pass an object of theirs as user_arg: nobody reads it."""
+        trace = scratch() / "objects.json"
+        self.walk(self.build("objects", "-DOBJECTS"), trace)
+        events = json.loads(trace.read_text())["traceEvents"]
+        self.assertEqual({e["name"] for e in events if "stamp" in e.get("args", {})}, {"inference"})
+
     @helpers.thorough
     def test_host_u85(self):
         self.on_host("u85", "-DETHOSU85")

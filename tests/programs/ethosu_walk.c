@@ -13,7 +13,9 @@ static uint32_t context;
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
+#ifndef OBJECTS                         /* with it, what is passed is no string */
 #define NPUPROF_ETHOSU_NAME(user_arg) (const char *)(user_arg)
+#endif
 #include "npuprof_ethosu.h"
 #ifdef TEST_COMPILE_ONLY
 static void told(uint64_t number, uint64_t begin, uint64_t irq, uint64_t end)
@@ -78,7 +80,11 @@ static int walk(void)
         PROF_INFERENCE("Inference");
         const uint64_t begin = stub.host;
         if (ethosu_invoke_v3(&driver, &wake, (int)(3000 + i * 104729 % 1000000), NULL, NULL, 0,
+#ifdef OBJECTS
+                             (void *)(uintptr_t)name[4])) return 3;
+#else
                              i % 3 ? name : NULL)) return 3;
+#endif
         told(i, begin, irq_at, stub.host);
     }
     if (driver.power_request_counter || npuprof_ethosu_run || npuprof_ethosu_wake) return 4;

@@ -118,38 +118,74 @@ NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned 
     return of.known;
 }
 
-NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
-                                            const char *cat, int64_t start_ns, int64_t end_ns,
-                                            npuprof_args args, bool last)
+/* A time of the host as its ticks. *clock: becomes at least their error. */
+static uint64_t npuprof_npu_told_ticks_(int64_t ns, uint64_t *clock)
+{
+    uint64_t error;
+    const uint64_t ticks = npuprof_ticks_at_ns_(ns, &error);
+    *clock = npuprof_max_(*clock, error);
+    return ticks;
+}
+
+/* Times on the host's clock as those of a drawing. since, seen: host ticks that the job did not begin before,
+   and was over at. False: they cannot be. */
+static bool npuprof_npu_told_times_(const npuprof_npu *npu, const npuprof_npu_host_times *told, uint64_t since,
+                                    uint64_t seen, npuprof_npu_drawing_ *d)
+{
+    const uint64_t length = told->duration_ns;
+    uint64_t clock = 0, after = seen, error;
+    if (told->not_after_ns) after = npuprof_min_(seen, npuprof_npu_told_ticks_(told->not_after_ns, &clock));
+    if (told->not_before_ns)
+        since = npuprof_max_(since, npuprof_npu_told_ticks_(told->not_before_ns, &clock));
+    d->flags = NPUPROF_STAMP_HOST;
+    d->end = npuprof_npu_told_ticks_(told->end_ns, &clock);
+    d->start = length ? npuprof_npu_told_ticks_(told->end_ns - (int64_t)length, &clock)
+        : told->start_ns ? npuprof_npu_told_ticks_(told->start_ns, &clock) : since;
+    if (d->end > after && d->end - after <= clock) d->end = after;
+    if (d->start > d->end && d->start - d->end <= 2 * clock) d->start = d->end;
+    if (d->start > d->end || d->end > seen) return false;
+    /* A known length moves as a whole; else each end may lie wherever the job was. */
+    error = npuprof_max_(npuprof_saturating_sub_(length ? d->start : d->end, since),
+                         npuprof_saturating_sub_(after, length ? d->end : d->start));
+    if (told->error_ns) error = npuprof_npu_mul_div_(told->error_ns, npu->second_, 1000000000, true);
+    d->epoch = npuprof_host_error_code_(error + clock + 1);
+    return true;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete_times(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                             const char *cat, npuprof_npu_host_times times, npuprof_args args,
+                                             bool last)
 {
     const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
-    const uint64_t seen = npuprof_npu_ticks_();
-    uint64_t start_error = 0, end_error;
     npuprof_npu_drawing_ d;
     npuprof_npu_submission_ of;
     if (!npu->number_) return false;
+    if (!times.end_ns) times.end_ns = times.not_after_ns ? times.not_after_ns : npuprof_now_ns();
+    const uint64_t seen = npuprof_npu_ticks_();
     if (!npuprof_npu_lock_queue_(npu)) {
         npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
         return false;
     }
     npuprof_npu_find_by_hand_(npu, &r, &d, &of);
-    d.flags = NPUPROF_STAMP_HOST;
-    d.end = npuprof_ticks_at_ns_(end_ns, &end_error);
-    d.start = start_ns ? npuprof_ticks_at_ns_(start_ns, &start_error) : of.known ? of.link.ticks : d.end;
-    if (d.end > seen && d.end - seen <= end_error) d.end = seen;
-    if (d.start > d.end && d.start - d.end <= end_error + start_error) d.start = d.end;
-    /* Why so wide: a driver's time is when it noticed. Each end lies between the submission and now. */
-    d.epoch = of.known ? npuprof_host_error_code_(npuprof_saturating_add_(start_error + end_error,
-        npuprof_max_(npuprof_saturating_sub_(d.end, of.link.ticks), npuprof_saturating_sub_(seen, d.start))))
-        : 0;
     if (npuprof_npu_draws_(&of)) {
-        if (d.start <= d.end && d.end <= seen) npuprof_npu_draw_(npu, &d, &of);
+        const uint64_t since = of.known ? of.link.ticks : npu->open_host_;
+        if (npuprof_npu_told_times_(npu, &times, since, seen, &d)) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
     if (last) npuprof_npu_sample_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
     return of.known;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                            const char *cat, int64_t start_ns, int64_t end_ns,
+                                            npuprof_args args, bool last)
+{
+    npuprof_npu_host_times times = { 0, 0, 0, 0, 0, 0 };
+    times.start_ns = start_ns;
+    times.end_ns = end_ns;
+    return npuprof_npu_complete_times(npu, job, pe, name, cat, times, args, last);
 }
 
 NPUPROF_API_ void npuprof_npu_lost(npuprof_npu *npu, uint64_t count)
