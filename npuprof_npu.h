@@ -728,9 +728,9 @@ typedef struct npuprof_npu_pmu {
     bool restarts;                       /* starts at 0 with each job: its value at the end is the step */
 } npuprof_npu_pmu;
 
-/* When a job ran, in ns of npuprof_now_ns(), and how exactly that is known. Zero in a field means its default.
-   The stated error is error_ns; else it reaches from not_before_ns to not_after_ns, wherever in there the job
-   may have been. */
+/* When a job ran, in ns of npuprof_now_ns(), and how exactly that is known. Zero in a field means its
+   default. The stated error is error_ns; else it reaches from not_before_ns to not_after_ns, wherever in
+   there the job may have been. */
 typedef struct npuprof_npu_host_times {
     int64_t start_ns, end_ns;            /* 0: not_before_ns; not_after_ns */
     uint64_t duration_ns;                /* how long it ran, if the device tells: then start_ns is not used */
@@ -1143,9 +1143,9 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
                        NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start); NPUPROF_UNUSED_(end);
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
-/* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them. The
-   span has the argument "stamp": "host". start_ns 0: its submission. error_ns of the span covers all from its
-   submission, or npuprof_npu_open(), to this call, for a driver's times are when it noticed. _complete_times()
+/* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them.
+   The span has the argument "stamp": "host". start_ns 0: its submission. error_ns of the span covers all from
+   its submission, or npuprof_npu_open(), to this call, for a driver's times are when it noticed. _complete_times()
    says more. */
 NPUPROF_NPU_RECORD_FN_(bool, npuprof_npu_complete_host,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
@@ -7297,8 +7297,8 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_told_ticks_(int64_t ns, uint64_t *clock
 
 /* Times on the host's clock as those of a drawing. since, seen: host ticks that the job did not begin before,
    and was over at. False: they cannot be. */
-NPUPROF_OWN_ static bool npuprof_npu_told_times_(const npuprof_npu *npu, const npuprof_npu_host_times *told, uint64_t since,
-                                    uint64_t seen, npuprof_npu_drawing_ *d)
+NPUPROF_OWN_ static bool npuprof_npu_told_times_(const npuprof_npu *npu, const npuprof_npu_host_times *told,
+                                    uint64_t since, uint64_t seen, npuprof_npu_drawing_ *d)
 {
     const uint64_t length = told->duration_ns;
     uint64_t clock = 0, after = seen, error;

@@ -159,9 +159,9 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
                        NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start); NPUPROF_UNUSED_(end);
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
-/* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them. The
-   span has the argument "stamp": "host". start_ns 0: its submission. error_ns of the span covers all from its
-   submission, or npuprof_npu_open(), to this call, for a driver's times are when it noticed. _complete_times()
+/* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them.
+   The span has the argument "stamp": "host". start_ns 0: its submission. error_ns of the span covers all from
+   its submission, or npuprof_npu_open(), to this call, for a driver's times are when it noticed. _complete_times()
    says more. */
 NPUPROF_NPU_RECORD_FN_(bool, npuprof_npu_complete_host,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,

@@ -53,9 +53,9 @@ typedef struct npuprof_npu_pmu {
     bool restarts;                       /* starts at 0 with each job: its value at the end is the step */
 } npuprof_npu_pmu;
 
-/* When a job ran, in ns of npuprof_now_ns(), and how exactly that is known. Zero in a field means its default.
-   The stated error is error_ns; else it reaches from not_before_ns to not_after_ns, wherever in there the job
-   may have been. */
+/* When a job ran, in ns of npuprof_now_ns(), and how exactly that is known. Zero in a field means its
+   default. The stated error is error_ns; else it reaches from not_before_ns to not_after_ns, wherever in
+   there the job may have been. */
 typedef struct npuprof_npu_host_times {
     int64_t start_ns, end_ns;            /* 0: not_before_ns; not_after_ns */
     uint64_t duration_ns;                /* how long it ran, if the device tells: then start_ns is not used */

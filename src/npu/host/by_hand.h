@@ -129,8 +129,8 @@ static uint64_t npuprof_npu_told_ticks_(int64_t ns, uint64_t *clock)
 
 /* Times on the host's clock as those of a drawing. since, seen: host ticks that the job did not begin before,
    and was over at. False: they cannot be. */
-static bool npuprof_npu_told_times_(const npuprof_npu *npu, const npuprof_npu_host_times *told, uint64_t since,
-                                    uint64_t seen, npuprof_npu_drawing_ *d)
+static bool npuprof_npu_told_times_(const npuprof_npu *npu, const npuprof_npu_host_times *told,
+                                    uint64_t since, uint64_t seen, npuprof_npu_drawing_ *d)
 {
     const uint64_t length = told->duration_ns;
     uint64_t clock = 0, after = seen, error;
