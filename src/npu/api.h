@@ -161,8 +161,8 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
 /* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them.
    The span has the argument "stamp": "host". start_ns 0: its submission. error_ns of the span covers all from
-   its submission, or npuprof_npu_open(), to this call, for a driver's times are when it noticed. _complete_times()
-   says more. */
+   its submission, or npuprof_npu_open(), to this call: a driver's times are when it noticed.
+   npuprof_npu_complete_times() says more. */
 NPUPROF_NPU_RECORD_FN_(bool, npuprof_npu_complete_host,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
                         int64_t start_ns, int64_t end_ns, npuprof_args args, bool last),
