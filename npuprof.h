@@ -1258,15 +1258,14 @@ NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
 /* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. A span
    without a category is recorded under a "-" list and not under the other. Memory records have the category
    "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a "-" without a name,
-   or is too long; nothing has changed. Other threads may record meanwhile, but only one thread at a time may
-   call this. */
+   or is too long; nothing has changed. Any thread, while others record or call it, too. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
             NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace to a file. The extension of path chooses the format: .json, .csv or .npuprof; none means
    JSON; another is NPUPROF_ERR_UNSUPPORTED. File errors: NPUPROF_ERR_NOT_FOUND, _ACCESS, _NO_SPACE, _IO.
    The file appears whole or not at all. It has the mode of the file it replaces. A temporary file that a
    killed dump to the same path left behind is removed. The arena is not changed: a second call writes the
-   same bytes if nothing was recorded between.
+   same bytes if nothing was recorded between and no span is open: those end at the moment of the call.
    The CSV has a row for each span, then a row for the peak of each memory pool: cat is "memory", name is
    `POOL used_bytes=N allocated_bytes=N tag=TAG` of the record with the most used, start and end are its time,
    dur is 0, the other columns are empty. If NPUPROF_SCRATCH_BYTES was too small for all memory records, one
@@ -2329,7 +2328,7 @@ enum { NPUPROF_RECORDS_OVERWRITTEN, NPUPROF_RECORDS_STAMPS, NPUPROF_RECORDS_EPOC
        NPUPROF_RECORDS_ROOM_ = 16 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
        NPUPROF_NOTE_RING_LOST,
-       NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
+       NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_UNIT, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
 #define NPUPROF_MAX_HZ_ \
     UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
 /* What the table calls the texts of a device's records: so that each is looked up once. The caller's; one
@@ -13051,10 +13050,10 @@ NPUPROF_OWN_ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x
 
 /* M7. since, until: host ticks; 0 and UINT64_MAX: not known. Each counts only where no point bounds the stamp
    from that side. False: the points do not suffice. */
-NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t since, uint64_t until,
+NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t unit, uint64_t since, uint64_t until,
                                uint64_t *host, uint64_t *error)
 {
-    const uint64_t next = npuprof_saturating_add_(ticks, 1);
+    const uint64_t next = npuprof_saturating_add_(ticks, npuprof_max_(unit, 1));
     uint64_t low = since, high = until;
     *host = *error = 0;
     if (!m->count) return false;
@@ -13266,7 +13265,7 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
         const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
         npuprof_map_add_(&m, &e, &p);
     }
-    return npuprof_map_stamp_(&m, device_ticks, 0, UINT64_MAX, host_ticks, error_ticks);
+    return npuprof_map_stamp_(&m, device_ticks, 1, 0, UINT64_MAX, host_ticks, error_ticks);
 }
 /* ==== src/read/image.h ================================================================= >>read/image ==== */
 #include <string.h>
@@ -13939,7 +13938,7 @@ NPUPROF_OWN_ static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t nu
 /* Points of one device and epoch that are neighbours, and what all of them say of its clock. */
 typedef struct npuprof_image_anchors_ {
     uint32_t device, epoch;
-    uint64_t lag;
+    uint64_t lag, unit;                    /* NPUPROF_NOTE_LAG, NPUPROF_NOTE_UNIT */
     bool whole_start, whole_end;           /* it begins with the first point; ends with the last */
     const npuprof_device_entry_ *entry;
     uint32_t block[NPUPROF_MAP_POINTS_];   /* the table's entry that each of them is in */
@@ -14074,6 +14073,7 @@ NPUPROF_OWN_ static void npuprof_image_anchors_find_(const npuprof_image_ *im, n
     m->rate = cache->evidence.rate;
     cache->whole_start = block == 0 || block == NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
     cache->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
+    cache->unit = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_UNIT]);
     while (npuprof_image_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
         const npuprof_map_point_ p = npuprof_map_point_of_(&a);
         if (at_epoch != epoch) continue;
@@ -14104,7 +14104,8 @@ NPUPROF_OWN_ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npu
     }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
     const uint64_t since = npuprof_image_has_arrow_(im, ev) ? ev->link.ticks : 0;
-    if (!npuprof_map_stamp_(&c->map, ticks, since, ev->host_ticks, host, &error)) return false;
+    const uint64_t unit = ev->flags & NPUPROF_STAMP_SAMPLED ? 1 : c->unit;
+    if (!npuprof_map_stamp_(&c->map, ticks, unit, since, ev->host_ticks, host, &error)) return false;
     /* Why more: the anchors' errors contain how late the anchors were read. This stamp may have been read
        late, too. */
     if (ev->flags & NPUPROF_STAMP_SAMPLED) error = npuprof_saturating_add_(error, c->lag);

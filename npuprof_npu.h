@@ -3024,6 +3024,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counte
     else if (NPUPROF_NPU_DIVIDES_ && (c->lo_lsb + c->lo_bits > c->access ||
                                       (split && c->hi_lsb + c->bits - c->lo_bits > c->access)))
         wrong = "lo_lsb, lo_bits or hi_lsb names bits outside of its register";
+    else if (!NPUPROF_NPU_DIVIDES_ && (c->lo_lsb || c->lo_bits || c->hi_lsb))
+        wrong = "lo_lsb, lo_bits and hi_lsb are for hosts; give read_ticks";
     if (wrong) return npuprof_npu_wrong_counter_(wrong);
     const size_t bytes = c->access / 8;
     if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
@@ -5249,6 +5251,9 @@ enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lo
 NPUPROF_OWN_ static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r) { return r->scale_num != 1 ||
                                                                r->scale_den != 1; }
 
+/* How many ticks of the counter one unit of a scaled stamp is, rounded up. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_unit_(const npuprof_npu_ring *r) { return r->scale_num / r->scale_den + 1; }
+
 /* Valid bits of the stamps at that place. */
 NPUPROF_OWN_ static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
 {
@@ -5497,7 +5502,7 @@ NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof
         if (!npuprof_npu_counter_stamp_(q, end, &t->end) || !good) return NPUPROF_RECORDS_STAMPS;
     }
     if (t->start > t->end) {             /* by what one unit of a stamp is: no time at all */
-        const uint64_t quantum = npuprof_npu_is_scaled_(&q->is) ? q->is.scale_num / q->is.scale_den + 1 : 0;
+        const uint64_t quantum = npuprof_npu_is_scaled_(&q->is) ? npuprof_npu_unit_(&q->is) : 0;
         if (t->start - t->end > quantum) return NPUPROF_RECORDS_STAMPS;
         t->start = t->end;
     }
@@ -6819,6 +6824,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
 {
     npuprof_result first = NPUPROF_OK;
     npuprof_npu_now_ now;
+    uint64_t unit = 0;
     memset(&now, 0, sizeof now);
     now.host = npu->open_host_;
     now.ns = npuprof_ticks_to_ns_(now.host);
@@ -6828,6 +6834,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         npuprof_npu_queue_ *q = &npu->queues_[i];
         npuprof_npu_name_lanes_(npu, q);
         (void)npuprof_npu_units_of_(npu, q, &now);
+        if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
         const bool valid = q->is.ready == NPUPROF_NPU_READY_VALID;
         /* Why those in the BAR: a look at the entry before costs loads there. */
@@ -6840,6 +6847,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         const npuprof_result result = npuprof_npu_find_ring_(npu, q);
         if (first == NPUPROF_OK) first = result;
     }
+    npuprof_npu_note_(npu, NPUPROF_NOTE_UNIT, unit);
     const npuprof_npu_progress *p = &npu->desc_.progress;
     if (p->is_there && (!npu->progress_.in_bar || npuprof_npu_is_on_(npu)))
         first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),

@@ -302,10 +302,10 @@ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x, bool by_ord
 
 /* M7. since, until: host ticks; 0 and UINT64_MAX: not known. Each counts only where no point bounds the stamp
    from that side. False: the points do not suffice. */
-static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t since, uint64_t until,
+static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t unit, uint64_t since, uint64_t until,
                                uint64_t *host, uint64_t *error)
 {
-    const uint64_t next = npuprof_saturating_add_(ticks, 1);
+    const uint64_t next = npuprof_saturating_add_(ticks, npuprof_max_(unit, 1));
     uint64_t low = since, high = until;
     *host = *error = 0;
     if (!m->count) return false;

@@ -194,5 +194,5 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
         const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
         npuprof_map_add_(&m, &e, &p);
     }
-    return npuprof_map_stamp_(&m, device_ticks, 0, UINT64_MAX, host_ticks, error_ticks);
+    return npuprof_map_stamp_(&m, device_ticks, 1, 0, UINT64_MAX, host_ticks, error_ticks);
 }

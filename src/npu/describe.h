@@ -29,6 +29,8 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     else if (NPUPROF_NPU_DIVIDES_ && (c->lo_lsb + c->lo_bits > c->access ||
                                       (split && c->hi_lsb + c->bits - c->lo_bits > c->access)))
         wrong = "lo_lsb, lo_bits or hi_lsb names bits outside of its register";
+    else if (!NPUPROF_NPU_DIVIDES_ && (c->lo_lsb || c->lo_bits || c->hi_lsb))
+        wrong = "lo_lsb, lo_bits and hi_lsb are for hosts; give read_ticks";
     if (wrong) return npuprof_npu_wrong_counter_(wrong);
     const size_t bytes = c->access / 8;
     if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;

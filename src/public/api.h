@@ -61,15 +61,14 @@ NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
 /* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. A span
    without a category is recorded under a "-" list and not under the other. Memory records have the category
    "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a "-" without a name,
-   or is too long; nothing has changed. Other threads may record meanwhile, but only one thread at a time may
-   call this. */
+   or is too long; nothing has changed. Any thread, while others record or call it, too. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
             NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace to a file. The extension of path chooses the format: .json, .csv or .npuprof; none means
    JSON; another is NPUPROF_ERR_UNSUPPORTED. File errors: NPUPROF_ERR_NOT_FOUND, _ACCESS, _NO_SPACE, _IO.
    The file appears whole or not at all. It has the mode of the file it replaces. A temporary file that a
    killed dump to the same path left behind is removed. The arena is not changed: a second call writes the
-   same bytes if nothing was recorded between.
+   same bytes if nothing was recorded between and no span is open: those end at the moment of the call.
    The CSV has a row for each span, then a row for the peak of each memory pool: cat is "memory", name is
    `POOL used_bytes=N allocated_bytes=N tag=TAG` of the record with the most used, start and end are its time,
    dur is 0, the other columns are empty. If NPUPROF_SCRATCH_BYTES was too small for all memory records, one

@@ -79,7 +79,7 @@ static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t d
 /* Points of one device and epoch that are neighbours, and what all of them say of its clock. */
 typedef struct npuprof_image_anchors_ {
     uint32_t device, epoch;
-    uint64_t lag;
+    uint64_t lag, unit;                    /* NPUPROF_NOTE_LAG, NPUPROF_NOTE_UNIT */
     bool whole_start, whole_end;           /* it begins with the first point; ends with the last */
     const npuprof_device_entry_ *entry;
     uint32_t block[NPUPROF_MAP_POINTS_];   /* the table's entry that each of them is in */
@@ -214,6 +214,7 @@ static void npuprof_image_anchors_find_(const npuprof_image_ *im, npuprof_image_
     m->rate = cache->evidence.rate;
     cache->whole_start = block == 0 || block == NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
     cache->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
+    cache->unit = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_UNIT]);
     while (npuprof_image_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
         const npuprof_map_point_ p = npuprof_map_point_of_(&a);
         if (at_epoch != epoch) continue;
@@ -244,7 +245,8 @@ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_an
     }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
     const uint64_t since = npuprof_image_has_arrow_(im, ev) ? ev->link.ticks : 0;
-    if (!npuprof_map_stamp_(&c->map, ticks, since, ev->host_ticks, host, &error)) return false;
+    const uint64_t unit = ev->flags & NPUPROF_STAMP_SAMPLED ? 1 : c->unit;
+    if (!npuprof_map_stamp_(&c->map, ticks, unit, since, ev->host_ticks, host, &error)) return false;
     /* Why more: the anchors' errors contain how late the anchors were read. This stamp may have been read
        late, too. */
     if (ev->flags & NPUPROF_STAMP_SAMPLED) error = npuprof_saturating_add_(error, c->lag);

@@ -89,10 +89,20 @@ static void coarse(void)
         feed(i, end - 60, end);
     }
     const uint64_t last = sim_truth() / 32 - 3;
+    const uint64_t mark = sim.host;
+    PROF_INSTANT("test", "mark");
     npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = written_trace(), *marked = trace_event(t, "i", "mark", 0), *e = span(t, 19);
     expect(t, 19, (last - 60) * 32, last * 32);
     CHECK(json_get(clock_sync(t), "records") == NULL);
+    /* The stamp may have been taken at any of the 32 ticks, 40 ns each: its bound holds all. */
+    CHECK_STOP(e && marked);
+    const int64_t error = json_int(json_get(e, "args.error_ns")) + 2 * (int64_t)sim.step;
+    for (unsigned i = 0; i < 32; i += 31) {
+        const int64_t truth = (int64_t)(sim.origin + (last * 32 + i - sim.start) * 40 - mark);
+        CHECK(llabs(trace_end(e) - trace_start(marked) - truth) <= error);
+    }
+    CHECK(error < 1000);
 }
 
 /* Nobody looked for longer than a period: which one narrow stamps are of cannot be known. */

@@ -315,6 +315,7 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
 {
     npuprof_result first = NPUPROF_OK;
     npuprof_npu_now_ now;
+    uint64_t unit = 0;
     memset(&now, 0, sizeof now);
     now.host = npu->open_host_;
     now.ns = npuprof_ticks_to_ns_(now.host);
@@ -324,6 +325,7 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         npuprof_npu_queue_ *q = &npu->queues_[i];
         npuprof_npu_name_lanes_(npu, q);
         (void)npuprof_npu_units_of_(npu, q, &now);
+        if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
         const bool valid = q->is.ready == NPUPROF_NPU_READY_VALID;
         /* Why those in the BAR: a look at the entry before costs loads there. */
@@ -336,6 +338,7 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         const npuprof_result result = npuprof_npu_find_ring_(npu, q);
         if (first == NPUPROF_OK) first = result;
     }
+    npuprof_npu_note_(npu, NPUPROF_NOTE_UNIT, unit);
     const npuprof_npu_progress *p = &npu->desc_.progress;
     if (p->is_there && (!npu->progress_.in_bar || npuprof_npu_is_on_(npu)))
         first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),

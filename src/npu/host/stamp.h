@@ -65,6 +65,9 @@ enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lo
 static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r) { return r->scale_num != 1 ||
                                                                r->scale_den != 1; }
 
+/* How many ticks of the counter one unit of a scaled stamp is, rounded up. */
+static uint64_t npuprof_npu_unit_(const npuprof_npu_ring *r) { return r->scale_num / r->scale_den + 1; }
+
 /* Valid bits of the stamps at that place. */
 static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
 {
@@ -313,7 +316,7 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
         if (!npuprof_npu_counter_stamp_(q, end, &t->end) || !good) return NPUPROF_RECORDS_STAMPS;
     }
     if (t->start > t->end) {             /* by what one unit of a stamp is: no time at all */
-        const uint64_t quantum = npuprof_npu_is_scaled_(&q->is) ? q->is.scale_num / q->is.scale_den + 1 : 0;
+        const uint64_t quantum = npuprof_npu_is_scaled_(&q->is) ? npuprof_npu_unit_(&q->is) : 0;
         if (t->start - t->end > quantum) return NPUPROF_RECORDS_STAMPS;
         t->start = t->end;
     }
