@@ -57,9 +57,10 @@ def pick_readable(table, key, path, registers):
 
 def pick_register_field(table, key, path, registers):
     """The register and the field that a role names by REG or REG.FIELD; the field is None without one."""
-    name, dot, field = path.rpartition(".")
-    plain = re.sub(r"\[\w*\]", "", path)
-    if not dot or any(register.name == plain for register in registers):
+    name, _, field = path.rpartition(".")
+    plain, parent = (re.sub(r"\[\w*\]", "", text) for text in (path, name))
+    names = {register.name for register in registers}
+    if plain in names or parent not in names:
         return pick_readable(table, key, path, registers), None
     register = pick_readable(table, key, name, registers)
     return register, pick(table, key, field, register.fields, f"in register {name} field")
