@@ -2801,7 +2801,7 @@ enum {
     NPUPROF_CELL_JOB_BEGIN_, NPUPROF_CELL_JOB_END_, NPUPROF_CELL_JOB_NUMBER_, NPUPROF_CELL_JOB_RECORDS_,
     NPUPROF_CELL_JOB_CALL_               /* a call: VALUE is 1, open, or 2. WORDs: the target's */
 };
-enum { NPUPROF_CELL_TIMED_ = 0x1000000 };   /* of ENTRY: ticks are there */
+#define NPUPROF_CELL_TIMED_ UINT32_C(0x1000000)   /* of ENTRY: ticks are there */
 
 /* ---- FIELD CELL  Same size, other meaning:
       0  u32  key: address of an argument's key
@@ -6400,19 +6400,19 @@ NPUPROF_OWN_ static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_n
 
 #ifdef CLOCK_BOOTTIME
 /* CLOCK_BOOTTIME, past what a program may have put in the place of clock_gettime(); vdso.h.
-   Data: the function, found by the first call; each thread that looks finds the same one. */
+   Data: the function, found by the first call, if there is one; each thread that looks finds the same. */
 NPUPROF_OWN_ static int64_t npuprof_os_boot_ns_(void)
 {
 #if defined(__linux__) && defined(__LP64__)
     static npuprof_os_clock_read_ found;
-    npuprof_os_clock_read_ read = NPUPROF_LOAD_(&found);
+    static uint8_t has_looked;
     struct timespec t = { 0, 0 };
-    if (!read) {
-        read = npuprof_os_vdso_find_();
-        if (!read) read = clock_gettime;
-        NPUPROF_STORE_(&found, read);
+    if (!NPUPROF_LOAD_ACQUIRE_(&has_looked)) {
+        NPUPROF_STORE_(&found, npuprof_os_vdso_find_());
+        NPUPROF_STORE_RELEASE_(&has_looked, 1);
     }
-    if (read(CLOCK_BOOTTIME, &t) == 0) return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    const npuprof_os_clock_read_ read = NPUPROF_LOAD_(&found);
+    if (read && read(CLOCK_BOOTTIME, &t) == 0) return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 #endif
     return npuprof_os_ns_(CLOCK_BOOTTIME);
 }
@@ -9596,16 +9596,21 @@ NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(n
     const uint32_t most = npuprof_record_depth_();
     const uint32_t none = *npuprof_record_note_(slot, 0);
     uint32_t depth = (uint32_t)(slot->top - slot->open), last = depth;
-    for (; depth > none && depth <= most && !(slot->open[depth] & NPUPROF_TOKEN_BY_HAND_); depth--) {
-        const uint32_t note = *npuprof_record_note_(slot, depth);
+    bool doubtful = false;
+    for (uint32_t at = depth; at > none && at <= most && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
+        const uint32_t note = *npuprof_record_note_(slot, at);
         const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u));
         const int32_t slack = here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
-        const uint32_t of = npuprof_record_site_of_(slot, slot->open + depth);
-        /* In one frame, a scope that begins again is over. */
         const bool same = deeper <= slack && deeper >= -slack;
-        if (same ? of != site : deeper < 0 || deeper > NPUPROF_RECORD_FAR_) break;
+        if (!same && (deeper < 0 || deeper > NPUPROF_RECORD_FAR_)) break;
+        /* In one frame, a scope that begins again is over, with all that began since. Another one may be
+           around the new one, and then so may be what lies below it. */
+        const bool again = same && npuprof_record_site_of_(slot, slot->open + at) == site;
+        doubtful = (doubtful || same) && !again;
+        if (!doubtful) depth = at - 1;
     }
-    if (last - depth < most / 4) return;
+    /* Why fewer where many have no note: there is room for no more. */
+    if (last - depth < npuprof_min_(most / 4, (most - npuprof_min_(none, most)) / 2)) return;
     for (; last > depth; last--) {
         npuprof_unit_ *const u =
             npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->open + last);

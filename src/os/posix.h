@@ -59,19 +59,19 @@ static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONO
 
 #ifdef CLOCK_BOOTTIME
 /* CLOCK_BOOTTIME, past what a program may have put in the place of clock_gettime(); vdso.h.
-   Data: the function, found by the first call; each thread that looks finds the same one. */
+   Data: the function, found by the first call, if there is one; each thread that looks finds the same. */
 static int64_t npuprof_os_boot_ns_(void)
 {
 #if defined(__linux__) && defined(__LP64__)
     static npuprof_os_clock_read_ found;
-    npuprof_os_clock_read_ read = NPUPROF_LOAD_(&found);
+    static uint8_t has_looked;
     struct timespec t = { 0, 0 };
-    if (!read) {
-        read = npuprof_os_vdso_find_();
-        if (!read) read = clock_gettime;
-        NPUPROF_STORE_(&found, read);
+    if (!NPUPROF_LOAD_ACQUIRE_(&has_looked)) {
+        NPUPROF_STORE_(&found, npuprof_os_vdso_find_());
+        NPUPROF_STORE_RELEASE_(&has_looked, 1);
     }
-    if (read(CLOCK_BOOTTIME, &t) == 0) return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    const npuprof_os_clock_read_ read = NPUPROF_LOAD_(&found);
+    if (read && read(CLOCK_BOOTTIME, &t) == 0) return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 #endif
     return npuprof_os_ns_(CLOCK_BOOTTIME);
 }

@@ -78,16 +78,21 @@ NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_sweep_(npuprof_slot_ 
     const uint32_t most = npuprof_record_depth_();
     const uint32_t none = *npuprof_record_note_(slot, 0);
     uint32_t depth = (uint32_t)(slot->top - slot->open), last = depth;
-    for (; depth > none && depth <= most && !(slot->open[depth] & NPUPROF_TOKEN_BY_HAND_); depth--) {
-        const uint32_t note = *npuprof_record_note_(slot, depth);
+    bool doubtful = false;
+    for (uint32_t at = depth; at > none && at <= most && !(slot->open[at] & NPUPROF_TOKEN_BY_HAND_); at--) {
+        const uint32_t note = *npuprof_record_note_(slot, at);
         const int32_t deeper = (int32_t)((here & ~1u) - (note & ~1u));
         const int32_t slack = here & note & 1 ? 0 : NPUPROF_RECORD_NEAR_;
-        const uint32_t of = npuprof_record_site_of_(slot, slot->open + depth);
-        /* In one frame, a scope that begins again is over. */
         const bool same = deeper <= slack && deeper >= -slack;
-        if (same ? of != site : deeper < 0 || deeper > NPUPROF_RECORD_FAR_) break;
+        if (!same && (deeper < 0 || deeper > NPUPROF_RECORD_FAR_)) break;
+        /* In one frame, a scope that begins again is over, with all that began since. Another one may be
+           around the new one, and then so may be what lies below it. */
+        const bool again = same && npuprof_record_site_of_(slot, slot->open + at) == site;
+        doubtful = (doubtful || same) && !again;
+        if (!doubtful) depth = at - 1;
     }
-    if (last - depth < most / 4) return;
+    /* Why fewer where many have no note: there is room for no more. */
+    if (last - depth < npuprof_min_(most / 4, (most - npuprof_min_(none, most)) / 2)) return;
     for (; last > depth; last--) {
         npuprof_unit_ *const u =
             npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->open + last);

@@ -35,6 +35,7 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <sys/auxv.h>
 
 enum { FIBERS = 5, FIBER_STACK = 256 * 1024, FIBER_LOCALS = 512, PREEMPTIONS = 4, STEPS = 1 << 18 };
 
@@ -317,6 +318,9 @@ static bool fiber_run(int count, int first)
 #define NPUPROF_TSAN_ 1                /* all accesses are atomic ones, none is written in assembly */
 #define __thread __attribute__((section("fiber_locals"), used))
 #define clock_gettime(clock, t) ((void)(clock), fiber_time(t))
+/* Nor may it look for the kernel's own function behind that one. */
+static volatile unsigned long fiber_no_page;
+#define getauxval(what) ((what) == AT_SYSINFO_EHDR ? fiber_no_page : (getauxval)(what))
 #define pthread_sigmask(how, set, before) fiber_hold(how, set, before)
 #define nanosleep(wanted, left) ((void)(wanted), fiber_nap())
 /* A definition has (void), a call has (): calls come here. All fibers have the same thread-locals. */

@@ -2,7 +2,9 @@
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <setjmp.h>
+#include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
@@ -420,6 +422,61 @@ static void left_behind(void)
     CHECK_UINT(s.recorded, 6000 + 1500 + 1500 * (1 + 2 + 3));
 }
 
+/* Two scopes of one frame by turns. */
+static __attribute__((noinline)) void leave_by_turns(int rounds)
+{
+    volatile int i = 0;
+    (void)setjmp(away);
+    while (i < rounds) {
+        if (i++ % 2) {
+            PROF_SCOPE("one");
+            longjmp(away, 1);
+        } else {
+            PROF_SCOPE("other");
+            longjmp(away, 1);
+        }
+    }
+}
+
+/* No span ever ends. */
+static void nothing_else(void)
+{
+    npuprof_stats s;
+    npuprof_start(1);
+    for (int i = 0; i < 2000; i++) leave_from_below(0);
+    for (int i = 0; i < 2000; i++) leave_from_below(i % 5);
+    leave_by_turns(2000);
+    for (int i = 0; i < 1000; i++) {
+        const pid_t child = vfork();
+        if (!child) {
+            PROF_SCOPE("child");
+            _exit(0);
+        }
+        CHECK_STOP(child > 0 && waitpid(child, NULL, 0) == child);
+    }
+    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    CHECK_UINT(s.lost, 0);
+    CHECK_UINT(s.recorded, 2000 + 6000 + 2000 + 1000);
+}
+
+/* A scope around many that are left behind stays open, and ends where it ends. */
+static __attribute__((noinline)) void around(int rounds)
+{
+    PROF_SCOPE("around");
+    for (int i = 0; i < rounds; i++) leave_from_below(0);
+    PROF_SCOPE("inside");
+}
+
+static void left_inside(void)
+{
+    npuprof_start(1);
+    around(3000);
+    json_node *t = written();
+    CHECK(trace_event(t, "X", "around", 0) && trace_event(t, "X", "inside", 0));
+    CHECK(!json_get(trace_event(t, "X", "around", 0), "args.unfinished"));
+    CHECK(!json_get(trace_event(t, "X", "inside", 0), "args.unfinished"));
+}
+
 /* Spans of other stacks are not over, nor are those of a deep recursion. */
 enum { ROUTINES = 120, STACK = 32 << 10 };
 static ucontext_t outside, inside[ROUTINES];
@@ -460,7 +517,7 @@ static void several_stacks(void)
         CHECK(json_get(trace_event(t, "X", "routine", (size_t)n), "args.unfinished") == NULL);
 }
 
-CHECK_MAIN(CASE(left_behind), CASE(several_stacks),
+CHECK_MAIN(CASE(left_behind), CASE(nothing_else), CASE(left_inside), CASE(several_stacks),
            CASE(forms), CASE(phases), CASE(phases_stopped), CASE(arguments), CASE(arguments_above_int64),
            CASE(arguments_not_finite),
            CASE(arguments_evaluated_once), CASE(run_time_names), CASE(wait_around), CASE(control_flow),
