@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import stat
 import subprocess
 import threading
@@ -296,22 +297,13 @@ class Trouble(Case):
 
     def test_killed_dump(self):
         """What it leaves is removed by the next dump of the same path, and of none other."""
-        import subprocess
-        import time
-        program = helpers.build("closed.c", "closed")
-        for _ in range(20):
-            process = subprocess.Popen([program, "t.json"], cwd=self.folder,
-                                       env=environment(NPUPROF_OUTPUT_PATH="u.json"))
-            until = time.monotonic() + 5
-            while (not glob.glob(str(self.folder / ".*.tmp")) and process.poll() is None
-                   and time.monotonic() < until):
-                pass
-            process.kill()
-            process.wait()
-            left = glob.glob(str(self.folder / ".*.tmp"))
-            if left:
-                break
+        program = helpers.build("instrumented.c", "killed", "-Wl,--wrap=write",
+                                helpers.PROGRAMS / "killed_write.c")
+        done = run([program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"))
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        left = glob.glob(str(self.folder / ".*.tmp"))
         self.assertEqual(len(left), 1)
+        self.assertEqual(glob.glob(str(self.folder / "*")), [])
         self.start(NPUPROF_OUTPUT_PATH="other.json")
         self.assertEqual(glob.glob(str(self.folder / ".*.tmp")), left)
         self.start(NPUPROF_OUTPUT_PATH="t.json")
