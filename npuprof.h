@@ -18269,11 +18269,13 @@ NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npupro
 /* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
    counts */
 
-/* The last entry of each key: a hash table in the scratch memory, which lanes and spans no longer need. */
+/* The last entry of each key: a hash table in the scratch memory, which lanes and spans no longer need. Where
+   keys may be more than half of its room, they are written in rounds, a share of them by hash in each. */
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
 typedef struct npuprof_json_last_pairs_ {
     npuprof_json_last_pair_ *list;
     size_t capacity, count;
+    uint64_t round, rounds;
 } npuprof_json_last_pairs_;
 
 /* The same for keys that are the same to npuprof_json_same_key_(): bad bytes count as U+FFFD. */
@@ -18291,67 +18293,64 @@ NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, ui
     return npuprof_hash_mix_(h);
 }
 
-/* Where a key is in the table, or would be; NULL: the table is full of others. */
-NPUPROF_OWN_ static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im,
-                                                        const npuprof_json_last_pairs_ *t, uint32_t key)
+/* The next pair of this round, if it is whole, and where its key is in the table, or would be. *place is NULL
+   if the table is full of others. Why that cannot be but by keys made for it: half of the table is free. */
+NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *im,
+                                                          const npuprof_json_last_pairs_ *t, uint32_t type,
+                                                          uint32_t *id, npuprof_json_last_pair_ **place)
 {
-    size_t i = npuprof_json_key_hash_(im, key) % t->capacity;
-    while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, key))
-        i = i + 1 < t->capacity ? i + 1 : 0;
-    return t->list[i].key || t->count < t->capacity / 4 * 3 ? &t->list[i] : NULL;
-}
-
-/* Does the key of an entry come again in an entry behind it? For keys that the table has no room for. */
-NPUPROF_OWN_ static bool npuprof_json_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
-{
-    const npuprof_entry_ *later;
-    while ((later = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
-        const npuprof_pair_entry_ *other = (const npuprof_pair_entry_ *)(const void *)later;
-        if (NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_json_same_key_(im, key, other->b[0])) return true;
+    const npuprof_entry_ *e;
+    while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), id)) != NULL) {
+        const npuprof_pair_entry_ *const pair = (const npuprof_pair_entry_ *)(const void *)e;
+        const uint64_t hash = npuprof_json_key_hash_(im, pair->b[0]);
+        if (hash % t->rounds != t->round || !NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
+        size_t i = hash / t->rounds % t->capacity;
+        while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, pair->b[0]))
+            i = i + 1 < t->capacity ? i + 1 : 0;
+        *place = t->list[i].key || t->count + 1 < t->capacity ? &t->list[i] : NULL;
+        return pair;
     }
-    return false;
+    return NULL;
 }
 
-/* Enters an entry into the table. */
-NPUPROF_OWN_ static void npuprof_json_note_pair_(const npuprof_image_ *im, npuprof_json_last_pairs_ *t, uint32_t key,
-                                    uint32_t entry)
+/* The pairs of one round: the first walk notes the last entries, the second one writes them. */
+NPUPROF_OWN_ static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_json_last_pairs_ *t, uint32_t type,
+                                         bool *any)
 {
-    npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, t, key);
-    if (!last) return;
-    t->count += !last->key;
-    last->key = key;
-    last->entry = entry;
+    const npuprof_pair_entry_ *pair;
+    npuprof_json_last_pair_ *last;
+    uint32_t id = 0;
+    t->count = 0;
+    memset(t->list, 0, t->capacity * sizeof *t->list);
+    while ((pair = npuprof_json_next_pair_(&w->image, t, type, &id, &last)) != NULL) {
+        if (!last) continue;
+        t->count += !last->key;
+        last->key = pair->b[0];
+        last->entry = id;
+    }
+    id = 0;
+    while ((pair = npuprof_json_next_pair_(&w->image, t, type, &id, &last)) != NULL) {
+        if (last && last->entry != id) continue;
+        if (*any) npuprof_out_puts_(&w->out, ",");
+        *any = true;
+        npuprof_out_text_(&w->out, &w->image, pair->b[0], true);
+        npuprof_out_puts_(&w->out, ":");
+        npuprof_out_text_(&w->out, &w->image, NPUPROF_LOAD_ACQUIRE_(&pair->b[1]), true);
+    }
 }
 
-/* The pairs of a type as an object: one walk notes the last entries, the other one writes them. */
+/* The pairs of a type as an object. */
 NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
 {
-    const npuprof_image_ *im = &w->image;
     npuprof_json_last_pairs_ t;
+    uint32_t id = 0, pairs = 0;
+    bool any = false;
     t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
     t.capacity = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
-    t.count = 0;
-    bool any = false;
-    memset(t.list, 0, t.capacity * sizeof *t.list);
+    while (npuprof_image_next_entry_(&w->image, type, sizeof(npuprof_pair_entry_), &id)) pairs++;
+    t.rounds = pairs / (t.capacity / 2) + 1;
     npuprof_out_puts_(&w->out, "{");
-    for (int writes = 0; writes < 2; writes++) {
-        const npuprof_entry_ *e;
-        uint32_t id = 0;
-        while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
-            const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
-            const uint32_t key = pair->b[0], value = NPUPROF_LOAD_ACQUIRE_(&pair->b[1]);
-            if (value && !writes) npuprof_json_note_pair_(im, &t, key, id);
-            if (!value || !writes) continue;
-            const npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, &t, key);
-            if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id))
-                continue;
-            if (any) npuprof_out_puts_(&w->out, ",");
-            any = true;
-            npuprof_out_text_(&w->out, im, key, true);
-            npuprof_out_puts_(&w->out, ":");
-            npuprof_out_text_(&w->out, im, value, true);
-        }
-    }
+    for (t.round = 0; t.round < t.rounds; t.round++) npuprof_json_pairs_of_round_(w, &t, type, &any);
     npuprof_out_puts_(&w->out, "}");
 }
 
