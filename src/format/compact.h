@@ -150,7 +150,7 @@ enum {
     NPUPROF_CELL_JOB_BEGIN_, NPUPROF_CELL_JOB_END_, NPUPROF_CELL_JOB_NUMBER_, NPUPROF_CELL_JOB_RECORDS_,
     NPUPROF_CELL_JOB_CALL_               /* a call: VALUE is 1, open, or 2. WORDs: the target's */
 };
-#define NPUPROF_CELL_TIMED_ UINT32_C(0x1000000)   /* of ENTRY: ticks are there */
+#define NPUPROF_CELL_TIMED_ 0x1000000u   /* of ENTRY: ticks are there */
 
 /* ---- FIELD CELL  Same size, other meaning:
       0  u32  key: address of an argument's key
