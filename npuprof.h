@@ -6183,18 +6183,36 @@ uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Known t
 #endif
 
 #if NPUPROF_SHARED_
+/* Names that the linker takes from nowhere else. */
 extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
+extern int npuprof_own_gate_
+    NPUPROF_ATTRIBUTE_((alias(NPUPROF_TEXT_OF_(npuprof_gate_)), visibility("hidden")));
+
+/* Is what a name led to another copy's? Why asm: compilers take two names for two variables. */
+NPUPROF_OWN_ static bool npuprof_arena_is_elsewhere_(const void *led_to, const void *own)
+{
+    __asm__("" : "+r"(led_to));
+    return led_to != own;
+}
+
+/* Does a copy of another version lead? It has not our gate: the macros of this library find it closed. */
+NPUPROF_OWN_ static bool npuprof_arena_has_other_version_(void)
+{
+    return (npuprof_arena_is_elsewhere_(&npuprof_lost_, &npuprof_own_lost_) ||
+            npuprof_arena_is_elsewhere_(&NPUPROF_GATE_OF_1_0_, &npuprof_own_gate_)) &&
+           !npuprof_arena_is_elsewhere_(&npuprof_gate_, &npuprof_own_gate_);
+}
 
 NPUPROF_OWN_ static bool npuprof_arena_has_leader_(void)
 {
-    uint64_t **leading = &npuprof_lost_;
-    __asm__("" : "+r"(leading));   /* Why: compilers take two names for two variables */
-    return leading != &npuprof_own_lost_;
+    return npuprof_arena_is_elsewhere_(&npuprof_lost_, &npuprof_own_lost_) ||
+           npuprof_arena_has_other_version_();
 }
-#else
+
+#else /* !NPUPROF_SHARED_ */
 
 NPUPROF_OWN_ static bool npuprof_arena_has_leader_(void) { return false; }
-#endif
+#endif /* !NPUPROF_SHARED_ */
 
 NPUPROF_CALLS_(static npuprof_slot_call_ npuprof_slot_call_none_[1] = { { 0, NPUPROF_CALL_NONE_ } };)
 /* The slot of a thread that has none. It is always busy, so everything takes the slow path, and has no open
@@ -20842,9 +20860,30 @@ NPUPROF_DESTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_unhook_(void)
 
 #endif
 #ifdef NPUPROF_CONSTRUCTOR_
-/* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
-NPUPROF_CONSTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
+#if NPUPROF_SHARED_
+/* Says that the spans of this library are not recorded, because a copy of another version leads: in its
+   trace, and on stderr if one is asked for. Why not recorded: nothing says that the two versions agree. */
+NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_process_name_other_version_(void)
+{
+    const char *const library = npuprof_os_library_();
+    char text[400];
+    snprintf(text, sizeof text, "the spans of %.200s are not recorded: the program has an npuprof.h of "
+             "another version, or another NPUPROF_NOW; compile both with the same",
+             library ? library : "a library");
+    (void)npuprof_metadata("npuprof of another version", text);
+    if (npuprof_env_get_("NPUPROF_OUTPUT_PATH")) npuprof_os_say_("npuprof: %s\n", text);
+}
+
 #endif
+/* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
+NPUPROF_CONSTRUCTOR_ NPUPROF_OWN_ static void npuprof_process_begin_(void)
+{
+#if NPUPROF_SHARED_
+    if (npuprof_arena_has_other_version_()) npuprof_process_name_other_version_();
+#endif
+    (void)npuprof_setup_once_();
+}
+#endif /* NPUPROF_CONSTRUCTOR_ */
 #endif /* !NPUPROF_RECORD_ONLY */
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_

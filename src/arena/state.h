@@ -218,18 +218,36 @@ uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Known t
 #endif
 
 #if NPUPROF_SHARED_
+/* Names that the linker takes from nowhere else. */
 extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
+extern int npuprof_own_gate_
+    NPUPROF_ATTRIBUTE_((alias(NPUPROF_TEXT_OF_(npuprof_gate_)), visibility("hidden")));
+
+/* Is what a name led to another copy's? Why asm: compilers take two names for two variables. */
+static bool npuprof_arena_is_elsewhere_(const void *led_to, const void *own)
+{
+    __asm__("" : "+r"(led_to));
+    return led_to != own;
+}
+
+/* Does a copy of another version lead? It has not our gate: the macros of this library find it closed. */
+static bool npuprof_arena_has_other_version_(void)
+{
+    return (npuprof_arena_is_elsewhere_(&npuprof_lost_, &npuprof_own_lost_) ||
+            npuprof_arena_is_elsewhere_(&NPUPROF_GATE_OF_1_0_, &npuprof_own_gate_)) &&
+           !npuprof_arena_is_elsewhere_(&npuprof_gate_, &npuprof_own_gate_);
+}
 
 static bool npuprof_arena_has_leader_(void)
 {
-    uint64_t **leading = &npuprof_lost_;
-    __asm__("" : "+r"(leading));   /* Why: compilers take two names for two variables */
-    return leading != &npuprof_own_lost_;
+    return npuprof_arena_is_elsewhere_(&npuprof_lost_, &npuprof_own_lost_) ||
+           npuprof_arena_has_other_version_();
 }
-#else
+
+#else /* !NPUPROF_SHARED_ */
 
 static bool npuprof_arena_has_leader_(void) { return false; }
-#endif
+#endif /* !NPUPROF_SHARED_ */
 
 NPUPROF_CALLS_(static npuprof_slot_call_ npuprof_slot_call_none_[1] = { { 0, NPUPROF_CALL_NONE_ } };)
 /* The slot of a thread that has none. It is always busy, so everything takes the slow path, and has no open

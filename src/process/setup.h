@@ -249,6 +249,27 @@ NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void)
 
 #endif
 #ifdef NPUPROF_CONSTRUCTOR_
-/* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
-NPUPROF_CONSTRUCTOR_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
+#if NPUPROF_SHARED_
+/* Says that the spans of this library are not recorded, because a copy of another version leads: in its
+   trace, and on stderr if one is asked for. Why not recorded: nothing says that the two versions agree. */
+NPUPROF_COLD_ static void npuprof_process_name_other_version_(void)
+{
+    const char *const library = npuprof_os_library_();
+    char text[400];
+    snprintf(text, sizeof text, "the spans of %.200s are not recorded: the program has an npuprof.h of "
+             "another version, or another NPUPROF_NOW; compile both with the same",
+             library ? library : "a library");
+    (void)npuprof_metadata("npuprof of another version", text);
+    if (npuprof_env_get_("NPUPROF_OUTPUT_PATH")) npuprof_os_say_("npuprof: %s\n", text);
+}
+
 #endif
+/* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
+NPUPROF_CONSTRUCTOR_ static void npuprof_process_begin_(void)
+{
+#if NPUPROF_SHARED_
+    if (npuprof_arena_has_other_version_()) npuprof_process_name_other_version_();
+#endif
+    (void)npuprof_setup_once_();
+}
+#endif /* NPUPROF_CONSTRUCTOR_ */

@@ -107,8 +107,8 @@ class Plugins(unittest.TestCase):
     def object(cls, name, source, *flags, compiler=None):
         path = cls.parts / f"{name}.c"
         path.write_text(source)
-        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O1", *helpers.WARNINGS, f"-I{ROOT}",
-                    "-pthread", *flags, "-c", path, "-o", cls.parts / name])
+        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O1", *helpers.WARNINGS, *flags, f"-I{ROOT}",
+                    "-pthread", "-c", path, "-o", cls.parts / name])
         assert done.returncode == 0, done.stderr
 
     @classmethod
@@ -219,6 +219,36 @@ class Plugins(unittest.TestCase):
         done = run([self.parts / "signal", self.parts / "default.so"], cwd=self.folder,
                    env=environment(NPUPROF_SIGNAL="USR1:dump", NPUPROF_OUTPUT_PATH="t.json"))
         self.assertEqual((done.stdout, done.returncode), ("1 1\n", 0))
+
+    def test_other_version(self):
+        """A program with another version, or clock: what is not recorded is said in its trace, and on stderr
+        if a trace was asked for. No empty file takes the path that was asked for."""
+        gate = "npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_"
+        text = (ROOT / "npuprof.h").read_text()
+        others = {"later": text.replace("_and_export_npuprof_names_", "_of_a_later_version_"),
+                  "before": text.replace("_and_export_npuprof_names_", "_of_one_before_")
+                  .replace("npuprof_lost_", "npuprof_lost_before_"), "clock": text}
+        self.assertIn(gate, text)
+        for name, header in others.items():
+            (self.parts / name).mkdir(exist_ok=True)
+            (self.parts / name / "npuprof.h").write_text(header)
+            clock = ["-include", "time.h", "-DNPUPROF_NOW()=((uint64_t)clock())", "-DNPUPROF_NOW_HZ=1000000"]
+            self.object(f"{name}.o", HOST, f"-I{self.parts / name}", *(clock if name == "clock" else ()))
+            self.link(f"host-{name}", f"{name}.o", "-rdynamic", "-ldl")
+            for how in ("api", "environment"):
+                with self.subTest(program=name, how=how):
+                    self.setUp()
+                    env = environment(NPUPROF_OUTPUT_PATH="t.json") if how == "environment" else environment()
+                    done = run([self.parts / f"host-{name}", "dlopened", how, self.parts / "default.so"],
+                               cwd=self.folder, env=env)
+                    trace = load(self.folder / ("t.json" if how == "environment" else "host.json"))
+                    said = trace["metadata"]["npuprof"]["user"]["npuprof of another version"]
+                    self.assertIn("the spans of default.so are not recorded", said)
+                    self.assertEqual((done.returncode, done.stderr),
+                                     (0, f"npuprof: {said}\n" if how == "environment" else ""))
+                    names = [e["name"] for e in trace["traceEvents"] if e["ph"] == "X"]
+                    self.assertEqual(names.count("of the host"), OURS)
+                    self.assertEqual(len(list(self.folder.glob("t*"))), how == "environment")
 
     def test_functions_bound_when_linked(self):
         """-Bsymbolic-functions takes a plugin's functions and the host's gate: what it executes is counted in
