@@ -12,9 +12,9 @@ enum { BUSY = 0x40, BUSY_HIGH = 0x44, MACS = 0x48, STALLS = 0x50 };
 static npuprof_npu npu;
 #define FREE NULL, 0, NULL, false, false         /* neither by function nor scaled */
 static const npuprof_npu_pmu pmu[] = {
-    { "busy", { BUSY, BUSY_HIGH, 48, 32, NPUPROF_NPU_HI_LO_HI, false, false, 0, 0 }, true, FREE },
-    { "macs", { MACS, 0, 24, 32, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, FREE },
-    { "stalls", { STALLS, 0, 64, 64, NPUPROF_NPU_SINGLE, true, true, 0, 0 }, false, FREE },
+    { "busy", { BUSY, BUSY_HIGH, 48, 32, NPUPROF_NPU_HI_LO_HI, false, false, 0, 0, 0, 0, 0 }, true, FREE },
+    { "macs", { MACS, 0, 24, 32, NPUPROF_NPU_SINGLE, false, false, 0, 0, 0, 0, 0 }, false, FREE },
+    { "stalls", { STALLS, 0, 64, 64, NPUPROF_NPU_SINGLE, true, true, 0, 0, 0, 0, 0 }, false, FREE },
 };
 
 static void set(uint64_t busy, uint64_t macs, uint64_t stalls)
