@@ -961,8 +961,8 @@ typedef struct npuprof_npu {
     int64_t stamp_offset_;               /* for stamps by hand */
     uint64_t open_ticks_, open_host_;    /* device time and host ticks at open */
     /* npu/host/jobs.h: any thread. */
-    uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
-                                            */
+    uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether the driver numbers */
+    uint32_t ended_unnumbered_;          /* the block of a submission ended before the first number */
     uint32_t gap_ticket_;                /* of submissions before it, records may be lost */
     uint32_t jobs_dropped_;              /* submissions that gave up their entries: not yet in counts_ */
     uint32_t forgotten_;                 /* of those without numbers, whose records have not come */
@@ -3733,25 +3733,31 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uin
     return job;
 }
 
+/* Whether an entry with these flags is a submission of this thread whose block has not ended. */
+NPUPROF_OWN_ static bool npuprof_npu_is_my_block_(uint32_t flags, const npuprof_link_ *here)
+{
+    return flags / NPUPROF_NPU_OWNER_ == here->slot &&
+           flags & (NPUPROF_NPU_IN_BLOCK_ | NPUPROF_NPU_OVER_) &&
+           !(flags & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_LOOSE_));
+}
+
 /* The newest submission that this thread began and nobody ended, held: of the block that it is in, or of a
-   npuprof_npu_begin(). NULL: there is none that is recorded, or the entry is held. */
+   npuprof_npu_begin(). Its record may have come. NULL: there is none that is recorded, or it is held. */
 NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
-    const uint32_t any = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_HAS_ARROW_;
-    const uint32_t mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_ | any;
     npuprof_npu_job_ *newest = NULL;
     uint32_t ticket = 0;
     if (!here->slot) return NULL;
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
         const uint32_t its = NPUPROF_LOAD_(&job->ticket);
-        if ((NPUPROF_LOAD_(&job->flags) | any) != mine) continue;
+        if (!npuprof_npu_is_my_block_(NPUPROF_LOAD_(&job->flags), here)) continue;
         if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_) continue;
         if (newest && npuprof_npu_is_older_(its, ticket)) continue;
         newest = job;
         ticket = its;
     }
     if (!newest || !npuprof_npu_hold_job_(newest, NPUPROF_NPU_READY_)) return NULL;
-    if ((newest->flags | any) == mine && newest->ticket == ticket) return newest;
+    if (npuprof_npu_is_my_block_(newest->flags, here) && newest->ticket == ticket) return newest;
     npuprof_npu_release_job_(npu, newest, NPUPROF_NPU_READY_);
     return NULL;
 }
@@ -3761,7 +3767,15 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu,
 NPUPROF_OWN_ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
                                  uint64_t id, uint32_t ours)
 {
-    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* the second is one more command of it */
+    uint32_t none = 0;
+    const bool first = NPUPROF_CAS_(&npu->uses_ids_, &none, 1u);
+    /* Its record, which came before any number, was matched by order. */
+    if (first && job && job->flags & NPUPROF_NPU_OVER_) {
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        return;
+    }
+    /* the second is one more command of it */
+    if (!job || job->flags & (NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_OVER_)) {
         npuprof_link_ link = *here;
         uint64_t stream = 0;
         char name[NPUPROF_NPU_NAME_] = "";
@@ -3788,7 +3802,6 @@ NPUPROF_OWN_ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, 
 {
     if (!npu->number_ || !npu->has_submissions_) return;
     const npuprof_link_ here = npuprof_link_here_();
-    NPUPROF_STORE_(&npu->uses_ids_, 1u);
     npuprof_npu_give_id_(npu, npuprof_npu_find_my_job_(npu, &here), &here, id, ours);
 }
 
@@ -3796,7 +3809,6 @@ NPUPROF_OWN_ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, 
 NPUPROF_OWN_ static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t at, uint32_t ticket, uint64_t id)
 {
     npuprof_npu_job_ *job = &npu->jobs_[at];
-    NPUPROF_STORE_(&npu->uses_ids_, 1u);
     if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return false;
     const bool mine = job->ticket == ticket;
     if (mine) npuprof_npu_give_id_(npu, job, &job->link, id, 0);
@@ -3841,17 +3853,21 @@ NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
 }
 
 /* The block that a submission was made in ends. The submission is over, too, if its record came already, or
-   if the driver numbers its commands and submitted none here. */
-NPUPROF_OWN_ static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t at, uint32_t ticket)
+   if the driver numbers its commands and submitted none here. True: it is the first that ends without a
+   number. Records that came inside need not wait for one. */
+NPUPROF_OWN_ static bool npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t at, uint32_t ticket)
 {
     npuprof_npu_job_ *job = &npu->jobs_[at];
-    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return;
+    uint32_t none = 0;
+    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_))
+        return false;
     const bool mine = job->ticket == ticket;
     const uint32_t flags = job->flags;
     const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) &&
                       (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
     if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
     npuprof_npu_release_job_(npu, job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    return !NPUPROF_LOAD_(&npu->uses_ids_) && NPUPROF_CAS_(&npu->ended_unnumbered_, &none, 1u);
 }
 /* ==== src/npu/host/draw.h =========================================================== >>npu/host/draw ==== */
 
@@ -3969,7 +3985,8 @@ typedef struct npuprof_npu_found_ {
     npuprof_npu_job_ *oldest, *second;   /* of those that it may be */
     uint32_t ticket, second_ticket;
     bool busy;                           /* one that it may be is held by a thread that does not run */
-    bool awaited;                        /* one of this scope may get this number yet */
+    bool awaited;                        /* one of this scope may get this number yet; by order: the first
+                                            number of all may come */
     bool elsewhere;                      /* a submission of another scope has the number */
     bool other_stream;                   /* without a number: no submission has the stream */
 } npuprof_npu_found_;
@@ -4039,11 +4056,14 @@ NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_
         const uint32_t state = npuprof_npu_state_of_job_(job);
         f.busy = f.busy || state == NPUPROF_NPU_HELD_;
         if (state != NPUPROF_NPU_READY_) continue;
+        f.awaited = f.awaited || (s->has_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_IN_BLOCK_ &&
+                                  !NPUPROF_LOAD_(&npu->ended_unnumbered_));
         const bool fits = s->any_stream || NPUPROF_LOAD_(&job->stream) == s->stream;
         npuprof_npu_add_found_(fits ? &f : &other, job, ticket);
     }
     if (f.oldest || NPUPROF_LOAD_(&npu->forgotten_)) return f;
     other.busy = f.busy;
+    other.awaited = f.awaited;
     other.other_stream = true;
     return other;
 }
@@ -4119,7 +4139,7 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, co
     const bool by_id = s->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
     for (int i = 0; i < 8; i++) {
         *f = by_id ? npuprof_npu_look_by_id_(npu, s) : npuprof_npu_look_by_order_(npu, s);
-        *wait = can_wait && (f->busy || (f->awaited && !f->oldest));
+        *wait = can_wait && (f->busy || (f->awaited && !(by_id && f->oldest)));
         if (*wait) return NULL;
         const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_READY_);
         if (held && (f->oldest->ticket != f->ticket || (by_id && !npuprof_npu_has_id_(f->oldest, s)))) {
@@ -6397,6 +6417,16 @@ NPUPROF_OWN_ static void npuprof_npu_take_late_(npuprof_npu *npu, bool all)
     }
 }
 
+/* Takes those that need not wait any more. Takes the queue lock; who holds it looks as well. */
+NPUPROF_OWN_ static void npuprof_npu_look_at_late_(npuprof_npu *npu)
+{
+    uintptr_t nobody = 0;
+    if (!NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return;
+    npuprof_npu_take_late_(npu, false);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+}
+
 /* Whether a record of the queue waits: the next ones stay behind it. */
 NPUPROF_OWN_ static bool npuprof_npu_has_late_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
@@ -7532,7 +7562,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ 
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
     if (npu->number_ && npu->has_submissions_) {
-        if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->job_at, block->ticket);
+        if (block->sampled && npuprof_npu_end_block_of_job_(npu, block->job_at, block->ticket))
+            npuprof_npu_look_at_late_(npu);
         if (block->token) npuprof_close_(block->token);
         return NPUPROF_OK;
     }

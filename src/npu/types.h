@@ -286,8 +286,8 @@ typedef struct npuprof_npu {
     int64_t stamp_offset_;               /* for stamps by hand */
     uint64_t open_ticks_, open_host_;    /* device time and host ticks at open */
     /* npu/host/jobs.h: any thread. */
-    uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
-                                            */
+    uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether the driver numbers */
+    uint32_t ended_unnumbered_;          /* the block of a submission ended before the first number */
     uint32_t gap_ticket_;                /* of submissions before it, records may be lost */
     uint32_t jobs_dropped_;              /* submissions that gave up their entries: not yet in counts_ */
     uint32_t forgotten_;                 /* of those without numbers, whose records have not come */

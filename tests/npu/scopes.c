@@ -235,6 +235,62 @@ static void foreign(void)
     CHECK_UINT(spans_of(t, "new"), 0);
 }
 
+/* The first number of all comes late: others' records before it are nobody's, its own waits. Of two commands
+   of a block the second keeps name and arrow when the first is over. */
+static void first_number_late(void)
+{
+    SIM_DESC(desc);
+    describe(&desc, 1, 16, 0);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    WITH_NPU_PROFILER(&npu, 0, "ours", "NPU", PROF_NO_ARGS, {
+        sim_advance(1000);
+        feed(0, 6);
+        feed(0, 7);
+        npuprof_npu_set_job(&npu, 7);
+    });
+    WITH_NPU_PROFILER(&npu, 0, "two", "NPU", PROF_NO_ARGS, {
+        npuprof_npu_set_job(&npu, 8);
+        sim_advance(1000);
+        feed(0, 8);
+        npuprof_npu_set_job(&npu, 9);
+        sim_advance(1000);
+        feed(0, 9);
+    });
+    WITH_NPU_PROFILER(&npu, 0, "given", "NPU", PROF_NO_ARGS, {
+        feed(0, npuprof_npu_job(&npu));
+        feed(0, npuprof_npu_job(&npu));
+    });
+    sim_advance(1000);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(spans_of(t, "job"), 1);
+    CHECK_UINT(spans_of(t, "ours"), 1);
+    CHECK_UINT(spans_of(t, "two"), 2);
+    CHECK_UINT(spans_of(t, "given"), 2);
+    CHECK_UINT(trace_count(t, "f", "submit"), 5);
+    CHECK_INT(records(t, "open_jobs"), 0);
+}
+
+/* Of a driver that never numbers, a record inside its block is there without a close. */
+static void never_numbered(void)
+{
+    SIM_DESC(desc);
+    describe(&desc, 1, 16, 0);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        WITH_NPU_PROFILER(&npu, 0, "blocking", "NPU", PROF_NO_ARGS, {
+            sim_advance(1000);
+            feed(0, 100 + i);
+        });
+        json_node *t = written_trace();
+        CHECK_UINT(spans_of(t, "blocking"), i + 1);
+        CHECK_UINT(trace_count(t, "f", "submit"), i + 1);
+    }
+    npuprof_npu_close(&npu);
+}
+
 /* An index that counts descriptors, of which a job has several: its number is that of the last one. first:
    what the index shows at open; late: some numbers come when their work is over. */
 static void descriptors_of(int unit, uint32_t first, bool late)
@@ -345,5 +401,6 @@ static void named_memory(void)
 
 CHECK_MAIN(CASE(two_channels), CASE_THOROUGH(two_channels_long), CASE(lanes), CASE(used_again),
            CASE(long_job), CASE(dropped), CASE(number_late), CASE(foreign),
+           CASE(first_number_late), CASE(never_numbered),
            CASE(descriptors), CASE(descriptors_late), CASE(descriptor_slots), CASE(small_stack),
            CASE(named_memory))

@@ -154,25 +154,31 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     return job;
 }
 
+/* Whether an entry with these flags is a submission of this thread whose block has not ended. */
+static bool npuprof_npu_is_my_block_(uint32_t flags, const npuprof_link_ *here)
+{
+    return flags / NPUPROF_NPU_OWNER_ == here->slot &&
+           flags & (NPUPROF_NPU_IN_BLOCK_ | NPUPROF_NPU_OVER_) &&
+           !(flags & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_LOOSE_));
+}
+
 /* The newest submission that this thread began and nobody ended, held: of the block that it is in, or of a
-   npuprof_npu_begin(). NULL: there is none that is recorded, or the entry is held. */
+   npuprof_npu_begin(). Its record may have come. NULL: there is none that is recorded, or it is held. */
 static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
-    const uint32_t any = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_HAS_ARROW_;
-    const uint32_t mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_ | any;
     npuprof_npu_job_ *newest = NULL;
     uint32_t ticket = 0;
     if (!here->slot) return NULL;
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
         const uint32_t its = NPUPROF_LOAD_(&job->ticket);
-        if ((NPUPROF_LOAD_(&job->flags) | any) != mine) continue;
+        if (!npuprof_npu_is_my_block_(NPUPROF_LOAD_(&job->flags), here)) continue;
         if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_) continue;
         if (newest && npuprof_npu_is_older_(its, ticket)) continue;
         newest = job;
         ticket = its;
     }
     if (!newest || !npuprof_npu_hold_job_(newest, NPUPROF_NPU_READY_)) return NULL;
-    if ((newest->flags | any) == mine && newest->ticket == ticket) return newest;
+    if (npuprof_npu_is_my_block_(newest->flags, here) && newest->ticket == ticket) return newest;
     npuprof_npu_release_job_(npu, newest, NPUPROF_NPU_READY_);
     return NULL;
 }
@@ -182,7 +188,15 @@ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npupro
 static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
                                  uint64_t id, uint32_t ours)
 {
-    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* the second is one more command of it */
+    uint32_t none = 0;
+    const bool first = NPUPROF_CAS_(&npu->uses_ids_, &none, 1u);
+    /* Its record, which came before any number, was matched by order. */
+    if (first && job && job->flags & NPUPROF_NPU_OVER_) {
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        return;
+    }
+    /* the second is one more command of it */
+    if (!job || job->flags & (NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_OVER_)) {
         npuprof_link_ link = *here;
         uint64_t stream = 0;
         char name[NPUPROF_NPU_NAME_] = "";
@@ -209,7 +223,6 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, uint32_t ours
 {
     if (!npu->number_ || !npu->has_submissions_) return;
     const npuprof_link_ here = npuprof_link_here_();
-    NPUPROF_STORE_(&npu->uses_ids_, 1u);
     npuprof_npu_give_id_(npu, npuprof_npu_find_my_job_(npu, &here), &here, id, ours);
 }
 
@@ -217,7 +230,6 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, uint32_t ours
 static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t at, uint32_t ticket, uint64_t id)
 {
     npuprof_npu_job_ *job = &npu->jobs_[at];
-    NPUPROF_STORE_(&npu->uses_ids_, 1u);
     if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return false;
     const bool mine = job->ticket == ticket;
     if (mine) npuprof_npu_give_id_(npu, job, &job->link, id, 0);
@@ -262,15 +274,19 @@ NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
 }
 
 /* The block that a submission was made in ends. The submission is over, too, if its record came already, or
-   if the driver numbers its commands and submitted none here. */
-static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t at, uint32_t ticket)
+   if the driver numbers its commands and submitted none here. True: it is the first that ends without a
+   number. Records that came inside need not wait for one. */
+static bool npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t at, uint32_t ticket)
 {
     npuprof_npu_job_ *job = &npu->jobs_[at];
-    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return;
+    uint32_t none = 0;
+    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_))
+        return false;
     const bool mine = job->ticket == ticket;
     const uint32_t flags = job->flags;
     const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) &&
                       (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
     if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
     npuprof_npu_release_job_(npu, job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    return !NPUPROF_LOAD_(&npu->uses_ids_) && NPUPROF_CAS_(&npu->ended_unnumbered_, &none, 1u);
 }

@@ -15,6 +15,7 @@
 #include "../sample.h"
 #include "pmu.h"
 #include "jobs.h"
+#include "late.h"
 
 /* The two ends of a submission, and device spans by hand. With a ring the ends only say who submitted;
    without one the counter is read at both. Owns the npuprof_npu_block_, which lies on the stack of the thread
@@ -160,7 +161,8 @@ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npupr
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
     if (npu->number_ && npu->has_submissions_) {
-        if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->job_at, block->ticket);
+        if (block->sampled && npuprof_npu_end_block_of_job_(npu, block->job_at, block->ticket))
+            npuprof_npu_look_at_late_(npu);
         if (block->token) npuprof_close_(block->token);
         return NPUPROF_OK;
     }

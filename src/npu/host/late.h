@@ -46,6 +46,16 @@ static void npuprof_npu_take_late_(npuprof_npu *npu, bool all)
     }
 }
 
+/* Takes those that need not wait any more. Takes the queue lock; who holds it looks as well. */
+static void npuprof_npu_look_at_late_(npuprof_npu *npu)
+{
+    uintptr_t nobody = 0;
+    if (!NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return;
+    npuprof_npu_take_late_(npu, false);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+}
+
 /* Whether a record of the queue waits: the next ones stay behind it. */
 static bool npuprof_npu_has_late_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {

@@ -31,7 +31,8 @@ typedef struct npuprof_npu_found_ {
     npuprof_npu_job_ *oldest, *second;   /* of those that it may be */
     uint32_t ticket, second_ticket;
     bool busy;                           /* one that it may be is held by a thread that does not run */
-    bool awaited;                        /* one of this scope may get this number yet */
+    bool awaited;                        /* one of this scope may get this number yet; by order: the first
+                                            number of all may come */
     bool elsewhere;                      /* a submission of another scope has the number */
     bool other_stream;                   /* without a number: no submission has the stream */
 } npuprof_npu_found_;
@@ -101,11 +102,14 @@ static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, con
         const uint32_t state = npuprof_npu_state_of_job_(job);
         f.busy = f.busy || state == NPUPROF_NPU_HELD_;
         if (state != NPUPROF_NPU_READY_) continue;
+        f.awaited = f.awaited || (s->has_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_IN_BLOCK_ &&
+                                  !NPUPROF_LOAD_(&npu->ended_unnumbered_));
         const bool fits = s->any_stream || NPUPROF_LOAD_(&job->stream) == s->stream;
         npuprof_npu_add_found_(fits ? &f : &other, job, ticket);
     }
     if (f.oldest || NPUPROF_LOAD_(&npu->forgotten_)) return f;
     other.busy = f.busy;
+    other.awaited = f.awaited;
     other.other_stream = true;
     return other;
 }
@@ -181,7 +185,7 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_n
     const bool by_id = s->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
     for (int i = 0; i < 8; i++) {
         *f = by_id ? npuprof_npu_look_by_id_(npu, s) : npuprof_npu_look_by_order_(npu, s);
-        *wait = can_wait && (f->busy || (f->awaited && !f->oldest));
+        *wait = can_wait && (f->busy || (f->awaited && !(by_id && f->oldest)));
         if (*wait) return NULL;
         const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_READY_);
         if (held && (f->oldest->ticket != f->ticket || (by_id && !npuprof_npu_has_id_(f->oldest, s)))) {
