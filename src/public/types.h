@@ -93,7 +93,8 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
     X(NPUPROF_LOST_OVERWRITTEN, "overwritten", 1) /* recycled under NPUPROF_KEEP_NEWEST */       \
     X(NPUPROF_LOST_SINK, "sink", 1)              /* the sink of NPUPROF_STREAM failed */         \
     X(NPUPROF_LOST_RING, "device_ring", 1)       /* overwritten before npuprof_npu_drain() */    \
-    X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* of a span that was recorded */               \
+    X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* of a span that was recorded, also of one that
+                                                    NPUPROF_KEEP_NEWEST overwrote since */ \
     X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer or report was running */ \
     X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names, pause marks */       \
     X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device span of a block that could not read the device,
