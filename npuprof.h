@@ -84,9 +84,9 @@
 
    ERRORS
    A function that can fail returns npuprof_result. 0 is NPUPROF_OK; npuprof_result_string() gives the
-   sentence for a code. The macros cannot fail: they count what they lose. The library never aborts,
-   allocates, or prints unasked. One exception: if the environment asks for something that cannot be done (a
-   bad value, a file that cannot be written), stderr gets one line about it.
+   sentence for a code. The macros cannot fail: they count what they lose. The library never aborts or prints
+   unasked, and recording allocates nothing. One exception: if the environment asks for something that cannot
+   be done (a bad value, a file that cannot be written), stderr gets one line about it.
 
    OFF
    With NPUPROF_OFF the macros leave no code, no string and no symbol. Their arguments are still type-checked.
@@ -224,11 +224,10 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
-   output buffer). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
-   used with NPUPROF_FREESTANDING. A seventh of it is added for an index. More makes traces with many
-   device spans faster to write. Traces and tables are complete with any size; the memory tables are the
-   exception, and say so when they leave records out. */
+/* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (lanes, output
+   buffer, tables). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
+   used with NPUPROF_FREESTANDING. What is sorted is in pages of the system's. Traces and tables are complete
+   with any size; the memory tables are the exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #ifdef NPUPROF_RECORD_ONLY
 #define NPUPROF_SCRATCH_BYTES (16 * 1024)
@@ -949,7 +948,9 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_CALLS, \
       "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end") \
     X(NPUPROF_ERR_NPU_MEMORY, \
-      "the device's tables do not fit into desc.memory, or there is no memory for them")
+      "the device's tables do not fit into desc.memory, or there is no memory for them")                  \
+    X(NPUPROF_ERR_MEMORY, \
+      "the system gives no memory to sort the events in; an image needs none: write t.npuprof, convert it")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
@@ -5559,7 +5560,7 @@ NPUPROF_OWN_ static uint64_t npuprof_hash_key_(const char *text)
 /* ==== src/numbers/heap.h ============================================================= >>numbers/heap ==== */
 #include <string.h>
 
-/* Heaps, and sorting with them. Owns no data; may not know what the elements are. An array of `count`
+/* Heaps, and sorting. Owns no data; may not know what the elements are. An array of `count`
    elements of `bytes` bytes each is a heap if no element comes before one of its children, which for index i
    are 2 i + 1 and 2 i + 2. So the last element in the order is at index 0, and a heap becomes a sorted array
    in place. Nothing is allocated.
@@ -5625,6 +5626,47 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
         }
         npuprof_heap_sift_down_(list, bytes, left, parents, before);
     }
+}
+
+/* ---- Sorting by merging, with as much memory beside the array: what is in order already costs one pass, and
+   equal elements keep their order */
+
+/* Merges the sorted runs [from, middle) and [middle, end) into `to`. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_sort_merge_(uint8_t *to, const uint8_t *from, const uint8_t *middle,
+                                                const uint8_t *end, size_t bytes, npuprof_heap_before_ before)
+{
+    const uint8_t *a = from, *b = middle;
+    if (b < end && before(b, b - bytes)) {
+        while (a < middle && b < end) {
+            const bool second = before(b, a);
+            memcpy(to, second ? b : a, bytes);
+            to += bytes;
+            if (second) b += bytes;
+            else a += bytes;
+        }
+    }
+    memcpy(to, a, (size_t)(middle - a));
+    memcpy(to + (middle - a), b, (size_t)(end - b));
+}
+
+/* Sorts `count` elements of `bytes` bytes. beside: memory for as many. Returns where the sorted ones are:
+   in one of the two. */
+NPUPROF_ALWAYS_INLINE_ void *npuprof_sort_(void *array, void *beside, size_t bytes, size_t count,
+                                           npuprof_heap_before_ before)
+{
+    uint8_t *from = (uint8_t *)array, *to = (uint8_t *)beside;
+    for (size_t run = 1; run < count; run *= 2) {
+        for (size_t at = 0; at < count; at += 2 * run) {
+            const size_t middle = count - at > run ? at + run : count;
+            const size_t end = count - middle > run ? middle + run : count;
+            npuprof_sort_merge_(to + at * bytes, from + at * bytes, from + middle * bytes, from + end * bytes,
+                                bytes, before);
+        }
+        uint8_t *const other = from;
+        from = to;
+        to = other;
+    }
+    return from;
 }
 /* ==== src/format/arena.h ============================================================= >>format/arena ==== */
 
@@ -7046,6 +7088,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
     case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
     case EACCES: case EPERM: case EROFS: case ELOOP: return NPUPROF_ERR_ACCESS;
     case ENOSPC: case EDQUOT: case EFBIG: return NPUPROF_ERR_NO_SPACE;
+    case ENOMEM: return NPUPROF_ERR_MEMORY;
     default: return NPUPROF_ERR_IO;
     }
 }
@@ -7483,6 +7526,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
     case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
     case EACCES: case EPERM: case EROFS: case ELOOP: case EBUSY: return NPUPROF_ERR_ACCESS;
     case ENOSPC: case EFBIG: return NPUPROF_ERR_NO_SPACE;
+    case ENOMEM: return NPUPROF_ERR_MEMORY;
     default: return NPUPROF_ERR_IO;
     }
 }
@@ -13508,7 +13552,6 @@ typedef struct npuprof_cursor_ {
     const npuprof_image_ *image;
     uint32_t chunk, unit;                  /* chunk: index + 1; 0: behind the last one */
     uint32_t tid;
-    uint32_t left;                         /* the cursor stops after so many chunks */
     bool first;                            /* the chunk is the first of its slot */
     uint32_t plain_begin, plain_count;     /* units of the chunk that may be plain: not moved, not the last */
     const npuprof_unit_ *units;
@@ -13544,7 +13587,6 @@ NPUPROF_OWN_ static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const np
     c->image = im;
     npuprof_cursor_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
     c->tid = NPUPROF_LOAD_(&slot->tid);
-    c->left = UINT32_MAX;
     c->first = true;
 }
 
@@ -13808,7 +13850,6 @@ NPUPROF_OWN_ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_
         }
         npuprof_cursor_begin_chunk_(c, npuprof_image_next_chunk_(im, c->chunk - 1));
         c->first = false;
-        if (!--c->left) break;
     }
     return false;
 }
@@ -14194,32 +14235,27 @@ NPUPROF_OWN_ static void npuprof_rate_find_(npuprof_image_ *im)
 
 /* Placed spans: those that have tracks of their own, beside the threads. Device spans, finished spans
    (npuprof_span()) and async spans are recorded by any thread at any time, so they are sorted by track and
-   start before they are written. What a placed span has in memory is 96 bytes; its record is decoded again
-   when it is written. */
+   start before they are written (read/placed.h). What one has in memory is 48 bytes; its record is decoded
+   again when it is written. */
 
 enum { NPUPROF_TRACK_DEVICE_ = 1, NPUPROF_TRACK_FINISHED_, NPUPROF_TRACK_ASYNC_ };
 typedef struct npuprof_placed_ {
     /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the name of track or span */
     uint64_t track;
     int64_t start_ns, end_ns;              /* after the first anchor */
-    /* the end that the order goes by: an async span's real one is found later */
-    int64_t order_ns;
     uint64_t locator, id;                  /* id: of an async span */
-    int64_t limit_ns;                      /* of an async span: where its id begins anew */
-    uint32_t tid;                          /* of an arrow's beginning */
-    uint32_t bucket, next;                 /* of a batch's look-up by id: index + 1 */
     bool unfinished;
-    bool ends_at_once;                     /* of an async span: it has an end in the tick of its beginning */
     /* its stamps are of another clock: it is drawn where the trace begins */
     bool out_of_range;
 } npuprof_placed_;
 
 /* The order on the page: by track, start, then the longer one first. The locator makes the order total. */
-NPUPROF_HOT_ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
+NPUPROF_HOT_ static bool npuprof_placed_is_before_(const void *one, const void *other)
 {
+    const npuprof_placed_ *const a = (const npuprof_placed_ *)one, *const b = (const npuprof_placed_ *)other;
     if (a->track != b->track) return a->track < b->track;
     if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
-    if (a->order_ns != b->order_ns) return a->order_ns > b->order_ns;
+    if (a->end_ns != b->end_ns) return a->end_ns > b->end_ns;
     return a->locator < b->locator;
 }
 
@@ -14232,8 +14268,7 @@ NPUPROF_OWN_ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 }
 
 /* ---- Placing an event, in two steps. False: it stays on its thread, or there is no anchor to place it by.
-   Why two: the end of a device span costs as much as its start, and most spans are refused after the first
-   step. */
+   Why two: the end of a device span costs as much as its start, and a survey of starts needs none. */
 
 NPUPROF_OWN_ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                  const npuprof_event_ *ev, npuprof_placed_ *p)
@@ -14241,9 +14276,7 @@ NPUPROF_OWN_ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_
     p->track = npuprof_place_track_(ev);
     p->locator = ev->locator;
     p->id = ev->value;
-    p->tid = p->bucket = p->next = 0;
-    p->limit_ns = 0;
-    p->unfinished = p->ends_at_once = p->out_of_range = false;
+    p->unfinished = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start;
         if (!npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, NULL)) return false;
@@ -14277,417 +14310,183 @@ NPUPROF_OWN_ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_im
         p->end_ns = npuprof_image_ns_(im, end);
     }
     if (p->end_ns < p->start_ns) p->end_ns = p->start_ns;
-    p->order_ns = p->end_ns;
     return true;
 }
 
-/* ---- Heaps of placed spans, the last one in the order on top */
-
-NPUPROF_HOT_ static bool npuprof_placed_heap_before_(const void *a, const void *b)
+/* Both steps. */
+NPUPROF_OWN_ static bool npuprof_place_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
+                           const npuprof_event_ *ev, npuprof_placed_ *p)
 {
-    return npuprof_placed_before_((const npuprof_placed_ *)a, (const npuprof_placed_ *)b);
+    return npuprof_place_start_(im, caches, ev, p) && npuprof_place_end_(im, caches, ev, p);
+}
+/* ==== src/read/list.h =================================================================== >>read/list ==== */
+
+/* A reader's lists, in pages of the system's: mapped as the list grows, given back by npuprof_list_free_().
+   Why not the heap: it may be the program's thread in it that dumps. A list that the system has no memory for
+   stays as it was: who adds says so (ENOMEM). May not know what the elements are. */
+typedef struct npuprof_list_ {
+    uint8_t *at;
+    size_t bytes, count, capacity;         /* bytes: of an element */
+} npuprof_list_;
+
+NPUPROF_OWN_ static npuprof_list_ npuprof_list_of_(size_t bytes)
+{
+    npuprof_list_ list;
+    memset(&list, 0, sizeof list);
+    list.bytes = bytes;
+    return list;
 }
 
-/* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
-NPUPROF_HOT_ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
-                                     const npuprof_placed_ *p)
+NPUPROF_OWN_ static void npuprof_list_free_(npuprof_list_ *l)
 {
-    if (*count < capacity) {
-        heap[(*count)++] = *p;
-        npuprof_heap_sift_up_(heap, sizeof *heap, *count, npuprof_placed_heap_before_);
-    } else if (npuprof_placed_before_(p, &heap[0])) {
-        heap[0] = *p;
-        npuprof_heap_sift_down_(heap, sizeof *heap, *count, 0, npuprof_placed_heap_before_);
+    if (l->at) npuprof_os_unmap_(l->at, l->capacity * l->bytes);
+    *l = npuprof_list_of_(l->bytes);
+}
+
+/* Makes room for as many elements again. */
+NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_list_grow_(npuprof_list_ *l)
+{
+    const size_t capacity = l->capacity ? 2 * l->capacity : 65536 / l->bytes;
+    uint8_t *const at = (uint8_t *)npuprof_os_memory_(capacity * l->bytes);
+    if (!at) return false;
+    if (l->at) {
+        memcpy(at, l->at, l->count * l->bytes);
+        npuprof_os_unmap_(l->at, l->capacity * l->bytes);
+    }
+    l->at = at;
+    l->capacity = capacity;
+    return true;
+}
+
+/* False: the system has no memory for it. */
+NPUPROF_OWN_ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
+{
+    if (l->count == l->capacity && !npuprof_list_grow_(l)) return false;
+    memcpy(l->at + l->count++ * l->bytes, element, l->bytes);
+    return true;
+}
+
+/* Sorts elements of `bytes` bytes, which is a constant. False: the system has no memory beside them. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, npuprof_heap_before_ before)
+{
+    uint8_t *const array = l->at;
+    if (l->count < 2) return true;
+    uint8_t *const beside = (uint8_t *)npuprof_os_memory_(l->capacity * bytes);
+    if (!beside) return false;
+    l->at = (uint8_t *)npuprof_sort_(array, beside, bytes, l->count, before);
+    npuprof_os_unmap_(l->at == array ? beside : array, l->capacity * bytes);
+    return true;
+}
+/* ==== src/read/placed.h =============================================================== >>read/placed ==== */
+
+/* All placed spans of an image in order: one walk collects them, one sort puts them in order, and the async
+   ones get their ends. */
+
+/* A begin or an end of an async span. span: a begin's index + 1 in the list; 0: it is an end. */
+typedef struct npuprof_async_ { uint64_t id; int64_t ns; size_t span; } npuprof_async_;
+
+NPUPROF_OWN_ static bool npuprof_async_before_(const void *one, const void *other)
+{
+    const npuprof_async_ *const a = (const npuprof_async_ *)one, *const b = (const npuprof_async_ *)other;
+    return a->id != b->id ? a->id < b->id : a->ns < b->ns;
+}
+
+/* The end of a span that begins at `ns`: the first one behind it that has its id, unless the id begins anew
+   before. from, to: the events of that tick; behind: those of the id that come later, up to `end`. */
+NPUPROF_OWN_ static void npuprof_async_end_(npuprof_placed_ *p, const npuprof_async_ *from, const npuprof_async_ *behind,
+                               const npuprof_async_ *end)
+{
+    bool ends_at_once = false, ends = false;
+    const npuprof_async_ *next = behind;
+    for (const npuprof_async_ *a = from; a < behind; a++) ends_at_once |= !a->span;
+    for (; next < end && next->ns == behind->ns; next++) ends |= !next->span;
+    if (ends_at_once && !ends) {
+        p->end_ns = p->start_ns;
+        p->unfinished = false;
+    } else if (behind < end) {
+        p->end_ns = behind->ns;
+        p->unfinished = !ends;
     }
 }
 
-/* Sorts spans, whether they are a heap or not. */
-NPUPROF_HOT_ static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
+/* Gives the async spans of a sorted list their ends. `events`: the ends; the begins are added. Returns 0 or
+   an errno value. */
+NPUPROF_OWN_ static int npuprof_async_find_ends_(const npuprof_list_ *spans, npuprof_list_ *events)
 {
-    npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
-}
-
-/* ---- Look-up of placed spans by id: bucket i has the index + 1 of its first span, and each span that of the
-   next */
-
-NPUPROF_OWN_ static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *list, size_t count, uint64_t id)
-{
-    return &list[(npuprof_hash_mix_(id) >> 32) * count >> 32].bucket;
-}
-/* ==== src/read/order.h ================================================================= >>read/order ==== */
-
-/* What lets a walk over the whole arena leave most of it out: an index of its pieces, and a filter of
-   records.
-
-   All chunks, slot after slot, are cut into pieces of equally many chunks. The first walk notes for each
-   piece the times and ids of the placed spans in it (read/batch.h), or the ids of the flows
-   (write/json_flow.h); later walks begin at the pieces that can hold what they look for.
-
-   Data: npuprof_piece_index_, one for the process, used by who holds the lock of the readers. */
-
-enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024, NPUPROF_PIECE_MARKS_ = 2 * NPUPROF_PIECES_ };
-
-typedef struct npuprof_piece_ {
-    int64_t min_ns, max_ns;                /* of the starts of placed spans; min > max: there are none */
-    int64_t async_min_ns, async_max_ns;    /* of the begins and ends of async spans */
-    uint64_t min_id, max_id;               /* and their ids */
-    bool walked;
-    const npuprof_slot_head_ *slot;        /* where the piece begins; NULL: behind the last slot */
-    npuprof_cursor_ at;
-} npuprof_piece_;
-
-/* A place where a walk can go on, and the ids of the PROF_FLOW_OUTs from there to the next mark. */
-typedef struct npuprof_piece_mark_ {
-    uint64_t min_id, max_id;               /* min > max: there are none */
-    uint32_t tid, chunk;                   /* chunk: index + 1 of the thread's chunk; 0: its first one */
-} npuprof_piece_mark_;
-
-/* Never both at a time. */
-static union {
-    npuprof_piece_ piece[NPUPROF_PIECES_];
-    npuprof_piece_mark_ mark[NPUPROF_PIECE_MARKS_];
-} npuprof_piece_index_;
-
-/* ---- The filter */
-
-/* Which records a walk wants: those of some kinds; of async begins only those with names from min_name to
-   max_name; and with a list only the async events whose ids are in the list. `met` caches what the sites met
-   last are, so that plain records that are not wanted need not be decoded. */
-typedef struct npuprof_filter_ {
-    uint32_t kinds, min_name, max_name;
-    npuprof_placed_ *list;
-    size_t count;
-    struct { uint32_t site, kind, name; } met[256];
-} npuprof_filter_;
-
-NPUPROF_OWN_ static void npuprof_filter_set_(npuprof_filter_ *filter, uint32_t kinds)
-{
-    memset(filter, 0, sizeof *filter);
-    filter->kinds = kinds;
-    filter->max_name = UINT32_MAX;
-}
-
-/* Is a record wanted whose site is met[known]? */
-NPUPROF_OWN_ static inline bool npuprof_filter_passes_(const npuprof_filter_ *filter, uint32_t known, uint64_t value)
-{
-    const uint32_t kind = filter->met[known].kind;
-    if (!(filter->kinds >> kind & 1)) return false;
-    if (filter->list) {
-        uint32_t i = *npuprof_placed_bucket_(filter->list, filter->count, value);
-        while (i && filter->list[i - 1].id != value) i = filter->list[i - 1].next;
-        return i != 0;
+    npuprof_placed_ *const list = (npuprof_placed_ *)(void *)spans->at;
+    for (size_t i = 0; i < spans->count; i++) {
+        const npuprof_async_ begin = { list[i].id, list[i].start_ns, i + 1 };
+        if (list[i].track >> 56 == NPUPROF_TRACK_ASYNC_ && !npuprof_list_add_(events, &begin)) return ENOMEM;
     }
-    if (kind != NPUPROF_KIND_ASYNC_BEGIN) return true;
-    return filter->met[known].name - filter->min_name <= filter->max_name - filter->min_name;
-}
-
-/* Moves the cursor over the plain records that are not wanted. */
-NPUPROF_OWN_ static void npuprof_filter_skip_plain_(npuprof_cursor_ *cursor, const npuprof_filter_ *filter)
-{
-    const npuprof_cursor_ c = *cursor;
-    const uint32_t end = c.plain_begin + c.plain_count;
-    uint32_t unit = c.unit;
-    for (; unit >= c.plain_begin && unit < end; unit++) {
-        const uint32_t site = npuprof_unit_load_id_(c.units + unit), known = site % 256;
-        if (site - 1 >= NPUPROF_CONTROL_ - 1 || filter->met[known].site != site) break;
-        if (npuprof_unit_load_id_(c.units + unit + 1) >= NPUPROF_CONTROL_) break;
-        if (npuprof_filter_passes_(filter, known, npuprof_unit_load_w1_(c.units + unit))) break;
+    if (!npuprof_list_sort_(events, sizeof(npuprof_async_), npuprof_async_before_)) return ENOMEM;
+    const npuprof_async_ *from = (const npuprof_async_ *)(const void *)events->at;
+    const npuprof_async_ *const last = from + events->count;
+    for (const npuprof_async_ *behind, *end = from; from < last; from = behind) {
+        for (behind = from; behind < last && behind->id == from->id && behind->ns == from->ns;) behind++;
+        if (end <= from) end = behind;
+        while (end < last && end->id == from->id) end++;
+        for (const npuprof_async_ *a = from; a < behind; a++)
+            if (a->span) npuprof_async_end_(&list[a->span - 1], from, behind, end);
     }
-    cursor->unit = unit;
+    return 0;
 }
 
-/* ---- Walking a piece */
-
-/* The next event of a piece, wanted or not. False: the end; slot and cursor are then where the next piece
-   begins. */
-NPUPROF_OWN_ static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c,
-                                      npuprof_filter_ *filter, npuprof_event_ *ev)
+/* Moves the cursor over plain records of sites that are known to be unwanted. Why: most records are, and need
+   not be decoded. */
+NPUPROF_OWN_ static void npuprof_placed_skip_plain_(npuprof_cursor_ *c, const uint32_t unwanted[256])
 {
-    while (*slot) {
-        npuprof_filter_skip_plain_(c, filter);
-        if (npuprof_cursor_next_event_(c, ev)) {
-            filter->met[ev->site % 256].site = ev->site;
-            filter->met[ev->site % 256].kind = ev->kind;
-            filter->met[ev->site % 256].name = ev->name;
-            return true;
-        }
-        const uint32_t left = c->left;
-        if (!left) break;
-        *slot = npuprof_image_next_slot_(c->image, *slot);
-        if (*slot) npuprof_cursor_begin_slot_(c, c->image, *slot);
-        c->left = left;
+    const uint32_t end = c->plain_begin + c->plain_count;
+    uint32_t unit = c->unit;
+    for (; unit >= c->plain_begin && unit < end; unit++) {
+        const uint32_t site = npuprof_unit_load_id_(c->units + unit);
+        if (site - 1 >= NPUPROF_CONTROL_ - 1 || unwanted[site % 256] != site) break;
+        if (npuprof_unit_load_id_(c->units + unit + 1) >= NPUPROF_CONTROL_) break;
     }
-    return false;
+    c->unit = unit;
 }
-/* ==== src/read/async.h ================================================================= >>read/async ==== */
 
-/* The ends of async spans. A begin and its end may be recorded by different threads and lie far apart, so a
-   batch of begins is first complete, and then looks for its ends: a begin takes the first end behind it that
-   has its id, unless the id begins anew before that end. Only the pieces that can hold such ends are walked,
-   the earliest first.
-
-   Data: the batch, which the caller owns, and `walked` of the pieces. */
-typedef struct npuprof_async_ends_ {
-    const npuprof_image_ *image;
-    npuprof_placed_ *list;
-    size_t count;
-    int64_t from, until;                   /* the ends that were found lie before `until`; */
-    uint64_t min_id, max_id;               /* those that were not have these ids. min > max: all were found */
-    npuprof_filter_ filter;
-} npuprof_async_ends_;
-
-/* Notes an async event in the index. */
-NPUPROF_OWN_ static void npuprof_async_note_(const npuprof_image_ *im, npuprof_piece_ *piece, const npuprof_event_ *ev)
+/* Walks the image once. Returns 0 or an errno value. */
+NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans,
+                                  npuprof_list_ *ends)
 {
-    const int64_t at = npuprof_image_ns_(im, ev->start);
-    if (at < piece->async_min_ns) piece->async_min_ns = at;
-    if (at > piece->async_max_ns) piece->async_max_ns = at;
-    if (ev->value < piece->min_id) piece->min_id = ev->value;
-    if (ev->value > piece->max_id) piece->max_id = ev->value;
-}
-
-/* How far the ends may be, from what was found until now. */
-NPUPROF_OWN_ static void npuprof_async_set_bounds_(npuprof_async_ends_ *a)
-{
-    a->until = INT64_MIN;
-    a->min_id = UINT64_MAX;
-    a->max_id = 0;
-    for (size_t i = 0; i < a->count; i++) {
-        const npuprof_placed_ *const p = &a->list[i];
-        if (p->track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
-        const int64_t end = p->unfinished || p->end_ns > p->limit_ns ? p->limit_ns : p->end_ns;
-        if (end == INT64_MAX) {
-            if (p->id < a->min_id) a->min_id = p->id;
-            if (p->id > a->max_id) a->max_id = p->id;
-        } else if (end > a->until) {
-            a->until = end;
-        }
-    }
-}
-
-/* A begin or an end: what it says about the spans of the batch that have its id. */
-NPUPROF_OWN_ static void npuprof_async_take_event_(npuprof_async_ends_ *a, const npuprof_event_ *ev)
-{
-    const int64_t at = npuprof_image_ns_(a->image, ev->start);
-    for (uint32_t i = *npuprof_placed_bucket_(a->list, a->count, ev->value); i; i = a->list[i - 1].next) {
-        npuprof_placed_ *const p = &a->list[i - 1];
-        if (p->id != ev->value) continue;
-        if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
-            if (p->start_ns < at && at < p->limit_ns) p->limit_ns = at;
-        } else if (p->start_ns == at) {
-            p->ends_at_once = true;
-        } else if (p->start_ns < at) {
-            if (p->unfinished || at < p->end_ns) p->end_ns = at;
-            p->unfinished = false;
-        }
-    }
-}
-
-/* Can a piece say more about the batch? */
-NPUPROF_OWN_ static bool npuprof_async_needs_piece_(const npuprof_async_ends_ *a, const npuprof_piece_ *piece)
-{
-    if (piece->walked || piece->async_max_ns < a->from) return false;
-    return piece->async_min_ns <= a->until || (piece->min_id <= a->max_id && piece->max_id >= a->min_id);
-}
-
-/* Walks the earliest piece that can say more. Returns how many events it has; 0: there is no such piece. */
-NPUPROF_OWN_ static size_t npuprof_async_walk_piece_(npuprof_async_ends_ *a)
-{
-    npuprof_piece_ *next = NULL, *piece = npuprof_piece_index_.piece;
-    for (size_t i = 0; i < NPUPROF_PIECES_; i++, piece++)
-        if ((!next || piece->async_min_ns < next->async_min_ns) && npuprof_async_needs_piece_(a, piece))
-            next = piece;
-    if (!next) return 0;
-    npuprof_event_ ev;
-    const npuprof_slot_head_ *slot = next->slot;
-    npuprof_cursor_ c = next->at;
-    size_t met = 1;
-    next->walked = true;
-    c.left = a->image->chunk_total / NPUPROF_PIECES_ + 1;
-    /* Records that the filter skips are not counted: they cost next to nothing. */
-    for (; npuprof_piece_next_event_(&slot, &c, &a->filter, &ev); met++)
-        if (ev.kind == NPUPROF_KIND_ASYNC_END || ev.kind == NPUPROF_KIND_ASYNC_BEGIN)
-            npuprof_async_take_event_(a, &ev);
-    return met;
-}
-
-/* Puts the async spans of the batch into the look-up by id. */
-NPUPROF_OWN_ static void npuprof_async_index_(npuprof_async_ends_ *a)
-{
-    for (size_t i = 0; i < a->count; i++) a->list[i].bucket = 0;
-    for (size_t i = 0; i < a->count; i++) {
-        npuprof_placed_ *const p = &a->list[i];
-        p->limit_ns = INT64_MAX;
-        if (p->track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
-        uint32_t *const bucket = npuprof_placed_bucket_(a->list, a->count, p->id);
-        p->next = *bucket;
-        *bucket = (uint32_t)i + 1;
-        if (p->start_ns < a->from) a->from = p->start_ns;
-    }
-}
-
-/* Finds the ends of the async spans of a batch.
-   Why the bounds are not set anew after each piece: that takes as long as a piece. */
-NPUPROF_OWN_ static void npuprof_async_find_ends_(const npuprof_image_ *im, npuprof_placed_ *list, size_t count)
-{
-    npuprof_async_ends_ a;
-    memset(&a, 0, sizeof a);
-    a.image = im;
-    a.list = list;
-    a.count = count;
-    a.from = INT64_MAX;
-    npuprof_filter_set_(&a.filter, 1u << NPUPROF_KIND_ASYNC_BEGIN | 1u << NPUPROF_KIND_ASYNC_END);
-    a.filter.list = list;
-    a.filter.count = count;
-    npuprof_async_index_(&a);
-    for (size_t i = 0; i < NPUPROF_PIECES_; i++) npuprof_piece_index_.piece[i].walked = false;
-    npuprof_async_set_bounds_(&a);
-    for (size_t met = 0, bounded = 1;;) {
-        const size_t n = npuprof_async_walk_piece_(&a);
-        if (!n && bounded) break;
-        met += n;
-        bounded = !n || met >= count;
-        if (!bounded) continue;
-        npuprof_async_set_bounds_(&a);
-        met = 0;
-    }
-    for (npuprof_placed_ *p = list; p < list + count; p++) {
-        if (p->end_ns > p->limit_ns) {
-            p->end_ns = p->limit_ns;
-            p->unfinished = true;
-        }
-        if (p->unfinished && p->ends_at_once) {
-            p->end_ns = p->start_ns;
-            p->unfinished = false;
-        }
-    }
-}
-/* ==== src/read/batch.h ================================================================= >>read/batch ==== */
-
-/* Placed spans in order, in batches: there is no heap to sort all of them in.
-
-   The first batch walks the whole arena, keeps the first spans in a list that the caller hands in, as many as
-   fit, and notes in the index what each piece has. Each further batch keeps the first spans behind the last
-   one of the batch before, from the pieces that can have such spans. The callers hold the lock of the
-   readers: the index and the state of a batch are there once. */
-typedef struct npuprof_batch_ {
-    const npuprof_image_ *image;
-    uint32_t kinds;
-    const npuprof_placed_ *last;           /* of the batch before; NULL: this is the first one */
-    npuprof_placed_ *list;                 /* a heap until the batch is complete */
-    size_t capacity, count;
-    bool async;                            /* it has async spans */
     npuprof_image_anchor_caches_ caches;
-    npuprof_filter_ filter;
-} npuprof_batch_;
-
-/* The names of the async spans that the batch may still want. */
-NPUPROF_OWN_ static void npuprof_batch_narrow_(npuprof_batch_ *b)
-{
-    const uint64_t async = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56;
-    const uint64_t min = b->last && b->last->track > async ? b->last->track : async;
-    const uint64_t max = b->count == b->capacity ? b->list[0].track : UINT64_MAX;
-    if (max < min) b->filter.kinds = b->kinds & ~(1u << NPUPROF_KIND_ASYNC_BEGIN);
-    b->filter.min_name = (uint32_t)min;
-    b->filter.max_name = max - async < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
-}
-
-/* Places an event. False: the batch does not want it. */
-NPUPROF_OWN_ static bool npuprof_batch_place_(npuprof_batch_ *b, npuprof_piece_ *piece, const npuprof_event_ *ev,
-                                 npuprof_placed_ *p)
-{
-    const npuprof_placed_ *const last = b->last;
-    const bool full = b->count == b->capacity;
-    /* Why the track first: it costs nothing, but the time of a device does. */
-    const uint64_t track = npuprof_place_track_(ev);
-    if (last && (track < last->track || (full && track > b->list[0].track))) return false;
-    if (!npuprof_place_start_(b->image, &b->caches, ev, p)) return false;
-    if (!last && p->start_ns < piece->min_ns) piece->min_ns = p->start_ns;
-    if (!last && p->start_ns > piece->max_ns) piece->max_ns = p->start_ns;
-    if (last && track == last->track && p->start_ns < last->start_ns) return false;
-    if (full && track == b->list[0].track && p->start_ns > b->list[0].start_ns) return false;
-    return npuprof_place_end_(b->image, &b->caches, ev, p) && (!last || npuprof_placed_before_(last, p));
-}
-
-/* Walks a piece. The first batch notes what lies in it. */
-NPUPROF_OWN_ static void npuprof_batch_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece,
-                                        const npuprof_slot_head_ **slot, npuprof_cursor_ *c)
-{
     npuprof_event_ ev;
-    npuprof_placed_ p;
-    c->left = b->image->chunk_total / NPUPROF_PIECES_ + 1;
-    while (npuprof_piece_next_event_(slot, c, &b->filter, &ev)) {
-        if (!b->last && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END))
-            npuprof_async_note_(b->image, piece, &ev);
-        if (!(b->kinds >> ev.kind & 1) || !npuprof_batch_place_(b, piece, &ev, &p)) continue;
-        b->async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
-        npuprof_placed_keep_min_(b->list, b->capacity, &b->count, &p);
-        if (b->last) npuprof_batch_narrow_(b);
-    }
-}
-
-NPUPROF_OWN_ static void npuprof_piece_begin_(npuprof_piece_ *piece, const npuprof_slot_head_ *slot,
-                                 const npuprof_cursor_ *c)
-{
-    memset(piece, 0, sizeof *piece);
-    piece->min_ns = piece->async_min_ns = INT64_MAX;
-    piece->max_ns = piece->async_max_ns = INT64_MIN;
-    piece->min_id = UINT64_MAX;
-    piece->slot = slot;
-    if (slot) piece->at = *c;
-}
-
-/* The first batch: all pieces, and the index. */
-NPUPROF_OWN_ static void npuprof_batch_gather_all_(npuprof_batch_ *b)
-{
     npuprof_cursor_ c;
-    const npuprof_slot_head_ *slot = npuprof_image_next_slot_(b->image, NULL);
-    if (slot) npuprof_cursor_begin_slot_(&c, b->image, slot);
-    for (npuprof_piece_ *piece = npuprof_piece_index_.piece;
-         piece < npuprof_piece_index_.piece + NPUPROF_PIECES_; piece++) {
-        npuprof_piece_begin_(piece, slot, &c);
-        npuprof_batch_gather_piece_(b, piece, &slot, &c);
-    }
-}
-
-/* A further batch: the pieces that can have what it wants. First those that have spans from the start of the
-   last one on, then the others: those can have later tracks only, and these are not wanted once the list is
-   full of this one. */
-NPUPROF_OWN_ static void npuprof_batch_gather_behind_(npuprof_batch_ *b)
-{
-    const npuprof_placed_ *const last = b->last;
-    for (int before = 0; before < 2; before++) {
-        npuprof_piece_ *piece = npuprof_piece_index_.piece;
-        for (size_t i = 0; i < NPUPROF_PIECES_; i++, piece++) {
-            const bool one_track = b->count == b->capacity && b->list[0].track == last->track;
-            if ((piece->max_ns < last->start_ns) != before || piece->min_ns > piece->max_ns) continue;
-            if (one_track && (before || piece->min_ns > b->list[0].start_ns)) continue;
-            const npuprof_slot_head_ *slot = piece->slot;
-            npuprof_cursor_ c = piece->at;
-            npuprof_batch_gather_piece_(b, piece, &slot, &c);
+    npuprof_placed_ p;
+    const npuprof_slot_head_ *slot = NULL;
+    uint32_t unwanted[256];
+    const bool async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
+    memset(&caches, 0, sizeof caches);
+    memset(unwanted, 0, sizeof unwanted);
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
+        npuprof_cursor_begin_slot_(&c, im, slot);
+        while (npuprof_placed_skip_plain_(&c, unwanted), npuprof_cursor_next_event_(&c, &ev)) {
+            if (async && ev.kind == NPUPROF_KIND_ASYNC_END) {
+                const npuprof_async_ end = { ev.value, npuprof_image_ns_(im, ev.start), 0 };
+                if (!npuprof_list_add_(ends, &end)) return ENOMEM;
+            } else if (kinds >> ev.kind & 1 && npuprof_place_(im, &caches, &ev, &p)) {
+                if (!npuprof_list_add_(spans, &p)) return ENOMEM;
+            } else if (!(kinds >> ev.kind & 1)) {
+                unwanted[ev.site % 256] = ev.site;
+            }
         }
     }
+    return 0;
 }
 
-/* One batch of placed spans behind *last (NULL: the first batch), as many as fit into the list. Returns how
-   many; 0: there are no more. */
-NPUPROF_OWN_ static size_t npuprof_batch_next_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last,
-                                  npuprof_placed_ *list, size_t capacity)
+/* The placed spans of these kinds in order: npuprof_placed_, for the caller to free, also if it failed.
+   Returns 0 or an errno value: ENOMEM if the system has no memory for them. */
+NPUPROF_OWN_ static int npuprof_placed_list_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans)
 {
-    static npuprof_batch_ b;               /* Why static: it is large for a thread's stack. */
+    npuprof_list_ ends = npuprof_list_of_(sizeof(npuprof_async_));
+    *spans = npuprof_list_of_(sizeof(npuprof_placed_));
     if (!(im->kinds & kinds)) return 0;
-    memset(&b, 0, sizeof b);
-    b.image = im;
-    b.kinds = kinds;
-    b.last = last;
-    b.list = list;
-    b.capacity = capacity;
-    npuprof_filter_set_(&b.filter, last ? kinds : kinds | 1u << NPUPROF_KIND_ASYNC_END);
-    if (last) npuprof_batch_gather_behind_(&b);
-    else npuprof_batch_gather_all_(&b);
-    npuprof_placed_sort_(list, b.count);
-    if (b.async) npuprof_async_find_ends_(im, list, b.count);
-    return b.count;
+    int error = npuprof_placed_gather_(im, kinds, spans, &ends);
+    if (!error && !npuprof_list_sort_(spans, sizeof(npuprof_placed_), npuprof_placed_is_before_))
+        error = ENOMEM;
+    if (!error) error = npuprof_async_find_ends_(spans, &ends);
+    npuprof_list_free_(&ends);
+    return error;
 }
 /* ==== src/read/live.h =================================================================== >>read/live ==== */
 
@@ -15308,30 +15107,26 @@ NPUPROF_OWN_ static void npuprof_execution_add_(npuprof_execution_ *e, const npu
     e->run_end = p->end_ns;
 }
 
-/* Walks all device spans of an image, with the callbacks of *d. `list`: memory for the batches. */
-NPUPROF_OWN_ static void npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im, npuprof_placed_ *list,
-                                    size_t capacity)
+/* Walks all device spans of an image, with the callbacks of *d. Returns 0 or an errno value. */
+NPUPROF_OWN_ static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im)
 {
-    npuprof_placed_ last;
+    npuprof_list_ spans;
     npuprof_event_ ev;
-    const npuprof_placed_ *after = NULL;
-    size_t count;
     memset(d->list, 0, sizeof d->list);
-    for (; (count = npuprof_batch_next_(im, 1u << NPUPROF_KIND_DEVICE, after, list, capacity)) > 0;
-         after = &last) {
-        for (const npuprof_placed_ *p = list; p < list + count; p++) {
-            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
-            if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
-            npuprof_execution_close_(d, p->track, p->start_ns);
-            npuprof_execution_ *within = NULL;
-            if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
-            else within = npuprof_execution_around_(d, im, &ev, p);
-            if (within) npuprof_execution_add_(within, im, &ev, p);
-            if (d->span) d->span(d, &ev, p, within);
-        }
-        last = list[count - 1];
+    const int error = npuprof_placed_list_(im, 1u << NPUPROF_KIND_DEVICE, &spans);
+    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = p + spans.count; !error && p < end; p++) {
+        if (!npuprof_cursor_decode_at_(im, p->locator, &ev) || ev.flags & NPUPROF_STAMP_INSTANT) continue;
+        npuprof_execution_close_(d, p->track, p->start_ns);
+        npuprof_execution_ *within = NULL;
+        if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
+        else within = npuprof_execution_around_(d, im, &ev, p);
+        if (within) npuprof_execution_add_(within, im, &ev, p);
+        if (d->span) d->span(d, &ev, p, within);
     }
     npuprof_execution_close_(d, 0, 0);
+    npuprof_list_free_(&spans);
+    return error;
 }
 /* ==== src/read/merge.h ================================================================= >>read/merge ==== */
 
@@ -15408,7 +15203,6 @@ NPUPROF_OWN_ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *
         c.chunk = s->chunk;
         c.unit = s->unit;
         c.tid = s->tid;
-        c.left = UINT32_MAX;
         c.first = s->first;
         if (npuprof_cursor_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
             /* Why all sources of the thread: its signal handlers have slots of their own. */
@@ -15643,6 +15437,12 @@ NPUPROF_OWN_ static void npuprof_out_flush_(npuprof_out_ *o)
     if (o->used && !o->error) o->error = o->sink.write(o->sink.user, o->bytes, o->used);
     o->used = 0;
     o->flushes++;
+}
+
+/* The writer itself failed, with an errno value; 0: it did not. The first error stays. */
+NPUPROF_OWN_ static void npuprof_out_fail_(npuprof_out_ *o, int error)
+{
+    if (!o->error) o->error = error;
 }
 
 /* Makes room, at least 4096 bytes of a buffer that has them: whole pages go, what is left stays.
@@ -16469,8 +16269,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npup
 
 /* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
    holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter,
-   but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
-   Writers that need no lanes, or are done with them, use that quarter for their own tables. */
+   but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for a writer's own tables.
+   Spans that are sorted are in pages (read/list.h). */
 
 enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
@@ -16491,8 +16291,8 @@ typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_image_ image;
     npuprof_walk_ walk;
-    npuprof_placed_ *placed;               /* spans that are sorted */
-    size_t placed_room;
+    void *room;                            /* for tables of the writer at hand */
+    size_t room_bytes;
     /* lanes of the track at hand */
     npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
     uint32_t node_count, free_node, fresh_node, lanes;   /* nodes from fresh_node on were never used */
@@ -16530,8 +16330,8 @@ NPUPROF_OWN_ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_s
     w->stamps.above = NPUPROF_NO_STAMP_;
     w->nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
-    w->placed = (npuprof_placed_ *)(void *)(p + buffer + quarter);
-    w->placed_room = (sizeof npuprof_scratch_ - buffer - quarter) / sizeof *w->placed;
+    w->room = p + buffer + quarter;
+    w->room_bytes = sizeof npuprof_scratch_ - buffer - quarter;
 }
 
 /* ---- The walks of read/ that need memory, in that of the work area */
@@ -16545,12 +16345,12 @@ NPUPROF_OWN_ static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_
 NPUPROF_OWN_ static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
 {
     npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_execution_walk_(d, &w->image, w->placed, w->placed_room);
+    npuprof_out_fail_(&w->out, npuprof_execution_walk_(d, &w->image));
 }
 
 NPUPROF_OWN_ static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
 {
-    npuprof_merge_begin_(m, &w->image, w->placed, w->placed_room * sizeof *w->placed);
+    npuprof_merge_begin_(m, &w->image, w->room, w->room_bytes);
 }
 
 NPUPROF_OWN_ static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
@@ -16886,100 +16686,6 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     return npuprof_stream_flush_(&left);
 }
 #ifndef NPUPROF_NO_JSON
-/* ==== src/read/resume.h =============================================================== >>read/resume ==== */
-
-/* Walks that begin in the middle of a thread, for readers that go through all threads side by side, a part of
-   each at a time (write/json_flow.h). A place is the locator of the next record in each slot of the thread.
-   Which spans are open there the chunk itself says: it begins with those that were open when it was taken.
-   Positions and roots of the spans around a place are not known; their stamps are. */
-typedef struct npuprof_walk_place_ { uint64_t locator; uint32_t tid; bool ended; } npuprof_walk_place_;
-
-/* Stands for the end of a span that moved away from its chunk: it is looked up when it is asked for. */
-#define NPUPROF_WALK_END_LATER_ UINT64_MAX
-
-/* Enters the spans that were open when a chunk was taken. */
-NPUPROF_OWN_ static void npuprof_walk_enter_open_(npuprof_walk_ *w, uint32_t index)
-{
-    const npuprof_image_ *const im = w->image;
-    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
-    const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const uint32_t units = chunk->moved_units < im->units ? chunk->moved_units & ~1u : 0;
-    for (uint32_t n = 0; n < units; n += 2) {
-        const uint64_t w0 = npuprof_unit_load_w0_(u + n), start = npuprof_unit_load_w1_(u + n + 1);
-        uint64_t end = npuprof_unit_load_w1_(u + n);
-        const bool away = npuprof_unit_load_id_(u + n) == NPUPROF_CONTROL_MOVED_AWAY_;
-        const uint32_t site = (uint32_t)(away ? w0 >> NPUPROF_ID_BITS_ : w0) & NPUPROF_ID_MASK_;
-        if (start < im->clear_ticks || start > im->last_ticks || !npuprof_image_site_(im, site)) continue;
-        if (away) {
-            end = NPUPROF_WALK_END_LATER_;
-        } else {
-            if (end != NPUPROF_END_OPEN_) end = (end & ~NPUPROF_END_CUT_) | (start & NPUPROF_END_CUT_);
-            if (end > im->last_ticks) end = im->open_until;
-        }
-        w->root = index;                   /* where to look for an end that is not known yet */
-        npuprof_walk_enter_(w, start, end, npuprof_unit_load_w0_(u + n + 1) >> NPUPROF_ID_BITS_);
-    }
-}
-
-/* Begins a walk at a place: `count` slots of one thread. */
-NPUPROF_OWN_ static void npuprof_walk_resume_(npuprof_walk_ *w, const npuprof_image_ *im, const npuprof_walk_place_ *at,
-                                 uint32_t count)
-{
-    w->image = im;
-    w->tid = at->tid;
-    w->sources = count;
-    w->depth = w->from = 0;
-    w->warm_up = false;
-    for (uint32_t i = 0; i < count; i++) {
-        npuprof_cursor_ *const c = &w->cursor[i];
-        c->image = im;
-        npuprof_cursor_begin_chunk_(c, at[i].ended ? 0 : (uint32_t)((at[i].locator >> 1) / im->units) + 1);
-        c->tid = at->tid;
-        c->left = UINT32_MAX;
-        c->first = at[i].locator & 1;
-        if (c->chunk && !c->first) npuprof_walk_enter_open_(w, c->chunk - 1);
-    }
-    for (uint32_t i = 0; i < count && count > 1; i++)
-        w->has[i] = npuprof_cursor_next_event_(&w->cursor[i], &w->waiting[i]);
-}
-
-/* The place before the event just given. False: no walk can begin there, because a span around the event is
-   not among those that the chunk begins with. */
-NPUPROF_OWN_ static bool npuprof_walk_save_(const npuprof_walk_ *w, const npuprof_event_ *ev, npuprof_walk_place_ *at)
-{
-    const npuprof_image_ *const im = w->image;
-    for (uint32_t i = 0; i < w->sources; i++) {
-        const npuprof_event_ *const next = i == w->from ? ev : w->has[i] ? &w->waiting[i] : NULL;
-        if (!next) {
-            at[i].ended = true;
-            continue;
-        }
-        const npuprof_chunk_ *const chunk =
-            npuprof_image_chunk_(im, (uint32_t)((next->locator >> 1) / im->units));
-        uint32_t before = 0;               /* open spans that began before the chunk */
-        while (w->sources == 1 && before < w->depth && w->open[before].position < chunk->first_position)
-            before++;
-        if (before > chunk->moved_units / 2u && !(next->locator & 1)) return false;
-        at[i].locator = next->locator;
-    }
-    return true;
-}
-
-/* The end of the span around the event just given, in host ticks. */
-NPUPROF_OWN_ static uint64_t npuprof_walk_parent_end_(npuprof_walk_ *w)
-{
-    const npuprof_image_ *const im = w->image;
-    if (!w->depth || w->open[w->depth - 1].end != NPUPROF_WALK_END_LATER_) return w->parent_end;
-    const npuprof_chunk_ *home;
-    const uint32_t index = (uint32_t)w->open[w->depth - 1].root;
-    const npuprof_unit_ *const u =
-        npuprof_cursor_follow_moved_(im, index, w->open[w->depth - 1].position, &home);
-    uint64_t end = u ? npuprof_unit_load_w1_(u) : NPUPROF_END_OPEN_;
-    if (end != NPUPROF_END_OPEN_) end = (end & ~NPUPROF_END_CUT_) | (w->parent_start & NPUPROF_END_CUT_);
-    if (end > im->last_ticks) end = im->open_until;
-    w->open[w->depth - 1].end = end;
-    return end;
-}
 /* ==== src/write/json.h ================================================================= >>write/json ==== */
 
 /* Events of Chrome's trace format: what the parts of the JSON writer have in common. An event is written in
@@ -17411,7 +17117,7 @@ NPUPROF_OWN_ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_sl
 /* ==== src/write/json_placed.h =================================================== >>write/json_placed ==== */
 
 /* The tracks that are no threads: device spans, a track for each PE; finished spans; async spans, a track for
-   each name. They come sorted by track and start (read/batch.h). Arrows lead from the span that submitted a
+   each name. They come sorted by track and start (read/placed.h). Arrows lead from the span that submitted a
    job to its execution.
 
    Also the pauses, and arrows, which json_flow.h uses, too. */
@@ -17655,23 +17361,21 @@ NPUPROF_OWN_ static void npuprof_json_placed_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     const uint32_t kinds =
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    const npuprof_placed_ *after = NULL;
-    npuprof_placed_ last;
+    npuprof_list_ spans;
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_json_track_ track = { 0, 0 };
-    size_t count;
     memset(&caches, 0, sizeof caches);
-    for (; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
-        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++) {
-            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
-            const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
-            if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
-                npuprof_json_placed_event_(w, &caches, &ev, p, tid);
-            else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
-        }
-        last = w->placed[count - 1];
+    npuprof_out_fail_(&w->out, npuprof_placed_list_(im, kinds, &spans));
+    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++) {
+        if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+        const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
+        if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
+            npuprof_json_placed_event_(w, &caches, &ev, p, tid);
+        else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
     }
+    npuprof_list_free_(&spans);
 }
 
 /* Two instants of the whole process for each pause. */
@@ -17694,386 +17398,79 @@ NPUPROF_OWN_ static void npuprof_json_pauses_(npuprof_work_ *w)
 /* ==== src/write/json_flow.h ======================================================= >>write/json_flow ==== */
 
 /* Arrows of PROF_FLOW_OUT and PROF_FLOW_IN: each IN inside a span gets an arrow from the newest OUT before it
-   that has its id and is inside a span. Each arrow has an id of its own, so users may use theirs again.
+   that has its id and is inside a span. Each arrow has an id of its own, so users may use theirs again. All
+   flows are collected and sorted by id and time; then each IN comes behind its OUT. */
 
-   All flows of all threads are read in the order of time, in batches. For each batch every thread is walked
-   on from its place, where the batch before left it. The newest OUTs are in a table; an IN whose OUT the
-   table has forgotten waits for a second look, through the parts of the arena that have OUTs with such ids.
-   So it takes as long as a few walks over the arena, if no more OUTs are under way than the table holds, or
-   if ids grow with time.
+/* One that is inside a span. ns: where its arrow begins or ends. order: the same, but never before that of
+   the flow before it on its thread. Why: a thread's flows keep their order even if its clock steps back. */
+typedef struct npuprof_flow_ {
+    uint64_t id, locator;
+    int64_t ns, order;
+    uint32_t tid;
+    bool in;
+} npuprof_flow_;
 
-   Data: the scratch memory from the lanes on, which are done (npuprof_flow_share_scratch_), and the marks of
-   the index (read/order.h). */
-
-/* The newest OUT of an id. tid 0: free. */
-typedef struct npuprof_flow_sent_ { uint64_t id; int64_t ns; uint32_t tid, pad; } npuprof_flow_sent_;
-
-/* Where to go on in a slot. Of a thread's first slot also: the flow to go on with (0: its first one), and the
-   order of the one before. */
-typedef struct npuprof_flow_place_ {
-    npuprof_walk_place_ at;
-    uint64_t flow;
-    int64_t order;
-} npuprof_flow_place_;
-
-typedef struct npuprof_flow_state_ {
-    npuprof_work_ *work;
-    /* start_ns: the order; end_ns: where the arrow ends; unfinished: it is an IN */
-    npuprof_placed_ *batch;
-    npuprof_placed_ *waiting;              /* arrows (npuprof_flow_arrow_) */
-    size_t batch_capacity, count, waiting_capacity, waiting_count;
-    npuprof_flow_sent_ *sent[2];           /* hash tables: the newest OUTs, and those before them */
-    size_t sent_capacity, sent_count;
-    bool emptied, forgotten;               /* a table was emptied; it was one with OUTs */
-    npuprof_flow_place_ *place;            /* of the slots, thread by thread */
-    size_t place_capacity, places;
-    uint32_t tid_behind;                   /* the first thread that found no room for its places; 0: none */
-    uint32_t mark_count;
-} npuprof_flow_state_;
-
-/* ---- The table of OUTs */
-
-/* Where an id is in one of the two tables, or would be (tid 0). */
-NPUPROF_OWN_ static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flow_state_ *f, unsigned table, uint64_t id)
+/* By id and time; OUTs first, then by thread. */
+NPUPROF_HOT_ static bool npuprof_flow_before_(const void *one, const void *other)
 {
-    npuprof_flow_sent_ *const list = f->sent[table];
-    size_t i = npuprof_hash_mix_(id) % f->sent_capacity;
-    while (list[i].tid && list[i].id != id) i = i + 1 < f->sent_capacity ? i + 1 : 0;
-    return &list[i];
+    const npuprof_flow_ *const a = (const npuprof_flow_ *)one, *const b = (const npuprof_flow_ *)other;
+    if (a->id != b->id) return a->id < b->id;
+    if (a->order != b->order) return a->order < b->order;
+    if (a->in != b->in) return b->in;
+    if (a->tid != b->tid) return a->tid < b->tid;
+    return a->locator < b->locator;
 }
-
-/* Adds an OUT. A full table becomes the older one, and the older one is emptied. */
-NPUPROF_OWN_ static void npuprof_flow_add_sent_(npuprof_flow_state_ *f, const npuprof_placed_ *out)
-{
-    npuprof_flow_sent_ *e = npuprof_flow_find_sent_(f, 0, out->id);
-    if (!e->tid && f->sent_count >= f->sent_capacity / 4 * 3) {
-        npuprof_flow_sent_ *const older = f->sent[0];
-        f->sent[0] = f->sent[1];
-        f->sent[1] = older;
-        f->forgotten |= f->emptied;
-        f->emptied = true;
-        f->sent_count = 0;
-        memset(f->sent[0], 0, f->sent_capacity * sizeof *older);
-        e = npuprof_flow_find_sent_(f, 0, out->id);
-    }
-    f->sent_count += !e->tid;
-    e->id = out->id;
-    e->ns = out->end_ns;
-    e->tid = out->tid;
-}
-
-/* ---- Batches of flows, in the order of time */
 
 /* Is the flow that was just walked to inside a span? *ns: where its arrow ends.
    Why before the end of the span: viewers bind an arrow to the slice around its stamp, and the end is
    outside. */
-NPUPROF_OWN_ static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
+NPUPROF_OWN_ static bool npuprof_flow_arrow_ns_(const npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
 {
     const npuprof_image_ *const im = &w->image;
     if (!w->walk.has_parent) return false;
-    const int64_t parent_end = npuprof_image_ns_(im, npuprof_walk_parent_end_(&w->walk));
+    const int64_t parent_end = npuprof_image_ns_(im, w->walk.parent_end);
     *ns = npuprof_image_ns_(im, ev->start);
     if (*ns >= parent_end) *ns = parent_end - 1;
     return *ns >= npuprof_image_ns_(im, w->walk.parent_start);
 }
 
-/* The flow that was just walked to is the first of its thread behind this batch: the next batch begins here.
-   */
-NPUPROF_OWN_ static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order,
-                                     npuprof_flow_place_ *place)
+/* Adds the flows of a thread. Returns 0 or an errno value. */
+NPUPROF_OWN_ static int npuprof_flow_gather_thread_(npuprof_work_ *w, uint32_t tid, npuprof_list_ *flows)
 {
-    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
-    for (uint32_t i = 0; i < walk->sources; i++) at[i] = place[i].at;
-    if (!npuprof_walk_save_(walk, ev, at)) return;
-    for (uint32_t i = 0; i < walk->sources; i++) place[i].at = at[i];
-    place->flow = ev->locator;
-    place->order = order;
-}
-
-/* Adds to the batch what the thread that is walked has behind `last` (NULL: all). place: where the walk
-   began, or NULL. */
-NPUPROF_OWN_ static void npuprof_flow_gather_thread_(npuprof_flow_state_ *f, npuprof_flow_place_ *place,
-                                        const npuprof_placed_ *last)
-{
-    npuprof_work_ *const w = f->work;
     npuprof_event_ ev;
-    npuprof_placed_ p;
-    int64_t order = place ? place->order : INT64_MIN;
-    bool skip = place && place->flow, saved = false;
-    memset(&p, 0, sizeof p);
+    npuprof_flow_ f;
+    f.order = INT64_MIN;
+    f.tid = tid;
+    npuprof_walk_begin_(&w->walk, &w->image, tid);
     while (npuprof_walk_next_(&w->walk, &ev)) {
-        if (ev.kind != NPUPROF_KIND_FLOW_OUT && ev.kind != NPUPROF_KIND_FLOW_IN) continue;
-        if (skip && ev.locator != place->flow) continue;
-        skip = false;
-        if (!npuprof_flow_arrow_ns_(w, &ev, &p.end_ns)) continue;
-        const int64_t before = order;
-        /* Why: a thread's flows must keep their order even if its clock steps back, else one falls between
-           batches. */
-        if (p.end_ns > order) order = p.end_ns;
-        p.unfinished = ev.kind == NPUPROF_KIND_FLOW_IN;
-        p.start_ns = order;
-        /* OUTs first, then by thread */
-        p.order_ns = (p.unfinished ? 0 : (int64_t)1 << 40) - (int64_t)ev.tid;
-        p.locator = ev.locator;
-        p.id = ev.value;
-        p.tid = ev.tid;
-        if (last && !npuprof_placed_before_(last, &p)) continue;
-        if (place && !saved) npuprof_flow_save_place_(&w->walk, &ev, before, place);
-        saved = true;
-        if (f->count == f->batch_capacity && order > f->batch[0].start_ns) return;
-        npuprof_placed_keep_min_(f->batch, f->batch_capacity, &f->count, &p);
+        f.in = ev.kind == NPUPROF_KIND_FLOW_IN;
+        if ((!f.in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(w, &ev, &f.ns)) continue;
+        if (f.ns > f.order) f.order = f.ns;
+        f.id = ev.value;
+        f.locator = ev.locator;
+        if (!npuprof_list_add_(flows, &f)) return ENOMEM;
     }
-    for (uint32_t i = 0; place && !saved && i < w->walk.sources; i++) place[i].at.ended = true;
-}
-
-/* The batch behind `last`, as a heap. */
-NPUPROF_OWN_ static void npuprof_flow_next_batch_(npuprof_flow_state_ *f, const npuprof_placed_ *last)
-{
-    npuprof_work_ *const w = f->work;
-    const npuprof_image_ *const im = &w->image;
-    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
-    f->count = 0;
-    for (size_t i = 0; i < f->places;) {
-        npuprof_flow_place_ *const place = &f->place[i];
-        uint32_t n = 0, ended = 0;
-        for (; i < f->places && f->place[i].at.tid == place->at.tid; i++) {
-            at[n++] = f->place[i].at;
-            ended += f->place[i].at.ended;
-        }
-        if (ended == n) continue;
-        npuprof_walk_resume_(&w->walk, im, at, n);
-        npuprof_flow_gather_thread_(f, place, last);
-    }
-    for (uint32_t tid = f->tid_behind; tid; tid = npuprof_image_next_tid_(im, tid)) {
-        npuprof_walk_begin_(&w->walk, im, tid);
-        npuprof_flow_gather_thread_(f, NULL, last);
-    }
-}
-
-/* ---- Arrows: placed spans again. track: the user's id. end_ns, tid: where the arrow begins; tid 0: nowhere.
-   start_ns, id: time and tid where it ends */
-
-NPUPROF_OWN_ static npuprof_placed_ npuprof_flow_arrow_(const npuprof_placed_ *in, const npuprof_flow_sent_ *from)
-{
-    npuprof_placed_ a = *in;
-    a.track = in->id;
-    a.start_ns = in->end_ns;
-    a.order_ns = 0;
-    a.id = in->tid;
-    a.tid = from->tid;
-    a.end_ns = from->tid ? from->ns : INT64_MIN;
-    return a;
-}
-
-NPUPROF_OWN_ static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
-{
-    const int64_t origin = w->image.origin_ns;
-    npuprof_placed_sort_(list, count);
-    for (const npuprof_placed_ *a = list; a < list + count; a++)
-        if (a->tid)
-            w->put_arrow(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
-}
-
-/* The first of sorted arrows with at least this id of the user's that does not end before ns. */
-NPUPROF_OWN_ static size_t npuprof_flow_first_arrow_(const npuprof_placed_ *list, size_t count, uint64_t id, int64_t ns)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const npuprof_placed_ *const a = &list[middle];
-        if (a->track < id || (a->track == id && a->start_ns < ns)) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/* ---- The second look, for INs whose OUTs the table has forgotten */
-
-NPUPROF_OWN_ static npuprof_piece_mark_ *npuprof_flow_add_mark_(npuprof_flow_state_ *f, uint32_t tid, uint32_t chunk)
-{
-    npuprof_piece_mark_ *const m = &npuprof_piece_index_.mark[f->mark_count++];
-    m->min_id = UINT64_MAX;
-    m->max_id = 0;
-    m->tid = tid;
-    m->chunk = chunk;
-    return m;
-}
-
-/* Cuts the arena into parts of about as many chunks each, and notes which ids the OUTs in each part have. */
-NPUPROF_OWN_ static void npuprof_flow_mark_parts_(npuprof_flow_state_ *f)
-{
-    const npuprof_image_ *const im = &f->work->image;
-    npuprof_walk_ *const walk = &f->work->walk;
-    npuprof_piece_mark_ *m = npuprof_piece_index_.mark;
-    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
-    npuprof_event_ ev;
-    uint32_t walked = UINT32_MAX;          /* chunks since the last mark */
-    const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_PIECE_MARKS_ - 1) + 1;
-    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(im, tid)) != 0;) {
-        npuprof_walk_begin_(walk, im, tid);
-        bool begins = walked >= step;
-        for (uint32_t chunk = 0; npuprof_walk_next_(walk, &ev); begins = false) {
-            const bool other = walk->sources == 1 && walk->cursor[0].chunk != chunk;
-            if (other && chunk) begins = ++walked >= step && npuprof_walk_save_(walk, &ev, at);
-            if (begins && f->mark_count < NPUPROF_PIECE_MARKS_) {
-                m = npuprof_flow_add_mark_(f, tid, chunk ? walk->cursor[0].chunk : 0);
-                walked = 0;
-            }
-            chunk = walk->cursor[0].chunk;
-            if (ev.kind != NPUPROF_KIND_FLOW_OUT) continue;
-            if (ev.value < m->min_id) m->min_id = ev.value;
-            if (ev.value > m->max_id) m->max_id = ev.value;
-        }
-        if (walked < UINT32_MAX) walked++;
-    }
-}
-
-/* An OUT: is it the newest one so far for some of those that wait? */
-NPUPROF_OWN_ static void npuprof_flow_offer_out_(npuprof_flow_state_ *f, const npuprof_event_ *ev, int64_t ns)
-{
-    const size_t count = f->waiting_count;
-    size_t i = npuprof_flow_first_arrow_(f->waiting, count, ev->value, ns);
-    for (; i < count && f->waiting[i].track == ev->value; i++) {
-        if (f->waiting[i].end_ns > ns) continue;
-        f->waiting[i].end_ns = ns;
-        f->waiting[i].tid = ev->tid;
-    }
-}
-
-/* Walks the part from a mark to the next one (NULL: to the end). */
-NPUPROF_OWN_ static void npuprof_flow_offer_part_(npuprof_flow_state_ *f, const npuprof_piece_mark_ *m,
-                                     const npuprof_piece_mark_ *behind)
-{
-    npuprof_work_ *const w = f->work;
-    const npuprof_image_ *const im = &w->image;
-    npuprof_event_ ev;
-    int64_t ns;
-    npuprof_walk_place_ at;
-    memset(&at, 0, sizeof at);
-    at.tid = m->tid;
-    if (m->chunk) {
-        at.locator = (uint64_t)(m->chunk - 1) * im->units << 1;
-        npuprof_walk_resume_(&w->walk, im, &at, 1);
-    } else {
-        npuprof_walk_begin_(&w->walk, im, m->tid);
-    }
-    for (uint32_t tid = m->tid; tid;) {
-        while (npuprof_walk_next_(&w->walk, &ev)) {
-            if (behind && behind->tid == tid && behind->chunk == w->walk.cursor[0].chunk) return;
-            if (ev.kind != NPUPROF_KIND_FLOW_OUT) continue;
-            const size_t first = npuprof_flow_first_arrow_(f->waiting, f->waiting_count, ev.value, INT64_MIN);
-            const bool waited_for = first < f->waiting_count && f->waiting[first].track == ev.value;
-            if (waited_for && npuprof_flow_arrow_ns_(w, &ev, &ns)) npuprof_flow_offer_out_(f, &ev, ns);
-        }
-        tid = npuprof_image_next_tid_(im, tid);
-        if (behind && behind->tid == tid && !behind->chunk) return;
-        if (tid) npuprof_walk_begin_(&w->walk, im, tid);
-    }
-}
-
-/* Finds the OUTs of those that wait, and writes their arrows. */
-NPUPROF_OWN_ static void npuprof_flow_put_waiting_(npuprof_flow_state_ *f)
-{
-    npuprof_placed_ *const list = f->waiting;
-    const size_t count = f->waiting_count;
-    if (!count) return;
-    if (!f->mark_count) npuprof_flow_mark_parts_(f);
-    npuprof_placed_sort_(list, count);
-    const npuprof_piece_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
-    for (const npuprof_piece_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
-        const size_t first = npuprof_flow_first_arrow_(list, count, m->min_id, INT64_MIN);
-        if (first < count && list[first].track <= m->max_id)
-            npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
-    }
-    npuprof_flow_put_arrows_(f->work, list, count);
-    f->waiting_count = 0;
-}
-
-/* ---- All of it */
-
-/* Writes the arrows of a sorted batch. */
-NPUPROF_OWN_ static void npuprof_flow_put_batch_(npuprof_flow_state_ *f)
-{
-    static const npuprof_flow_sent_ nowhere = { 0, 0, 0, 0 };
-    size_t count = 0;
-    for (size_t i = 0; i < f->count; i++) {
-        const npuprof_placed_ p = f->batch[i];
-        if (!p.unfinished) {
-            npuprof_flow_add_sent_(f, &p);
-            continue;
-        }
-        const npuprof_flow_sent_ *from = npuprof_flow_find_sent_(f, 0, p.id);
-        if (!from->tid) from = npuprof_flow_find_sent_(f, 1, p.id);
-        if (from->tid && from->ns <= p.end_ns) {
-            f->batch[count++] = npuprof_flow_arrow_(&p, from);       /* over those that are done */
-        } else if (f->forgotten) {
-            if (f->waiting_count == f->waiting_capacity) npuprof_flow_put_waiting_(f);
-            f->waiting[f->waiting_count++] = npuprof_flow_arrow_(&p, &nowhere);
-        }
-    }
-    npuprof_flow_put_arrows_(f->work, f->batch, count);
-}
-
-/* Shares the scratch memory out in eighths: the batch, those that wait, the two tables, the places. */
-NPUPROF_OWN_ static void npuprof_flow_share_scratch_(npuprof_flow_state_ *f, npuprof_work_ *w)
-{
-    uint8_t *p = (uint8_t *)w->nodes;
-    const size_t share = (size_t)((uint8_t *)(w->placed + w->placed_room) - p) / 8 / 16 * 16;
-    memset(f, 0, sizeof *f);
-    f->work = w;
-    f->batch = (npuprof_placed_ *)(void *)p;
-    f->batch_capacity = 2 * share / sizeof *f->batch;
-    f->waiting = (npuprof_placed_ *)(void *)(p + 2 * share);
-    f->waiting_capacity = 3 * share / sizeof *f->waiting;
-    f->sent[0] = (npuprof_flow_sent_ *)(void *)(p + 5 * share);
-    f->sent[1] = (npuprof_flow_sent_ *)(void *)(p + 6 * share);
-    f->sent_capacity = share / sizeof *f->sent[0];
-    f->place = (npuprof_flow_place_ *)(void *)(p + 7 * share);
-    f->place_capacity = share / sizeof *f->place;
-    memset(f->sent[0], 0, 2 * share);
-}
-
-/* Sets the places of a thread to its beginning. */
-NPUPROF_OWN_ static void npuprof_flow_add_places_(npuprof_flow_state_ *f, uint32_t tid)
-{
-    const npuprof_image_ *const im = &f->work->image;
-    const size_t before = f->places;
-    const npuprof_slot_head_ *slot = NULL;
-    while (f->places < before + NPUPROF_SLOT_CONTEXTS_ &&
-           (slot = npuprof_image_next_slot_of_(im, tid, slot)) != NULL) {
-        const uint32_t chunk = NPUPROF_LOAD_(&slot->first_chunk);
-        if (!chunk) continue;
-        if (f->places == f->place_capacity) {
-            f->places = before;
-            f->tid_behind = tid;
-            return;
-        }
-        npuprof_flow_place_ *const place = &f->place[f->places++];
-        memset(place, 0, sizeof *place);
-        place->at.tid = tid;
-        place->at.locator = (uint64_t)(chunk - 1) * im->units << 1 | 1;
-        place->order = INT64_MIN;
-    }
+    return 0;
 }
 
 NPUPROF_OWN_ static void npuprof_json_flows_(npuprof_work_ *w)
 {
     const npuprof_image_ *const im = &w->image;
-    const npuprof_placed_ *after = NULL;
-    npuprof_flow_state_ f;
-    npuprof_placed_ last;
+    npuprof_list_ flows = npuprof_list_of_(sizeof(npuprof_flow_));
+    const npuprof_flow_ *out = NULL;       /* the newest one */
+    int error = 0;
     if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
-    npuprof_flow_share_scratch_(&f, w);
-    for (uint32_t tid = 0; !f.tid_behind && (tid = npuprof_image_next_tid_(im, tid)) != 0;)
-        npuprof_flow_add_places_(&f, tid);
-    for (;; after = &last) {
-        npuprof_flow_next_batch_(&f, after);
-        if (!f.count) break;
-        npuprof_placed_sort_(f.batch, f.count);
-        last = f.batch[f.count - 1];
-        npuprof_flow_put_batch_(&f);
+    for (uint32_t tid = 0; !error && (tid = npuprof_image_next_tid_(im, tid)) != 0;)
+        error = npuprof_flow_gather_thread_(w, tid, &flows);
+    if (!error && !npuprof_list_sort_(&flows, sizeof(npuprof_flow_), npuprof_flow_before_)) error = ENOMEM;
+    const npuprof_flow_ *const list = (const npuprof_flow_ *)(const void *)flows.at;
+    for (const npuprof_flow_ *f = list; !error && f < list + flows.count; f++) {
+        if (!f->in) out = f;
+        else if (out && out->id == f->id && out->ns <= f->ns)
+            w->put_arrow(w, "flow", out->tid, out->ns - im->origin_ns, f->tid, f->ns - im->origin_ns);
     }
-    npuprof_flow_put_waiting_(&f);
+    npuprof_list_free_(&flows);
+    npuprof_out_fail_(&w->out, error);
 }
 /* ==== src/write/json_clock.h ===================================================== >>write/json_clock ==== */
 
@@ -18365,7 +17762,7 @@ NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
     uint32_t id = 0, pairs = 0;
     bool any = false;
     t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
-    t.capacity = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
+    t.capacity = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->nodes) / sizeof *t.list;
     while (npuprof_image_next_entry_(&w->image, type, sizeof(npuprof_pair_entry_), &id)) pairs++;
     t.rounds = pairs / (t.capacity / 2) + 1;
     npuprof_out_puts_(&w->out, "{");
@@ -18867,16 +18264,13 @@ NPUPROF_OWN_ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
 {
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_work_ *const w = npuprof_work_of_(d);
-    const npuprof_placed_ *after = NULL;
-    npuprof_placed_ last;
+    npuprof_list_ spans;
     npuprof_event_ ev;
-    size_t count;
-    while ((count = npuprof_batch_next_(&w->image, kinds, after, w->placed, w->placed_room)) > 0) {
-        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++)
-            if (npuprof_cursor_decode_at_(&w->image, p->locator, &ev)) npuprof_csv_device_(d, &ev, p, NULL);
-        last = w->placed[count - 1];
-        after = &last;
-    }
+    npuprof_out_fail_(&w->out, npuprof_placed_list_(&w->image, kinds, &spans));
+    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++)
+        if (npuprof_cursor_decode_at_(&w->image, p->locator, &ev)) npuprof_csv_device_(d, &ev, p, NULL);
+    npuprof_list_free_(&spans);
 }
 
 /* Writes the CSV. Returns 0 or an errno value. */
@@ -19099,14 +18493,12 @@ NPUPROF_OWN_ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
     t->walk.span = npuprof_sheet_device_;
     npuprof_work_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
-    const npuprof_placed_ *after = NULL;
-    npuprof_placed_ last;
-    size_t count;
-    for (; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
-        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++)
-            if (npuprof_cursor_decode_at_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
-        last = w->placed[count - 1];
-    }
+    npuprof_list_ spans;
+    npuprof_out_fail_(&w->out, npuprof_placed_list_(im, kinds, &spans));
+    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++)
+        if (npuprof_cursor_decode_at_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
+    npuprof_list_free_(&spans);
 }
 
 /* ---- Writing the sheet */
@@ -19228,14 +18620,12 @@ NPUPROF_OWN_ static int npuprof_sheet_write_locked_(npuprof_sink sink)
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     t.walk.user = w;
-    const size_t half = w->placed_room / 2, bytes = half * sizeof *w->placed;
-    t.capacity = bytes / (sizeof *t.list + sizeof *t.buckets);
-    t.list = (npuprof_sheet_row_ *)(void *)(w->placed + (w->placed_room - half));
+    t.capacity = w->room_bytes / (sizeof *t.list + sizeof *t.buckets);
+    t.list = (npuprof_sheet_row_ *)w->room;
     t.buckets = (uint32_t *)(void *)(t.list + t.capacity);
-    w->placed_room -= half;
     memset(t.buckets, 0, t.capacity * sizeof *t.buckets);
     if (t.capacity) npuprof_sheet_collect_(&t);
-    if (!t.count) return ENOENT;
+    if (!t.count) return w->out.error ? w->out.error : ENOENT;
     npuprof_sheet_put_settings_(&t);
     npuprof_out_puts_(&w->out, npuprof_sheet_head_);
     for (size_t i = 0; i < t.count; i++) npuprof_sheet_put_row_(&t, &t.list[i], t.shapes + 3 + i);
@@ -19281,8 +18671,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_report_refused_(FILE *out)
 
 NPUPROF_OWN_ static npuprof_result npuprof_report_end_(FILE *out)
 {
+    const int error = npuprof_work_area_.out.error;
     npuprof_scratch_unlock_();
-    return ferror(out) ? NPUPROF_ERR_IO : NPUPROF_OK;
+    return ferror(out) ? NPUPROF_ERR_IO : npuprof_os_result_(error);
 }
 
 /* The finished host spans of one kind outside warm-up records, thread by thread. */
@@ -19379,8 +18770,8 @@ NPUPROF_OWN_ static void npuprof_report_order_statistics_(npuprof_work_ *w, uint
                                              uint64_t value[])
 {
     uint64_t single[NPUPROF_REPORT_HISTOGRAM_];
-    const size_t fit = w->placed_room * sizeof *w->placed / sizeof single, most = fit ? fit : 1;
-    uint64_t *const histograms = fit ? (uint64_t *)(void *)w->placed : single;
+    const size_t fit = w->room_bytes / sizeof single, most = fit ? fit : 1;
+    uint64_t *const histograms = fit ? (uint64_t *)w->room : single;
     for (size_t i = 0; i < ranks; i += most) {
         const size_t now = ranks - i < most ? ranks - i : most;
         npuprof_report_find_ranks_(w, kind, histograms, rank + i, now, value + i);
@@ -19530,8 +18921,7 @@ typedef struct npuprof_report_total_ {
     uint64_t count, ns;                    /* count 0: the place is free */
 } npuprof_report_total_;
 
-/* A hash table of totals. It lies in the upper half of the scratch's space for sorting: the walk over the
-   devices uses the other half. */
+/* A hash table of totals. */
 typedef struct npuprof_report_totals_ {
     npuprof_device_walk_ walk;             /* first: callbacks of the walk get a pointer to it */
     npuprof_report_total_ *list;
@@ -19613,10 +19003,8 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     npuprof_work_ *const w = npuprof_report_begin_(out);
     if (!w) return npuprof_report_refused_(out);
     t.walk.user = w;
-    const size_t half = w->placed_room / 2;
-    t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));
-    t.capacity = half * sizeof *w->placed / sizeof *t.list;
-    w->placed_room -= half;
+    t.list = (npuprof_report_total_ *)w->room;
+    t.capacity = w->room_bytes / sizeof *t.list;
     memset(t.list, 0, t.capacity * sizeof *t.list);
     t.walk.span = npuprof_report_add_operator_;
     npuprof_work_walk_devices_(&t.walk);

@@ -84,9 +84,9 @@
 
    ERRORS
    A function that can fail returns npuprof_result. 0 is NPUPROF_OK; npuprof_result_string() gives the
-   sentence for a code. The macros cannot fail: they count what they lose. The library never aborts,
-   allocates, or prints unasked. One exception: if the environment asks for something that cannot be done (a
-   bad value, a file that cannot be written), stderr gets one line about it.
+   sentence for a code. The macros cannot fail: they count what they lose. The library never aborts or prints
+   unasked, and recording allocates nothing. One exception: if the environment asks for something that cannot
+   be done (a bad value, a file that cannot be written), stderr gets one line about it.
 
    OFF
    With NPUPROF_OFF the macros leave no code, no string and no symbol. Their arguments are still type-checked.
@@ -277,9 +277,8 @@ NPUPROF_QUIET_PUSH_
 #include "read/time.h"
 #include "read/rate.h"
 #include "read/place.h"
-#include "read/order.h"
-#include "read/async.h"
-#include "read/batch.h"
+#include "read/list.h"
+#include "read/placed.h"
 #include "read/live.h"
 #include "read/survey.h"
 #include "read/args.h"
@@ -302,7 +301,6 @@ NPUPROF_QUIET_PUSH_
 #include "write/span_text.h"
 #include "write/stream.h"
 #ifndef NPUPROF_NO_JSON
-#include "read/resume.h"
 #include "write/json.h"
 #include "write/json_thread.h"
 #include "write/json_placed.h"

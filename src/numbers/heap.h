@@ -2,7 +2,7 @@
 #include "../public/compiler.h"
 #include <string.h>
 
-/* Heaps, and sorting with them. Owns no data; may not know what the elements are. An array of `count`
+/* Heaps, and sorting. Owns no data; may not know what the elements are. An array of `count`
    elements of `bytes` bytes each is a heap if no element comes before one of its children, which for index i
    are 2 i + 1 and 2 i + 2. So the last element in the order is at index 0, and a heap becomes a sorted array
    in place. Nothing is allocated.
@@ -68,4 +68,45 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
         }
         npuprof_heap_sift_down_(list, bytes, left, parents, before);
     }
+}
+
+/* ---- Sorting by merging, with as much memory beside the array: what is in order already costs one pass, and
+   equal elements keep their order */
+
+/* Merges the sorted runs [from, middle) and [middle, end) into `to`. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_sort_merge_(uint8_t *to, const uint8_t *from, const uint8_t *middle,
+                                                const uint8_t *end, size_t bytes, npuprof_heap_before_ before)
+{
+    const uint8_t *a = from, *b = middle;
+    if (b < end && before(b, b - bytes)) {
+        while (a < middle && b < end) {
+            const bool second = before(b, a);
+            memcpy(to, second ? b : a, bytes);
+            to += bytes;
+            if (second) b += bytes;
+            else a += bytes;
+        }
+    }
+    memcpy(to, a, (size_t)(middle - a));
+    memcpy(to + (middle - a), b, (size_t)(end - b));
+}
+
+/* Sorts `count` elements of `bytes` bytes. beside: memory for as many. Returns where the sorted ones are:
+   in one of the two. */
+NPUPROF_ALWAYS_INLINE_ void *npuprof_sort_(void *array, void *beside, size_t bytes, size_t count,
+                                           npuprof_heap_before_ before)
+{
+    uint8_t *from = (uint8_t *)array, *to = (uint8_t *)beside;
+    for (size_t run = 1; run < count; run *= 2) {
+        for (size_t at = 0; at < count; at += 2 * run) {
+            const size_t middle = count - at > run ? at + run : count;
+            const size_t end = count - middle > run ? middle + run : count;
+            npuprof_sort_merge_(to + at * bytes, from + at * bytes, from + middle * bytes, from + end * bytes,
+                                bytes, before);
+        }
+        uint8_t *const other = from;
+        from = to;
+        to = other;
+    }
+    return from;
 }

@@ -375,6 +375,7 @@ static npuprof_result npuprof_os_result_(int error)
     case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
     case EACCES: case EPERM: case EROFS: case ELOOP: return NPUPROF_ERR_ACCESS;
     case ENOSPC: case EDQUOT: case EFBIG: return NPUPROF_ERR_NO_SPACE;
+    case ENOMEM: return NPUPROF_ERR_MEMORY;
     default: return NPUPROF_ERR_IO;
     }
 }

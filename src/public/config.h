@@ -63,11 +63,10 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
-   output buffer). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
-   used with NPUPROF_FREESTANDING. A seventh of it is added for an index. More makes traces with many
-   device spans faster to write. Traces and tables are complete with any size; the memory tables are the
-   exception, and say so when they leave records out. */
+/* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (lanes, output
+   buffer, tables). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
+   used with NPUPROF_FREESTANDING. What is sorted is in pages of the system's. Traces and tables are complete
+   with any size; the memory tables are the exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #ifdef NPUPROF_RECORD_ONLY
 #define NPUPROF_SCRATCH_BYTES (16 * 1024)

@@ -66,7 +66,9 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_CALLS, \
       "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end") \
     X(NPUPROF_ERR_NPU_MEMORY, \
-      "the device's tables do not fit into desc.memory, or there is no memory for them")
+      "the device's tables do not fit into desc.memory, or there is no memory for them")                  \
+    X(NPUPROF_ERR_MEMORY, \
+      "the system gives no memory to sort the events in; an image needs none: write t.npuprof, convert it")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;

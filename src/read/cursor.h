@@ -19,7 +19,6 @@ typedef struct npuprof_cursor_ {
     const npuprof_image_ *image;
     uint32_t chunk, unit;                  /* chunk: index + 1; 0: behind the last one */
     uint32_t tid;
-    uint32_t left;                         /* the cursor stops after so many chunks */
     bool first;                            /* the chunk is the first of its slot */
     uint32_t plain_begin, plain_count;     /* units of the chunk that may be plain: not moved, not the last */
     const npuprof_unit_ *units;
@@ -55,7 +54,6 @@ static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ 
     c->image = im;
     npuprof_cursor_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
     c->tid = NPUPROF_LOAD_(&slot->tid);
-    c->left = UINT32_MAX;
     c->first = true;
 }
 
@@ -319,7 +317,6 @@ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
         }
         npuprof_cursor_begin_chunk_(c, npuprof_image_next_chunk_(im, c->chunk - 1));
         c->first = false;
-        if (!--c->left) break;
     }
     return false;
 }

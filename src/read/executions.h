@@ -4,7 +4,7 @@
 #include "image.h"
 #include "cursor.h"
 #include "place.h"
-#include "batch.h"
+#include "placed.h"
 #include "args.h"
 
 /* Walks all device spans in the order of track and start, and tells for each the execution that it lies in.
@@ -121,28 +121,24 @@ static void npuprof_execution_add_(npuprof_execution_ *e, const npuprof_image_ *
     e->run_end = p->end_ns;
 }
 
-/* Walks all device spans of an image, with the callbacks of *d. `list`: memory for the batches. */
-static void npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im, npuprof_placed_ *list,
-                                    size_t capacity)
+/* Walks all device spans of an image, with the callbacks of *d. Returns 0 or an errno value. */
+static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im)
 {
-    npuprof_placed_ last;
+    npuprof_list_ spans;
     npuprof_event_ ev;
-    const npuprof_placed_ *after = NULL;
-    size_t count;
     memset(d->list, 0, sizeof d->list);
-    for (; (count = npuprof_batch_next_(im, 1u << NPUPROF_KIND_DEVICE, after, list, capacity)) > 0;
-         after = &last) {
-        for (const npuprof_placed_ *p = list; p < list + count; p++) {
-            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
-            if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
-            npuprof_execution_close_(d, p->track, p->start_ns);
-            npuprof_execution_ *within = NULL;
-            if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
-            else within = npuprof_execution_around_(d, im, &ev, p);
-            if (within) npuprof_execution_add_(within, im, &ev, p);
-            if (d->span) d->span(d, &ev, p, within);
-        }
-        last = list[count - 1];
+    const int error = npuprof_placed_list_(im, 1u << NPUPROF_KIND_DEVICE, &spans);
+    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = p + spans.count; !error && p < end; p++) {
+        if (!npuprof_cursor_decode_at_(im, p->locator, &ev) || ev.flags & NPUPROF_STAMP_INSTANT) continue;
+        npuprof_execution_close_(d, p->track, p->start_ns);
+        npuprof_execution_ *within = NULL;
+        if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
+        else within = npuprof_execution_around_(d, im, &ev, p);
+        if (within) npuprof_execution_add_(within, im, &ev, p);
+        if (d->span) d->span(d, &ev, p, within);
     }
     npuprof_execution_close_(d, 0, 0);
+    npuprof_list_free_(&spans);
+    return error;
 }

@@ -79,7 +79,6 @@ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
         c.chunk = s->chunk;
         c.unit = s->unit;
         c.tid = s->tid;
-        c.left = UINT32_MAX;
         c.first = s->first;
         if (npuprof_cursor_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
             /* Why all sources of the thread: its signal handlers have slots of their own. */

@@ -1,36 +1,30 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../numbers/heap.h"
 #include "image.h"
 #include "time.h"
 
 /* Placed spans: those that have tracks of their own, beside the threads. Device spans, finished spans
    (npuprof_span()) and async spans are recorded by any thread at any time, so they are sorted by track and
-   start before they are written. What a placed span has in memory is 96 bytes; its record is decoded again
-   when it is written. */
+   start before they are written (read/placed.h). What one has in memory is 48 bytes; its record is decoded
+   again when it is written. */
 
 enum { NPUPROF_TRACK_DEVICE_ = 1, NPUPROF_TRACK_FINISHED_, NPUPROF_TRACK_ASYNC_ };
 typedef struct npuprof_placed_ {
     /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the name of track or span */
     uint64_t track;
     int64_t start_ns, end_ns;              /* after the first anchor */
-    /* the end that the order goes by: an async span's real one is found later */
-    int64_t order_ns;
     uint64_t locator, id;                  /* id: of an async span */
-    int64_t limit_ns;                      /* of an async span: where its id begins anew */
-    uint32_t tid;                          /* of an arrow's beginning */
-    uint32_t bucket, next;                 /* of a batch's look-up by id: index + 1 */
     bool unfinished;
-    bool ends_at_once;                     /* of an async span: it has an end in the tick of its beginning */
     /* its stamps are of another clock: it is drawn where the trace begins */
     bool out_of_range;
 } npuprof_placed_;
 
 /* The order on the page: by track, start, then the longer one first. The locator makes the order total. */
-NPUPROF_HOT_ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
+NPUPROF_HOT_ static bool npuprof_placed_is_before_(const void *one, const void *other)
 {
+    const npuprof_placed_ *const a = (const npuprof_placed_ *)one, *const b = (const npuprof_placed_ *)other;
     if (a->track != b->track) return a->track < b->track;
     if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
-    if (a->order_ns != b->order_ns) return a->order_ns > b->order_ns;
+    if (a->end_ns != b->end_ns) return a->end_ns > b->end_ns;
     return a->locator < b->locator;
 }
 
@@ -43,8 +37,7 @@ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 }
 
 /* ---- Placing an event, in two steps. False: it stays on its thread, or there is no anchor to place it by.
-   Why two: the end of a device span costs as much as its start, and most spans are refused after the first
-   step. */
+   Why two: the end of a device span costs as much as its start, and a survey of starts needs none. */
 
 static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                  const npuprof_event_ *ev, npuprof_placed_ *p)
@@ -52,9 +45,7 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_
     p->track = npuprof_place_track_(ev);
     p->locator = ev->locator;
     p->id = ev->value;
-    p->tid = p->bucket = p->next = 0;
-    p->limit_ns = 0;
-    p->unfinished = p->ends_at_once = p->out_of_range = false;
+    p->unfinished = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start;
         if (!npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, NULL)) return false;
@@ -88,40 +79,12 @@ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_ca
         p->end_ns = npuprof_image_ns_(im, end);
     }
     if (p->end_ns < p->start_ns) p->end_ns = p->start_ns;
-    p->order_ns = p->end_ns;
     return true;
 }
 
-/* ---- Heaps of placed spans, the last one in the order on top */
-
-NPUPROF_HOT_ static bool npuprof_placed_heap_before_(const void *a, const void *b)
+/* Both steps. */
+static bool npuprof_place_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
+                           const npuprof_event_ *ev, npuprof_placed_ *p)
 {
-    return npuprof_placed_before_((const npuprof_placed_ *)a, (const npuprof_placed_ *)b);
-}
-
-/* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
-NPUPROF_HOT_ static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
-                                     const npuprof_placed_ *p)
-{
-    if (*count < capacity) {
-        heap[(*count)++] = *p;
-        npuprof_heap_sift_up_(heap, sizeof *heap, *count, npuprof_placed_heap_before_);
-    } else if (npuprof_placed_before_(p, &heap[0])) {
-        heap[0] = *p;
-        npuprof_heap_sift_down_(heap, sizeof *heap, *count, 0, npuprof_placed_heap_before_);
-    }
-}
-
-/* Sorts spans, whether they are a heap or not. */
-NPUPROF_HOT_ static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
-{
-    npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
-}
-
-/* ---- Look-up of placed spans by id: bucket i has the index + 1 of its first span, and each span that of the
-   next */
-
-static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *list, size_t count, uint64_t id)
-{
-    return &list[(npuprof_hash_mix_(id) >> 32) * count >> 32].bucket;
+    return npuprof_place_start_(im, caches, ev, p) && npuprof_place_end_(im, caches, ev, p);
 }

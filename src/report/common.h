@@ -44,8 +44,9 @@ static npuprof_result npuprof_report_refused_(FILE *out)
 
 static npuprof_result npuprof_report_end_(FILE *out)
 {
+    const int error = npuprof_work_area_.out.error;
     npuprof_scratch_unlock_();
-    return ferror(out) ? NPUPROF_ERR_IO : NPUPROF_OK;
+    return ferror(out) ? NPUPROF_ERR_IO : npuprof_os_result_(error);
 }
 
 /* The finished host spans of one kind outside warm-up records, thread by thread. */

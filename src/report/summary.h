@@ -42,8 +42,8 @@ static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, ui
                                              uint64_t value[])
 {
     uint64_t single[NPUPROF_REPORT_HISTOGRAM_];
-    const size_t fit = w->placed_room * sizeof *w->placed / sizeof single, most = fit ? fit : 1;
-    uint64_t *const histograms = fit ? (uint64_t *)(void *)w->placed : single;
+    const size_t fit = w->room_bytes / sizeof single, most = fit ? fit : 1;
+    uint64_t *const histograms = fit ? (uint64_t *)w->room : single;
     for (size_t i = 0; i < ranks; i += most) {
         const size_t now = ranks - i < most ? ranks - i : most;
         npuprof_report_find_ranks_(w, kind, histograms, rank + i, now, value + i);

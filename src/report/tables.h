@@ -97,8 +97,7 @@ typedef struct npuprof_report_total_ {
     uint64_t count, ns;                    /* count 0: the place is free */
 } npuprof_report_total_;
 
-/* A hash table of totals. It lies in the upper half of the scratch's space for sorting: the walk over the
-   devices uses the other half. */
+/* A hash table of totals. */
 typedef struct npuprof_report_totals_ {
     npuprof_device_walk_ walk;             /* first: callbacks of the walk get a pointer to it */
     npuprof_report_total_ *list;
@@ -180,10 +179,8 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     npuprof_work_ *const w = npuprof_report_begin_(out);
     if (!w) return npuprof_report_refused_(out);
     t.walk.user = w;
-    const size_t half = w->placed_room / 2;
-    t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));
-    t.capacity = half * sizeof *w->placed / sizeof *t.list;
-    w->placed_room -= half;
+    t.list = (npuprof_report_total_ *)w->room;
+    t.capacity = w->room_bytes / sizeof *t.list;
     memset(t.list, 0, t.capacity * sizeof *t.list);
     t.walk.span = npuprof_report_add_operator_;
     npuprof_work_walk_devices_(&t.walk);

@@ -5,7 +5,7 @@
 #include "../read/threads.h"
 #include "../read/time.h"
 #include "../read/place.h"
-#include "../read/batch.h"
+#include "../read/placed.h"
 #include "../read/survey.h"
 #include "../read/walk.h"
 #include "../read/executions.h"
@@ -95,16 +95,13 @@ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
 {
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_work_ *const w = npuprof_work_of_(d);
-    const npuprof_placed_ *after = NULL;
-    npuprof_placed_ last;
+    npuprof_list_ spans;
     npuprof_event_ ev;
-    size_t count;
-    while ((count = npuprof_batch_next_(&w->image, kinds, after, w->placed, w->placed_room)) > 0) {
-        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++)
-            if (npuprof_cursor_decode_at_(&w->image, p->locator, &ev)) npuprof_csv_device_(d, &ev, p, NULL);
-        last = w->placed[count - 1];
-        after = &last;
-    }
+    npuprof_out_fail_(&w->out, npuprof_placed_list_(&w->image, kinds, &spans));
+    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++)
+        if (npuprof_cursor_decode_at_(&w->image, p->locator, &ev)) npuprof_csv_device_(d, &ev, p, NULL);
+    npuprof_list_free_(&spans);
 }
 
 /* Writes the CSV. Returns 0 or an errno value. */

@@ -102,7 +102,7 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
     uint32_t id = 0, pairs = 0;
     bool any = false;
     t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
-    t.capacity = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
+    t.capacity = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->nodes) / sizeof *t.list;
     while (npuprof_image_next_entry_(&w->image, type, sizeof(npuprof_pair_entry_), &id)) pairs++;
     t.rounds = pairs / (t.capacity / 2) + 1;
     npuprof_out_puts_(&w->out, "{");

@@ -6,14 +6,14 @@
 #include "../read/cursor.h"
 #include "../read/time.h"
 #include "../read/place.h"
-#include "../read/batch.h"
+#include "../read/placed.h"
 #include "text.h"
 #include "work.h"
 #include "lanes.h"
 #include "json.h"
 
 /* The tracks that are no threads: device spans, a track for each PE; finished spans; async spans, a track for
-   each name. They come sorted by track and start (read/batch.h). Arrows lead from the span that submitted a
+   each name. They come sorted by track and start (read/placed.h). Arrows lead from the span that submitted a
    job to its execution.
 
    Also the pauses, and arrows, which json_flow.h uses, too. */
@@ -257,23 +257,21 @@ static void npuprof_json_placed_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     const uint32_t kinds =
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    const npuprof_placed_ *after = NULL;
-    npuprof_placed_ last;
+    npuprof_list_ spans;
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_json_track_ track = { 0, 0 };
-    size_t count;
     memset(&caches, 0, sizeof caches);
-    for (; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
-        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++) {
-            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
-            const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
-            if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
-                npuprof_json_placed_event_(w, &caches, &ev, p, tid);
-            else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
-        }
-        last = w->placed[count - 1];
+    npuprof_out_fail_(&w->out, npuprof_placed_list_(im, kinds, &spans));
+    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++) {
+        if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+        const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
+        if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
+            npuprof_json_placed_event_(w, &caches, &ev, p, tid);
+        else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
     }
+    npuprof_list_free_(&spans);
 }
 
 /* Two instants of the whole process for each pause. */

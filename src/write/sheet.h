@@ -11,7 +11,7 @@
 #include "../read/threads.h"
 #include "../read/time.h"
 #include "../read/place.h"
-#include "../read/batch.h"
+#include "../read/placed.h"
 #include "../read/survey.h"
 #include "../read/walk.h"
 #include "../read/args.h"
@@ -217,14 +217,12 @@ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
     t->walk.span = npuprof_sheet_device_;
     npuprof_work_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
-    const npuprof_placed_ *after = NULL;
-    npuprof_placed_ last;
-    size_t count;
-    for (; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
-        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++)
-            if (npuprof_cursor_decode_at_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
-        last = w->placed[count - 1];
-    }
+    npuprof_list_ spans;
+    npuprof_out_fail_(&w->out, npuprof_placed_list_(im, kinds, &spans));
+    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++)
+        if (npuprof_cursor_decode_at_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
+    npuprof_list_free_(&spans);
 }
 
 /* ---- Writing the sheet */
@@ -346,14 +344,12 @@ static int npuprof_sheet_write_locked_(npuprof_sink sink)
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     t.walk.user = w;
-    const size_t half = w->placed_room / 2, bytes = half * sizeof *w->placed;
-    t.capacity = bytes / (sizeof *t.list + sizeof *t.buckets);
-    t.list = (npuprof_sheet_row_ *)(void *)(w->placed + (w->placed_room - half));
+    t.capacity = w->room_bytes / (sizeof *t.list + sizeof *t.buckets);
+    t.list = (npuprof_sheet_row_ *)w->room;
     t.buckets = (uint32_t *)(void *)(t.list + t.capacity);
-    w->placed_room -= half;
     memset(t.buckets, 0, t.capacity * sizeof *t.buckets);
     if (t.capacity) npuprof_sheet_collect_(&t);
-    if (!t.count) return ENOENT;
+    if (!t.count) return w->out.error ? w->out.error : ENOENT;
     npuprof_sheet_put_settings_(&t);
     npuprof_out_puts_(&w->out, npuprof_sheet_head_);
     for (size_t i = 0; i < t.count; i++) npuprof_sheet_put_row_(&t, &t.list[i], t.shapes + 3 + i);

@@ -26,6 +26,12 @@ static void npuprof_out_flush_(npuprof_out_ *o)
     o->flushes++;
 }
 
+/* The writer itself failed, with an errno value; 0: it did not. The first error stays. */
+static void npuprof_out_fail_(npuprof_out_ *o, int error)
+{
+    if (!o->error) o->error = error;
+}
+
 /* Makes room, at least 4096 bytes of a buffer that has them: whole pages go, what is left stays.
    Why whole pages: a file system writes a page of which it gets a piece more slowly, and twice. */
 static NPUPROF_NOINLINE_ void npuprof_out_make_room_(npuprof_out_ *o)

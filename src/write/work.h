@@ -10,8 +10,8 @@
 
 /* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
    holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter,
-   but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for spans that are sorted.
-   Writers that need no lanes, or are done with them, use that quarter for their own tables. */
+   but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for a writer's own tables.
+   Spans that are sorted are in pages (read/list.h). */
 
 enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
@@ -32,8 +32,8 @@ typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_image_ image;
     npuprof_walk_ walk;
-    npuprof_placed_ *placed;               /* spans that are sorted */
-    size_t placed_room;
+    void *room;                            /* for tables of the writer at hand */
+    size_t room_bytes;
     /* lanes of the track at hand */
     npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
     uint32_t node_count, free_node, fresh_node, lanes;   /* nodes from fresh_node on were never used */
@@ -71,8 +71,8 @@ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     w->stamps.above = NPUPROF_NO_STAMP_;
     w->nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
-    w->placed = (npuprof_placed_ *)(void *)(p + buffer + quarter);
-    w->placed_room = (sizeof npuprof_scratch_ - buffer - quarter) / sizeof *w->placed;
+    w->room = p + buffer + quarter;
+    w->room_bytes = sizeof npuprof_scratch_ - buffer - quarter;
 }
 
 /* ---- The walks of read/ that need memory, in that of the work area */
@@ -86,12 +86,12 @@ static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_walk_ *d)
 static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
 {
     npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_execution_walk_(d, &w->image, w->placed, w->placed_room);
+    npuprof_out_fail_(&w->out, npuprof_execution_walk_(d, &w->image));
 }
 
 static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
 {
-    npuprof_merge_begin_(m, &w->image, w->placed, w->placed_room * sizeof *w->placed);
+    npuprof_merge_begin_(m, &w->image, w->room, w->room_bytes);
 }
 
 static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)

@@ -200,20 +200,17 @@ static void npuprof_pftrace_placed_(npuprof_pftrace_ *p)
     npuprof_work_ *const w = p->work;
     const uint32_t kinds =
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    const npuprof_placed_ *after = NULL;
     npuprof_pftrace_place_ at = { 0, 0, 0 };
     npuprof_image_anchor_caches_ caches;
-    npuprof_placed_ last;
+    npuprof_list_ spans;
     npuprof_event_ ev;
-    size_t count;
     memset(&caches, 0, sizeof caches);
     npuprof_lane_clear_all_(w);
-    while ((count = npuprof_batch_next_(&w->image, kinds, after, w->placed, w->placed_room)) > 0) {
-        for (const npuprof_placed_ *s = w->placed; s < w->placed + count; s++)
-            if (npuprof_cursor_decode_at_(&w->image, s->locator, &ev))
-                npuprof_pftrace_placed_span_(p, &caches, &at, &ev, s);
-        last = w->placed[count - 1];
-        after = &last;
-    }
+    npuprof_out_fail_(&w->out, npuprof_placed_list_(&w->image, kinds, &spans));
+    const npuprof_placed_ *s = (const npuprof_placed_ *)(const void *)spans.at;
+    for (const npuprof_placed_ *const end = s + spans.count; !w->out.error && s < end; s++)
+        if (npuprof_cursor_decode_at_(&w->image, s->locator, &ev))
+            npuprof_pftrace_placed_span_(p, &caches, &at, &ev, s);
+    npuprof_list_free_(&spans);
     npuprof_pftrace_close_lanes_(p, INT64_MAX - 1);
 }

@@ -1,0 +1,61 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/compiler.h"
+#include "../numbers/heap.h"
+#include "../os/common.h"
+
+/* A reader's lists, in pages of the system's: mapped as the list grows, given back by npuprof_list_free_().
+   Why not the heap: it may be the program's thread in it that dumps. A list that the system has no memory for
+   stays as it was: who adds says so (ENOMEM). May not know what the elements are. */
+typedef struct npuprof_list_ {
+    uint8_t *at;
+    size_t bytes, count, capacity;         /* bytes: of an element */
+} npuprof_list_;
+
+static npuprof_list_ npuprof_list_of_(size_t bytes)
+{
+    npuprof_list_ list;
+    memset(&list, 0, sizeof list);
+    list.bytes = bytes;
+    return list;
+}
+
+static void npuprof_list_free_(npuprof_list_ *l)
+{
+    if (l->at) npuprof_os_unmap_(l->at, l->capacity * l->bytes);
+    *l = npuprof_list_of_(l->bytes);
+}
+
+/* Makes room for as many elements again. */
+NPUPROF_COLD_ static bool npuprof_list_grow_(npuprof_list_ *l)
+{
+    const size_t capacity = l->capacity ? 2 * l->capacity : 65536 / l->bytes;
+    uint8_t *const at = (uint8_t *)npuprof_os_memory_(capacity * l->bytes);
+    if (!at) return false;
+    if (l->at) {
+        memcpy(at, l->at, l->count * l->bytes);
+        npuprof_os_unmap_(l->at, l->capacity * l->bytes);
+    }
+    l->at = at;
+    l->capacity = capacity;
+    return true;
+}
+
+/* False: the system has no memory for it. */
+static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
+{
+    if (l->count == l->capacity && !npuprof_list_grow_(l)) return false;
+    memcpy(l->at + l->count++ * l->bytes, element, l->bytes);
+    return true;
+}
+
+/* Sorts elements of `bytes` bytes, which is a constant. False: the system has no memory beside them. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, npuprof_heap_before_ before)
+{
+    uint8_t *const array = l->at;
+    if (l->count < 2) return true;
+    uint8_t *const beside = (uint8_t *)npuprof_os_memory_(l->capacity * bytes);
+    if (!beside) return false;
+    l->at = (uint8_t *)npuprof_sort_(array, beside, bytes, l->count, before);
+    npuprof_os_unmap_(l->at == array ? beside : array, l->capacity * bytes);
+    return true;
+}

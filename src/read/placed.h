@@ -1,0 +1,118 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../format/arena.h"
+#include "image.h"
+#include "cursor.h"
+#include "threads.h"
+#include "time.h"
+#include "place.h"
+#include "list.h"
+
+/* All placed spans of an image in order: one walk collects them, one sort puts them in order, and the async
+   ones get their ends. */
+
+/* A begin or an end of an async span. span: a begin's index + 1 in the list; 0: it is an end. */
+typedef struct npuprof_async_ { uint64_t id; int64_t ns; size_t span; } npuprof_async_;
+
+static bool npuprof_async_before_(const void *one, const void *other)
+{
+    const npuprof_async_ *const a = (const npuprof_async_ *)one, *const b = (const npuprof_async_ *)other;
+    return a->id != b->id ? a->id < b->id : a->ns < b->ns;
+}
+
+/* The end of a span that begins at `ns`: the first one behind it that has its id, unless the id begins anew
+   before. from, to: the events of that tick; behind: those of the id that come later, up to `end`. */
+static void npuprof_async_end_(npuprof_placed_ *p, const npuprof_async_ *from, const npuprof_async_ *behind,
+                               const npuprof_async_ *end)
+{
+    bool ends_at_once = false, ends = false;
+    const npuprof_async_ *next = behind;
+    for (const npuprof_async_ *a = from; a < behind; a++) ends_at_once |= !a->span;
+    for (; next < end && next->ns == behind->ns; next++) ends |= !next->span;
+    if (ends_at_once && !ends) {
+        p->end_ns = p->start_ns;
+        p->unfinished = false;
+    } else if (behind < end) {
+        p->end_ns = behind->ns;
+        p->unfinished = !ends;
+    }
+}
+
+/* Gives the async spans of a sorted list their ends. `events`: the ends; the begins are added. Returns 0 or
+   an errno value. */
+static int npuprof_async_find_ends_(const npuprof_list_ *spans, npuprof_list_ *events)
+{
+    npuprof_placed_ *const list = (npuprof_placed_ *)(void *)spans->at;
+    for (size_t i = 0; i < spans->count; i++) {
+        const npuprof_async_ begin = { list[i].id, list[i].start_ns, i + 1 };
+        if (list[i].track >> 56 == NPUPROF_TRACK_ASYNC_ && !npuprof_list_add_(events, &begin)) return ENOMEM;
+    }
+    if (!npuprof_list_sort_(events, sizeof(npuprof_async_), npuprof_async_before_)) return ENOMEM;
+    const npuprof_async_ *from = (const npuprof_async_ *)(const void *)events->at;
+    const npuprof_async_ *const last = from + events->count;
+    for (const npuprof_async_ *behind, *end = from; from < last; from = behind) {
+        for (behind = from; behind < last && behind->id == from->id && behind->ns == from->ns;) behind++;
+        if (end <= from) end = behind;
+        while (end < last && end->id == from->id) end++;
+        for (const npuprof_async_ *a = from; a < behind; a++)
+            if (a->span) npuprof_async_end_(&list[a->span - 1], from, behind, end);
+    }
+    return 0;
+}
+
+/* Moves the cursor over plain records of sites that are known to be unwanted. Why: most records are, and need
+   not be decoded. */
+static void npuprof_placed_skip_plain_(npuprof_cursor_ *c, const uint32_t unwanted[256])
+{
+    const uint32_t end = c->plain_begin + c->plain_count;
+    uint32_t unit = c->unit;
+    for (; unit >= c->plain_begin && unit < end; unit++) {
+        const uint32_t site = npuprof_unit_load_id_(c->units + unit);
+        if (site - 1 >= NPUPROF_CONTROL_ - 1 || unwanted[site % 256] != site) break;
+        if (npuprof_unit_load_id_(c->units + unit + 1) >= NPUPROF_CONTROL_) break;
+    }
+    c->unit = unit;
+}
+
+/* Walks the image once. Returns 0 or an errno value. */
+static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans,
+                                  npuprof_list_ *ends)
+{
+    npuprof_image_anchor_caches_ caches;
+    npuprof_event_ ev;
+    npuprof_cursor_ c;
+    npuprof_placed_ p;
+    const npuprof_slot_head_ *slot = NULL;
+    uint32_t unwanted[256];
+    const bool async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
+    memset(&caches, 0, sizeof caches);
+    memset(unwanted, 0, sizeof unwanted);
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
+        npuprof_cursor_begin_slot_(&c, im, slot);
+        while (npuprof_placed_skip_plain_(&c, unwanted), npuprof_cursor_next_event_(&c, &ev)) {
+            if (async && ev.kind == NPUPROF_KIND_ASYNC_END) {
+                const npuprof_async_ end = { ev.value, npuprof_image_ns_(im, ev.start), 0 };
+                if (!npuprof_list_add_(ends, &end)) return ENOMEM;
+            } else if (kinds >> ev.kind & 1 && npuprof_place_(im, &caches, &ev, &p)) {
+                if (!npuprof_list_add_(spans, &p)) return ENOMEM;
+            } else if (!(kinds >> ev.kind & 1)) {
+                unwanted[ev.site % 256] = ev.site;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The placed spans of these kinds in order: npuprof_placed_, for the caller to free, also if it failed.
+   Returns 0 or an errno value: ENOMEM if the system has no memory for them. */
+static int npuprof_placed_list_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans)
+{
+    npuprof_list_ ends = npuprof_list_of_(sizeof(npuprof_async_));
+    *spans = npuprof_list_of_(sizeof(npuprof_placed_));
+    if (!(im->kinds & kinds)) return 0;
+    int error = npuprof_placed_gather_(im, kinds, spans, &ends);
+    if (!error && !npuprof_list_sort_(spans, sizeof(npuprof_placed_), npuprof_placed_is_before_))
+        error = ENOMEM;
+    if (!error) error = npuprof_async_find_ends_(spans, &ends);
+    npuprof_list_free_(&ends);
+    return error;
+}

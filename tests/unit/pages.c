@@ -1,0 +1,107 @@
+/* where the system gives no more memory: outputs say so, nothing is lost, and the image needs none
+   SPDX-License-Identifier: MIT */
+#include "trace.h"
+#include <sys/resource.h>
+#include <unistd.h>
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+enum { SPANS = 60000, FLOWS = 20000 };
+
+static void spans(void)
+{
+    for (int64_t i = 0; i < SPANS; i++)
+        npuprof_span("track", "c", "work", 2 * i + 1, 2 * i + 2, PROF_NO_ARGS);
+}
+
+static void requests(void)
+{
+    for (uint64_t i = 0; i < SPANS; i++) npuprof_async_begin("c", "work", i);
+    for (uint64_t i = 0; i < SPANS; i++) npuprof_async_end(i);
+}
+
+static void flows(void)
+{
+    for (uint64_t i = 0; i < FLOWS; i++) {
+        { PROF_SCOPE("work"); PROF_FLOW_OUT(i); }
+        { PROF_SCOPE("work"); PROF_FLOW_IN(i); }
+    }
+}
+
+static uint64_t read_ticks(void *user)
+{
+    (void)user;
+    return (uint64_t)npuprof_now_ns();
+}
+
+static void kernels(void)
+{
+    static npuprof_npu npu;
+    npuprof_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "npu0";
+    desc.read_ticks = read_ticks;
+    desc.counter.hz = 1000000000;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    const uint64_t now = (uint64_t)npuprof_now_ns();
+    for (uint64_t i = 0; i < SPANS; i++)
+        npuprof_npu_span(&npu, 0, "work", "NPU", now - 3 * i, now - 3 * i + 2, PROF_NO_ARGS);
+    npuprof_npu_close(&npu);
+}
+
+/* The process gets so much more address space, and no more. Returns the limit before. */
+static struct rlimit limit_to(rlim_t more)
+{
+    struct rlimit before, now;
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK_STOP(f && fscanf(f, "%lu", &pages) == 1);
+    (void)fclose(f);
+    CHECK_STOP(getrlimit(RLIMIT_AS, &before) == 0);
+    now = before;
+    now.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+    CHECK_STOP(setrlimit(RLIMIT_AS, &now) == 0);
+    return before;
+}
+
+/* At each limit the JSON and the tables are refused with one sentence, until they are written whole. */
+static void refused(void (*record)(void), unsigned work)
+{
+    if (CHECK_SANITIZED) CHECK_SKIP("a sanitizer takes more address space than any limit leaves");
+    npuprof_start(1);
+    record();
+    npuprof_stop();
+    FILE *null = fopen("/dev/null", "w");
+    CHECK_STOP(null != NULL);
+    bool whole = false;
+    unsigned times = 0;
+    for (rlim_t more = 4096; !whole && more < (rlim_t)1 << 30; more *= 2) {
+        const struct rlimit before = limit_to(more);
+        const npuprof_result json = npuprof_dump(check_path("t.json"));
+        const npuprof_result csv = npuprof_dump(check_path("t.csv"));
+        const npuprof_result plain = npuprof_dump(check_path("t.npuprof"));
+        const npuprof_result table = npuprof_print_npu_operators(null);
+        CHECK_STOP(setrlimit(RLIMIT_AS, &before) == 0);
+        CHECK_INT(plain, NPUPROF_OK);
+        CHECK_INT(table, record == kernels ? json : NPUPROF_OK);       /* it sorts device spans alone */
+        CHECK_INT(csv, record == flows ? NPUPROF_OK : json);           /* a CSV has no arrows */
+        whole = json == NPUPROF_OK;
+        if (whole) break;
+        times++;
+        CHECK_INT(json, NPUPROF_ERR_MEMORY);
+        CHECK(access(check_path("t.json"), F_OK) != 0);
+    }
+    (void)fclose(null);
+    CHECK(whole && times >= 3);
+    CHECK_UINT(trace_count(trace_load(check_path("t.json")), "X", "work"), work);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_MEMORY), "write t.npuprof") != NULL);
+}
+
+static void refused_spans(void) { refused(spans, SPANS); }
+static void refused_requests(void) { refused(requests, SPANS); }
+static void refused_flows(void) { refused(flows, 2 * FLOWS); }
+static void refused_kernels(void) { refused(kernels, SPANS); }
+
+CHECK_MAIN(CASE(refused_spans), CASE(refused_requests), CASE(refused_flows),
+           CASE(refused_kernels))
