@@ -8080,7 +8080,7 @@ NPUPROF_OWN_ static void npuprof_arena_begin_trace_(npuprof_header_ *h)
    keep-newest. */
 NPUPROF_OWN_ static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
 {
-    if ((uint64_t)bytes >= (uint64_t)1 << 32) return 65536;
+    if (bytes >> 16 >> 16) return 65536;               /* 4 GiB; a size_t may have 32 bits */
     if (bytes >= 1024 * 1024) return 8192;
     return bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
 }
@@ -17720,7 +17720,7 @@ NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npu
         const npuprof_pair_entry_ *const pair = (const npuprof_pair_entry_ *)(const void *)e;
         const uint64_t hash = npuprof_json_key_hash_(im, pair->b[0]);
         if (hash % t->rounds != t->round || !NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
-        size_t i = hash / t->rounds % t->capacity;
+        size_t i = (size_t)(hash / t->rounds % t->capacity);
         while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, pair->b[0]))
             i = i + 1 < t->capacity ? i + 1 : 0;
         *place = t->list[i].key || t->count + 1 < t->capacity ? &t->list[i] : NULL;

@@ -39,7 +39,7 @@ static void npuprof_arena_begin_trace_(npuprof_header_ *h)
    keep-newest. */
 static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
 {
-    if ((uint64_t)bytes >= (uint64_t)1 << 32) return 65536;
+    if (bytes >> 16 >> 16) return 65536;               /* 4 GiB; a size_t may have 32 bits */
     if (bytes >= 1024 * 1024) return 8192;
     return bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
 }

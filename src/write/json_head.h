@@ -60,7 +60,7 @@ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *
         const npuprof_pair_entry_ *const pair = (const npuprof_pair_entry_ *)(const void *)e;
         const uint64_t hash = npuprof_json_key_hash_(im, pair->b[0]);
         if (hash % t->rounds != t->round || !NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
-        size_t i = hash / t->rounds % t->capacity;
+        size_t i = (size_t)(hash / t->rounds % t->capacity);
         while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, pair->b[0]))
             i = i + 1 < t->capacity ? i + 1 : 0;
         *place = t->list[i].key || t->count + 1 < t->capacity ? &t->list[i] : NULL;

@@ -241,6 +241,11 @@ def on_system(name):
             if "-m32" in compiler and not pathlib.Path("/usr/lib32/libc.a").exists():
                 raise Skip("no 32-bit C library (Debian packages libc6-dev-i386 lib32gcc-12-dev)") from e
             raise
+        # Both headers, strictly: what is 64 bits wide elsewhere may be 32 here.
+        (folder / "strict.c").write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+                                         '#include "npuprof_npu.h"\n')
+        command([*compiler, "-std=c11", *WARNINGS, "-Wsign-conversion", "-Wcast-qual", "-Werror", "-O1",
+                 f"-I{ROOT}", "-c", folder / "strict.c", "-o", folder / "strict.o"], 200)
         env = helpers.environment()
         command([*runner, folder / "golden", "golden.json"], cwd=folder, env=env)
         same(helpers.normalised(folder / "golden.json"), "trace.json")
