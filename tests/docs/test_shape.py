@@ -1,14 +1,15 @@
 # the texts can be read aloud: lengths of the README, its paragraphs and sentences; the order of things
 # SPDX-License-Identifier: MIT
+import os
 import re
 import unittest
 
 from docs import pages
 from docs.pages import FIRMWARE, README, REFERENCE, TOOLS
-from helpers import ROOT, scratch
+from helpers import ROOT, run, scratch
 
 GUIDES = [README, REFERENCE, FIRMWARE, TOOLS]
-MAPS = [pages.CONTRIBUTING, ROOT / "tests" / "README.md"]
+MAPS = [pages.CONTRIBUTING, ROOT / "tests" / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 LINES, WORDS, PARAGRAPH, COLUMNS = 200, 25, 4, 110
 
 BROKEN = f"""# Title
@@ -91,6 +92,14 @@ class Order(unittest.TestCase):
             headings = re.findall(r"^### (.*)", version, re.M)
             self.assertEqual(headings, [kind for kind in kinds if kind in headings], version.splitlines()[0])
             self.assertTrue(headings)
+
+    def test_top_level(self):
+        """What lies at the top is what a user looks for, and nothing that a test or tool has left there."""
+        listed = run(["git", "-C", ROOT, "ls-files"])
+        names = listed.stdout.splitlines() if listed.returncode == 0 else os.listdir(ROOT)
+        self.assertEqual({name.split("/")[0] for name in names if not name.startswith(".")} - {"build"},
+                         {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
+                          "SECURITY.md", "examples", "npuprof.h", "npuprof_npu.h", "src", "tests", "tools"})
 
 
 if __name__ == "__main__":
