@@ -12866,7 +12866,7 @@ NPUPROF_OWN_ static void npuprof_capture_leave_signals_(void)
 
 enum { NPUPROF_MAP_SIDE_ = 8, NPUPROF_MAP_WINDOW_ = 2 * NPUPROF_MAP_SIDE_ + 2, NPUPROF_MAP_POINTS_ = 64,
        NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6, NPUPROF_MAP_LATE_ = 32,
-       NPUPROF_MAP_IN_A_ROW_ = 3 };
+       NPUPROF_MAP_IN_A_ROW_ = 3, NPUPROF_MAP_FIRST_ = 3 };
 
 /* The two best reads of some time: the one that is the best upper point, and the best lower one. */
 typedef struct npuprof_map_point_ { uint64_t upper, upper_host, lower, lower_host; } npuprof_map_point_;
@@ -13155,9 +13155,10 @@ NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uin
      E2  A side with fewer than 6 reads proves no rate, and is open, too.
      E3  More than 8 steps, or more than 2 and one every 2 s: the clock is no steady one. All is open.
      E4  Of a counter that reads may show late (lag_ns), a read that shows too little for its time, while all
-         others fit, was later than declared: C1 does not hold for it, and it is left out. More than 3 in a
-         row, or 32 in all, are a step. Others may be late by as much as nobody sees, at most what the reads
-         beside them are wide: each lower point of that epoch lies earlier by the width of its read. */
+         others fit, at least 3, was later than declared: C1 does not hold for it, and it is left out. More
+         than 3 in a row, or 32 in all, are a step. Others may be late by as much as nobody sees, at most what
+         the reads beside them are wide: each lower point of that epoch lies earlier by the width of its
+         read. */
 
 typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
@@ -13186,15 +13187,15 @@ NPUPROF_OWN_ static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32
 NPUPROF_OWN_ static bool npuprof_map_leave_out_(npuprof_map_evidence_ *e)
 {
     const uint32_t last = e->recent_count - 1;
-    if (!e->may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < 3) return false;
+    if (!e->may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < NPUPROF_MAP_FIRST_) return false;
     if (e->in_a_row == NPUPROF_MAP_IN_A_ROW_) return false;
-    for (uint32_t j = last; j > 0; j--) {
+    for (uint32_t j = last + 1; j-- > 0;) {
         npuprof_map_point_ *const p = e->recent, left = p[j];
-        const npuprof_map_point_ *const to = j == last ? &p[last - 1] : &p[last];
-        const double slope = npuprof_map_distance_(p->lower_host, to->lower_host) /
-                             npuprof_map_distance_(p->lower, to->lower);
-        const double host = npuprof_map_distance_(p->lower_host, left.lower_host);
-        if (host <= slope * npuprof_map_distance_(p->lower, left.lower)) continue;
+        const npuprof_map_point_ *const from = j ? p : &p[1], *const to = j == last ? &p[last - 1] : &p[last];
+        const double slope = npuprof_map_distance_(from->lower_host, to->lower_host) /
+                             npuprof_map_distance_(from->lower, to->lower);
+        const double host = npuprof_map_distance_(from->lower_host, left.lower_host);
+        if (host <= slope * npuprof_map_distance_(from->lower, left.lower)) continue;
         memmove(p + j, p + j + 1, (last - j) * sizeof *p);
         e->recent_count--;
         if (npuprof_map_fit_(e, 0)) {
@@ -13261,6 +13262,8 @@ NPUPROF_OWN_ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const np
     if (e->rate.kind != NPUPROF_MAP_STEADY_) return;
     if (npuprof_map_fit_(e, 0)) {
         e->in_a_row = 0;
+    } else if (e->may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
+        return;                            /* E4: which of them is late the next ones show */
     } else if (!npuprof_map_leave_out_(e)) {
         npuprof_map_take_back_(e);
         npuprof_map_step_(e);
@@ -13271,6 +13274,8 @@ NPUPROF_OWN_ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const np
 NPUPROF_OWN_ static void npuprof_map_judge_(npuprof_map_evidence_ *e)
 {
     const uint64_t lasted = npuprof_saturating_sub_(e->last_host, e->first_host);
+    if (e->rate.kind == NPUPROF_MAP_STEADY_ && e->recent_count > 1 && !npuprof_map_fit_(e, 0))
+        npuprof_map_step_(e);
     if (e->rate.kind != NPUPROF_MAP_STEADY_ || !e->steps) return;
     if (e->reads < NPUPROF_MAP_READS_) e->range[e->ranges - 1].to = UINT64_MAX;
     e->is_wild |= e->steps > 2 && e->steps > lasted / (2 * npuprof_max_(e->rate.second, 1));

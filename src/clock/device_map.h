@@ -49,7 +49,7 @@
 
 enum { NPUPROF_MAP_SIDE_ = 8, NPUPROF_MAP_WINDOW_ = 2 * NPUPROF_MAP_SIDE_ + 2, NPUPROF_MAP_POINTS_ = 64,
        NPUPROF_MAP_RECENT_ = 16, NPUPROF_MAP_STEPS_ = 8, NPUPROF_MAP_READS_ = 6, NPUPROF_MAP_LATE_ = 32,
-       NPUPROF_MAP_IN_A_ROW_ = 3 };
+       NPUPROF_MAP_IN_A_ROW_ = 3, NPUPROF_MAP_FIRST_ = 3 };
 
 /* The two best reads of some time: the one that is the best upper point, and the best lower one. */
 typedef struct npuprof_map_point_ { uint64_t upper, upper_host, lower, lower_host; } npuprof_map_point_;

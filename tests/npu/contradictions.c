@@ -169,7 +169,47 @@ static void late(void)
     play("late at times", 0.1, 0.1, 100000000, 3000);
 }
 
+/* One read is 5 ms late, the second to the fifth of all: it alone is left out. */
+static void late_among_the_first(const void *user)
+{
+    const unsigned which = *(const unsigned *)user;
+    SIM_DESC(desc);
+    even = true;
+    seed = 88172645463325252u + which;
+    sim.tick = show;
+    sim.bits = 64;
+    clk.fast = clk.slow = 0.1;
+    clk.period = 100000000;
+    desc.counter.hz = 100000000;
+    desc.counter.lag_ns = 400;
+    show();
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned read = 2; read < 12; read++) {
+        stalls = 1e-9;
+        stalled_to = 0;
+        pass(2e6);
+        if (read == which) {
+            sim.host += 5000000;
+            stalled_to = sim.host + 1000000;
+        }
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    }
+    npuprof_npu_close(&npu);
+    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
+    json_node *const sync = clock_sync(trace_load(check_path("t.json")));
+    json_node *const reads = json_get(sync, "late_reads");
+    CHECK_INT(reads ? json_int(reads) : 0, 1);
+    CHECK(json_get(sync, "contradictions") == NULL);
+}
+
+static void late_first(void)
+{
+    static const unsigned which[] = { 2, 3, 4, 5 };
+    for (unsigned i = 0; i < 4; i++) check_in_child(late_among_the_first, &which[i]);
+}
+
 static void toggled(void) { play("toggled", 0.1, 0.10001, 100000000, 20000000); }
 
 CHECK_MAIN(CASE(stands_while_idle), CASE(stands_when_read), CASE(governor), CASE(toggled), CASE(steady),
-           CASE(late))
+           CASE(late), CASE(late_first))
