@@ -10160,7 +10160,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *ca
 /* ==== src/record/boundary.h ======================================================= >>record/boundary ==== */
 
 /* Boundaries: the begins and ends of PROF_RECORD and PROF_INFERENCE. There capture control looks at its
-   conditions (control/watch.h), by the functions in npuprof_record_hooks_.
+   conditions (control/capture.h), by the functions in npuprof_record_hooks_.
 
    How an end comes here without a cost for other spans: a boundary that was recorded has a flag in its place
    among the open spans, so that its end takes the slow path (arena/state.h). One that was not recorded has a

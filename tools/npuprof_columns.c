@@ -2,7 +2,7 @@
    it.
    SPDX-License-Identifier: MIT
 
-   tools/npuprof_columns.py is its user, says what each function gives, and does the same in Python where this
+   npuprof/loops/native.py is its user, says what each function gives, and does the same in Python where this
    is not built. Columns are arrays with one element a span. Rows count from 0; -1 is none. Functions that
    need memory return -1 without it. */
 #include <stdbool.h>
@@ -127,7 +127,7 @@ typedef struct block {                  /* room for one element a line, each */
 int64_t columns_json(reader *r, const char *text, size_t bytes, block *out);
 int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
 
-/* NULL: no memory, or built from another version of this file. form: FORM below and in npuprof_columns.py, a
+/* NULL: no memory, or built from another version of this file. form: FORM below and in loops/native.py, a
    new number for every change of what a function takes or gives. */
 enum { FORM = 1006 };
 reader *columns_open(size_t form) { return form == FORM ? calloc(1, sizeof(reader)) : NULL; }

@@ -30,6 +30,19 @@ class Map(unittest.TestCase):
         done = run([helpers.build(source, "example")])
         self.assertEqual((done.returncode, done.stdout), (0, "ok one_counter\n"))
 
+    def test_files_in_comments(self):
+        """A file that a comment of the source names is there."""
+        there = {str(p.relative_to(ROOT)) for p in ROOT.glob("*") if p.is_file()} | {
+            str(p.relative_to(ROOT)) for part in ("src", "tools", "tests", "examples")
+            for p in (ROOT / part).rglob("*") if p.is_file()}
+        file = re.compile(r'(?<![\w/.<"-])((?:\w+/)*\w+\.(?:h|c|py))\b(?!\()')
+        lost = []
+        for name in sorted(n for n in there if n.startswith(("src/", "tools/")) and n.endswith((".h", ".c"))):
+            for comment in re.findall(r"/\*.*?\*/", (ROOT / name).read_text(errors="replace"), re.S):
+                lost += [(name, f) for f in file.findall(comment)
+                         if not any(other == f or other.endswith("/" + f) for other in there)]
+        self.assertEqual(lost, [])
+
 
 if __name__ == "__main__":
     unittest.main()

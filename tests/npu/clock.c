@@ -1,7 +1,7 @@
 /* test: lib=-lm - device time on the host's clock: the error bound is true, and not wider than it must be
    SPDX-License-Identifier: MIT
 
-   test_clock.c checks the mapping with random clocks whose true time is known. */
+   npu/random_clocks.c does the same through the whole library. */
 #include "sim.h"
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"

@@ -3,7 +3,7 @@
 
    A host clock with jitter, a device whose rate drifts, wanders, changes or steps, counters that wrap,
    brackets whose load happens anywhere in them. The library sees registers only; the truth stays here.
-   test_clock.c checks the mapping alone. */
+   npu/clock.c checks the mapping alone. */
 #include "sim.h"
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
