@@ -14479,19 +14479,38 @@ NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_
     return 0;
 }
 
-/* The placed spans of these kinds in order: npuprof_placed_, for the caller to free, also if it failed.
-   Returns 0 or an errno value: ENOMEM if the system has no memory for them. */
-NPUPROF_OWN_ static int npuprof_placed_list_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans)
+/* A walk over the placed spans of these kinds, in order. */
+typedef struct npuprof_placed_walk_ {
+    const npuprof_image_ *image;
+    npuprof_list_ list;
+    size_t at;
+    int error;                             /* 0, or ENOMEM: the system has no memory for them */
+} npuprof_placed_walk_;
+
+NPUPROF_OWN_ static npuprof_placed_walk_ npuprof_placed_begin_(const npuprof_image_ *im, uint32_t kinds)
 {
+    npuprof_placed_walk_ walk = { im, npuprof_list_of_(sizeof(npuprof_placed_)), 0, 0 };
     npuprof_list_ ends = npuprof_list_of_(sizeof(npuprof_async_));
-    *spans = npuprof_list_of_(sizeof(npuprof_placed_));
-    if (!(im->kinds & kinds)) return 0;
-    int error = npuprof_placed_gather_(im, kinds, spans, &ends);
-    if (!error && !npuprof_list_sort_(spans, sizeof(npuprof_placed_), npuprof_placed_is_before_))
-        error = ENOMEM;
-    if (!error) error = npuprof_async_find_ends_(spans, &ends);
+    if (!(im->kinds & kinds)) return walk;
+    walk.error = npuprof_placed_gather_(im, kinds, &walk.list, &ends);
+    if (!walk.error && !npuprof_list_sort_(&walk.list, sizeof(npuprof_placed_), npuprof_placed_is_before_))
+        walk.error = ENOMEM;
+    if (!walk.error) walk.error = npuprof_async_find_ends_(&walk.list, &ends);
+    if (walk.error) npuprof_list_free_(&walk.list);
     npuprof_list_free_(&ends);
-    return error;
+    return walk;
+}
+
+/* The next span and its record. NULL: there is none; the walk is over, and its pages are given back. */
+NPUPROF_OWN_ static const npuprof_placed_ *npuprof_placed_next_(npuprof_placed_walk_ *walk, npuprof_event_ *ev)
+{
+    const npuprof_placed_ *const list = (const npuprof_placed_ *)(const void *)walk->list.at;
+    while (walk->at < walk->list.count) {
+        const npuprof_placed_ *const p = &list[walk->at++];
+        if (npuprof_cursor_decode_at_(walk->image, p->locator, ev)) return p;
+    }
+    npuprof_list_free_(&walk->list);
+    return NULL;
 }
 /* ==== src/read/live.h =================================================================== >>read/live ==== */
 
@@ -15115,13 +15134,11 @@ NPUPROF_OWN_ static void npuprof_execution_add_(npuprof_execution_ *e, const npu
 /* Walks all device spans of an image, with the callbacks of *d. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im)
 {
-    npuprof_list_ spans;
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, 1u << NPUPROF_KIND_DEVICE);
     npuprof_event_ ev;
     memset(d->list, 0, sizeof d->list);
-    const int error = npuprof_placed_list_(im, 1u << NPUPROF_KIND_DEVICE, &spans);
-    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = p + spans.count; !error && p < end; p++) {
-        if (!npuprof_cursor_decode_at_(im, p->locator, &ev) || ev.flags & NPUPROF_STAMP_INSTANT) continue;
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
+        if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
         npuprof_execution_close_(d, p->track, p->start_ns);
         npuprof_execution_ *within = NULL;
         if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
@@ -15130,8 +15147,7 @@ NPUPROF_OWN_ static int npuprof_execution_walk_(npuprof_device_walk_ *d, const n
         if (d->span) d->span(d, &ev, p, within);
     }
     npuprof_execution_close_(d, 0, 0);
-    npuprof_list_free_(&spans);
-    return error;
+    return spans.error;
 }
 /* ==== src/read/merge.h ================================================================= >>read/merge ==== */
 
@@ -17366,21 +17382,18 @@ NPUPROF_OWN_ static void npuprof_json_placed_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     const uint32_t kinds =
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    npuprof_list_ spans;
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_json_track_ track = { 0, 0 };
     memset(&caches, 0, sizeof caches);
-    npuprof_out_fail_(&w->out, npuprof_placed_list_(im, kinds, &spans));
-    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++) {
-        if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
         const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
         if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
             npuprof_json_placed_event_(w, &caches, &ev, p, tid);
         else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
     }
-    npuprof_list_free_(&spans);
+    npuprof_out_fail_(&w->out, spans.error);
 }
 
 /* Two instants of the whole process for each pause. */
@@ -18269,13 +18282,11 @@ NPUPROF_OWN_ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
 {
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_list_ spans;
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(&w->image, kinds);
     npuprof_event_ ev;
-    npuprof_out_fail_(&w->out, npuprof_placed_list_(&w->image, kinds, &spans));
-    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++)
-        if (npuprof_cursor_decode_at_(&w->image, p->locator, &ev)) npuprof_csv_device_(d, &ev, p, NULL);
-    npuprof_list_free_(&spans);
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;)
+        npuprof_csv_device_(d, &ev, p, NULL);
+    npuprof_out_fail_(&w->out, spans.error);
 }
 
 /* Writes the CSV. Returns 0 or an errno value. */
@@ -18498,12 +18509,10 @@ NPUPROF_OWN_ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
     t->walk.span = npuprof_sheet_device_;
     npuprof_work_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
-    npuprof_list_ spans;
-    npuprof_out_fail_(&w->out, npuprof_placed_list_(im, kinds, &spans));
-    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++)
-        if (npuprof_cursor_decode_at_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
-    npuprof_list_free_(&spans);
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;)
+        npuprof_sheet_device_(&t->walk, &ev, p, NULL);
+    npuprof_out_fail_(&w->out, spans.error);
 }
 
 /* ---- Writing the sheet */

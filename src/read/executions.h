@@ -124,13 +124,11 @@ static void npuprof_execution_add_(npuprof_execution_ *e, const npuprof_image_ *
 /* Walks all device spans of an image, with the callbacks of *d. Returns 0 or an errno value. */
 static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im)
 {
-    npuprof_list_ spans;
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, 1u << NPUPROF_KIND_DEVICE);
     npuprof_event_ ev;
     memset(d->list, 0, sizeof d->list);
-    const int error = npuprof_placed_list_(im, 1u << NPUPROF_KIND_DEVICE, &spans);
-    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = p + spans.count; !error && p < end; p++) {
-        if (!npuprof_cursor_decode_at_(im, p->locator, &ev) || ev.flags & NPUPROF_STAMP_INSTANT) continue;
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
+        if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
         npuprof_execution_close_(d, p->track, p->start_ns);
         npuprof_execution_ *within = NULL;
         if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
@@ -139,6 +137,5 @@ static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_
         if (d->span) d->span(d, &ev, p, within);
     }
     npuprof_execution_close_(d, 0, 0);
-    npuprof_list_free_(&spans);
-    return error;
+    return spans.error;
 }

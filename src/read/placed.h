@@ -102,17 +102,36 @@ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npup
     return 0;
 }
 
-/* The placed spans of these kinds in order: npuprof_placed_, for the caller to free, also if it failed.
-   Returns 0 or an errno value: ENOMEM if the system has no memory for them. */
-static int npuprof_placed_list_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans)
+/* A walk over the placed spans of these kinds, in order. */
+typedef struct npuprof_placed_walk_ {
+    const npuprof_image_ *image;
+    npuprof_list_ list;
+    size_t at;
+    int error;                             /* 0, or ENOMEM: the system has no memory for them */
+} npuprof_placed_walk_;
+
+static npuprof_placed_walk_ npuprof_placed_begin_(const npuprof_image_ *im, uint32_t kinds)
 {
+    npuprof_placed_walk_ walk = { im, npuprof_list_of_(sizeof(npuprof_placed_)), 0, 0 };
     npuprof_list_ ends = npuprof_list_of_(sizeof(npuprof_async_));
-    *spans = npuprof_list_of_(sizeof(npuprof_placed_));
-    if (!(im->kinds & kinds)) return 0;
-    int error = npuprof_placed_gather_(im, kinds, spans, &ends);
-    if (!error && !npuprof_list_sort_(spans, sizeof(npuprof_placed_), npuprof_placed_is_before_))
-        error = ENOMEM;
-    if (!error) error = npuprof_async_find_ends_(spans, &ends);
+    if (!(im->kinds & kinds)) return walk;
+    walk.error = npuprof_placed_gather_(im, kinds, &walk.list, &ends);
+    if (!walk.error && !npuprof_list_sort_(&walk.list, sizeof(npuprof_placed_), npuprof_placed_is_before_))
+        walk.error = ENOMEM;
+    if (!walk.error) walk.error = npuprof_async_find_ends_(&walk.list, &ends);
+    if (walk.error) npuprof_list_free_(&walk.list);
     npuprof_list_free_(&ends);
-    return error;
+    return walk;
+}
+
+/* The next span and its record. NULL: there is none; the walk is over, and its pages are given back. */
+static const npuprof_placed_ *npuprof_placed_next_(npuprof_placed_walk_ *walk, npuprof_event_ *ev)
+{
+    const npuprof_placed_ *const list = (const npuprof_placed_ *)(const void *)walk->list.at;
+    while (walk->at < walk->list.count) {
+        const npuprof_placed_ *const p = &list[walk->at++];
+        if (npuprof_cursor_decode_at_(walk->image, p->locator, ev)) return p;
+    }
+    npuprof_list_free_(&walk->list);
+    return NULL;
 }

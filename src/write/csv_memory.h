@@ -95,13 +95,11 @@ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
 {
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_list_ spans;
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(&w->image, kinds);
     npuprof_event_ ev;
-    npuprof_out_fail_(&w->out, npuprof_placed_list_(&w->image, kinds, &spans));
-    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++)
-        if (npuprof_cursor_decode_at_(&w->image, p->locator, &ev)) npuprof_csv_device_(d, &ev, p, NULL);
-    npuprof_list_free_(&spans);
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;)
+        npuprof_csv_device_(d, &ev, p, NULL);
+    npuprof_out_fail_(&w->out, spans.error);
 }
 
 /* Writes the CSV. Returns 0 or an errno value. */

@@ -257,21 +257,18 @@ static void npuprof_json_placed_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     const uint32_t kinds =
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    npuprof_list_ spans;
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
     npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_json_track_ track = { 0, 0 };
     memset(&caches, 0, sizeof caches);
-    npuprof_out_fail_(&w->out, npuprof_placed_list_(im, kinds, &spans));
-    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++) {
-        if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
         const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
         if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
             npuprof_json_placed_event_(w, &caches, &ev, p, tid);
         else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
     }
-    npuprof_list_free_(&spans);
+    npuprof_out_fail_(&w->out, spans.error);
 }
 
 /* Two instants of the whole process for each pause. */

@@ -217,12 +217,10 @@ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
     t->walk.span = npuprof_sheet_device_;
     npuprof_work_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
-    npuprof_list_ spans;
-    npuprof_out_fail_(&w->out, npuprof_placed_list_(im, kinds, &spans));
-    const npuprof_placed_ *p = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = p + spans.count; !w->out.error && p < end; p++)
-        if (npuprof_cursor_decode_at_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
-    npuprof_list_free_(&spans);
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;)
+        npuprof_sheet_device_(&t->walk, &ev, p, NULL);
+    npuprof_out_fail_(&w->out, spans.error);
 }
 
 /* ---- Writing the sheet */

@@ -202,15 +202,12 @@ static void npuprof_pftrace_placed_(npuprof_pftrace_ *p)
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_pftrace_place_ at = { 0, 0, 0 };
     npuprof_image_anchor_caches_ caches;
-    npuprof_list_ spans;
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(&w->image, kinds);
     npuprof_event_ ev;
     memset(&caches, 0, sizeof caches);
     npuprof_lane_clear_all_(w);
-    npuprof_out_fail_(&w->out, npuprof_placed_list_(&w->image, kinds, &spans));
-    const npuprof_placed_ *s = (const npuprof_placed_ *)(const void *)spans.at;
-    for (const npuprof_placed_ *const end = s + spans.count; !w->out.error && s < end; s++)
-        if (npuprof_cursor_decode_at_(&w->image, s->locator, &ev))
-            npuprof_pftrace_placed_span_(p, &caches, &at, &ev, s);
-    npuprof_list_free_(&spans);
+    for (const npuprof_placed_ *s; (s = npuprof_placed_next_(&spans, &ev)) != NULL;)
+        npuprof_pftrace_placed_span_(p, &caches, &at, &ev, s);
+    npuprof_out_fail_(&w->out, spans.error);
     npuprof_pftrace_close_lanes_(p, INT64_MAX - 1);
 }
