@@ -5,12 +5,13 @@
 #include "sim.h"
 #include "trace.h"
 #include "fed.h"
+#define NPUPROF_ARENA_BYTES (128u << 20)
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include <math.h>
 
-enum { ENTRY = 24, JOBS = 1500 };
+enum { ENTRY = 24, MANY = CHECK_SANITIZED ? 10000 : 100000 };
 
 static uint64_t seed;
 static double uniform(void)
@@ -26,7 +27,8 @@ static double between(double a, double b) { return a * pow(b / a, uniform()); }
 /* The clock: `fast` ticks a ns for half a period, `slow` for the other. Without a period it runs in jobs
    only. */
 static struct { double fast, slow; uint64_t period, from, to; long double phase; } clk;
-static struct { uint64_t begin, end; } truth[JOBS + 1];
+static struct { uint64_t begin, end; } truth[MANY + 1];
+static unsigned jobs = 1500;
 static npuprof_npu npu;
 static bool even;                    /* hand-overs every 5 ms, loads of 2 to 6 us */
 static double stalls;                /* share of the loads after which it shows the same for 20 us */
@@ -88,28 +90,29 @@ static void run_job(unsigned job)
     pass(even ? 3.9e6 : between(1e5, 2e7));
 }
 
+static int compare_errors(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
 /* How many stamps of a trace lie outside of their bounds; the median bound. */
 static unsigned outside(json_node *t, uint64_t begun, unsigned *spans, int64_t *median)
 {
-    static int64_t errors[JOBS];
+    static int64_t errors[MANY];
     const int64_t zero = trace_start(trace_event(t, "X", "zero", 0));
     unsigned out = 0;
     *spans = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
         json_node *const bound = json_get(e, "args.error_ns"), *const job = json_get(e, "args.job");
-        if (!bound || !job || *spans == JOBS) continue;
+        if (!bound || !job || *spans == jobs) continue;
         const int64_t j = json_int(job), error = json_int(bound) + 1;
         const int64_t start = (int64_t)(truth[j].begin - begun), end = (int64_t)(truth[j].end - begun);
         out += llabs(trace_start(e) - zero - start) > error;
         out += llabs(trace_end(e) - zero - end) > error;
         errors[(*spans)++] = error;
     }
-    for (unsigned i = 1; i < *spans; i++)
-        for (unsigned k = i; k && errors[k] < errors[k - 1]; k--) {
-            const int64_t more = errors[k - 1];
-            errors[k - 1] = errors[k];
-            errors[k] = more;
-        }
+    qsort(errors, *spans, sizeof *errors, compare_errors);
     *median = *spans ? errors[*spans / 2] : 0;
     return out;
 }
@@ -139,7 +142,7 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
     desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
     desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    for (unsigned job = 1; job <= JOBS; job++) run_job(job);
+    for (unsigned job = 1; job <= jobs; job++) run_job(job);
     npuprof_npu_close(&npu);
     const char *path = check_path("t.json");
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
@@ -152,7 +155,7 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
     printf("  %s: %u spans, %u stamps outside, median bound %" PRId64 " ns, contradictions %" PRId64 "\n",
            what, spans, out, median, seen ? json_int(seen) : 0);
     CHECK_UINT(out, 0);
-    CHECK(spans > JOBS * 8 / 10);
+    CHECK(spans > jobs * 8 / 10);
     CHECK(even ? !seen : seen != NULL);
     CHECK(median < widest);
 }
@@ -211,5 +214,19 @@ static void late_first(void)
 
 static void toggled(void) { play("toggled", 0.1, 0.10001, 100000000, 20000000); }
 
+/* The same with many jobs. */
+static void in_many(const void *user)
+{
+    void (*const play_one)(void) = *(void (*const *)(void))user;
+    jobs = MANY;
+    play_one();
+}
+
+static void many_jobs(void)
+{
+    static void (*const plays[])(void) = { stands_while_idle, stands_when_read, governor, toggled, steady };
+    for (unsigned i = 0; i < 5; i++) check_in_child(in_many, &plays[i]);
+}
+
 CHECK_MAIN(CASE(stands_while_idle), CASE(stands_when_read), CASE(governor), CASE(toggled), CASE(steady),
-           CASE(late), CASE(late_first))
+           CASE(late), CASE(late_first), CASE_THOROUGH(many_jobs))
