@@ -14020,6 +14020,15 @@ typedef struct npuprof_image_anchors_ {
 /* by the low bits of the device */
 typedef struct npuprof_image_anchor_caches_ { npuprof_image_anchors_ of[4]; } npuprof_image_anchor_caches_;
 
+/* Empty ones, for one walk at a time of who holds the lock of the readers. Why static: they are large for a
+   thread's stack. */
+NPUPROF_OWN_ static npuprof_image_anchor_caches_ *npuprof_image_clear_caches_(void)
+{
+    static npuprof_image_anchor_caches_ caches;
+    memset(&caches, 0, sizeof caches);
+    return &caches;
+}
+
 NPUPROF_OWN_ static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
 {
     const npuprof_entry_ *e;
@@ -14450,18 +14459,17 @@ NPUPROF_OWN_ static void npuprof_placed_skip_plain_(npuprof_cursor_ *c, const ui
     c->unit = unit;
 }
 
-/* Walks the image once. Returns 0 or an errno value. */
+/* Walks the image once. Returns 0 or an errno value. Its caller holds the lock of the readers. */
 NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans,
                                   npuprof_list_ *ends)
 {
-    npuprof_image_anchor_caches_ caches;
+    npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
     npuprof_cursor_ c;
     npuprof_placed_ p;
     const npuprof_slot_head_ *slot = NULL;
     uint32_t unwanted[256];
     const bool async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
-    memset(&caches, 0, sizeof caches);
     memset(unwanted, 0, sizeof unwanted);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
@@ -14469,7 +14477,7 @@ NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_
             if (async && ev.kind == NPUPROF_KIND_ASYNC_END) {
                 const npuprof_async_ end = { ev.value, npuprof_image_ns_(im, ev.start), 0 };
                 if (!npuprof_list_add_(ends, &end)) return ENOMEM;
-            } else if (kinds >> ev.kind & 1 && npuprof_place_(im, &caches, &ev, &p)) {
+            } else if (kinds >> ev.kind & 1 && npuprof_place_(im, caches, &ev, &p)) {
                 if (!npuprof_list_add_(spans, &p)) return ENOMEM;
             } else if (!(kinds >> ev.kind & 1)) {
                 unwanted[ev.site % 256] = ev.site;
@@ -17383,15 +17391,14 @@ NPUPROF_OWN_ static void npuprof_json_placed_(npuprof_work_ *w)
     const uint32_t kinds =
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
-    npuprof_image_anchor_caches_ caches;
+    npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
     npuprof_json_track_ track = { 0, 0 };
-    memset(&caches, 0, sizeof caches);
     for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
         const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
         if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
-            npuprof_json_placed_event_(w, &caches, &ev, p, tid);
-        else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
+            npuprof_json_placed_event_(w, caches, &ev, p, tid);
+        else npuprof_json_placed_span_(w, caches, &ev, p, tid);
     }
     npuprof_out_fail_(&w->out, spans.error);
 }

@@ -73,18 +73,17 @@ static void npuprof_placed_skip_plain_(npuprof_cursor_ *c, const uint32_t unwant
     c->unit = unit;
 }
 
-/* Walks the image once. Returns 0 or an errno value. */
+/* Walks the image once. Returns 0 or an errno value. Its caller holds the lock of the readers. */
 static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans,
                                   npuprof_list_ *ends)
 {
-    npuprof_image_anchor_caches_ caches;
+    npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
     npuprof_cursor_ c;
     npuprof_placed_ p;
     const npuprof_slot_head_ *slot = NULL;
     uint32_t unwanted[256];
     const bool async = kinds >> NPUPROF_KIND_ASYNC_BEGIN & 1;
-    memset(&caches, 0, sizeof caches);
     memset(unwanted, 0, sizeof unwanted);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
@@ -92,7 +91,7 @@ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npup
             if (async && ev.kind == NPUPROF_KIND_ASYNC_END) {
                 const npuprof_async_ end = { ev.value, npuprof_image_ns_(im, ev.start), 0 };
                 if (!npuprof_list_add_(ends, &end)) return ENOMEM;
-            } else if (kinds >> ev.kind & 1 && npuprof_place_(im, &caches, &ev, &p)) {
+            } else if (kinds >> ev.kind & 1 && npuprof_place_(im, caches, &ev, &p)) {
                 if (!npuprof_list_add_(spans, &p)) return ENOMEM;
             } else if (!(kinds >> ev.kind & 1)) {
                 unwanted[ev.site % 256] = ev.site;

@@ -90,6 +90,15 @@ typedef struct npuprof_image_anchors_ {
 /* by the low bits of the device */
 typedef struct npuprof_image_anchor_caches_ { npuprof_image_anchors_ of[4]; } npuprof_image_anchor_caches_;
 
+/* Empty ones, for one walk at a time of who holds the lock of the readers. Why static: they are large for a
+   thread's stack. */
+static npuprof_image_anchor_caches_ *npuprof_image_clear_caches_(void)
+{
+    static npuprof_image_anchor_caches_ caches;
+    memset(&caches, 0, sizeof caches);
+    return &caches;
+}
+
 static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
 {
     const npuprof_entry_ *e;

@@ -258,15 +258,14 @@ static void npuprof_json_placed_(npuprof_work_ *w)
     const uint32_t kinds =
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
-    npuprof_image_anchor_caches_ caches;
+    npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
     npuprof_json_track_ track = { 0, 0 };
-    memset(&caches, 0, sizeof caches);
     for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
         const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
         if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
-            npuprof_json_placed_event_(w, &caches, &ev, p, tid);
-        else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
+            npuprof_json_placed_event_(w, caches, &ev, p, tid);
+        else npuprof_json_placed_span_(w, caches, &ev, p, tid);
     }
     npuprof_out_fail_(&w->out, spans.error);
 }

@@ -196,6 +196,32 @@ static void takes(const char *what, size_t most, void *(*work)(void *), void *us
     CHECK(bytes <= most);
 }
 
+static uint64_t read_ticks(void *user)
+{
+    (void)user;
+    return (uint64_t)npuprof_now_ns();
+}
+
+/* One of each kind of span that outputs sort, and an arrow. */
+static void sorted_kinds(void)
+{
+    static npuprof_npu npu;
+    npuprof_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "npu0";
+    desc.read_ticks = read_ticks;
+    desc.counter.hz = 1000000000;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    const int64_t now = npuprof_now_ns();
+    npuprof_npu_span(&npu, 0, "device", "NPU", (uint64_t)now - 10, (uint64_t)now, PROF_NO_ARGS);
+    npuprof_span("track", "c", "finished", now - 10, now, PROF_NO_ARGS);
+    npuprof_async_begin("c", "async", 7);
+    npuprof_async_end(7);
+    { PROF_SCOPE("out"); PROF_FLOW_OUT(1); }
+    { PROF_SCOPE("in"); PROF_FLOW_IN(1); }
+    npuprof_npu_close(&npu);
+}
+
 static void stack(void)
 {
     static const char *const names[] = { "t.json", "t.csv", "t.npuprof" };
@@ -210,6 +236,7 @@ static void stack(void)
     npuprof_start(1);
     takes("the first record", 6 << 10, records, &once);
     takes("a stream", 10 << 10, records, &often);
+    sorted_kinds();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         snprintf(path, sizeof path, "%s", check_path(names[i]));
         takes(names[i], 32 << 10, writes, path);
