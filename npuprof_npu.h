@@ -3399,6 +3399,15 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npu
     return raw->value;
 }
 
+/* Whether a told value may have been shown before the last one, by that many ticks: their brackets overlap. */
+NPUPROF_OWN_ static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t behind)
+{
+    uint64_t min, max = npuprof_npu_mask_(npu->desc_.counter.bits) / 2;
+    if (!npu->has_last_ || raw->before >= npu->last_.host_after) return false;
+    (void)npuprof_npu_predict_(npu, 0, npu->last_.host_after - raw->before, &min, &max);
+    return behind <= max && behind <= npu->last_.device_ticks;
+}
+
 /* The driver's anchor, under the lock. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
 {
@@ -3409,6 +3418,15 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, cons
     told.host_before = raw->before;
     told.host_after = raw->after;
     npu->idle_ = false;
+    const bool says_less = npu->has_last_ && raw->before < npu->last_.host_after &&
+                           npuprof_anchor_width_(&told) > npuprof_anchor_width_(&npu->last_);
+    const uint64_t behind =
+        (npu->last_.device_ticks - raw->value) & npuprof_npu_mask_(npu->desc_.counter.bits);
+    if (result != NPUPROF_OK && npuprof_npu_may_be_older_(npu, raw, behind)) {
+        if (!npuprof_npu_is_pushed_(npu)) return NPUPROF_OK;
+        told.device_ticks = npu->last_.device_ticks - behind;
+        result = NPUPROF_OK;
+    }
     if (result != NPUPROF_OK) {
         npuprof_npu_new_epoch_(npu, result);
         npu->has_last_ = false;
@@ -3416,7 +3434,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, cons
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result learned = npuprof_npu_learn_(npu, &told);
         if (result == NPUPROF_OK) result = learned;
-    } else {
+    } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
         npu->last_ = told;
         (void)npuprof_npu_add_anchor_(npu, &told);
@@ -7222,32 +7240,37 @@ NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
 /* Records that the driver decodes itself: the same matching, arrows and counts as those of a ring. Owns
    nothing. May not know what a record of such a device looks like. */
 
-/* The latest device time that a stamp may show now; UINT64_MAX: nobody can tell. Under the lock. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_latest_(const npuprof_npu *npu)
+/* The latest device time that a stamp may show now, and at the least; UINT64_MAX: nobody can tell. Under the
+   lock. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_latest_(const npuprof_npu *npu, uint64_t *least)
 {
-    const uint64_t now = npuprof_npu_ticks_();
+    const uint64_t now = npuprof_npu_ticks_(), since = npuprof_saturating_sub_(now, npu->last_.host_after);
     uint64_t min, max;
+    *least = 0;
     if (!npu->has_last_ || npu->idle_ ||
-        !npuprof_npu_predict_(npu, 0, npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+        !npuprof_npu_predict_(npu, since, npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
         return UINT64_MAX;
+    *least = npu->last_.device_ticks + min;
     return npuprof_saturating_add_(npu->last_.device_ticks, max);
 }
 
 NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after)
 {
     const uint64_t mask = npuprof_npu_mask_(bits ? bits : 64);
-    uint64_t now = after;
+    uint64_t now = after, least;
     if (!npu->number_) return raw;
     if (npu->desc_.counter.counts_down) raw = ~raw;
     raw = (raw + (uint64_t)npu->stamp_offset_) & mask;
     if (mask == UINT64_MAX) return raw;
     if (after) return after + ((raw - after) & mask);
     if (!npuprof_npu_lock_(npu)) return raw;
-    now = npuprof_npu_latest_(npu);
-    if (now == UINT64_MAX) {             /* nothing is predicted: the counter tells */
+    now = npuprof_npu_latest_(npu, &least);
+    /* Nothing is predicted, or not whether the stamp is of this period or the one before: the counter tells. */
+    if (now == UINT64_MAX || now - ((now - raw) & mask) > least) {
         npuprof_anchor_ sample;
         const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
-        now = result == NPUPROF_ERR_NPU_NO_ANCHOR ? raw : sample.device_ticks;
+        if (result != NPUPROF_ERR_NPU_NO_ANCHOR) now = sample.device_ticks;
+        else if (now == UINT64_MAX) now = raw;
     }
     npuprof_npu_unlock_(npu);
     const uint64_t back = (now - raw) & mask;
@@ -7258,7 +7281,8 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
 NPUPROF_OWN_ static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end)
 {
     if (start > end || !npuprof_npu_lock_(npu)) return false;
-    const uint64_t latest = npuprof_npu_latest_(npu);
+    uint64_t least;
+    const uint64_t latest = npuprof_npu_latest_(npu, &least);
     npuprof_npu_unlock_(npu);
     return end <= latest;
 }

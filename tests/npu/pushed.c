@@ -292,5 +292,57 @@ static void beside_a_counter(void)
     npuprof_npu_close(&npu);
 }
 
+/* A wide bracket whose value is older than a read inside of it is no reset, whether the counter is read or
+   not. */
+static void wide_bracket(void)
+{
+    begin();
+    SIM_DESC(desc);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 20; i++) {
+        sim_advance(5000000);
+        const uint64_t raw = sim_truth(), before = sim.host;
+        sim_advance(200000);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        sim_advance(100000);
+        const uint64_t last = npu.last_.device_ticks;
+        CHECK_INT(push(raw, before, sim.host), NPUPROF_OK);
+        CHECK_UINT(npu.last_.device_ticks, last);
+    }
+    CHECK_UINT(npu.epoch_, 0);
+    npuprof_npu_close(&npu);
+    npuprof_npu_desc told = pushed_desc(1000000000);
+    truth.rate = 1;
+    truth.zero = 1e9L;
+    truth.at = sim.host;
+    CHECK_STOP(npuprof_npu_open(&npu, &told) == NPUPROF_OK);
+    for (unsigned i = 0; i < 20; i++) {
+        sim_advance(5000000);
+        const uint64_t before = sim.host;
+        sim_advance(200000);
+        CHECK_INT(push(ticks_at(sim.host - 50), sim.host - 100, sim.host), NPUPROF_OK);
+        sim_advance(100000);
+        CHECK_INT(push(ticks_at(before + 20000), before, sim.host), NPUPROF_OK);
+    }
+    CHECK_UINT(npu.epoch_, 0);
+    npuprof_npu_close(&npu);
+}
+
+/* A narrow stamp of the period before, long after the last read: it is never of the future. */
+static void old_stamp(void)
+{
+    begin();
+    SIM_DESC(desc);
+    desc.counter.hz = sim.hz;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 100; i++) {
+        sim_advance(i == 50 ? 20000000000 : 50000000);
+        const uint64_t now = sim_truth();
+        sim_advance(1000);
+        CHECK_UINT(npuprof_npu_extend_stamp(&npu, now & 0xFFFF, 16, 0), now);
+    }
+    npuprof_npu_close(&npu);
+}
+
 CHECK_MAIN(CASE(causality_alone), CASE(tight), CASE(pushed_anchors), CASE(what_is_refused), CASE(one_anchor),
-           CASE(beside_a_counter))
+           CASE(beside_a_counter), CASE(wide_bracket), CASE(old_stamp))

@@ -16,32 +16,37 @@
 /* Records that the driver decodes itself: the same matching, arrows and counts as those of a ring. Owns
    nothing. May not know what a record of such a device looks like. */
 
-/* The latest device time that a stamp may show now; UINT64_MAX: nobody can tell. Under the lock. */
-static uint64_t npuprof_npu_latest_(const npuprof_npu *npu)
+/* The latest device time that a stamp may show now, and at the least; UINT64_MAX: nobody can tell. Under the
+   lock. */
+static uint64_t npuprof_npu_latest_(const npuprof_npu *npu, uint64_t *least)
 {
-    const uint64_t now = npuprof_npu_ticks_();
+    const uint64_t now = npuprof_npu_ticks_(), since = npuprof_saturating_sub_(now, npu->last_.host_after);
     uint64_t min, max;
+    *least = 0;
     if (!npu->has_last_ || npu->idle_ ||
-        !npuprof_npu_predict_(npu, 0, npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+        !npuprof_npu_predict_(npu, since, npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
         return UINT64_MAX;
+    *least = npu->last_.device_ticks + min;
     return npuprof_saturating_add_(npu->last_.device_ticks, max);
 }
 
 NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after)
 {
     const uint64_t mask = npuprof_npu_mask_(bits ? bits : 64);
-    uint64_t now = after;
+    uint64_t now = after, least;
     if (!npu->number_) return raw;
     if (npu->desc_.counter.counts_down) raw = ~raw;
     raw = (raw + (uint64_t)npu->stamp_offset_) & mask;
     if (mask == UINT64_MAX) return raw;
     if (after) return after + ((raw - after) & mask);
     if (!npuprof_npu_lock_(npu)) return raw;
-    now = npuprof_npu_latest_(npu);
-    if (now == UINT64_MAX) {             /* nothing is predicted: the counter tells */
+    now = npuprof_npu_latest_(npu, &least);
+    /* Nothing is predicted, or not whether the stamp is of this period or the one before: the counter tells. */
+    if (now == UINT64_MAX || now - ((now - raw) & mask) > least) {
         npuprof_anchor_ sample;
         const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
-        now = result == NPUPROF_ERR_NPU_NO_ANCHOR ? raw : sample.device_ticks;
+        if (result != NPUPROF_ERR_NPU_NO_ANCHOR) now = sample.device_ticks;
+        else if (now == UINT64_MAX) now = raw;
     }
     npuprof_npu_unlock_(npu);
     const uint64_t back = (now - raw) & mask;
@@ -52,7 +57,8 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
 static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end)
 {
     if (start > end || !npuprof_npu_lock_(npu)) return false;
-    const uint64_t latest = npuprof_npu_latest_(npu);
+    uint64_t least;
+    const uint64_t latest = npuprof_npu_latest_(npu, &least);
     npuprof_npu_unlock_(npu);
     return end <= latest;
 }

@@ -127,6 +127,15 @@ static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_
     return raw->value;
 }
 
+/* Whether a told value may have been shown before the last one, by that many ticks: their brackets overlap. */
+static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t behind)
+{
+    uint64_t min, max = npuprof_npu_mask_(npu->desc_.counter.bits) / 2;
+    if (!npu->has_last_ || raw->before >= npu->last_.host_after) return false;
+    (void)npuprof_npu_predict_(npu, 0, npu->last_.host_after - raw->before, &min, &max);
+    return behind <= max && behind <= npu->last_.device_ticks;
+}
+
 /* The driver's anchor, under the lock. */
 static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
 {
@@ -137,6 +146,15 @@ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu
     told.host_before = raw->before;
     told.host_after = raw->after;
     npu->idle_ = false;
+    const bool says_less = npu->has_last_ && raw->before < npu->last_.host_after &&
+                           npuprof_anchor_width_(&told) > npuprof_anchor_width_(&npu->last_);
+    const uint64_t behind =
+        (npu->last_.device_ticks - raw->value) & npuprof_npu_mask_(npu->desc_.counter.bits);
+    if (result != NPUPROF_OK && npuprof_npu_may_be_older_(npu, raw, behind)) {
+        if (!npuprof_npu_is_pushed_(npu)) return NPUPROF_OK;
+        told.device_ticks = npu->last_.device_ticks - behind;
+        result = NPUPROF_OK;
+    }
     if (result != NPUPROF_OK) {
         npuprof_npu_new_epoch_(npu, result);
         npu->has_last_ = false;
@@ -144,7 +162,7 @@ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu
     if (npuprof_npu_is_pushed_(npu)) {
         const npuprof_result learned = npuprof_npu_learn_(npu, &told);
         if (result == NPUPROF_OK) result = learned;
-    } else {
+    } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
         npu->last_ = told;
         (void)npuprof_npu_add_anchor_(npu, &told);

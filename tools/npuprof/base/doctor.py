@@ -135,7 +135,8 @@ def of_device(name, sync, evidence):
     """What a clock_sync tells that is no count of losses."""
     counts, where = counted(sync), f"device {name!a}"
     spans = counts.get("spans", 0) + counts.get("host_spans", 0)
-    odd = sum(counted(sync.get("records")).values()) + counts.get("ring_lost", 0)
+    by_cause = sum(n for key, n in counted(sync.get("records")).items() if key.startswith("lost_"))
+    odd = max(by_cause, counts.get("ring_lost", 0))        # that counts them all
     if "spans" in sync and not spans:
         silent = any(device == name for device, _ in evidence.no_span)
         if odd:
