@@ -14257,7 +14257,8 @@ typedef struct npuprof_placed_ {
     /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the name of track or span */
     uint64_t track;
     int64_t start_ns, end_ns;              /* after the first anchor */
-    uint64_t locator, id;                  /* id: of an async span */
+    uint64_t locator;
+    size_t event;                          /* of an async span: index of its begin (read/placed.h) */
     bool unfinished;
     /* its stamps are of another clock: it is drawn where the trace begins */
     bool out_of_range;
@@ -14289,7 +14290,6 @@ NPUPROF_OWN_ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_
 {
     p->track = npuprof_place_track_(ev);
     p->locator = ev->locator;
-    p->id = ev->value;
     p->unfinished = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start;
@@ -14396,7 +14396,8 @@ NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, n
 /* All placed spans of an image in order: one walk collects them, one sort puts them in order, and the async
    ones get their ends. */
 
-/* A begin or an end of an async span. span: a begin's index + 1 in the list; 0: it is an end. */
+/* A begin or an end of an async span, in the order of its thread. span: a begin's index + 1 in the list; 0:
+   it is an end. */
 typedef struct npuprof_async_ { uint64_t id; int64_t ns; size_t span; } npuprof_async_;
 
 NPUPROF_OWN_ static bool npuprof_async_before_(const void *one, const void *other)
@@ -14405,42 +14406,54 @@ NPUPROF_OWN_ static bool npuprof_async_before_(const void *one, const void *othe
     return a->id != b->id ? a->id < b->id : a->ns < b->ns;
 }
 
-/* The end of a span that begins at `ns`: the first one behind it that has its id, unless the id begins anew
-   before. from, to: the events of that tick; behind: those of the id that come later, up to `end`. */
-NPUPROF_OWN_ static void npuprof_async_end_(npuprof_placed_ *p, const npuprof_async_ *from, const npuprof_async_ *behind,
-                               const npuprof_async_ *end)
+NPUPROF_OWN_ static void npuprof_async_close_(npuprof_placed_ *p, int64_t ns)
 {
-    bool ends_at_once = false, ends = false;
-    const npuprof_async_ *next = behind;
-    for (const npuprof_async_ *a = from; a < behind; a++) ends_at_once |= !a->span;
-    for (; next < end && next->ns == behind->ns; next++) ends |= !next->span;
-    if (ends_at_once && !ends) {
-        p->end_ns = p->start_ns;
-        p->unfinished = false;
-    } else if (behind < end) {
-        p->end_ns = behind->ns;
-        p->unfinished = !ends;
-    }
+    p->end_ns = ns;
+    p->unfinished = false;
 }
 
-/* Gives the async spans of a sorted list their ends. `events`: the ends; the begins are added. Returns 0 or
-   an errno value. */
+/* No end came before `ns`, where its id begins anew. early: an end of another thread came in its tick. */
+NPUPROF_OWN_ static void npuprof_async_leave_(npuprof_placed_ *p, bool early, int64_t ns)
+{
+    if (early) npuprof_async_close_(p, p->start_ns);
+    else if (ns < p->end_ns) p->end_ns = ns;
+}
+
+/* Gives the async spans of a sorted list their ends: a begin takes the first end behind it that has its id,
+   unless the id begins anew before. In one tick, what began before it ends first; then the order of the
+   threads counts. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_async_find_ends_(const npuprof_list_ *spans, npuprof_list_ *events)
 {
-    npuprof_placed_ *const list = (npuprof_placed_ *)(void *)spans->at;
-    for (size_t i = 0; i < spans->count; i++) {
-        const npuprof_async_ begin = { list[i].id, list[i].start_ns, i + 1 };
-        if (list[i].track >> 56 == NPUPROF_TRACK_ASYNC_ && !npuprof_list_add_(events, &begin)) return ENOMEM;
-    }
+    npuprof_placed_ *const list = (npuprof_placed_ *)(void *)spans->at, *open = NULL;
+    npuprof_async_ *from = (npuprof_async_ *)(void *)events->at;
+    bool early = false;
+    for (size_t i = 0; i < spans->count; i++)
+        if (list[i].track >> 56 == NPUPROF_TRACK_ASYNC_) from[list[i].event].span = i + 1;
     if (!npuprof_list_sort_(events, sizeof(npuprof_async_), npuprof_async_before_)) return ENOMEM;
-    const npuprof_async_ *from = (const npuprof_async_ *)(const void *)events->at;
+    from = (npuprof_async_ *)(void *)events->at;
     const npuprof_async_ *const last = from + events->count;
-    for (const npuprof_async_ *behind, *end = from; from < last; from = behind) {
-        for (behind = from; behind < last && behind->id == from->id && behind->ns == from->ns;) behind++;
-        if (end <= from) end = behind;
-        while (end < last && end->id == from->id) end++;
-        for (const npuprof_async_ *a = from; a < behind; a++)
-            if (a->span) npuprof_async_end_(&list[a->span - 1], from, behind, end);
+    while (from < last) {
+        npuprof_async_ *behind = from, *taken = from;
+        const uint64_t id = from->id;
+        const int64_t ns = from->ns;
+        while (behind < last && behind->id == id && behind->ns == ns) behind++;
+        while (taken < behind && taken->span) taken++;
+        if (!open) taken = NULL;
+        else if (taken < behind) npuprof_async_close_(open, ns);
+        else npuprof_async_leave_(open, early, ns);
+        open = NULL;
+        early = false;
+        for (; from < behind; from++) {
+            if (from == taken) continue;
+            if (open && from->span) npuprof_async_leave_(open, false, ns);
+            if (open && !from->span) npuprof_async_close_(open, ns);
+            early = early || (!open && !from->span);
+            open = from->span ? &list[from->span - 1] : NULL;
+        }
+        if (open && (from == last || from->id != id)) {
+            npuprof_async_leave_(open, early, INT64_MAX);
+            open = NULL;
+        }
     }
     return 0;
 }
@@ -14461,7 +14474,7 @@ NPUPROF_OWN_ static void npuprof_placed_skip_plain_(npuprof_cursor_ *c, const ui
 
 /* Walks the image once. Returns 0 or an errno value. Its caller holds the lock of the readers. */
 NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_t kinds, npuprof_list_ *spans,
-                                  npuprof_list_ *ends)
+                                  npuprof_list_ *events)
 {
     npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
     npuprof_event_ ev;
@@ -14474,14 +14487,16 @@ NPUPROF_OWN_ static int npuprof_placed_gather_(const npuprof_image_ *im, uint32_
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         while (npuprof_placed_skip_plain_(&c, unwanted), npuprof_cursor_next_event_(&c, &ev)) {
-            if (async && ev.kind == NPUPROF_KIND_ASYNC_END) {
-                const npuprof_async_ end = { ev.value, npuprof_image_ns_(im, ev.start), 0 };
-                if (!npuprof_list_add_(ends, &end)) return ENOMEM;
-            } else if (kinds >> ev.kind & 1 && npuprof_place_(im, caches, &ev, &p)) {
-                if (!npuprof_list_add_(spans, &p)) return ENOMEM;
+            const size_t at = events->count;
+            if (async && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END)) {
+                const npuprof_async_ event = { ev.value, npuprof_image_ns_(im, ev.start), 0 };
+                if (!npuprof_list_add_(events, &event)) return ENOMEM;
             } else if (!(kinds >> ev.kind & 1)) {
                 unwanted[ev.site % 256] = ev.site;
             }
+            if (!(kinds >> ev.kind & 1) || !npuprof_place_(im, caches, &ev, &p)) continue;
+            p.event = at;
+            if (!npuprof_list_add_(spans, &p)) return ENOMEM;
         }
     }
     return 0;
@@ -14498,14 +14513,14 @@ typedef struct npuprof_placed_walk_ {
 NPUPROF_OWN_ static npuprof_placed_walk_ npuprof_placed_begin_(const npuprof_image_ *im, uint32_t kinds)
 {
     npuprof_placed_walk_ walk = { im, npuprof_list_of_(sizeof(npuprof_placed_)), 0, 0 };
-    npuprof_list_ ends = npuprof_list_of_(sizeof(npuprof_async_));
+    npuprof_list_ events = npuprof_list_of_(sizeof(npuprof_async_));
     if (!(im->kinds & kinds)) return walk;
-    walk.error = npuprof_placed_gather_(im, kinds, &walk.list, &ends);
+    walk.error = npuprof_placed_gather_(im, kinds, &walk.list, &events);
     if (!walk.error && !npuprof_list_sort_(&walk.list, sizeof(npuprof_placed_), npuprof_placed_is_before_))
         walk.error = ENOMEM;
-    if (!walk.error) walk.error = npuprof_async_find_ends_(&walk.list, &ends);
+    if (!walk.error) walk.error = npuprof_async_find_ends_(&walk.list, &events);
     if (walk.error) npuprof_list_free_(&walk.list);
-    npuprof_list_free_(&ends);
+    npuprof_list_free_(&events);
     return walk;
 }
 

@@ -60,6 +60,10 @@
      number, the record belongs to the oldest. A record that comes before its number is set waits for it, for
      a second at most. Where two submissions may be meant, the record has no arrow and is counted:
      dropped_jobs, open_jobs (at close) and ambiguous_jobs in clock_sync.records.
+     Each submission is taken to get its record. One that was given up has none, and the record of the next
+     one with its number would take its name: end it with npuprof_npu_complete_host(), `last`. A block of a
+     driver that numbers its commands, but set no number there, submitted nothing. Without numbers a
+     submission that gets no record gives its name to the next one, and so on: number them.
 
    CLOCK
      A clock anchor pairs a device time with a host time. To take one, the library reads the counter
@@ -3399,7 +3403,7 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npu
     return raw->value;
 }
 
-/* Whether a told value may have been shown before the last one, by that many ticks: their brackets overlap. */
+/* Whether a told value may have been shown before the last one, by so many ticks: the brackets overlap. */
 NPUPROF_OWN_ static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t behind)
 {
     uint64_t min, max = npuprof_npu_mask_(npu->desc_.counter.bits) / 2;
@@ -7265,7 +7269,7 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
     if (after) return after + ((raw - after) & mask);
     if (!npuprof_npu_lock_(npu)) return raw;
     now = npuprof_npu_latest_(npu, &least);
-    /* Nothing is predicted, or not whether the stamp is of this period or the one before: the counter tells. */
+    /* Nothing is predicted, or not whether the stamp is of this period or the one before: a read tells. */
     if (now == UINT64_MAX || now - ((now - raw) & mask) > least) {
         npuprof_anchor_ sample;
         const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);

@@ -60,6 +60,10 @@
      number, the record belongs to the oldest. A record that comes before its number is set waits for it, for
      a second at most. Where two submissions may be meant, the record has no arrow and is counted:
      dropped_jobs, open_jobs (at close) and ambiguous_jobs in clock_sync.records.
+     Each submission is taken to get its record. One that was given up has none, and the record of the next
+     one with its number would take its name: end it with npuprof_npu_complete_host(), `last`. A block of a
+     driver that numbers its commands, but set no number there, submitted nothing. Without numbers a
+     submission that gets no record gives its name to the next one, and so on: number them.
 
    CLOCK
      A clock anchor pairs a device time with a host time. To take one, the library reads the counter

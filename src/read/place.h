@@ -12,7 +12,8 @@ typedef struct npuprof_placed_ {
     /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the name of track or span */
     uint64_t track;
     int64_t start_ns, end_ns;              /* after the first anchor */
-    uint64_t locator, id;                  /* id: of an async span */
+    uint64_t locator;
+    size_t event;                          /* of an async span: index of its begin (read/placed.h) */
     bool unfinished;
     /* its stamps are of another clock: it is drawn where the trace begins */
     bool out_of_range;
@@ -44,7 +45,6 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_
 {
     p->track = npuprof_place_track_(ev);
     p->locator = ev->locator;
-    p->id = ev->value;
     p->unfinished = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start;

@@ -196,7 +196,33 @@ static void open_spans(void)
     trace_check_nesting(t);
 }
 
+/* Begins and ends of one id in one tick, as a slow clock has them: each begin has the end behind it. */
+static void async_in_one_tick(void)
+{
+    npuprof_start(1);
+    npuprof_async_begin("c", "at once", 7);
+    npuprof_async_end(7);
+    npuprof_async_begin("c", "long", 7);
+    npuprof_async_begin("c", "before", 8);
+    fake_ticks += 2000;
+    npuprof_async_end(8);
+    npuprof_async_begin("c", "open", 8);
+    fake_ticks += 1000;
+    npuprof_async_end(7);
+    npuprof_stop();
+    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
+    static const struct { const char *name; int64_t ns; bool open; } spans[] = {
+        { "at once", 0, false }, { "long", 3000, false }, { "before", 2000, false }, { "open", 1000, true } };
+    json_node *const t = trace_load(check_path("t.json"));
+    for (unsigned n = 0; n < 4; n++) {
+        json_node *const e = trace_event(t, "X", spans[n].name, 0);
+        CHECK_INT(trace_end(e) - trace_start(e), spans[n].ns);
+        CHECK_INT(json_get(e, "args.unfinished") != NULL, spans[n].open);
+    }
+}
+
 CHECK_MAIN(CASE(exact_times), CASE(days), CASE(pause_keeps_time), CASE(finished_at_now),
+           CASE(async_in_one_tick),
            CASE(clock_goes_back), CASE(starts_with_a_span),
            CASE(starts_with_an_instant), CASE(starts_with_a_counter), CASE(starts_with_memory),
            CASE(starts_with_async), CASE(starts_with_a_pause),

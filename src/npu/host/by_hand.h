@@ -41,7 +41,7 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
     if (after) return after + ((raw - after) & mask);
     if (!npuprof_npu_lock_(npu)) return raw;
     now = npuprof_npu_latest_(npu, &least);
-    /* Nothing is predicted, or not whether the stamp is of this period or the one before: the counter tells. */
+    /* Nothing is predicted, or not whether the stamp is of this period or the one before: a read tells. */
     if (now == UINT64_MAX || now - ((now - raw) & mask) > least) {
         npuprof_anchor_ sample;
         const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);

@@ -127,7 +127,7 @@ static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_
     return raw->value;
 }
 
-/* Whether a told value may have been shown before the last one, by that many ticks: their brackets overlap. */
+/* Whether a told value may have been shown before the last one, by so many ticks: the brackets overlap. */
 static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t behind)
 {
     uint64_t min, max = npuprof_npu_mask_(npu->desc_.counter.bits) / 2;
