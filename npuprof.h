@@ -6131,15 +6131,9 @@ typedef struct npuprof_arena_state_ {
 
     /* Policy. Owner: control/. Set up, and again by npuprof_init(); read by all. */
     int when_full;
-    npuprof_sink sink;             /* of NPUPROF_STREAM */
 
     /* Host anchors. Owner: time.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
-
-    /* Loaded objects, of NPUPROF_AUTO. Owner: record/objects.h, atomic. */
-    uint32_t listing;              /* 1: a thread lists them. CAS from 0 */
-    uint32_t modules;              /* id of the newest module entry, 0: none */
-    uint64_t module_changes;       /* how many loads and unloads there were when they were listed */
 
     /* Gate. Owner: control/start.h, atomic. */
     int level;                     /* 0: stopped */
@@ -6153,7 +6147,6 @@ typedef struct npuprof_arena_state_ {
     uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
 
     /* The process. Owner: control/. */
-    uintptr_t setting_up;          /* the thread that does */
     bool started;                  /* npuprof_start() was called */
     bool forked;                   /* a child, of a parent that recorded: it needs files of its own */
     uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
@@ -6165,9 +6158,8 @@ typedef struct npuprof_arena_state_ {
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
 
-    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h, atomic. */
+    /* Files. Owner: control/ (set up, and by npuprof_init()). */
     bool write_at_exit;
-    uint32_t own_path;             /* hash of the path that this arena wrote last */
     size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
     int mapped_fd;                 /* holds the lock of that file */
 
@@ -8205,7 +8197,6 @@ NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int 
     s->zero_at_first = fresh;
     s->chunk_free = 0;
     s->slots_free = s->slots_left = s->slots_swept = s->slots_taken = s->slots_checked = 0;
-    s->modules = 0;
     npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;
@@ -8430,7 +8421,7 @@ NPUPROF_OWN_ static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header
 
 /* The calling thread's slot; npuprof_slot_none_ if it has none. And while it has none, how many PROF_BEGINs
    are open. Of a thread-local variable, or of a key, whose one pointer is the slot, or 2 * the count + 1.
-   npuprof_slot_me_() names the calling thread in the words `drainer`, `writer` and `setting_up`; never 0. */
+   npuprof_slot_me_() names the calling thread in the words `drainer` and `writer`, and above; never 0. */
 #if NPUPROF_THREAD_KEY
 NPUPROF_ALWAYS_INLINE_ npuprof_slot_ *npuprof_slot_mine_(void)
 {
@@ -10573,15 +10564,21 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
    So an arena that is left behind by a process that was killed has all that its names need. Nothing is done
    at dlclose(): the entry stays. If another object then lies at the same addresses, it has a later entry; a
    function of it whose address was recorded before keeps that name.
-   Words: listing, modules and module_changes of npuprof_s_, the last two by the thread that has `listing`;
-   `modules` with release. This part does not know what a function is. */
+   Data: npuprof_record_objects_. This part does not know what a function is. */
 
 #ifdef NPUPROF_AUTO
+
+/* Atomic. All but `listing` is written by the thread that has it; `newest` with release. */
+static struct {
+    uint32_t listing;              /* 1: a thread lists them. CAS from 0 */
+    uint32_t newest;               /* id of the newest module entry, 0: none */
+    uint64_t changes;              /* how many loads and unloads there were when they were listed */
+} npuprof_record_objects_;
 
 /* Is it in the table, and has nothing else been at its addresses since? */
 NPUPROF_OWN_ static bool npuprof_record_knows_object_(const npuprof_os_object_ *o, uint32_t path, uint32_t build_id)
 {
-    uint32_t id = NPUPROF_LOAD_(&npuprof_s_.modules);
+    uint32_t id = NPUPROF_LOAD_(&npuprof_record_objects_.newest);
     while (id) {
         const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)npuprof_table_entry_at_(id);
         if (m->start < o->end && o->start < m->end)
@@ -10604,26 +10601,25 @@ NPUPROF_OWN_ static void npuprof_record_take_object_(const npuprof_os_object_ *o
         NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
         return;
     }
-    m->head.a = NPUPROF_LOAD_(&npuprof_s_.modules);
+    m->head.a = NPUPROF_LOAD_(&npuprof_record_objects_.newest);
     m->bias = o->bias;
     m->start = o->start;
     m->end = o->end;
     m->path = path;
     m->build_id = build_id;
     npuprof_table_finish_entry_(&m->head, NPUPROF_ENTRY_MODULE);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.modules, id);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_objects_.newest, id);
 }
 
 /* Brings the list up to date. Keeps errno. */
 NPUPROF_OWN_ static void npuprof_record_list_objects_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
     const int error_before = errno;
     uint32_t nobody = 0;
-    if (!NPUPROF_CAS_(&s->listing, &nobody, 1)) return;
-    if (!NPUPROF_LOAD_(&s->modules)) s->module_changes = 0;    /* another arena */
-    npuprof_os_list_objects_(&s->module_changes, npuprof_record_take_object_);
-    NPUPROF_STORE_RELEASE_(&s->listing, 0);
+    if (!NPUPROF_CAS_(&npuprof_record_objects_.listing, &nobody, 1)) return;
+    if (!NPUPROF_LOAD_(&npuprof_record_objects_.newest)) npuprof_record_objects_.changes = 0;
+    npuprof_os_list_objects_(&npuprof_record_objects_.changes, npuprof_record_take_object_);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_objects_.listing, 0);
     errno = error_before;
 }
 
@@ -16249,7 +16245,9 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
    A file is written under a temporary name and renamed when it is complete, so a reader never sees half of
    one. The temporary name follows from the path: the next dump there finds and removes what a killed one
    left.
-   Data: npuprof_s_.own_path, the hash of the path written last, atomic: any thread may write a file. */
+   Data: npuprof_file_own_path_. */
+
+static uint32_t npuprof_file_own_path_;        /* hash of the path that was written last; atomic */
 
 /* Writes the open image into a sink. Returns 0 or an errno value. */
 typedef int (*npuprof_file_writer_)(npuprof_sink sink);
@@ -16305,7 +16303,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npup
     const bool in_place = npuprof_os_in_place_(path);
     const int error =
         in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
-    if (!error) NPUPROF_STORE_(&npuprof_s_.own_path, npuprof_hash_text_(path, strlen(path)));
+    if (!error) NPUPROF_STORE_(&npuprof_file_own_path_, npuprof_hash_text_(path, strlen(path)));
     return npuprof_os_result_(error);
 }
 #ifndef NPUPROF_RECORD_ONLY
@@ -16557,12 +16555,13 @@ NPUPROF_HOT_ static inline char *npuprof_span_text_copy_(char *p, const npuprof_
 /* ==== src/write/stream.h ============================================================= >>write/stream ==== */
 
 /* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
-   Data: npuprof_stream_, and the sink and the chunk in it. One thread at a time touches them: the drainer (it
+   Data: npuprof_stream_, and the chunk in the sink. One thread at a time touches them: the drainer (it
    has put itself into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait.
    header.streamed counts the spans and events that the sink took; header.lost those that it did not.
    This part may wait for the sink, and may not wait for a recording thread. */
 
 static struct {
+    npuprof_sink sink;             /* the program's, or our own file's; write is NULL: none yet */
     bool begun;                    /* the header is out */
     /* a part of a block is out and cannot be taken back: nothing more can be sent */
     bool broken;
@@ -16571,18 +16570,15 @@ static struct {
     uint64_t sent;                 /* bytes of all that is out and whole */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { false, false, -1, 0, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, NPUPROF_OK };
 
 /* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will
    create its own. A sink of the program stays with the parent: the child keeps its oldest records. */
 NPUPROF_OWN_ static void npuprof_stream_forget_(void)
 {
-    if (npuprof_stream_.fd >= 0) {
-        (void)npuprof_os_close_(npuprof_stream_.fd);
-        npuprof_s_.sink.write = NULL;
-    } else if (npuprof_s_.sink.write && npuprof_s_.when_full == NPUPROF_STREAM) {
+    if (npuprof_stream_.fd >= 0) (void)npuprof_os_close_(npuprof_stream_.fd);
+    else if (npuprof_stream_.sink.write && npuprof_s_.when_full == NPUPROF_STREAM)
         npuprof_s_.when_full = NPUPROF_KEEP_OLDEST;
-    }
     memset(&npuprof_stream_, 0, sizeof npuprof_stream_);
     npuprof_stream_.fd = -1;
 }
@@ -16602,8 +16598,8 @@ NPUPROF_OWN_ static int npuprof_stream_open_file_(void)
             *fd = -1;
         }
     }
-    s->sink.write = error ? NULL : npuprof_os_write_;
-    s->sink.user = fd;
+    npuprof_stream_.sink.write = error ? NULL : npuprof_os_write_;
+    npuprof_stream_.sink.user = fd;
     return error;
 }
 
@@ -16623,9 +16619,9 @@ NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, const np
     npuprof_block_writer_ b;
     char buffer[1024];
     uint32_t table_sent = npuprof_stream_.table_sent;
-    int error = npuprof_stream_.broken ? EPIPE : npuprof_s_.sink.write ? 0 : npuprof_stream_open_file_();
+    int error = npuprof_stream_.broken ? EPIPE : npuprof_stream_.sink.write ? 0 : npuprof_stream_open_file_();
     if (!error) {
-        npuprof_block_begin_writer_(&b, npuprof_s_.sink, im->h->chunk_bytes, buffer, sizeof buffer);
+        npuprof_block_begin_writer_(&b, npuprof_stream_.sink, im->h->chunk_bytes, buffer, sizeof buffer);
         if (!npuprof_stream_.begun) npuprof_block_put_header_(&b, im);
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
@@ -19398,9 +19394,19 @@ NPUPROF_API_ size_t npuprof_bench_size(void) { return 0; }
    The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
    stay.
 
-   Data: all of npuprof_s_ and of the arena. A thread's end changes that thread's slot only.
+   Data: all of npuprof_s_ and of the arena. A thread's end changes that thread's slot only. And
+   npuprof_setup_thread_, of setup.h.
 
    This part may not know formats, nor files. */
+
+static uintptr_t npuprof_setup_thread_;        /* that sets up; written by it, atomic */
+
+/* Lays an arena out, behind which everything that the process knows about another one is void. */
+NPUPROF_OWN_ static bool npuprof_process_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+{
+    NPUPROF_CALLS_(npuprof_record_objects_.newest = 0;)
+    return npuprof_arena_lay_out_(memory, bytes, when_full, fresh);
+}
 
 /* Ends the slot of a thread that is over. */
 NPUPROF_OWN_ static void npuprof_process_end_slot_(npuprof_slot_ *slot)
@@ -19491,7 +19497,8 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = s->listing = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = 0;
+    NPUPROF_CALLS_(npuprof_record_objects_.listing = 0;)
     s->slots_checking = s->slots_taken = s->slots_checked = 0;
     s->paused = 0;
     if (s->telling != npuprof_slot_me_()) s->telling = 0;
@@ -19534,10 +19541,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_process_set_up_(void)
     const uintptr_t me = npuprof_slot_me_();
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
     if (NPUPROF_CAS_(&npuprof_setup_state_, &state, 1)) {
-        NPUPROF_STORE_(&npuprof_s_.setting_up, me);
+        NPUPROF_STORE_(&npuprof_setup_thread_, me);
         npuprof_clock_choose_();
-        (void)npuprof_arena_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_, NPUPROF_KEEP_OLDEST,
-                                     true);
+        (void)npuprof_process_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_,
+                                       NPUPROF_KEEP_OLDEST, true);
         npuprof_control_advance_generation_();
         npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
         npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
@@ -19545,7 +19552,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_process_set_up_(void)
         npuprof_control_set_gate_();
         return NPUPROF_OK;
     }
-    for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
+    for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
         npuprof_os_yield_();
         state = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
     }
@@ -19578,7 +19585,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         if (NPUPROF_LOAD_(&old->threads) || old->devices) return NPUPROF_ERR_STARTED;
         if (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)) return NPUPROF_ERR_ARENA_SIZE;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        (void)npuprof_arena_lay_out_(desc->arena, desc->arena_bytes, s->when_full, false);
+        (void)npuprof_process_lay_out_(desc->arena, desc->arena_bytes, s->when_full, false);
         npuprof_image_copy_metadata_(old);
         npuprof_control_advance_generation_();
     } else if (desc->arena_bytes) {
@@ -19630,7 +19637,7 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 #endif
 
 /* Which file gets which output: npuprof_dump(), and what is written at normal exit. file.h writes one.
-   Data: npuprof_s_.own_path, which is only read here.
+   Data: npuprof_file_own_path_, which is only read here.
    A new output adds its writer to npuprof_file_writers_ and its form and extension to
    control/path.h. */
 
@@ -19658,7 +19665,7 @@ NPUPROF_OWN_ static bool npuprof_file_is_of_this_process_(const char *path)
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
     const npuprof_header_ *const h = npuprof_s_.header;
-    if (NPUPROF_LOAD_(&npuprof_s_.own_path) == npuprof_hash_text_(path, strlen(path))) return false;
+    if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
     const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
                                            sizeof head.text - 1);
@@ -19839,7 +19846,7 @@ NPUPROF_OWN_ static void npuprof_file_write_at_exit_(void)
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
     const bool is_stream = s->when_full == NPUPROF_STREAM;
     const bool is_ours = is_stream && npuprof_path_is_stream_() &&
-        (npuprof_stream_.fd >= 0 || !s->sink.write);
+        (npuprof_stream_.fd >= 0 || !npuprof_stream_.sink.write);
     if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
     if (!s->write_at_exit && !is_stream) return;
     /* Why: a program that reads an image back still writes its own trace. */
@@ -20049,7 +20056,7 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
         npuprof_fork_move_to_(memory);
         npuprof_fork_start_over_();
     } else {
-        (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
+        (void)npuprof_process_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     }
     npuprof_os_unmap_(old, bytes);
     if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
@@ -20073,7 +20080,7 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
 NPUPROF_OWN_ static npuprof_result npuprof_setup_wait_(uint32_t before)
 {
     const uintptr_t me = npuprof_slot_me_();
-    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
+    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
         npuprof_os_yield_();
         before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
     }
@@ -20109,7 +20116,7 @@ NPUPROF_OWN_ static bool npuprof_setup_arena_(void)
         bytes = sizeof npuprof_static_arena_;
         s->env_arena_bytes = 0;
     }
-    return npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
+    return npuprof_process_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
 }
 
 /* Sets up, unless it is done. State 3: only leaves the parent's file. */
@@ -20122,7 +20129,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
     if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1) &&
         (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
         return npuprof_setup_wait_(before);
-    NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
+    NPUPROF_STORE_(&npuprof_setup_thread_, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
@@ -20198,7 +20205,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
     if (memory) {
         const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
+        (void)npuprof_process_lay_out_(memory, bytes, s->when_full, map);
         npuprof_setup_pages_();
         npuprof_image_copy_metadata_(old);
         /* The entries of gaps lie in the old table. */
@@ -20219,8 +20226,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_policy_(const npuprof_desc *des
     /* A trigger is for what was recorded last. */
     if (npuprof_capture_set_.slow_kind && s->env_when_full < 0 && when_full == NPUPROF_KEEP_OLDEST)
         when_full = NPUPROF_KEEP_NEWEST;
-    s->sink = desc->sink;
-    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_())
+    npuprof_stream_.sink = desc->sink;
+    if (when_full != NPUPROF_STREAM || npuprof_stream_.sink.write || npuprof_path_is_stream_())
         npuprof_control_set_policy_(when_full);
     else if (s->env_when_full < 0)
         return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end "

@@ -164,7 +164,6 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
     s->zero_at_first = fresh;
     s->chunk_free = 0;
     s->slots_free = s->slots_left = s->slots_swept = s->slots_taken = s->slots_checked = 0;
-    s->modules = 0;
     npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;

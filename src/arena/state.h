@@ -123,15 +123,9 @@ typedef struct npuprof_arena_state_ {
 
     /* Policy. Owner: control/. Set up, and again by npuprof_init(); read by all. */
     int when_full;
-    npuprof_sink sink;             /* of NPUPROF_STREAM */
 
     /* Host anchors. Owner: time.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
-
-    /* Loaded objects, of NPUPROF_AUTO. Owner: record/objects.h, atomic. */
-    uint32_t listing;              /* 1: a thread lists them. CAS from 0 */
-    uint32_t modules;              /* id of the newest module entry, 0: none */
-    uint64_t module_changes;       /* how many loads and unloads there were when they were listed */
 
     /* Gate. Owner: control/start.h, atomic. */
     int level;                     /* 0: stopped */
@@ -145,7 +139,6 @@ typedef struct npuprof_arena_state_ {
     uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
 
     /* The process. Owner: control/. */
-    uintptr_t setting_up;          /* the thread that does */
     bool started;                  /* npuprof_start() was called */
     bool forked;                   /* a child, of a parent that recorded: it needs files of its own */
     uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
@@ -157,9 +150,8 @@ typedef struct npuprof_arena_state_ {
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
 
-    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h, atomic. */
+    /* Files. Owner: control/ (set up, and by npuprof_init()). */
     bool write_at_exit;
-    uint32_t own_path;             /* hash of the path that this arena wrote last */
     size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
     int mapped_fd;                 /* holds the lock of that file */
 

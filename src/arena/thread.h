@@ -11,7 +11,7 @@
 
 /* The calling thread's slot; npuprof_slot_none_ if it has none. And while it has none, how many PROF_BEGINs
    are open. Of a thread-local variable, or of a key, whose one pointer is the slot, or 2 * the count + 1.
-   npuprof_slot_me_() names the calling thread in the words `drainer`, `writer` and `setting_up`; never 0. */
+   npuprof_slot_me_() names the calling thread in the words `drainer` and `writer`, and above; never 0. */
 #if NPUPROF_THREAD_KEY
 NPUPROF_ALWAYS_INLINE_ npuprof_slot_ *npuprof_slot_mine_(void)
 {

@@ -111,7 +111,7 @@ static void npuprof_fork_leave_parent_(void)
         npuprof_fork_move_to_(memory);
         npuprof_fork_start_over_();
     } else {
-        (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
+        (void)npuprof_process_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     }
     npuprof_os_unmap_(old, bytes);
     if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));

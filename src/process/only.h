@@ -39,10 +39,10 @@ static npuprof_result npuprof_process_set_up_(void)
     const uintptr_t me = npuprof_slot_me_();
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
     if (NPUPROF_CAS_(&npuprof_setup_state_, &state, 1)) {
-        NPUPROF_STORE_(&npuprof_s_.setting_up, me);
+        NPUPROF_STORE_(&npuprof_setup_thread_, me);
         npuprof_clock_choose_();
-        (void)npuprof_arena_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_, NPUPROF_KEEP_OLDEST,
-                                     true);
+        (void)npuprof_process_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_,
+                                       NPUPROF_KEEP_OLDEST, true);
         npuprof_control_advance_generation_();
         npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
         npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
@@ -50,7 +50,7 @@ static npuprof_result npuprof_process_set_up_(void)
         npuprof_control_set_gate_();
         return NPUPROF_OK;
     }
-    for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
+    for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
         npuprof_os_yield_();
         state = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
     }
@@ -83,7 +83,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         if (NPUPROF_LOAD_(&old->threads) || old->devices) return NPUPROF_ERR_STARTED;
         if (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)) return NPUPROF_ERR_ARENA_SIZE;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        (void)npuprof_arena_lay_out_(desc->arena, desc->arena_bytes, s->when_full, false);
+        (void)npuprof_process_lay_out_(desc->arena, desc->arena_bytes, s->when_full, false);
         npuprof_image_copy_metadata_(old);
         npuprof_control_advance_generation_();
     } else if (desc->arena_bytes) {

@@ -8,6 +8,7 @@
 #include "../arena/slots.h"
 #include "../arena/thread.h"
 #include "../record/end.h"
+#include "../record/objects.h"
 #include "../control/start.h"
 
 /* The end of a thread, and the empty trace with which the child of a fork begins.
@@ -16,9 +17,19 @@
    The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
    stay.
 
-   Data: all of npuprof_s_ and of the arena. A thread's end changes that thread's slot only.
+   Data: all of npuprof_s_ and of the arena. A thread's end changes that thread's slot only. And
+   npuprof_setup_thread_, of setup.h.
 
    This part may not know formats, nor files. */
+
+static uintptr_t npuprof_setup_thread_;        /* that sets up; written by it, atomic */
+
+/* Lays an arena out, behind which everything that the process knows about another one is void. */
+static bool npuprof_process_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+{
+    NPUPROF_CALLS_(npuprof_record_objects_.newest = 0;)
+    return npuprof_arena_lay_out_(memory, bytes, when_full, fresh);
+}
 
 /* Ends the slot of a thread that is over. */
 static void npuprof_process_end_slot_(npuprof_slot_ *slot)
@@ -109,7 +120,8 @@ static void npuprof_process_forget_threads_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = s->listing = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = 0;
+    NPUPROF_CALLS_(npuprof_record_objects_.listing = 0;)
     s->slots_checking = s->slots_taken = s->slots_checked = 0;
     s->paused = 0;
     if (s->telling != npuprof_slot_me_()) s->telling = 0;

@@ -37,7 +37,7 @@
 static npuprof_result npuprof_setup_wait_(uint32_t before)
 {
     const uintptr_t me = npuprof_slot_me_();
-    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
+    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
         npuprof_os_yield_();
         before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
     }
@@ -73,7 +73,7 @@ static bool npuprof_setup_arena_(void)
         bytes = sizeof npuprof_static_arena_;
         s->env_arena_bytes = 0;
     }
-    return npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
+    return npuprof_process_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
 }
 
 /* Sets up, unless it is done. State 3: only leaves the parent's file. */
@@ -86,7 +86,7 @@ static npuprof_result npuprof_setup_once_(void)
     if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1) &&
         (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
         return npuprof_setup_wait_(before);
-    NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
+    NPUPROF_STORE_(&npuprof_setup_thread_, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
@@ -162,7 +162,7 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
     if (memory) {
         const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
+        (void)npuprof_process_lay_out_(memory, bytes, s->when_full, map);
         npuprof_setup_pages_();
         npuprof_image_copy_metadata_(old);
         /* The entries of gaps lie in the old table. */
@@ -183,8 +183,8 @@ static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
     /* A trigger is for what was recorded last. */
     if (npuprof_capture_set_.slow_kind && s->env_when_full < 0 && when_full == NPUPROF_KEEP_OLDEST)
         when_full = NPUPROF_KEEP_NEWEST;
-    s->sink = desc->sink;
-    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_())
+    npuprof_stream_.sink = desc->sink;
+    if (when_full != NPUPROF_STREAM || npuprof_stream_.sink.write || npuprof_path_is_stream_())
         npuprof_control_set_policy_(when_full);
     else if (s->env_when_full < 0)
         return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end "

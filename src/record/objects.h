@@ -14,15 +14,21 @@
    So an arena that is left behind by a process that was killed has all that its names need. Nothing is done
    at dlclose(): the entry stays. If another object then lies at the same addresses, it has a later entry; a
    function of it whose address was recorded before keeps that name.
-   Words: listing, modules and module_changes of npuprof_s_, the last two by the thread that has `listing`;
-   `modules` with release. This part does not know what a function is. */
+   Data: npuprof_record_objects_. This part does not know what a function is. */
 
 #ifdef NPUPROF_AUTO
+
+/* Atomic. All but `listing` is written by the thread that has it; `newest` with release. */
+static struct {
+    uint32_t listing;              /* 1: a thread lists them. CAS from 0 */
+    uint32_t newest;               /* id of the newest module entry, 0: none */
+    uint64_t changes;              /* how many loads and unloads there were when they were listed */
+} npuprof_record_objects_;
 
 /* Is it in the table, and has nothing else been at its addresses since? */
 static bool npuprof_record_knows_object_(const npuprof_os_object_ *o, uint32_t path, uint32_t build_id)
 {
-    uint32_t id = NPUPROF_LOAD_(&npuprof_s_.modules);
+    uint32_t id = NPUPROF_LOAD_(&npuprof_record_objects_.newest);
     while (id) {
         const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)npuprof_table_entry_at_(id);
         if (m->start < o->end && o->start < m->end)
@@ -45,26 +51,25 @@ static void npuprof_record_take_object_(const npuprof_os_object_ *o)
         NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
         return;
     }
-    m->head.a = NPUPROF_LOAD_(&npuprof_s_.modules);
+    m->head.a = NPUPROF_LOAD_(&npuprof_record_objects_.newest);
     m->bias = o->bias;
     m->start = o->start;
     m->end = o->end;
     m->path = path;
     m->build_id = build_id;
     npuprof_table_finish_entry_(&m->head, NPUPROF_ENTRY_MODULE);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.modules, id);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_objects_.newest, id);
 }
 
 /* Brings the list up to date. Keeps errno. */
 static void npuprof_record_list_objects_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
     const int error_before = errno;
     uint32_t nobody = 0;
-    if (!NPUPROF_CAS_(&s->listing, &nobody, 1)) return;
-    if (!NPUPROF_LOAD_(&s->modules)) s->module_changes = 0;    /* another arena */
-    npuprof_os_list_objects_(&s->module_changes, npuprof_record_take_object_);
-    NPUPROF_STORE_RELEASE_(&s->listing, 0);
+    if (!NPUPROF_CAS_(&npuprof_record_objects_.listing, &nobody, 1)) return;
+    if (!NPUPROF_LOAD_(&npuprof_record_objects_.newest)) npuprof_record_objects_.changes = 0;
+    npuprof_os_list_objects_(&npuprof_record_objects_.changes, npuprof_record_take_object_);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_objects_.listing, 0);
     errno = error_before;
 }
 

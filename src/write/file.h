@@ -11,7 +11,9 @@
    A file is written under a temporary name and renamed when it is complete, so a reader never sees half of
    one. The temporary name follows from the path: the next dump there finds and removes what a killed one
    left.
-   Data: npuprof_s_.own_path, the hash of the path written last, atomic: any thread may write a file. */
+   Data: npuprof_file_own_path_. */
+
+static uint32_t npuprof_file_own_path_;        /* hash of the path that was written last; atomic */
 
 /* Writes the open image into a sink. Returns 0 or an errno value. */
 typedef int (*npuprof_file_writer_)(npuprof_sink sink);
@@ -67,6 +69,6 @@ static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writ
     const bool in_place = npuprof_os_in_place_(path);
     const int error =
         in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
-    if (!error) NPUPROF_STORE_(&npuprof_s_.own_path, npuprof_hash_text_(path, strlen(path)));
+    if (!error) NPUPROF_STORE_(&npuprof_file_own_path_, npuprof_hash_text_(path, strlen(path)));
     return npuprof_os_result_(error);
 }

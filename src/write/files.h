@@ -24,7 +24,7 @@
 #include "sheet.h"
 
 /* Which file gets which output: npuprof_dump(), and what is written at normal exit. file.h writes one.
-   Data: npuprof_s_.own_path, which is only read here.
+   Data: npuprof_file_own_path_, which is only read here.
    A new output adds its writer to npuprof_file_writers_ and its form and extension to
    control/path.h. */
 
@@ -52,7 +52,7 @@ static bool npuprof_file_is_of_this_process_(const char *path)
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
     const npuprof_header_ *const h = npuprof_s_.header;
-    if (NPUPROF_LOAD_(&npuprof_s_.own_path) == npuprof_hash_text_(path, strlen(path))) return false;
+    if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
     const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
                                            sizeof head.text - 1);
@@ -233,7 +233,7 @@ static void npuprof_file_write_at_exit_(void)
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
     const bool is_stream = s->when_full == NPUPROF_STREAM;
     const bool is_ours = is_stream && npuprof_path_is_stream_() &&
-        (npuprof_stream_.fd >= 0 || !s->sink.write);
+        (npuprof_stream_.fd >= 0 || !npuprof_stream_.sink.write);
     if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
     if (!s->write_at_exit && !is_stream) return;
     /* Why: a program that reads an image back still writes its own trace. */

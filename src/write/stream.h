@@ -16,12 +16,13 @@
 #include "block.h"
 
 /* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
-   Data: npuprof_stream_, and the sink and the chunk in it. One thread at a time touches them: the drainer (it
+   Data: npuprof_stream_, and the chunk in the sink. One thread at a time touches them: the drainer (it
    has put itself into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait.
    header.streamed counts the spans and events that the sink took; header.lost those that it did not.
    This part may wait for the sink, and may not wait for a recording thread. */
 
 static struct {
+    npuprof_sink sink;             /* the program's, or our own file's; write is NULL: none yet */
     bool begun;                    /* the header is out */
     /* a part of a block is out and cannot be taken back: nothing more can be sent */
     bool broken;
@@ -30,18 +31,15 @@ static struct {
     uint64_t sent;                 /* bytes of all that is out and whole */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { false, false, -1, 0, 0, 0, NPUPROF_OK };
+} npuprof_stream_ = { { NULL, NULL }, false, false, -1, 0, 0, 0, NPUPROF_OK };
 
 /* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will
    create its own. A sink of the program stays with the parent: the child keeps its oldest records. */
 static void npuprof_stream_forget_(void)
 {
-    if (npuprof_stream_.fd >= 0) {
-        (void)npuprof_os_close_(npuprof_stream_.fd);
-        npuprof_s_.sink.write = NULL;
-    } else if (npuprof_s_.sink.write && npuprof_s_.when_full == NPUPROF_STREAM) {
+    if (npuprof_stream_.fd >= 0) (void)npuprof_os_close_(npuprof_stream_.fd);
+    else if (npuprof_stream_.sink.write && npuprof_s_.when_full == NPUPROF_STREAM)
         npuprof_s_.when_full = NPUPROF_KEEP_OLDEST;
-    }
     memset(&npuprof_stream_, 0, sizeof npuprof_stream_);
     npuprof_stream_.fd = -1;
 }
@@ -61,8 +59,8 @@ static int npuprof_stream_open_file_(void)
             *fd = -1;
         }
     }
-    s->sink.write = error ? NULL : npuprof_os_write_;
-    s->sink.user = fd;
+    npuprof_stream_.sink.write = error ? NULL : npuprof_os_write_;
+    npuprof_stream_.sink.user = fd;
     return error;
 }
 
@@ -82,9 +80,9 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, const npuprof_chunk_ 
     npuprof_block_writer_ b;
     char buffer[1024];
     uint32_t table_sent = npuprof_stream_.table_sent;
-    int error = npuprof_stream_.broken ? EPIPE : npuprof_s_.sink.write ? 0 : npuprof_stream_open_file_();
+    int error = npuprof_stream_.broken ? EPIPE : npuprof_stream_.sink.write ? 0 : npuprof_stream_open_file_();
     if (!error) {
-        npuprof_block_begin_writer_(&b, npuprof_s_.sink, im->h->chunk_bytes, buffer, sizeof buffer);
+        npuprof_block_begin_writer_(&b, npuprof_stream_.sink, im->h->chunk_bytes, buffer, sizeof buffer);
         if (!npuprof_stream_.begun) npuprof_block_put_header_(&b, im);
         if (all) npuprof_block_put_slots_(&b, im);
         if (all || table_sent != im->table_used)
