@@ -6148,20 +6148,7 @@ typedef struct npuprof_arena_state_ {
 
     /* The process. Owner: control/. */
     bool started;                  /* npuprof_start() was called */
-    bool forked;                   /* a child, of a parent that recorded: it needs files of its own */
     uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
-
-    /* Environment. Owner: control/environment.h. Set up. */
-    int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
-    bool env_populate;             /* NPUPROF_POPULATE */
-    unsigned env_conditions;       /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
-    size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
-    int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
-
-    /* Files. Owner: control/ (set up, and by npuprof_init()). */
-    bool write_at_exit;
-    size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
-    int mapped_fd;                 /* holds the lock of that file */
 
     /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written. */
     npuprof_arena_categories_ *categories;
@@ -6170,8 +6157,6 @@ typedef struct npuprof_arena_state_ {
 
     /* What is large, behind all that set-up touches. */
     npuprof_arena_categories_ lists[4];    /* Why several: a thread may still be reading the one before. */
-    char output_path[1024];
-    char arena_path[1024];         /* pattern of the mapped file, or empty */
 } npuprof_arena_state_;
 
 /* Why the large ones first: what set-up touches, here and in the rooms below, then shares pages. */
@@ -11747,9 +11732,23 @@ NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_scratch_forget_
    a pattern: %p stands for the pid, %h for the host, %t for the local time at the start of the trace, %i for
    the first number whose file does not exist yet, %% for a percent sign. Its extension says in which form the
    trace is written.
-   Data, all in npuprof_s_: arena_path, mapped_fd and mapped_bytes are written here, by the thread that sets
-   the arena up; output_path is only read.
+   Data: npuprof_path_output_ and npuprof_path_arena_, written by the thread that sets up (by npuprof_init(),
+   too) and in the child of a fork.
    This part knows the forms by name, not how one is written. */
+
+/* Where the trace goes. */
+static struct {
+    bool at_exit;                  /* it is written when the program ends */
+    bool forked;                   /* a child, of a parent that recorded: it needs files of its own */
+    char pattern[1024];            /* empty: nowhere */
+} npuprof_path_output_;
+
+/* The file that is mapped as the arena. */
+static struct {
+    size_t bytes;                  /* 0: none is */
+    int fd;                        /* holds the lock of that file */
+    char pattern[1024];
+} npuprof_path_arena_;
 
 /* In which form a trace goes to a path. The operators' sheet has no extension of its own. */
 enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_,
@@ -11767,10 +11766,17 @@ NPUPROF_OWN_ static int npuprof_path_form_(const char *path)
     return has_extension && !npuprof_os_in_place_(path) ? NPUPROF_FORM_UNKNOWN_ : NPUPROF_FORM_JSON_;
 }
 
+/* From now on the trace goes there, at exit, too. It is short enough, and has a known form. */
+NPUPROF_OWN_ static void npuprof_path_set_output_(const char *pattern)
+{
+    npuprof_text_copy_(npuprof_path_output_.pattern, sizeof npuprof_path_output_.pattern, pattern);
+    npuprof_path_output_.at_exit = true;
+}
+
 /* Can the output path be the file of a stream? */
 NPUPROF_OWN_ static bool npuprof_path_is_stream_(void)
 {
-    return npuprof_path_form_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_;
+    return npuprof_path_form_(npuprof_path_output_.pattern) == NPUPROF_FORM_IMAGE_;
 }
 
 /* A pattern with its % sequences replaced. */
@@ -11871,28 +11877,27 @@ NPUPROF_OWN_ static void npuprof_path_discard_(int fd, const npuprof_path_ *path
    errno value. */
 NPUPROF_OWN_ static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_header_ h;
     npuprof_path_ path, aside;
     int fd = -1;
     void *mapped = NULL;
-    if (pattern && strlen(pattern) >= sizeof s->arena_path) return EINVAL;
-    if (pattern) npuprof_text_copy_(s->arena_path, sizeof s->arena_path, pattern);
+    if (pattern && strlen(pattern) >= sizeof npuprof_path_arena_.pattern) return EINVAL;
+    if (pattern) npuprof_text_copy_(npuprof_path_arena_.pattern, sizeof npuprof_path_arena_.pattern, pattern);
     /* Why a header of its own: the arena that will have one does not exist yet. */
     memset(&h, 0, sizeof h);
     h.pid = npuprof_os_pid_();
     npuprof_os_names_(h.host, sizeof h.host, h.program, sizeof h.program);
     h.first.monotonic_ns = npuprof_os_monotonic_ns_();
     npuprof_os_clocks_(&h.first);
-    int error = npuprof_path_create_growing_(&h, s->arena_path, apart, &fd, &path, &aside);
+    int error = npuprof_path_create_growing_(&h, npuprof_path_arena_.pattern, apart, &fd, &path, &aside);
     if (error) return error;
     error = npuprof_os_map_arena_(fd, bytes, &mapped);
     if (error) {
         npuprof_path_discard_(fd, &path, &aside);
         return error;
     }
-    s->mapped_fd = fd;
-    s->mapped_bytes = bytes;
+    npuprof_path_arena_.fd = fd;
+    npuprof_path_arena_.bytes = bytes;
     *memory = mapped;
     return 0;
 }
@@ -12175,13 +12180,22 @@ NPUPROF_OWN_ static bool npuprof_capture_is_set_(void)
    metadata of the trace, and the program goes on as if the variable were unset; a level out of range becomes
    the nearest one.
 
-   Data: the settings in npuprof_s_ (output_path, write_at_exit, level, env_...) and header.traceparent. They
-   are written by the thread that sets up; a variable comes before the same setting of npuprof_init().
+   Data: npuprof_env_, the settings of start.h, path.h and conditions.h, and header.traceparent. They are
+   written by the thread that sets up; a variable comes before the same setting of npuprof_init().
    NPUPROF_ARENA_PATH and NPUPROF_ARENA_BYTES are used earlier, by npuprof_setup_arena_(): here it is only
    told what became of them.
 
    This part may not know how a trace is written. For a new variable, write its function and add a line to the
    table. */
+
+/* What it said that other settings look at later. */
+static struct {
+    int when_full;                 /* NPUPROF_WHEN_FULL, -1: unset */
+    bool populate;                 /* NPUPROF_POPULATE */
+    unsigned conditions;           /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
+    size_t arena_bytes;            /* NPUPROF_ARENA_BYTES, 0: unset */
+    int arena_error;               /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
+} npuprof_env_;
 
 /* ---- Values */
 
@@ -12245,8 +12259,8 @@ NPUPROF_OWN_ static size_t npuprof_env_read_size_(const char *v)
 /* With a mapped arena, recording starts at once. */
 NPUPROF_OWN_ static void npuprof_env_read_arena_path_(const char *name, const char *value)
 {
-    const int error = npuprof_s_.env_arena_error;
-    if (npuprof_s_.mapped_bytes) npuprof_s_.level = 1;
+    const int error = npuprof_env_.arena_error;
+    if (npuprof_path_arena_.bytes) npuprof_s_.level = 1;
     else if (error)
         npuprof_env_refuse_(name, value, error == EINVAL
                             ? "not a path that can be used; the arena is in no file" : strerror(error));
@@ -12254,7 +12268,7 @@ NPUPROF_OWN_ static void npuprof_env_read_arena_path_(const char *name, const ch
 
 NPUPROF_OWN_ static void npuprof_env_read_arena_bytes_(const char *name, const char *value)
 {
-    if (npuprof_s_.env_arena_bytes) return;
+    if (npuprof_env_.arena_bytes) return;
     npuprof_env_refuse_(name, value, npuprof_env_read_size_(value) ? "so much memory cannot be had"
                         : "give a number of bytes, at least 2048; K, M or G may follow");
 }
@@ -12262,16 +12276,14 @@ NPUPROF_OWN_ static void npuprof_env_read_arena_bytes_(const char *name, const c
 /* Recording starts at once, and the trace is written at exit. */
 NPUPROF_OWN_ static void npuprof_env_read_output_path_(const char *name, const char *value)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
-    if (strlen(value) >= sizeof s->output_path) {
+    if (strlen(value) >= sizeof npuprof_path_output_.pattern) {
         npuprof_env_refuse_(name, value, "longer than 1023 bytes; nothing is recorded");
     } else if (npuprof_path_form_(value) < 0) {
         npuprof_env_refuse_(name, value,
                             "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
     } else {
-        npuprof_text_copy_(s->output_path, sizeof s->output_path, value);
-        s->write_at_exit = true;
-        s->level = 1;
+        npuprof_path_set_output_(value);
+        npuprof_s_.level = 1;
     }
 }
 
@@ -12303,7 +12315,7 @@ NPUPROF_OWN_ static void npuprof_env_read_categories_(const char *name, const ch
 /* "stream" without a file that can be one waits for the sink of npuprof_init(). */
 NPUPROF_OWN_ static void npuprof_env_read_when_full_(const char *name, const char *value)
 {
-    int *const policy = &npuprof_s_.env_when_full;
+    int *const policy = &npuprof_env_.when_full;
     for (int i = 0; i <= NPUPROF_STREAM; i++)
         if (strcmp(value, npuprof_env_policies_[i]) == 0) *policy = i;
     if (*policy < 0) npuprof_env_refuse_(name, value, "give keep-oldest, keep-newest or stream");
@@ -12313,8 +12325,8 @@ NPUPROF_OWN_ static void npuprof_env_read_when_full_(const char *name, const cha
 NPUPROF_OWN_ static void npuprof_env_read_populate_(const char *name, const char *value)
 {
     const bool on = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
-    npuprof_s_.env_populate = on;
-    if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true");
+    npuprof_env_.populate = on;
+    if (!npuprof_env_.populate) npuprof_env_refuse_(name, value, "give 1, on or true");
 }
 
 /* Capture control: a text that conditions.h reads. */
@@ -12325,7 +12337,7 @@ NPUPROF_OWN_ static void npuprof_env_read_condition_(const char *name, const cha
         if (strcmp(t->variable, name) != 0) continue;
         const char *const why = t->set(value);
         if (why) npuprof_env_refuse_(name, value, why);
-        npuprof_s_.env_conditions |= t->group;
+        npuprof_env_.conditions |= t->group;
     }
 }
 
@@ -12403,7 +12415,7 @@ NPUPROF_OWN_ static void npuprof_env_refuse_unknown_(void)
 /* Reads all variables. Called once, behind npuprof_setup_arena_(). */
 NPUPROF_OWN_ static void npuprof_env_read_(void)
 {
-    npuprof_s_.env_when_full = -1;
+    npuprof_env_.when_full = -1;
     const int count = npuprof_env_has_any_() ? NPUPROF_ENV_COUNT_ : 0;
     for (int i = 0; i < count; i++) {
         const char *const name = npuprof_env_variables_[i].name, *const value = npuprof_env_get_(name);
@@ -12535,7 +12547,7 @@ NPUPROF_OWN_ static bool npuprof_capture_write_(bool clear, uint64_t last_ns)
     }
     NPUPROF_ADD_(&npuprof_capture_now_.failed, 1);
     if (npuprof_capture_now_.failure == NPUPROF_OK) npuprof_capture_now_.failure = r;
-    npuprof_capture_complain_(0, "capture", npuprof_s_.output_path, may ? npuprof_result_string(r)
+    npuprof_capture_complain_(0, "capture", npuprof_path_output_.pattern, may ? npuprof_result_string(r)
                               : "1000 files were written; this process writes no more");
     return false;
 }
@@ -16586,13 +16598,14 @@ NPUPROF_OWN_ static void npuprof_stream_forget_(void)
 /* Creates the file that output_path names and makes it the sink. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_stream_open_file_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const char *const pattern = npuprof_path_output_.pattern;
     npuprof_path_ path, aside;
     int *const fd = &npuprof_stream_.fd, error;
-    if (npuprof_path_expand_(s->header, s->output_path, 0, &path) && npuprof_os_in_place_(path.text)) {
+    if (npuprof_path_expand_(h, pattern, 0, &path) && npuprof_os_in_place_(path.text)) {
         error = npuprof_os_open_(path.text, fd);
     } else {
-        error = npuprof_path_create_growing_(s->header, s->output_path, s->forked, fd, &path, &aside);
+        error = npuprof_path_create_growing_(h, pattern, npuprof_path_output_.forked, fd, &path, &aside);
         if (!error && (error = npuprof_os_lock_(*fd)) != 0) {
             npuprof_path_discard_(*fd, &path, &aside);
             *fd = -1;
@@ -19743,14 +19756,14 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *pa
     static const struct { char folder[6], extension[5]; uint8_t form; } outputs[] = {
         { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ },
         { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const char *const to = npuprof_path_output_.pattern;
     const size_t count = sizeof outputs / sizeof *outputs - !npuprof_table_has_string_("ne.type");
     npuprof_result r = NPUPROF_OK;
     const npuprof_image_window_ part = npuprof_image_limits_();
     npuprof_path_ directory;
     char pattern[1100];
-    if (!npuprof_path_expand_(s->header, s->output_path, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
-    if (strlen(s->output_path) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_path_expand_(npuprof_s_.header, to, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
+    if (strlen(to) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory.text);
     npuprof_image_limit_(part.since, part.until ? part.until : npuprof_clock_());
     for (size_t i = 0; i < count && r == NPUPROF_OK; i++) {
@@ -19758,7 +19771,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *pa
         if (!error) error = npuprof_os_make_directory_(path->text);
         r = npuprof_os_result_(error);
         if (r != NPUPROF_OK) break;
-        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path,
+        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", to,
                  outputs[i].folder, outputs[i].extension);
         r = npuprof_file_write_pattern_(pattern, outputs[i].form, false, path);
         /* No row: all operators were warm-up. */
@@ -19772,10 +19785,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *pa
    Why the form of the pattern, not of the path: a host's name, %h, may have dots. */
 NPUPROF_OWN_ static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
-    const size_t n = strlen(s->output_path);
-    if (n && s->output_path[n - 1] == '/') return npuprof_file_write_folders_(path);
-    return npuprof_file_write_pattern_(s->output_path, npuprof_path_form_(s->output_path), s->forked, path);
+    const char *const to = npuprof_path_output_.pattern;
+    const size_t n = strlen(to);
+    if (n && to[n - 1] == '/') return npuprof_file_write_folders_(path);
+    return npuprof_file_write_pattern_(to, npuprof_path_form_(to), npuprof_path_output_.forked, path);
 }
 
 /* Writes the trace as it is now to a file that does not exist yet: the output path with a number before its
@@ -19783,16 +19796,15 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_output_(npuprof_path_ *pat
    is written again. */
 NPUPROF_OWN_ static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
-    const int form = npuprof_path_form_(s->output_path);
-    const size_t n = strlen(s->output_path);
+    const char *const to = npuprof_path_output_.pattern;
+    const int form = npuprof_path_form_(to);
+    const size_t n = strlen(to);
     npuprof_path_ pattern;
-    if (!npuprof_path_expand_(s->header, s->output_path, 0, path)) return NPUPROF_ERR_ARGUMENT;
-    if (s->output_path[n - 1] == '/' || npuprof_os_in_place_(path->text))
-        return npuprof_file_write_output_(path);
-    if (path->is_numbered) return npuprof_file_write_numbered_(s->output_path, form, path);
-    npuprof_text_copy_(pattern.text, sizeof pattern.text, s->output_path);
-    if (!npuprof_path_insert_(&pattern, s->forked && !path->is_own ? "-%p.%i" : ".%i"))
+    if (!npuprof_path_expand_(npuprof_s_.header, to, 0, path)) return NPUPROF_ERR_ARGUMENT;
+    if (to[n - 1] == '/' || npuprof_os_in_place_(path->text)) return npuprof_file_write_output_(path);
+    if (path->is_numbered) return npuprof_file_write_numbered_(to, form, path);
+    npuprof_text_copy_(pattern.text, sizeof pattern.text, to);
+    if (!npuprof_path_insert_(&pattern, npuprof_path_output_.forked && !path->is_own ? "-%p.%i" : ".%i"))
         return NPUPROF_ERR_ARGUMENT;
     return npuprof_file_write_numbered_(pattern.text, form, path);
 }
@@ -19847,8 +19859,8 @@ NPUPROF_OWN_ static void npuprof_file_write_at_exit_(void)
     const bool is_stream = s->when_full == NPUPROF_STREAM;
     const bool is_ours = is_stream && npuprof_path_is_stream_() &&
         (npuprof_stream_.fd >= 0 || !npuprof_stream_.sink.write);
-    if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
-    if (!s->write_at_exit && !is_stream) return;
+    if (npuprof_path_arena_.bytes) npuprof_arena_renew_last_anchor_();
+    if (!npuprof_path_output_.at_exit && !is_stream) return;
     /* Why: a program that reads an image back still writes its own trace. */
     npuprof_image_given_ = NULL;
     /* Why: what the program's function needs may be gone. */
@@ -19856,18 +19868,18 @@ NPUPROF_OWN_ static void npuprof_file_write_at_exit_(void)
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     npuprof_capture_report_unseen_();
-    if (s->env_when_full == NPUPROF_STREAM && !is_stream)
+    if (npuprof_env_.when_full == NPUPROF_STREAM && !is_stream)
         npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream",
                             "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; "
                             "keep-oldest was used");
     if (is_stream) npuprof_file_end_stream_();
-    if (!s->write_at_exit || is_ours) return;
+    if (!npuprof_path_output_.at_exit || is_ours) return;
     path.text[0] = 0;
     const npuprof_result r = npuprof_capture_set_.by_windows ? npuprof_file_write_last_window_(&path)
         : npuprof_file_write_output_(&path);
     if (r == NPUPROF_ERR_ARGUMENT)
         npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; "
-                        "nothing written\n", s->output_path);
+                        "nothing written\n", npuprof_path_output_.pattern);
     else if (r != NPUPROF_OK)
         npuprof_os_say_("npuprof: %s: %s\n", path.text, npuprof_result_string(r));
 }
@@ -19949,7 +19961,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_capture_(bool clear, uint64_t la
     npuprof_path_ path;
     uint64_t error_ticks;
     if (npuprof_s_.when_full == NPUPROF_STREAM) return npuprof_flush();
-    if (!npuprof_s_.output_path[0])
+    if (!npuprof_path_output_.pattern[0])
         return NPUPROF_REFUSE_("capture control: there is no path to write to; give NPUPROF_OUTPUT_PATH, or "
                                "output_path in npuprof_desc");
     if (clear) return npuprof_file_write_window_(&path);
@@ -19979,11 +19991,12 @@ NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
-    s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
+    if (s->started || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes || s->header->threads)
+        npuprof_path_output_.forked = true;
     npuprof_process_forget_threads_();
     if (s->armed) npuprof_capture_start_over_(s->held & NPUPROF_HOLD_COMMAND_);
     npuprof_stream_forget_();
-    if (s->mapped_bytes) {
+    if (npuprof_path_arena_.bytes) {
         /* Why the file is not made now: most children only call exec, and would leave an empty one. */
         npuprof_setup_state_ = 3;
         npuprof_control_advance_generation_();
@@ -20044,10 +20057,10 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     uint8_t *const old = s->base;
-    const size_t bytes = s->mapped_bytes;
+    const size_t bytes = npuprof_path_arena_.bytes;
     void *memory = NULL;
-    (void)npuprof_os_close_(s->mapped_fd);
-    s->mapped_bytes = 0;
+    (void)npuprof_os_close_(npuprof_path_arena_.fd);
+    npuprof_path_arena_.bytes = 0;
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
@@ -20059,7 +20072,7 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
         (void)npuprof_process_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     }
     npuprof_os_unmap_(old, bytes);
-    if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
+    if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_path_arena_.pattern, strerror(error));
 }
 /* ==== src/process/setup.h =========================================================== >>process/setup ==== */
 
@@ -20095,26 +20108,26 @@ NPUPROF_OWN_ static void npuprof_setup_pages_(void)
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const size_t first = 256 * 1024, all = (size_t)s->header->arena_bytes;
     const size_t before = (size_t)s->header->chunks_offset + first;
-    if (!s->mapped_bytes && all >= 4 * 1024 * 1024) npuprof_os_huge_pages_(s->base + before, all - before);
+    if (!npuprof_path_arena_.bytes && all >= 4 * 1024 * 1024)
+        npuprof_os_huge_pages_(s->base + before, all - before);
 }
 
 /* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
    one. False: the static arena is too small. */
 NPUPROF_OWN_ static bool npuprof_setup_arena_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
     void *memory = npuprof_static_arena_;
     const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"),
         *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     size_t bytes = size ? npuprof_env_read_size_(size) : 0;
-    s->env_arena_bytes = bytes;
+    npuprof_env_.arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
-    s->env_arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_
+    npuprof_env_.arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
+    if (!npuprof_path_arena_.bytes && bytes > sizeof npuprof_static_arena_
         && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
         bytes = sizeof npuprof_static_arena_;
-        s->env_arena_bytes = 0;
+        npuprof_env_.arena_bytes = 0;
     }
     return npuprof_process_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
 }
@@ -20150,9 +20163,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
     npuprof_env_read_();
     const char *const why = npuprof_capture_arm_();
     if (why) npuprof_env_refuse_("NPUPROF_SIGNAL", npuprof_os_env_("NPUPROF_SIGNAL"), why);
-    if (npuprof_capture_set_.slow_kind && s->env_when_full < 0)
+    if (npuprof_capture_set_.slow_kind && npuprof_env_.when_full < 0)
         npuprof_control_set_policy_(NPUPROF_KEEP_NEWEST);
-    if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
+    if (npuprof_env_.populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     npuprof_control_set_gate_();
     return NPUPROF_OK;
 }
@@ -20174,7 +20187,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
         return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and "
                                "_STREAM");
-    if (desc->output_path && strlen(desc->output_path) >= sizeof npuprof_s_.output_path)
+    if (desc->output_path && strlen(desc->output_path) >= sizeof npuprof_path_output_.pattern)
         return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
     if (desc->arena && desc->arena_path)
         return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
@@ -20191,10 +20204,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc
 NPUPROF_OWN_ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;
-    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes
+    void *memory = npuprof_path_arena_.bytes || npuprof_env_.arena_bytes ? NULL : desc->arena;
+    size_t bytes = npuprof_env_.arena_bytes ? npuprof_env_.arena_bytes : desc->arena_bytes ? desc->arena_bytes
         : sizeof npuprof_static_arena_;
-    const bool map = desc->arena_path && !s->mapped_bytes;
+    const bool map = desc->arena_path && !npuprof_path_arena_.bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices))
         return NPUPROF_ERR_STARTED;
     if (map) {
@@ -20213,7 +20226,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         NPUPROF_STORE_(&s->held, NPUPROF_LOAD_(&s->held) & NPUPROF_HOLD_BITS_);
         npuprof_control_advance_generation_();
     }
-    if (desc->populate || (memory && s->env_populate))
+    if (desc->populate || (memory && npuprof_env_.populate))
         npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     return NPUPROF_OK;
 }
@@ -20221,15 +20234,14 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 /* Sets what happens when the arena is full, unless the environment said it. */
 NPUPROF_OWN_ static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
+    int when_full = npuprof_env_.when_full >= 0 ? npuprof_env_.when_full : desc->when_full;
     /* A trigger is for what was recorded last. */
-    if (npuprof_capture_set_.slow_kind && s->env_when_full < 0 && when_full == NPUPROF_KEEP_OLDEST)
+    if (npuprof_capture_set_.slow_kind && npuprof_env_.when_full < 0 && when_full == NPUPROF_KEEP_OLDEST)
         when_full = NPUPROF_KEEP_NEWEST;
     npuprof_stream_.sink = desc->sink;
     if (when_full != NPUPROF_STREAM || npuprof_stream_.sink.write || npuprof_path_is_stream_())
         npuprof_control_set_policy_(when_full);
-    else if (s->env_when_full < 0)
+    else if (npuprof_env_.when_full < 0)
         return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end "
                                "in .npuprof");
     return NPUPROF_OK;
@@ -20243,7 +20255,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_capture_(const npuprof_capture 
     const npuprof_capture_settings_ before = npuprof_capture_set_;
     for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
         const npuprof_capture_text_ *const t = &npuprof_capture_texts_[i];
-        const char *const why = texts[i] && !(npuprof_s_.env_conditions & t->group) ? t->set(texts[i]) : NULL;
+        const char *const why = texts[i] && !(npuprof_env_.conditions & t->group) ? t->set(texts[i]) : NULL;
         if (!why) continue;
         npuprof_capture_set_ = before;
         (void)npuprof_os_explain_(NPUPROF_ERR_ARGUMENT, "NPUPROF_ERR_ARGUMENT: npuprof_init: capture.%s: %s",
@@ -20269,10 +20281,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (s->started) return NPUPROF_ERR_STARTED;
     r = npuprof_setup_move_(desc);
     if (r != NPUPROF_OK) return r;
-    if (desc->output_path && !s->write_at_exit) {
-        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
-        s->write_at_exit = true;
-    }
+    if (desc->output_path && !npuprof_path_output_.at_exit) npuprof_path_set_output_(desc->output_path);
     if (desc->capture) r = npuprof_setup_capture_(desc->capture);
     if (r == NPUPROF_OK) r = npuprof_setup_policy_(desc);
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0])

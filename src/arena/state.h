@@ -140,20 +140,7 @@ typedef struct npuprof_arena_state_ {
 
     /* The process. Owner: control/. */
     bool started;                  /* npuprof_start() was called */
-    bool forked;                   /* a child, of a parent that recorded: it needs files of its own */
     uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
-
-    /* Environment. Owner: control/environment.h. Set up. */
-    int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
-    bool env_populate;             /* NPUPROF_POPULATE */
-    unsigned env_conditions;       /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
-    size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
-    int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
-
-    /* Files. Owner: control/ (set up, and by npuprof_init()). */
-    bool write_at_exit;
-    size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
-    int mapped_fd;                 /* holds the lock of that file */
 
     /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written. */
     npuprof_arena_categories_ *categories;
@@ -162,8 +149,6 @@ typedef struct npuprof_arena_state_ {
 
     /* What is large, behind all that set-up touches. */
     npuprof_arena_categories_ lists[4];    /* Why several: a thread may still be reading the one before. */
-    char output_path[1024];
-    char arena_path[1024];         /* pattern of the mapped file, or empty */
 } npuprof_arena_state_;
 
 /* Why the large ones first: what set-up touches, here and in the rooms below, then shares pages. */

@@ -134,7 +134,7 @@ static bool npuprof_capture_write_(bool clear, uint64_t last_ns)
     }
     NPUPROF_ADD_(&npuprof_capture_now_.failed, 1);
     if (npuprof_capture_now_.failure == NPUPROF_OK) npuprof_capture_now_.failure = r;
-    npuprof_capture_complain_(0, "capture", npuprof_s_.output_path, may ? npuprof_result_string(r)
+    npuprof_capture_complain_(0, "capture", npuprof_path_output_.pattern, may ? npuprof_result_string(r)
                               : "1000 files were written; this process writes no more");
     return false;
 }

@@ -16,13 +16,22 @@
    metadata of the trace, and the program goes on as if the variable were unset; a level out of range becomes
    the nearest one.
 
-   Data: the settings in npuprof_s_ (output_path, write_at_exit, level, env_...) and header.traceparent. They
-   are written by the thread that sets up; a variable comes before the same setting of npuprof_init().
+   Data: npuprof_env_, the settings of start.h, path.h and conditions.h, and header.traceparent. They are
+   written by the thread that sets up; a variable comes before the same setting of npuprof_init().
    NPUPROF_ARENA_PATH and NPUPROF_ARENA_BYTES are used earlier, by npuprof_setup_arena_(): here it is only
    told what became of them.
 
    This part may not know how a trace is written. For a new variable, write its function and add a line to the
    table. */
+
+/* What it said that other settings look at later. */
+static struct {
+    int when_full;                 /* NPUPROF_WHEN_FULL, -1: unset */
+    bool populate;                 /* NPUPROF_POPULATE */
+    unsigned conditions;           /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
+    size_t arena_bytes;            /* NPUPROF_ARENA_BYTES, 0: unset */
+    int arena_error;               /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
+} npuprof_env_;
 
 /* ---- Values */
 
@@ -86,8 +95,8 @@ static size_t npuprof_env_read_size_(const char *v)
 /* With a mapped arena, recording starts at once. */
 static void npuprof_env_read_arena_path_(const char *name, const char *value)
 {
-    const int error = npuprof_s_.env_arena_error;
-    if (npuprof_s_.mapped_bytes) npuprof_s_.level = 1;
+    const int error = npuprof_env_.arena_error;
+    if (npuprof_path_arena_.bytes) npuprof_s_.level = 1;
     else if (error)
         npuprof_env_refuse_(name, value, error == EINVAL
                             ? "not a path that can be used; the arena is in no file" : strerror(error));
@@ -95,7 +104,7 @@ static void npuprof_env_read_arena_path_(const char *name, const char *value)
 
 static void npuprof_env_read_arena_bytes_(const char *name, const char *value)
 {
-    if (npuprof_s_.env_arena_bytes) return;
+    if (npuprof_env_.arena_bytes) return;
     npuprof_env_refuse_(name, value, npuprof_env_read_size_(value) ? "so much memory cannot be had"
                         : "give a number of bytes, at least 2048; K, M or G may follow");
 }
@@ -103,16 +112,14 @@ static void npuprof_env_read_arena_bytes_(const char *name, const char *value)
 /* Recording starts at once, and the trace is written at exit. */
 static void npuprof_env_read_output_path_(const char *name, const char *value)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
-    if (strlen(value) >= sizeof s->output_path) {
+    if (strlen(value) >= sizeof npuprof_path_output_.pattern) {
         npuprof_env_refuse_(name, value, "longer than 1023 bytes; nothing is recorded");
     } else if (npuprof_path_form_(value) < 0) {
         npuprof_env_refuse_(name, value,
                             "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
     } else {
-        npuprof_text_copy_(s->output_path, sizeof s->output_path, value);
-        s->write_at_exit = true;
-        s->level = 1;
+        npuprof_path_set_output_(value);
+        npuprof_s_.level = 1;
     }
 }
 
@@ -144,7 +151,7 @@ static void npuprof_env_read_categories_(const char *name, const char *value)
 /* "stream" without a file that can be one waits for the sink of npuprof_init(). */
 static void npuprof_env_read_when_full_(const char *name, const char *value)
 {
-    int *const policy = &npuprof_s_.env_when_full;
+    int *const policy = &npuprof_env_.when_full;
     for (int i = 0; i <= NPUPROF_STREAM; i++)
         if (strcmp(value, npuprof_env_policies_[i]) == 0) *policy = i;
     if (*policy < 0) npuprof_env_refuse_(name, value, "give keep-oldest, keep-newest or stream");
@@ -154,8 +161,8 @@ static void npuprof_env_read_when_full_(const char *name, const char *value)
 static void npuprof_env_read_populate_(const char *name, const char *value)
 {
     const bool on = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
-    npuprof_s_.env_populate = on;
-    if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true");
+    npuprof_env_.populate = on;
+    if (!npuprof_env_.populate) npuprof_env_refuse_(name, value, "give 1, on or true");
 }
 
 /* Capture control: a text that conditions.h reads. */
@@ -166,7 +173,7 @@ static void npuprof_env_read_condition_(const char *name, const char *value)
         if (strcmp(t->variable, name) != 0) continue;
         const char *const why = t->set(value);
         if (why) npuprof_env_refuse_(name, value, why);
-        npuprof_s_.env_conditions |= t->group;
+        npuprof_env_.conditions |= t->group;
     }
 }
 
@@ -244,7 +251,7 @@ static void npuprof_env_refuse_unknown_(void)
 /* Reads all variables. Called once, behind npuprof_setup_arena_(). */
 static void npuprof_env_read_(void)
 {
-    npuprof_s_.env_when_full = -1;
+    npuprof_env_.when_full = -1;
     const int count = npuprof_env_has_any_() ? NPUPROF_ENV_COUNT_ : 0;
     for (int i = 0; i < count; i++) {
         const char *const name = npuprof_env_variables_[i].name, *const value = npuprof_env_get_(name);

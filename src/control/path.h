@@ -9,9 +9,23 @@
    a pattern: %p stands for the pid, %h for the host, %t for the local time at the start of the trace, %i for
    the first number whose file does not exist yet, %% for a percent sign. Its extension says in which form the
    trace is written.
-   Data, all in npuprof_s_: arena_path, mapped_fd and mapped_bytes are written here, by the thread that sets
-   the arena up; output_path is only read.
+   Data: npuprof_path_output_ and npuprof_path_arena_, written by the thread that sets up (by npuprof_init(),
+   too) and in the child of a fork.
    This part knows the forms by name, not how one is written. */
+
+/* Where the trace goes. */
+static struct {
+    bool at_exit;                  /* it is written when the program ends */
+    bool forked;                   /* a child, of a parent that recorded: it needs files of its own */
+    char pattern[1024];            /* empty: nowhere */
+} npuprof_path_output_;
+
+/* The file that is mapped as the arena. */
+static struct {
+    size_t bytes;                  /* 0: none is */
+    int fd;                        /* holds the lock of that file */
+    char pattern[1024];
+} npuprof_path_arena_;
 
 /* In which form a trace goes to a path. The operators' sheet has no extension of its own. */
 enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_,
@@ -29,10 +43,17 @@ static int npuprof_path_form_(const char *path)
     return has_extension && !npuprof_os_in_place_(path) ? NPUPROF_FORM_UNKNOWN_ : NPUPROF_FORM_JSON_;
 }
 
+/* From now on the trace goes there, at exit, too. It is short enough, and has a known form. */
+static void npuprof_path_set_output_(const char *pattern)
+{
+    npuprof_text_copy_(npuprof_path_output_.pattern, sizeof npuprof_path_output_.pattern, pattern);
+    npuprof_path_output_.at_exit = true;
+}
+
 /* Can the output path be the file of a stream? */
 static bool npuprof_path_is_stream_(void)
 {
-    return npuprof_path_form_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_;
+    return npuprof_path_form_(npuprof_path_output_.pattern) == NPUPROF_FORM_IMAGE_;
 }
 
 /* A pattern with its % sequences replaced. */
@@ -133,28 +154,27 @@ static void npuprof_path_discard_(int fd, const npuprof_path_ *path, const npupr
    errno value. */
 static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_header_ h;
     npuprof_path_ path, aside;
     int fd = -1;
     void *mapped = NULL;
-    if (pattern && strlen(pattern) >= sizeof s->arena_path) return EINVAL;
-    if (pattern) npuprof_text_copy_(s->arena_path, sizeof s->arena_path, pattern);
+    if (pattern && strlen(pattern) >= sizeof npuprof_path_arena_.pattern) return EINVAL;
+    if (pattern) npuprof_text_copy_(npuprof_path_arena_.pattern, sizeof npuprof_path_arena_.pattern, pattern);
     /* Why a header of its own: the arena that will have one does not exist yet. */
     memset(&h, 0, sizeof h);
     h.pid = npuprof_os_pid_();
     npuprof_os_names_(h.host, sizeof h.host, h.program, sizeof h.program);
     h.first.monotonic_ns = npuprof_os_monotonic_ns_();
     npuprof_os_clocks_(&h.first);
-    int error = npuprof_path_create_growing_(&h, s->arena_path, apart, &fd, &path, &aside);
+    int error = npuprof_path_create_growing_(&h, npuprof_path_arena_.pattern, apart, &fd, &path, &aside);
     if (error) return error;
     error = npuprof_os_map_arena_(fd, bytes, &mapped);
     if (error) {
         npuprof_path_discard_(fd, &path, &aside);
         return error;
     }
-    s->mapped_fd = fd;
-    s->mapped_bytes = bytes;
+    npuprof_path_arena_.fd = fd;
+    npuprof_path_arena_.bytes = bytes;
     *memory = mapped;
     return 0;
 }

@@ -34,11 +34,12 @@ static void npuprof_fork_in_child_(void)
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
-    s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
+    if (s->started || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes || s->header->threads)
+        npuprof_path_output_.forked = true;
     npuprof_process_forget_threads_();
     if (s->armed) npuprof_capture_start_over_(s->held & NPUPROF_HOLD_COMMAND_);
     npuprof_stream_forget_();
-    if (s->mapped_bytes) {
+    if (npuprof_path_arena_.bytes) {
         /* Why the file is not made now: most children only call exec, and would leave an empty one. */
         npuprof_setup_state_ = 3;
         npuprof_control_advance_generation_();
@@ -99,10 +100,10 @@ static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     uint8_t *const old = s->base;
-    const size_t bytes = s->mapped_bytes;
+    const size_t bytes = npuprof_path_arena_.bytes;
     void *memory = NULL;
-    (void)npuprof_os_close_(s->mapped_fd);
-    s->mapped_bytes = 0;
+    (void)npuprof_os_close_(npuprof_path_arena_.fd);
+    npuprof_path_arena_.bytes = 0;
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
@@ -114,5 +115,5 @@ static void npuprof_fork_leave_parent_(void)
         (void)npuprof_process_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     }
     npuprof_os_unmap_(old, bytes);
-    if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
+    if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_path_arena_.pattern, strerror(error));
 }

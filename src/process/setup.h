@@ -52,26 +52,26 @@ static void npuprof_setup_pages_(void)
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const size_t first = 256 * 1024, all = (size_t)s->header->arena_bytes;
     const size_t before = (size_t)s->header->chunks_offset + first;
-    if (!s->mapped_bytes && all >= 4 * 1024 * 1024) npuprof_os_huge_pages_(s->base + before, all - before);
+    if (!npuprof_path_arena_.bytes && all >= 4 * 1024 * 1024)
+        npuprof_os_huge_pages_(s->base + before, all - before);
 }
 
 /* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
    one. False: the static arena is too small. */
 static bool npuprof_setup_arena_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
     void *memory = npuprof_static_arena_;
     const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"),
         *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     size_t bytes = size ? npuprof_env_read_size_(size) : 0;
-    s->env_arena_bytes = bytes;
+    npuprof_env_.arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
-    s->env_arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_
+    npuprof_env_.arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
+    if (!npuprof_path_arena_.bytes && bytes > sizeof npuprof_static_arena_
         && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
         bytes = sizeof npuprof_static_arena_;
-        s->env_arena_bytes = 0;
+        npuprof_env_.arena_bytes = 0;
     }
     return npuprof_process_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
 }
@@ -107,9 +107,9 @@ static npuprof_result npuprof_setup_once_(void)
     npuprof_env_read_();
     const char *const why = npuprof_capture_arm_();
     if (why) npuprof_env_refuse_("NPUPROF_SIGNAL", npuprof_os_env_("NPUPROF_SIGNAL"), why);
-    if (npuprof_capture_set_.slow_kind && s->env_when_full < 0)
+    if (npuprof_capture_set_.slow_kind && npuprof_env_.when_full < 0)
         npuprof_control_set_policy_(NPUPROF_KEEP_NEWEST);
-    if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
+    if (npuprof_env_.populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     npuprof_control_set_gate_();
     return NPUPROF_OK;
 }
@@ -131,7 +131,7 @@ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
         return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and "
                                "_STREAM");
-    if (desc->output_path && strlen(desc->output_path) >= sizeof npuprof_s_.output_path)
+    if (desc->output_path && strlen(desc->output_path) >= sizeof npuprof_path_output_.pattern)
         return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
     if (desc->arena && desc->arena_path)
         return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
@@ -148,10 +148,10 @@ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
 static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;
-    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes
+    void *memory = npuprof_path_arena_.bytes || npuprof_env_.arena_bytes ? NULL : desc->arena;
+    size_t bytes = npuprof_env_.arena_bytes ? npuprof_env_.arena_bytes : desc->arena_bytes ? desc->arena_bytes
         : sizeof npuprof_static_arena_;
-    const bool map = desc->arena_path && !s->mapped_bytes;
+    const bool map = desc->arena_path && !npuprof_path_arena_.bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices))
         return NPUPROF_ERR_STARTED;
     if (map) {
@@ -170,7 +170,7 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         NPUPROF_STORE_(&s->held, NPUPROF_LOAD_(&s->held) & NPUPROF_HOLD_BITS_);
         npuprof_control_advance_generation_();
     }
-    if (desc->populate || (memory && s->env_populate))
+    if (desc->populate || (memory && npuprof_env_.populate))
         npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     return NPUPROF_OK;
 }
@@ -178,15 +178,14 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 /* Sets what happens when the arena is full, unless the environment said it. */
 static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
+    int when_full = npuprof_env_.when_full >= 0 ? npuprof_env_.when_full : desc->when_full;
     /* A trigger is for what was recorded last. */
-    if (npuprof_capture_set_.slow_kind && s->env_when_full < 0 && when_full == NPUPROF_KEEP_OLDEST)
+    if (npuprof_capture_set_.slow_kind && npuprof_env_.when_full < 0 && when_full == NPUPROF_KEEP_OLDEST)
         when_full = NPUPROF_KEEP_NEWEST;
     npuprof_stream_.sink = desc->sink;
     if (when_full != NPUPROF_STREAM || npuprof_stream_.sink.write || npuprof_path_is_stream_())
         npuprof_control_set_policy_(when_full);
-    else if (s->env_when_full < 0)
+    else if (npuprof_env_.when_full < 0)
         return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end "
                                "in .npuprof");
     return NPUPROF_OK;
@@ -200,7 +199,7 @@ static npuprof_result npuprof_setup_capture_(const npuprof_capture *c)
     const npuprof_capture_settings_ before = npuprof_capture_set_;
     for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
         const npuprof_capture_text_ *const t = &npuprof_capture_texts_[i];
-        const char *const why = texts[i] && !(npuprof_s_.env_conditions & t->group) ? t->set(texts[i]) : NULL;
+        const char *const why = texts[i] && !(npuprof_env_.conditions & t->group) ? t->set(texts[i]) : NULL;
         if (!why) continue;
         npuprof_capture_set_ = before;
         (void)npuprof_os_explain_(NPUPROF_ERR_ARGUMENT, "NPUPROF_ERR_ARGUMENT: npuprof_init: capture.%s: %s",
@@ -226,10 +225,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (s->started) return NPUPROF_ERR_STARTED;
     r = npuprof_setup_move_(desc);
     if (r != NPUPROF_OK) return r;
-    if (desc->output_path && !s->write_at_exit) {
-        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
-        s->write_at_exit = true;
-    }
+    if (desc->output_path && !npuprof_path_output_.at_exit) npuprof_path_set_output_(desc->output_path);
     if (desc->capture) r = npuprof_setup_capture_(desc->capture);
     if (r == NPUPROF_OK) r = npuprof_setup_policy_(desc);
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0])

@@ -61,7 +61,7 @@ static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
     npuprof_path_ path;
     uint64_t error_ticks;
     if (npuprof_s_.when_full == NPUPROF_STREAM) return npuprof_flush();
-    if (!npuprof_s_.output_path[0])
+    if (!npuprof_path_output_.pattern[0])
         return NPUPROF_REFUSE_("capture control: there is no path to write to; give NPUPROF_OUTPUT_PATH, or "
                                "output_path in npuprof_desc");
     if (clear) return npuprof_file_write_window_(&path);

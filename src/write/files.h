@@ -130,14 +130,14 @@ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
     static const struct { char folder[6], extension[5]; uint8_t form; } outputs[] = {
         { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ },
         { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const char *const to = npuprof_path_output_.pattern;
     const size_t count = sizeof outputs / sizeof *outputs - !npuprof_table_has_string_("ne.type");
     npuprof_result r = NPUPROF_OK;
     const npuprof_image_window_ part = npuprof_image_limits_();
     npuprof_path_ directory;
     char pattern[1100];
-    if (!npuprof_path_expand_(s->header, s->output_path, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
-    if (strlen(s->output_path) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_path_expand_(npuprof_s_.header, to, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
+    if (strlen(to) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory.text);
     npuprof_image_limit_(part.since, part.until ? part.until : npuprof_clock_());
     for (size_t i = 0; i < count && r == NPUPROF_OK; i++) {
@@ -145,7 +145,7 @@ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
         if (!error) error = npuprof_os_make_directory_(path->text);
         r = npuprof_os_result_(error);
         if (r != NPUPROF_OK) break;
-        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path,
+        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", to,
                  outputs[i].folder, outputs[i].extension);
         r = npuprof_file_write_pattern_(pattern, outputs[i].form, false, path);
         /* No row: all operators were warm-up. */
@@ -159,10 +159,10 @@ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
    Why the form of the pattern, not of the path: a host's name, %h, may have dots. */
 static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
-    const size_t n = strlen(s->output_path);
-    if (n && s->output_path[n - 1] == '/') return npuprof_file_write_folders_(path);
-    return npuprof_file_write_pattern_(s->output_path, npuprof_path_form_(s->output_path), s->forked, path);
+    const char *const to = npuprof_path_output_.pattern;
+    const size_t n = strlen(to);
+    if (n && to[n - 1] == '/') return npuprof_file_write_folders_(path);
+    return npuprof_file_write_pattern_(to, npuprof_path_form_(to), npuprof_path_output_.forked, path);
 }
 
 /* Writes the trace as it is now to a file that does not exist yet: the output path with a number before its
@@ -170,16 +170,15 @@ static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
    is written again. */
 static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
-    const int form = npuprof_path_form_(s->output_path);
-    const size_t n = strlen(s->output_path);
+    const char *const to = npuprof_path_output_.pattern;
+    const int form = npuprof_path_form_(to);
+    const size_t n = strlen(to);
     npuprof_path_ pattern;
-    if (!npuprof_path_expand_(s->header, s->output_path, 0, path)) return NPUPROF_ERR_ARGUMENT;
-    if (s->output_path[n - 1] == '/' || npuprof_os_in_place_(path->text))
-        return npuprof_file_write_output_(path);
-    if (path->is_numbered) return npuprof_file_write_numbered_(s->output_path, form, path);
-    npuprof_text_copy_(pattern.text, sizeof pattern.text, s->output_path);
-    if (!npuprof_path_insert_(&pattern, s->forked && !path->is_own ? "-%p.%i" : ".%i"))
+    if (!npuprof_path_expand_(npuprof_s_.header, to, 0, path)) return NPUPROF_ERR_ARGUMENT;
+    if (to[n - 1] == '/' || npuprof_os_in_place_(path->text)) return npuprof_file_write_output_(path);
+    if (path->is_numbered) return npuprof_file_write_numbered_(to, form, path);
+    npuprof_text_copy_(pattern.text, sizeof pattern.text, to);
+    if (!npuprof_path_insert_(&pattern, npuprof_path_output_.forked && !path->is_own ? "-%p.%i" : ".%i"))
         return NPUPROF_ERR_ARGUMENT;
     return npuprof_file_write_numbered_(pattern.text, form, path);
 }
@@ -234,8 +233,8 @@ static void npuprof_file_write_at_exit_(void)
     const bool is_stream = s->when_full == NPUPROF_STREAM;
     const bool is_ours = is_stream && npuprof_path_is_stream_() &&
         (npuprof_stream_.fd >= 0 || !npuprof_stream_.sink.write);
-    if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
-    if (!s->write_at_exit && !is_stream) return;
+    if (npuprof_path_arena_.bytes) npuprof_arena_renew_last_anchor_();
+    if (!npuprof_path_output_.at_exit && !is_stream) return;
     /* Why: a program that reads an image back still writes its own trace. */
     npuprof_image_given_ = NULL;
     /* Why: what the program's function needs may be gone. */
@@ -243,18 +242,18 @@ static void npuprof_file_write_at_exit_(void)
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     npuprof_capture_report_unseen_();
-    if (s->env_when_full == NPUPROF_STREAM && !is_stream)
+    if (npuprof_env_.when_full == NPUPROF_STREAM && !is_stream)
         npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream",
                             "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; "
                             "keep-oldest was used");
     if (is_stream) npuprof_file_end_stream_();
-    if (!s->write_at_exit || is_ours) return;
+    if (!npuprof_path_output_.at_exit || is_ours) return;
     path.text[0] = 0;
     const npuprof_result r = npuprof_capture_set_.by_windows ? npuprof_file_write_last_window_(&path)
         : npuprof_file_write_output_(&path);
     if (r == NPUPROF_ERR_ARGUMENT)
         npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; "
-                        "nothing written\n", s->output_path);
+                        "nothing written\n", npuprof_path_output_.pattern);
     else if (r != NPUPROF_OK)
         npuprof_os_say_("npuprof: %s: %s\n", path.text, npuprof_result_string(r));
 }

@@ -47,13 +47,14 @@ static void npuprof_stream_forget_(void)
 /* Creates the file that output_path names and makes it the sink. Returns 0 or an errno value. */
 static int npuprof_stream_open_file_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_header_ *const h = npuprof_s_.header;
+    const char *const pattern = npuprof_path_output_.pattern;
     npuprof_path_ path, aside;
     int *const fd = &npuprof_stream_.fd, error;
-    if (npuprof_path_expand_(s->header, s->output_path, 0, &path) && npuprof_os_in_place_(path.text)) {
+    if (npuprof_path_expand_(h, pattern, 0, &path) && npuprof_os_in_place_(path.text)) {
         error = npuprof_os_open_(path.text, fd);
     } else {
-        error = npuprof_path_create_growing_(s->header, s->output_path, s->forked, fd, &path, &aside);
+        error = npuprof_path_create_growing_(h, pattern, npuprof_path_output_.forked, fd, &path, &aside);
         if (!error && (error = npuprof_os_lock_(*fd)) != 0) {
             npuprof_path_discard_(*fd, &path, &aside);
             *fd = -1;
