@@ -6080,14 +6080,6 @@ typedef struct npuprof_slot_ {
     npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units */
 } npuprof_slot_;
 
-typedef struct npuprof_arena_categories_ {
-    int mode;                      /* 0 all, 1 only these, -1 all but these */
-    char words[256];               /* with commas between */
-    uint32_t seen;                 /* bit n: number n of them occurred, n < 32. Set by record/, atomic */
-} npuprof_arena_categories_;
-
-enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };  /* a pause that the table had no space for; no entry has this id */
-
 /* The one arena of this file, and what the process knows about it. */
 typedef struct npuprof_arena_state_ {
     /* Where things lie. Owner: layout.h; fork.h moves them. Set up. */
@@ -6135,28 +6127,8 @@ typedef struct npuprof_arena_state_ {
     /* Host anchors. Owner: time.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
 
-    /* Gate. Owner: control/start.h, atomic. */
-    int level;                     /* 0: stopped */
-    uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
-    uint32_t held;                 /* by capture control: 0, or the entry of that gap << 2 | NPUPROF_HOLD_* */
-    uint32_t armed;                /* 1: capture control has a condition */
-    void (*tell)(void *user, bool open);   /* npuprof_capture.gate, or NULL; with its user. Set up */
-    void *tell_user;
-    uintptr_t telling;             /* the thread that is in it, 0: none */
-    uint32_t told;                 /* what it was told last */
-    uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
-
     /* The process. Owner: control/. */
-    bool started;                  /* npuprof_start() was called */
     uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
-
-    /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written. */
-    npuprof_arena_categories_ *categories;
-    uint32_t list_number;          /* counts the lists that were written */
-    char categories_from[24];      /* the variable they came from, or empty */
-
-    /* What is large, behind all that set-up touches. */
-    npuprof_arena_categories_ lists[4];    /* Why several: a thread may still be reading the one before. */
 } npuprof_arena_state_;
 
 /* Why the large ones first: what set-up touches, here and in the rooms below, then shares pages. */
@@ -9405,6 +9377,16 @@ static struct {
     void (*moved)(void);
 } npuprof_record_hooks_;
 
+/* A list of categories. */
+typedef struct npuprof_record_list_ {
+    int mode;                      /* 0 all, 1 only these, -1 all but these */
+    char words[256];               /* with commas between */
+    uint32_t seen;                 /* bit n: number n of them occurred, n < 32. Atomic */
+} npuprof_record_list_;
+
+/* The one that holds: control/ hands it down with release when it is written. NULL: all are recorded. */
+static npuprof_record_list_ *npuprof_record_categories_;
+
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
 NPUPROF_OWN_ static bool npuprof_record_is_ready_(void)
 {
@@ -9499,7 +9481,7 @@ NPUPROF_OWN_ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 /* ---- Call sites */
 
 /* Does this list let the category pass? Marks which of its words occurred. */
-NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_arena_categories_ *list, const char *category)
+NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_record_list_ *list, const char *category)
 {
     const size_t length = category ? strlen(category) : 0;
     unsigned n = 0;
@@ -9519,7 +9501,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_arena
 /* Is this category to be recorded? */
 NPUPROF_OWN_ static inline bool npuprof_record_category_passes_(const char *category)
 {
-    npuprof_arena_categories_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
+    npuprof_record_list_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_categories_);
     return !list || list->mode == 0 || npuprof_record_list_passes_(list, category);
 }
 
@@ -11354,12 +11336,36 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
      npuprof_generation_        counts up when call sites must look their category and id up again
      npuprof_fast_generation_   equals it while the gate is open and the clock is one instruction
 
-   Data, beside these three: `level`, `paused`, `held`, `armed` and the lists of categories in npuprof_s_, all
-   atomic. Any thread may call the public functions. Each writes its own word first, and computes the three
-   words from all. Two threads may do so at a time. So whoever computes looks at the inputs once more behind
-   the store, and repeats if they have changed.
+   Data, beside these three: npuprof_control_, all atomic, and npuprof_control_lists_. Any thread may call the
+   public functions. Each writes its own word first, and computes the three words from all. Two threads may do
+   so at a time. So whoever computes looks at the inputs once more behind the store, and repeats if they have
+   changed.
 
    This part may not know files or formats. */
+
+enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };  /* a pause that the table had no space for; no entry has this id */
+
+static struct {
+    int level;                     /* 0: stopped */
+    uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
+    uint32_t held;                 /* by capture control: 0, or the entry of that gap << 2 | NPUPROF_HOLD_* */
+    uint32_t armed;                /* 1: capture control has a condition */
+    void (*tell)(void *user, bool open);   /* npuprof_capture.gate, or NULL; with its user. Set up */
+    void *tell_user;
+    uintptr_t telling;             /* the thread that is in it, 0: none */
+    uint32_t told;                 /* what it was told last */
+    uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
+    bool started;                  /* npuprof_start() was called */
+} npuprof_control_;
+
+enum { NPUPROF_CONTROL_LISTS_ = 4 };
+
+/* The lists of categories. Why several: a thread may still be reading the one before. */
+static struct {
+    uint32_t count;                /* of those that were written */
+    char from[24];                 /* the variable that the last one came from, or empty */
+    npuprof_record_list_ last[NPUPROF_CONTROL_LISTS_];
+} npuprof_control_lists_;
 
 /* ---- Gate and generation */
 
@@ -11391,11 +11397,12 @@ NPUPROF_OWN_ static void npuprof_control_advance_generation_(void)
 /* What the gate is to be. The program's own stop and pause count for more than capture control. */
 NPUPROF_OWN_ static int npuprof_control_gate_(void)
 {
-    const int level = NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
-    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_s_.window);
-    const bool over = window && NPUPROF_LOAD_SEQ_(&npuprof_s_.window_over) == window;
-    if (level && !over && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
-    return level && NPUPROF_LOAD_SEQ_(&npuprof_s_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
+    const bool paused = NPUPROF_LOAD_SEQ_(&npuprof_control_.paused) != 0;
+    const int level = paused ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_control_.level);
+    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_control_.window);
+    const bool over = window && NPUPROF_LOAD_SEQ_(&npuprof_control_.window_over) == window;
+    if (level && !over && !NPUPROF_LOAD_SEQ_(&npuprof_control_.held)) return level;
+    return level && NPUPROF_LOAD_SEQ_(&npuprof_control_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
 }
 
 /* Call after a change of `level`, `paused`, `held`, `window`, `window_over` or `armed`. Async-signal safe. */
@@ -11417,16 +11424,16 @@ NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
 NPUPROF_OWN_ static void npuprof_control_tell_(void)
 {
 #ifndef NPUPROF_RECORD_ONLY                /* it refuses capture control */
-    npuprof_arena_state_ *const s = &npuprof_s_;
     for (;;) {
-        void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&s->tell);   /* at exit it is taken away */
+        /* At exit it is taken away. */
+        void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell);
         const uint32_t open = NPUPROF_LOAD_SEQ_(&npuprof_gate_) >= 1;
         uintptr_t nobody = 0;
-        if (!tell || NPUPROF_LOAD_(&s->told) == open) return;
-        if (!NPUPROF_CAS_(&s->telling, &nobody, npuprof_slot_me_())) return;
-        NPUPROF_STORE_(&s->told, open);
-        tell(s->tell_user, open != 0);
-        NPUPROF_STORE_SEQ_(&s->telling, (uintptr_t)0);
+        if (!tell || NPUPROF_LOAD_(&npuprof_control_.told) == open) return;
+        if (!NPUPROF_CAS_(&npuprof_control_.telling, &nobody, npuprof_slot_me_())) return;
+        NPUPROF_STORE_(&npuprof_control_.told, open);
+        tell(npuprof_control_.tell_user, open != 0);
+        NPUPROF_STORE_SEQ_(&npuprof_control_.telling, (uintptr_t)0);
     }
 #endif
 }
@@ -11512,8 +11519,8 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
     if (level < 1 || level > 9)
         return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    NPUPROF_STORE_(&npuprof_s_.level, level);
-    npuprof_s_.started = true;
+    NPUPROF_STORE_(&npuprof_control_.level, level);
+    npuprof_control_.started = true;
     (void)npuprof_resume();
     npuprof_control_set_gate_();
     npuprof_control_tell_();
@@ -11523,7 +11530,7 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
 NPUPROF_API_ npuprof_result npuprof_stop(void)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    NPUPROF_STORE_(&npuprof_s_.level, 0);
+    NPUPROF_STORE_(&npuprof_control_.level, 0);
     npuprof_control_set_gate_();
     npuprof_control_tell_();
     return NPUPROF_OK;
@@ -11535,12 +11542,12 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (NPUPROF_LOAD_(&npuprof_s_.paused)) return NPUPROF_OK;
+    if (NPUPROF_LOAD_(&npuprof_control_.paused)) return NPUPROF_OK;
     npuprof_pause_entry_ *e = NULL;
     if (npuprof_table_takes_notes_())
         e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
-    if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return NPUPROF_OK;
+    if (!NPUPROF_CAS_(&npuprof_control_.paused, &no, id)) return NPUPROF_OK;
     npuprof_control_set_gate_();
     npuprof_control_tell_();
     if (e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
@@ -11551,8 +11558,8 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
 NPUPROF_API_ npuprof_result npuprof_resume(void)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused);
-    if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return NPUPROF_OK;
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.paused);
+    if (!id || !NPUPROF_CAS_(&npuprof_control_.paused, &id, 0)) return NPUPROF_OK;
     if (id != NPUPROF_PAUSE_NO_ENTRY_) {
         npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_table_entry_at_(id);
         NPUPROF_STORE_(&e->to, npuprof_clock_());
@@ -11592,20 +11599,19 @@ NPUPROF_OWN_ static bool npuprof_control_parse_categories_(const char *spec, cha
 
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
-    char words[sizeof s->lists[0].words];
+    char words[sizeof npuprof_control_lists_.last[0].words];
     int mode;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (!npuprof_control_parse_categories_(spec ? spec : "", words, sizeof words, &mode))
         return NPUPROF_ERR_CATEGORIES;
     /* Why each call takes another list: two threads may call at a time. */
-    npuprof_arena_categories_ *next =
-        &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
+    const uint32_t number = (NPUPROF_ADD_(&npuprof_control_lists_.count, 1) + 1) % NPUPROF_CONTROL_LISTS_;
+    npuprof_record_list_ *const next = &npuprof_control_lists_.last[number];
     memcpy(next->words, words, strlen(words) + 1);
     next->mode = mode;
     NPUPROF_STORE_(&next->seen, 0);
-    NPUPROF_STORE_RELEASE_(&s->categories, next);
-    NPUPROF_STORE_(&s->categories_from[0], 0);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_categories_, next);
+    NPUPROF_STORE_(&npuprof_control_lists_.from[0], 0);
     npuprof_control_advance_generation_();
     return NPUPROF_OK;
 }
@@ -12260,7 +12266,7 @@ NPUPROF_OWN_ static size_t npuprof_env_read_size_(const char *v)
 NPUPROF_OWN_ static void npuprof_env_read_arena_path_(const char *name, const char *value)
 {
     const int error = npuprof_env_.arena_error;
-    if (npuprof_path_arena_.bytes) npuprof_s_.level = 1;
+    if (npuprof_path_arena_.bytes) npuprof_control_.level = 1;
     else if (error)
         npuprof_env_refuse_(name, value, error == EINVAL
                             ? "not a path that can be used; the arena is in no file" : strerror(error));
@@ -12283,7 +12289,7 @@ NPUPROF_OWN_ static void npuprof_env_read_output_path_(const char *name, const c
                             "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
     } else {
         npuprof_path_set_output_(value);
-        npuprof_s_.level = 1;
+        npuprof_control_.level = 1;
     }
 }
 
@@ -12300,7 +12306,7 @@ NPUPROF_OWN_ static void npuprof_env_read_level_(const char *name, const char *v
     const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
     if (clamped != level)
         npuprof_env_refuse_(name, value, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
-    if (npuprof_s_.level) npuprof_s_.level = clamped;
+    if (npuprof_control_.level) npuprof_control_.level = clamped;
     else npuprof_env_refuse_(name, value,
                              "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
 }
@@ -12308,7 +12314,7 @@ NPUPROF_OWN_ static void npuprof_env_read_level_(const char *name, const char *v
 NPUPROF_OWN_ static void npuprof_env_read_categories_(const char *name, const char *value)
 {
     if (npuprof_set_categories(value) == NPUPROF_OK)
-        npuprof_text_copy_(npuprof_s_.categories_from, sizeof npuprof_s_.categories_from, name);
+        npuprof_text_copy_(npuprof_control_lists_.from, sizeof npuprof_control_lists_.from, name);
     else npuprof_env_refuse_(name, value, "give \"a,b\" or \"-a,-b\", not both, up to 255 bytes");
 }
 
@@ -12440,7 +12446,7 @@ NPUPROF_OWN_ static void npuprof_env_read_(void)
      slow_wanted_ns      how long the slowest of them since the last look took; 0: there was none
      dump_wanted         1: somebody wants a file. Stored by anybody, taken by who looks
      phase, from_count, from_ns, cycles, files, ...   written by who looks
-     npuprof_s_.held     why the gate is closed, and the entry of that gap in the table. By CAS
+     npuprof_control_.held   why the gate is closed, and the entry of that gap in the table. By CAS
 
    This part may not know how a file is written: write/capture.h hands down `write`. */
 
@@ -12482,8 +12488,8 @@ NPUPROF_OWN_ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *i
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
     npuprof_pause_entry_ *const e =
         (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
-    const uint32_t window = NPUPROF_LOAD_(&npuprof_s_.window);
-    const bool over = window && NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.window_over) == window;
+    const uint32_t window = NPUPROF_LOAD_(&npuprof_control_.window);
+    const bool over = window && NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.window_over) == window;
     if (e) e->from = over ? NPUPROF_LOAD_(&npuprof_capture_now_.over_ticks) : npuprof_clock_();
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e;
@@ -12493,7 +12499,7 @@ NPUPROF_OWN_ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *i
 NPUPROF_OWN_ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
 {
     const uint32_t bits = NPUPROF_HOLD_BITS_;
-    uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.held), next, id = 0;
+    uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.held), next, id = 0;
     npuprof_pause_entry_ *e = NULL;
     do {
         next = hold ? old | reason : old & ~reason;
@@ -12501,7 +12507,7 @@ NPUPROF_OWN_ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool 
         if (!old && mark && !e) e = npuprof_capture_begin_gap_(&id);
         if (!old) next |= id << 2;
         if (!(next & bits)) next = 0;
-    } while (!NPUPROF_CAS_(&npuprof_s_.held, &old, next));
+    } while (!NPUPROF_CAS_(&npuprof_control_.held, &old, next));
     if (!old && e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
     if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2)
         NPUPROF_STORE_(&((npuprof_pause_entry_ *)npuprof_table_entry_at_(old >> 2))->to, npuprof_clock_());
@@ -12511,7 +12517,7 @@ NPUPROF_OWN_ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool 
 /* Async-signal safe. */
 NPUPROF_OWN_ static void npuprof_capture_do_(int action)
 {
-    const bool held = NPUPROF_LOAD_(&npuprof_s_.held) & NPUPROF_HOLD_COMMAND_;
+    const bool held = NPUPROF_LOAD_(&npuprof_control_.held) & NPUPROF_HOLD_COMMAND_;
     if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
     else npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
                                action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held), true);
@@ -12629,7 +12635,7 @@ NPUPROF_OWN_ static void npuprof_capture_advance_(void)
     npuprof_capture_now_.from_count = NPUPROF_LOAD_(&npuprof_capture_now_.ended);
     /* Why the clock only now: the file of the last window may have taken a while. */
     NPUPROF_STORE_(&npuprof_capture_now_.from_ns, npuprof_os_monotonic_ns_());
-    if (next == NPUPROF_PHASE_ACTIVE_) NPUPROF_ADD_SEQ_(&npuprof_s_.window, 1);
+    if (next == NPUPROF_PHASE_ACTIVE_) NPUPROF_ADD_SEQ_(&npuprof_control_.window, 1);
     NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.phase, next);
     if (next == NPUPROF_PHASE_ACTIVE_
         || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
@@ -12724,20 +12730,20 @@ NPUPROF_OWN_ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
    Why by the number of the phase: another thread may look meanwhile, and the next one has begun. */
 NPUPROF_OWN_ static void npuprof_capture_moved_(void)
 {
-    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_s_.window);
-    uint32_t over = NPUPROF_LOAD_(&npuprof_s_.window_over);
+    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_control_.window);
+    uint32_t over = NPUPROF_LOAD_(&npuprof_control_.window_over);
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
     if (!npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].is_time) return;
     if (!npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) return;
     NPUPROF_STORE_(&npuprof_capture_now_.over_ticks, npuprof_clock_());
     while ((int32_t)(window - over) > 0)
-        if (NPUPROF_CAS_(&npuprof_s_.window_over, &over, window)) npuprof_control_set_gate_();
+        if (NPUPROF_CAS_(&npuprof_control_.window_over, &over, window)) npuprof_control_set_gate_();
 }
 
 NPUPROF_API_ npuprof_result npuprof_poll(void)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (!NPUPROF_LOAD_(&npuprof_s_.armed)) return NPUPROF_OK;
+    if (!NPUPROF_LOAD_(&npuprof_control_.armed)) return NPUPROF_OK;
     npuprof_capture_request_();
     const npuprof_result r = npuprof_capture_now_.failure;
     npuprof_capture_now_.failure = NPUPROF_OK;
@@ -12759,7 +12765,7 @@ NPUPROF_OWN_ static void npuprof_capture_start_over_(uint32_t held)
     npuprof_capture_now_.complaints = complaints;
     npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
     if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
-    npuprof_s_.held = held;
+    npuprof_control_.held = held;
     while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
         npuprof_capture_advance_();
 }
@@ -12783,13 +12789,12 @@ NPUPROF_OWN_ static const char *npuprof_capture_take_signals_(void)
    Returns NULL, or a sentence about the signals. */
 NPUPROF_OWN_ static const char *npuprof_capture_arm_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
     uint32_t (*const begins)(uint32_t) = npuprof_capture_begins_;
     const char *const why = npuprof_capture_take_signals_();
     if (!npuprof_capture_is_set_()) return why;
     /* A stop before npuprof_init() holds behind it. */
-    uint32_t held = s->armed ? NPUPROF_LOAD_(&s->held) & ~(uint32_t)NPUPROF_HOLD_SCHEDULE_ : 0;
-    if (!(held & NPUPROF_HOLD_COMMAND_)) held = 0;
+    uint32_t held = npuprof_control_.armed ? NPUPROF_LOAD_(&npuprof_control_.held) : 0;
+    held = held & NPUPROF_HOLD_COMMAND_ ? held & ~(uint32_t)NPUPROF_HOLD_SCHEDULE_ : 0;
     for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++) {
         const int action = npuprof_capture_set_.signals[i].action;
         if (action == NPUPROF_DO_START_ || action == NPUPROF_DO_TOGGLE_) held |= NPUPROF_HOLD_COMMAND_;
@@ -12799,7 +12804,7 @@ NPUPROF_OWN_ static const char *npuprof_capture_arm_(void)
     npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
     npuprof_record_hooks_.ends = npuprof_capture_ends_;
     npuprof_record_hooks_.moved = npuprof_capture_moved_;
-    NPUPROF_STORE_SEQ_(&s->armed, 1);
+    NPUPROF_STORE_SEQ_(&npuprof_control_.armed, 1);
     NPUPROF_STORE_RELEASE_(&npuprof_record_hooks_.begins, begins);
     npuprof_control_set_gate_();
     return why;
@@ -12808,7 +12813,7 @@ NPUPROF_OWN_ static const char *npuprof_capture_arm_(void)
 /* At exit: names the variables of conditions that nothing has looked at. */
 NPUPROF_OWN_ static void npuprof_capture_report_unseen_(void)
 {
-    if (!NPUPROF_LOAD_(&npuprof_s_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
+    if (!NPUPROF_LOAD_(&npuprof_control_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
     for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
         const char *const name = npuprof_capture_texts_[i].variable, *const value = npuprof_env_get_(name);
         const bool alone = strcmp(name, "NPUPROF_DURATION") == 0 || strcmp(name, "NPUPROF_SIGNAL") == 0;
@@ -19513,8 +19518,8 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
     s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = 0;
     NPUPROF_CALLS_(npuprof_record_objects_.listing = 0;)
     s->slots_checking = s->slots_taken = s->slots_checked = 0;
-    s->paused = 0;
-    if (s->telling != npuprof_slot_me_()) s->telling = 0;
+    npuprof_control_.paused = 0;
+    if (npuprof_control_.telling != npuprof_slot_me_()) npuprof_control_.telling = 0;
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */
@@ -19585,7 +19590,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     npuprof_arena_state_ *const s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (s->started) return NPUPROF_ERR_STARTED;
+    if (npuprof_control_.started) return NPUPROF_ERR_STARTED;
     if (!desc) return NPUPROF_OK;
     if (desc->output_path || desc->arena_path || desc->capture || desc->sink.write)
         return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out output_path, arena_path, capture and sink "
@@ -19821,9 +19826,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_last_window_(npuprof_path_
 /* Names the words of the category list that never occurred: they may be misspelt. */
 NPUPROF_OWN_ static void npuprof_file_report_unseen_categories_(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
-    const npuprof_arena_categories_ *const list = s->categories;
-    const char *const from = s->categories_from[0] ? s->categories_from : "categories";
+    const npuprof_record_list_ *const list = npuprof_record_categories_;
+    const char *const from = npuprof_control_lists_.from[0] ? npuprof_control_lists_.from : "categories";
     unsigned n = 0;
     for (const char *p = list ? list->words : ""; *p; n++) {
         char word[sizeof list->words];
@@ -19864,7 +19868,7 @@ NPUPROF_OWN_ static void npuprof_file_write_at_exit_(void)
     /* Why: a program that reads an image back still writes its own trace. */
     npuprof_image_given_ = NULL;
     /* Why: what the program's function needs may be gone. */
-    NPUPROF_STORE_RELEASE_(&s->tell, nothing);
+    NPUPROF_STORE_RELEASE_(&npuprof_control_.tell, nothing);
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     npuprof_capture_report_unseen_();
@@ -19991,10 +19995,11 @@ NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
-    if (s->started || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes || s->header->threads)
+    const bool records = npuprof_control_.started || s->header->threads;
+    if (records || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes)
         npuprof_path_output_.forked = true;
     npuprof_process_forget_threads_();
-    if (s->armed) npuprof_capture_start_over_(s->held & NPUPROF_HOLD_COMMAND_);
+    if (npuprof_control_.armed) npuprof_capture_start_over_(npuprof_control_.held & NPUPROF_HOLD_COMMAND_);
     npuprof_stream_forget_();
     if (npuprof_path_arena_.bytes) {
         /* Why the file is not made now: most children only call exec, and would leave an empty one. */
@@ -20222,8 +20227,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         npuprof_setup_pages_();
         npuprof_image_copy_metadata_(old);
         /* The entries of gaps lie in the old table. */
-        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;
-        NPUPROF_STORE_(&s->held, NPUPROF_LOAD_(&s->held) & NPUPROF_HOLD_BITS_);
+        if (npuprof_control_.paused) npuprof_control_.paused = NPUPROF_PAUSE_NO_ENTRY_;
+        NPUPROF_STORE_(&npuprof_control_.held, NPUPROF_LOAD_(&npuprof_control_.held) & NPUPROF_HOLD_BITS_);
         npuprof_control_advance_generation_();
     }
     if (desc->populate || (memory && npuprof_env_.populate))
@@ -20262,8 +20267,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_capture_(const npuprof_capture 
                                   t->field, why);
         return npuprof_os_refuse_(npuprof_os_say_to_me_()->explained);
     }
-    npuprof_s_.tell_user = c->user;
-    npuprof_s_.tell = c->gate;
+    npuprof_control_.tell_user = c->user;
+    npuprof_control_.tell = c->gate;
     if (!npuprof_capture_arm_()) return NPUPROF_OK;
     return NPUPROF_REFUSE_("npuprof_init: capture.signal: the program has a handler for this signal, or "
                            "ignores it");
@@ -20272,19 +20277,18 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_capture_(const npuprof_capture 
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
     static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false, NULL };
-    npuprof_arena_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
     npuprof_result r = npuprof_setup_check_(desc);
     if (r != NPUPROF_OK) return r;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (s->started) return NPUPROF_ERR_STARTED;
+    if (npuprof_control_.started) return NPUPROF_ERR_STARTED;
     r = npuprof_setup_move_(desc);
     if (r != NPUPROF_OK) return r;
     if (desc->output_path && !npuprof_path_output_.at_exit) npuprof_path_set_output_(desc->output_path);
     if (desc->capture) r = npuprof_setup_capture_(desc->capture);
     if (r == NPUPROF_OK) r = npuprof_setup_policy_(desc);
-    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0])
+    if (r == NPUPROF_OK && desc->categories && !npuprof_control_lists_.from[0])
         r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
     npuprof_control_tell_();

@@ -72,14 +72,6 @@ typedef struct npuprof_slot_ {
     npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units */
 } npuprof_slot_;
 
-typedef struct npuprof_arena_categories_ {
-    int mode;                      /* 0 all, 1 only these, -1 all but these */
-    char words[256];               /* with commas between */
-    uint32_t seen;                 /* bit n: number n of them occurred, n < 32. Set by record/, atomic */
-} npuprof_arena_categories_;
-
-enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };  /* a pause that the table had no space for; no entry has this id */
-
 /* The one arena of this file, and what the process knows about it. */
 typedef struct npuprof_arena_state_ {
     /* Where things lie. Owner: layout.h; fork.h moves them. Set up. */
@@ -127,28 +119,8 @@ typedef struct npuprof_arena_state_ {
     /* Host anchors. Owner: time.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
 
-    /* Gate. Owner: control/start.h, atomic. */
-    int level;                     /* 0: stopped */
-    uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
-    uint32_t held;                 /* by capture control: 0, or the entry of that gap << 2 | NPUPROF_HOLD_* */
-    uint32_t armed;                /* 1: capture control has a condition */
-    void (*tell)(void *user, bool open);   /* npuprof_capture.gate, or NULL; with its user. Set up */
-    void *tell_user;
-    uintptr_t telling;             /* the thread that is in it, 0: none */
-    uint32_t told;                 /* what it was told last */
-    uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
-
     /* The process. Owner: control/. */
-    bool started;                  /* npuprof_start() was called */
     uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
-
-    /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written. */
-    npuprof_arena_categories_ *categories;
-    uint32_t list_number;          /* counts the lists that were written */
-    char categories_from[24];      /* the variable they came from, or empty */
-
-    /* What is large, behind all that set-up touches. */
-    npuprof_arena_categories_ lists[4];    /* Why several: a thread may still be reading the one before. */
 } npuprof_arena_state_;
 
 /* Why the large ones first: what set-up touches, here and in the rooms below, then shares pages. */

@@ -27,7 +27,7 @@
      slow_wanted_ns      how long the slowest of them since the last look took; 0: there was none
      dump_wanted         1: somebody wants a file. Stored by anybody, taken by who looks
      phase, from_count, from_ns, cycles, files, ...   written by who looks
-     npuprof_s_.held     why the gate is closed, and the entry of that gap in the table. By CAS
+     npuprof_control_.held   why the gate is closed, and the entry of that gap in the table. By CAS
 
    This part may not know how a file is written: write/capture.h hands down `write`. */
 
@@ -69,8 +69,8 @@ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
     npuprof_pause_entry_ *const e =
         (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
-    const uint32_t window = NPUPROF_LOAD_(&npuprof_s_.window);
-    const bool over = window && NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.window_over) == window;
+    const uint32_t window = NPUPROF_LOAD_(&npuprof_control_.window);
+    const bool over = window && NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.window_over) == window;
     if (e) e->from = over ? NPUPROF_LOAD_(&npuprof_capture_now_.over_ticks) : npuprof_clock_();
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     return e;
@@ -80,7 +80,7 @@ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
 static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
 {
     const uint32_t bits = NPUPROF_HOLD_BITS_;
-    uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.held), next, id = 0;
+    uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.held), next, id = 0;
     npuprof_pause_entry_ *e = NULL;
     do {
         next = hold ? old | reason : old & ~reason;
@@ -88,7 +88,7 @@ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
         if (!old && mark && !e) e = npuprof_capture_begin_gap_(&id);
         if (!old) next |= id << 2;
         if (!(next & bits)) next = 0;
-    } while (!NPUPROF_CAS_(&npuprof_s_.held, &old, next));
+    } while (!NPUPROF_CAS_(&npuprof_control_.held, &old, next));
     if (!old && e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
     if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2)
         NPUPROF_STORE_(&((npuprof_pause_entry_ *)npuprof_table_entry_at_(old >> 2))->to, npuprof_clock_());
@@ -98,7 +98,7 @@ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
 /* Async-signal safe. */
 static void npuprof_capture_do_(int action)
 {
-    const bool held = NPUPROF_LOAD_(&npuprof_s_.held) & NPUPROF_HOLD_COMMAND_;
+    const bool held = NPUPROF_LOAD_(&npuprof_control_.held) & NPUPROF_HOLD_COMMAND_;
     if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
     else npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
                                action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held), true);
@@ -216,7 +216,7 @@ static void npuprof_capture_advance_(void)
     npuprof_capture_now_.from_count = NPUPROF_LOAD_(&npuprof_capture_now_.ended);
     /* Why the clock only now: the file of the last window may have taken a while. */
     NPUPROF_STORE_(&npuprof_capture_now_.from_ns, npuprof_os_monotonic_ns_());
-    if (next == NPUPROF_PHASE_ACTIVE_) NPUPROF_ADD_SEQ_(&npuprof_s_.window, 1);
+    if (next == NPUPROF_PHASE_ACTIVE_) NPUPROF_ADD_SEQ_(&npuprof_control_.window, 1);
     NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.phase, next);
     if (next == NPUPROF_PHASE_ACTIVE_
         || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
@@ -311,20 +311,20 @@ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
    Why by the number of the phase: another thread may look meanwhile, and the next one has begun. */
 static void npuprof_capture_moved_(void)
 {
-    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_s_.window);
-    uint32_t over = NPUPROF_LOAD_(&npuprof_s_.window_over);
+    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_control_.window);
+    uint32_t over = NPUPROF_LOAD_(&npuprof_control_.window_over);
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_capture_now_.phase) != NPUPROF_PHASE_ACTIVE_) return;
     if (!npuprof_capture_set_.phases[NPUPROF_PHASE_ACTIVE_].is_time) return;
     if (!npuprof_capture_is_due_(npuprof_os_monotonic_ns_())) return;
     NPUPROF_STORE_(&npuprof_capture_now_.over_ticks, npuprof_clock_());
     while ((int32_t)(window - over) > 0)
-        if (NPUPROF_CAS_(&npuprof_s_.window_over, &over, window)) npuprof_control_set_gate_();
+        if (NPUPROF_CAS_(&npuprof_control_.window_over, &over, window)) npuprof_control_set_gate_();
 }
 
 NPUPROF_API_ npuprof_result npuprof_poll(void)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (!NPUPROF_LOAD_(&npuprof_s_.armed)) return NPUPROF_OK;
+    if (!NPUPROF_LOAD_(&npuprof_control_.armed)) return NPUPROF_OK;
     npuprof_capture_request_();
     const npuprof_result r = npuprof_capture_now_.failure;
     npuprof_capture_now_.failure = NPUPROF_OK;
@@ -346,7 +346,7 @@ static void npuprof_capture_start_over_(uint32_t held)
     npuprof_capture_now_.complaints = complaints;
     npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
     if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
-    npuprof_s_.held = held;
+    npuprof_control_.held = held;
     while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
         npuprof_capture_advance_();
 }
@@ -370,13 +370,12 @@ static const char *npuprof_capture_take_signals_(void)
    Returns NULL, or a sentence about the signals. */
 static const char *npuprof_capture_arm_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
     uint32_t (*const begins)(uint32_t) = npuprof_capture_begins_;
     const char *const why = npuprof_capture_take_signals_();
     if (!npuprof_capture_is_set_()) return why;
     /* A stop before npuprof_init() holds behind it. */
-    uint32_t held = s->armed ? NPUPROF_LOAD_(&s->held) & ~(uint32_t)NPUPROF_HOLD_SCHEDULE_ : 0;
-    if (!(held & NPUPROF_HOLD_COMMAND_)) held = 0;
+    uint32_t held = npuprof_control_.armed ? NPUPROF_LOAD_(&npuprof_control_.held) : 0;
+    held = held & NPUPROF_HOLD_COMMAND_ ? held & ~(uint32_t)NPUPROF_HOLD_SCHEDULE_ : 0;
     for (uint32_t i = 0; i < npuprof_capture_set_.signal_count; i++) {
         const int action = npuprof_capture_set_.signals[i].action;
         if (action == NPUPROF_DO_START_ || action == NPUPROF_DO_TOGGLE_) held |= NPUPROF_HOLD_COMMAND_;
@@ -386,7 +385,7 @@ static const char *npuprof_capture_arm_(void)
     npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
     npuprof_record_hooks_.ends = npuprof_capture_ends_;
     npuprof_record_hooks_.moved = npuprof_capture_moved_;
-    NPUPROF_STORE_SEQ_(&s->armed, 1);
+    NPUPROF_STORE_SEQ_(&npuprof_control_.armed, 1);
     NPUPROF_STORE_RELEASE_(&npuprof_record_hooks_.begins, begins);
     npuprof_control_set_gate_();
     return why;
@@ -395,7 +394,7 @@ static const char *npuprof_capture_arm_(void)
 /* At exit: names the variables of conditions that nothing has looked at. */
 static void npuprof_capture_report_unseen_(void)
 {
-    if (!NPUPROF_LOAD_(&npuprof_s_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
+    if (!NPUPROF_LOAD_(&npuprof_control_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
     for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
         const char *const name = npuprof_capture_texts_[i].variable, *const value = npuprof_env_get_(name);
         const bool alone = strcmp(name, "NPUPROF_DURATION") == 0 || strcmp(name, "NPUPROF_SIGNAL") == 0;

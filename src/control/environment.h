@@ -96,7 +96,7 @@ static size_t npuprof_env_read_size_(const char *v)
 static void npuprof_env_read_arena_path_(const char *name, const char *value)
 {
     const int error = npuprof_env_.arena_error;
-    if (npuprof_path_arena_.bytes) npuprof_s_.level = 1;
+    if (npuprof_path_arena_.bytes) npuprof_control_.level = 1;
     else if (error)
         npuprof_env_refuse_(name, value, error == EINVAL
                             ? "not a path that can be used; the arena is in no file" : strerror(error));
@@ -119,7 +119,7 @@ static void npuprof_env_read_output_path_(const char *name, const char *value)
                             "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
     } else {
         npuprof_path_set_output_(value);
-        npuprof_s_.level = 1;
+        npuprof_control_.level = 1;
     }
 }
 
@@ -136,7 +136,7 @@ static void npuprof_env_read_level_(const char *name, const char *value)
     const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
     if (clamped != level)
         npuprof_env_refuse_(name, value, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
-    if (npuprof_s_.level) npuprof_s_.level = clamped;
+    if (npuprof_control_.level) npuprof_control_.level = clamped;
     else npuprof_env_refuse_(name, value,
                              "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
 }
@@ -144,7 +144,7 @@ static void npuprof_env_read_level_(const char *name, const char *value)
 static void npuprof_env_read_categories_(const char *name, const char *value)
 {
     if (npuprof_set_categories(value) == NPUPROF_OK)
-        npuprof_text_copy_(npuprof_s_.categories_from, sizeof npuprof_s_.categories_from, name);
+        npuprof_text_copy_(npuprof_control_lists_.from, sizeof npuprof_control_lists_.from, name);
     else npuprof_env_refuse_(name, value, "give \"a,b\" or \"-a,-b\", not both, up to 255 bytes");
 }
 

@@ -18,12 +18,36 @@
      npuprof_generation_        counts up when call sites must look their category and id up again
      npuprof_fast_generation_   equals it while the gate is open and the clock is one instruction
 
-   Data, beside these three: `level`, `paused`, `held`, `armed` and the lists of categories in npuprof_s_, all
-   atomic. Any thread may call the public functions. Each writes its own word first, and computes the three
-   words from all. Two threads may do so at a time. So whoever computes looks at the inputs once more behind
-   the store, and repeats if they have changed.
+   Data, beside these three: npuprof_control_, all atomic, and npuprof_control_lists_. Any thread may call the
+   public functions. Each writes its own word first, and computes the three words from all. Two threads may do
+   so at a time. So whoever computes looks at the inputs once more behind the store, and repeats if they have
+   changed.
 
    This part may not know files or formats. */
+
+enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };  /* a pause that the table had no space for; no entry has this id */
+
+static struct {
+    int level;                     /* 0: stopped */
+    uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
+    uint32_t held;                 /* by capture control: 0, or the entry of that gap << 2 | NPUPROF_HOLD_* */
+    uint32_t armed;                /* 1: capture control has a condition */
+    void (*tell)(void *user, bool open);   /* npuprof_capture.gate, or NULL; with its user. Set up */
+    void *tell_user;
+    uintptr_t telling;             /* the thread that is in it, 0: none */
+    uint32_t told;                 /* what it was told last */
+    uint32_t window, window_over;  /* number of the active phase that began last; of the one that is over */
+    bool started;                  /* npuprof_start() was called */
+} npuprof_control_;
+
+enum { NPUPROF_CONTROL_LISTS_ = 4 };
+
+/* The lists of categories. Why several: a thread may still be reading the one before. */
+static struct {
+    uint32_t count;                /* of those that were written */
+    char from[24];                 /* the variable that the last one came from, or empty */
+    npuprof_record_list_ last[NPUPROF_CONTROL_LISTS_];
+} npuprof_control_lists_;
 
 /* ---- Gate and generation */
 
@@ -55,11 +79,12 @@ static void npuprof_control_advance_generation_(void)
 /* What the gate is to be. The program's own stop and pause count for more than capture control. */
 static int npuprof_control_gate_(void)
 {
-    const int level = NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
-    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_s_.window);
-    const bool over = window && NPUPROF_LOAD_SEQ_(&npuprof_s_.window_over) == window;
-    if (level && !over && !NPUPROF_LOAD_SEQ_(&npuprof_s_.held)) return level;
-    return level && NPUPROF_LOAD_SEQ_(&npuprof_s_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
+    const bool paused = NPUPROF_LOAD_SEQ_(&npuprof_control_.paused) != 0;
+    const int level = paused ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_control_.level);
+    const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_control_.window);
+    const bool over = window && NPUPROF_LOAD_SEQ_(&npuprof_control_.window_over) == window;
+    if (level && !over && !NPUPROF_LOAD_SEQ_(&npuprof_control_.held)) return level;
+    return level && NPUPROF_LOAD_SEQ_(&npuprof_control_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
 }
 
 /* Call after a change of `level`, `paused`, `held`, `window`, `window_over` or `armed`. Async-signal safe. */
@@ -81,16 +106,16 @@ NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
 static void npuprof_control_tell_(void)
 {
 #ifndef NPUPROF_RECORD_ONLY                /* it refuses capture control */
-    npuprof_arena_state_ *const s = &npuprof_s_;
     for (;;) {
-        void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&s->tell);   /* at exit it is taken away */
+        /* At exit it is taken away. */
+        void (*const tell)(void *, bool) = NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell);
         const uint32_t open = NPUPROF_LOAD_SEQ_(&npuprof_gate_) >= 1;
         uintptr_t nobody = 0;
-        if (!tell || NPUPROF_LOAD_(&s->told) == open) return;
-        if (!NPUPROF_CAS_(&s->telling, &nobody, npuprof_slot_me_())) return;
-        NPUPROF_STORE_(&s->told, open);
-        tell(s->tell_user, open != 0);
-        NPUPROF_STORE_SEQ_(&s->telling, (uintptr_t)0);
+        if (!tell || NPUPROF_LOAD_(&npuprof_control_.told) == open) return;
+        if (!NPUPROF_CAS_(&npuprof_control_.telling, &nobody, npuprof_slot_me_())) return;
+        NPUPROF_STORE_(&npuprof_control_.told, open);
+        tell(npuprof_control_.tell_user, open != 0);
+        NPUPROF_STORE_SEQ_(&npuprof_control_.telling, (uintptr_t)0);
     }
 #endif
 }
@@ -176,8 +201,8 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
     if (level < 1 || level > 9)
         return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    NPUPROF_STORE_(&npuprof_s_.level, level);
-    npuprof_s_.started = true;
+    NPUPROF_STORE_(&npuprof_control_.level, level);
+    npuprof_control_.started = true;
     (void)npuprof_resume();
     npuprof_control_set_gate_();
     npuprof_control_tell_();
@@ -187,7 +212,7 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
 NPUPROF_API_ npuprof_result npuprof_stop(void)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    NPUPROF_STORE_(&npuprof_s_.level, 0);
+    NPUPROF_STORE_(&npuprof_control_.level, 0);
     npuprof_control_set_gate_();
     npuprof_control_tell_();
     return NPUPROF_OK;
@@ -199,12 +224,12 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (NPUPROF_LOAD_(&npuprof_s_.paused)) return NPUPROF_OK;
+    if (NPUPROF_LOAD_(&npuprof_control_.paused)) return NPUPROF_OK;
     npuprof_pause_entry_ *e = NULL;
     if (npuprof_table_takes_notes_())
         e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
-    if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return NPUPROF_OK;
+    if (!NPUPROF_CAS_(&npuprof_control_.paused, &no, id)) return NPUPROF_OK;
     npuprof_control_set_gate_();
     npuprof_control_tell_();
     if (e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
@@ -215,8 +240,8 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
 NPUPROF_API_ npuprof_result npuprof_resume(void)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused);
-    if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return NPUPROF_OK;
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.paused);
+    if (!id || !NPUPROF_CAS_(&npuprof_control_.paused, &id, 0)) return NPUPROF_OK;
     if (id != NPUPROF_PAUSE_NO_ENTRY_) {
         npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_table_entry_at_(id);
         NPUPROF_STORE_(&e->to, npuprof_clock_());
@@ -256,20 +281,19 @@ static bool npuprof_control_parse_categories_(const char *spec, char *list, size
 
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
-    char words[sizeof s->lists[0].words];
+    char words[sizeof npuprof_control_lists_.last[0].words];
     int mode;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (!npuprof_control_parse_categories_(spec ? spec : "", words, sizeof words, &mode))
         return NPUPROF_ERR_CATEGORIES;
     /* Why each call takes another list: two threads may call at a time. */
-    npuprof_arena_categories_ *next =
-        &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
+    const uint32_t number = (NPUPROF_ADD_(&npuprof_control_lists_.count, 1) + 1) % NPUPROF_CONTROL_LISTS_;
+    npuprof_record_list_ *const next = &npuprof_control_lists_.last[number];
     memcpy(next->words, words, strlen(words) + 1);
     next->mode = mode;
     NPUPROF_STORE_(&next->seen, 0);
-    NPUPROF_STORE_RELEASE_(&s->categories, next);
-    NPUPROF_STORE_(&s->categories_from[0], 0);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_categories_, next);
+    NPUPROF_STORE_(&npuprof_control_lists_.from[0], 0);
     npuprof_control_advance_generation_();
     return NPUPROF_OK;
 }

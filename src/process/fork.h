@@ -34,10 +34,11 @@ static void npuprof_fork_in_child_(void)
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
-    if (s->started || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes || s->header->threads)
+    const bool records = npuprof_control_.started || s->header->threads;
+    if (records || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes)
         npuprof_path_output_.forked = true;
     npuprof_process_forget_threads_();
-    if (s->armed) npuprof_capture_start_over_(s->held & NPUPROF_HOLD_COMMAND_);
+    if (npuprof_control_.armed) npuprof_capture_start_over_(npuprof_control_.held & NPUPROF_HOLD_COMMAND_);
     npuprof_stream_forget_();
     if (npuprof_path_arena_.bytes) {
         /* Why the file is not made now: most children only call exec, and would leave an empty one. */

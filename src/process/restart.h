@@ -123,8 +123,8 @@ static void npuprof_process_forget_threads_(void)
     s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = 0;
     NPUPROF_CALLS_(npuprof_record_objects_.listing = 0;)
     s->slots_checking = s->slots_taken = s->slots_checked = 0;
-    s->paused = 0;
-    if (s->telling != npuprof_slot_me_()) s->telling = 0;
+    npuprof_control_.paused = 0;
+    if (npuprof_control_.telling != npuprof_slot_me_()) npuprof_control_.telling = 0;
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
        because no token is 0. */

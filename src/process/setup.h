@@ -166,8 +166,8 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         npuprof_setup_pages_();
         npuprof_image_copy_metadata_(old);
         /* The entries of gaps lie in the old table. */
-        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;
-        NPUPROF_STORE_(&s->held, NPUPROF_LOAD_(&s->held) & NPUPROF_HOLD_BITS_);
+        if (npuprof_control_.paused) npuprof_control_.paused = NPUPROF_PAUSE_NO_ENTRY_;
+        NPUPROF_STORE_(&npuprof_control_.held, NPUPROF_LOAD_(&npuprof_control_.held) & NPUPROF_HOLD_BITS_);
         npuprof_control_advance_generation_();
     }
     if (desc->populate || (memory && npuprof_env_.populate))
@@ -206,8 +206,8 @@ static npuprof_result npuprof_setup_capture_(const npuprof_capture *c)
                                   t->field, why);
         return npuprof_os_refuse_(npuprof_os_say_to_me_()->explained);
     }
-    npuprof_s_.tell_user = c->user;
-    npuprof_s_.tell = c->gate;
+    npuprof_control_.tell_user = c->user;
+    npuprof_control_.tell = c->gate;
     if (!npuprof_capture_arm_()) return NPUPROF_OK;
     return NPUPROF_REFUSE_("npuprof_init: capture.signal: the program has a handler for this signal, or "
                            "ignores it");
@@ -216,19 +216,18 @@ static npuprof_result npuprof_setup_capture_(const npuprof_capture *c)
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
     static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false, NULL };
-    npuprof_arena_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
     npuprof_result r = npuprof_setup_check_(desc);
     if (r != NPUPROF_OK) return r;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (s->started) return NPUPROF_ERR_STARTED;
+    if (npuprof_control_.started) return NPUPROF_ERR_STARTED;
     r = npuprof_setup_move_(desc);
     if (r != NPUPROF_OK) return r;
     if (desc->output_path && !npuprof_path_output_.at_exit) npuprof_path_set_output_(desc->output_path);
     if (desc->capture) r = npuprof_setup_capture_(desc->capture);
     if (r == NPUPROF_OK) r = npuprof_setup_policy_(desc);
-    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0])
+    if (r == NPUPROF_OK && desc->categories && !npuprof_control_lists_.from[0])
         r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
     npuprof_control_tell_();

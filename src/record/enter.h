@@ -28,6 +28,16 @@ static struct {
     void (*moved)(void);
 } npuprof_record_hooks_;
 
+/* A list of categories. */
+typedef struct npuprof_record_list_ {
+    int mode;                      /* 0 all, 1 only these, -1 all but these */
+    char words[256];               /* with commas between */
+    uint32_t seen;                 /* bit n: number n of them occurred, n < 32. Atomic */
+} npuprof_record_list_;
+
+/* The one that holds: control/ hands it down with release when it is written. NULL: all are recorded. */
+static npuprof_record_list_ *npuprof_record_categories_;
+
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
 static bool npuprof_record_is_ready_(void)
 {
@@ -122,7 +132,7 @@ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 /* ---- Call sites */
 
 /* Does this list let the category pass? Marks which of its words occurred. */
-static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_arena_categories_ *list, const char *category)
+static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_record_list_ *list, const char *category)
 {
     const size_t length = category ? strlen(category) : 0;
     unsigned n = 0;
@@ -142,7 +152,7 @@ static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_arena_categories_ 
 /* Is this category to be recorded? */
 static inline bool npuprof_record_category_passes_(const char *category)
 {
-    npuprof_arena_categories_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
+    npuprof_record_list_ *const list = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_categories_);
     return !list || list->mode == 0 || npuprof_record_list_passes_(list, category);
 }
 

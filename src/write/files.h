@@ -195,9 +195,8 @@ static npuprof_result npuprof_file_write_last_window_(npuprof_path_ *path)
 /* Names the words of the category list that never occurred: they may be misspelt. */
 static void npuprof_file_report_unseen_categories_(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
-    const npuprof_arena_categories_ *const list = s->categories;
-    const char *const from = s->categories_from[0] ? s->categories_from : "categories";
+    const npuprof_record_list_ *const list = npuprof_record_categories_;
+    const char *const from = npuprof_control_lists_.from[0] ? npuprof_control_lists_.from : "categories";
     unsigned n = 0;
     for (const char *p = list ? list->words : ""; *p; n++) {
         char word[sizeof list->words];
@@ -238,7 +237,7 @@ static void npuprof_file_write_at_exit_(void)
     /* Why: a program that reads an image back still writes its own trace. */
     npuprof_image_given_ = NULL;
     /* Why: what the program's function needs may be gone. */
-    NPUPROF_STORE_RELEASE_(&s->tell, nothing);
+    NPUPROF_STORE_RELEASE_(&npuprof_control_.tell, nothing);
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     npuprof_capture_report_unseen_();

@@ -36,7 +36,7 @@ static void stay_stopped(const void *user)
     capture.control_path = check_path("ctl");
     CHECK_INT(init(), NPUPROF_OK);
     CHECK_INT(npuprof_start(1), NPUPROF_OK);
-    npuprof_s_.started = false;                /* so that npuprof_init() moves the arena behind the command */
+    npuprof_control_.started = false;          /* so that npuprof_init() moves the arena behind the command */
     capture.control_path = NULL;
     capture.trigger = "inference>1h";
     desc.arena = memory;

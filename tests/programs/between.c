@@ -590,7 +590,7 @@ static void it_can_go_on(void)
     npuprof_get_stats(&before);
     spans(1);
     npuprof_get_stats(&after);
-    CHECK_UINT(after.recorded + after.lost - before.recorded - before.lost, npuprof_s_.level > 0);
+    CHECK_UINT(after.recorded + after.lost - before.recorded - before.lost, npuprof_control_.level > 0);
     CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
     CHECK(!json_holds("\"unfinished\""));
 }
@@ -625,7 +625,7 @@ static void one_setting_holds(void)
 {
     const uint64_t a = recorded_in("a"), b = recorded_in("b"), c = recorded_in("c");
     CHECK(a == 1 && b == 0 && c <= 1);
-    CHECK_UINT(c, strcmp(npuprof_s_.categories->words, "b") == 0);
+    CHECK_UINT(c, strcmp(npuprof_record_categories_->words, "b") == 0);
 }
 
 static void categories_are_one_setting(void)

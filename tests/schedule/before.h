@@ -2,6 +2,9 @@
    SPDX-License-Identifier: MIT */
 #define NPUPROF_CHUNK_NUMBER_MASK_ NPUPROF_FREE_MASK_
 #define npuprof_arena_state_ npuprof_state_
+#define npuprof_control_ npuprof_s_
+#define npuprof_control_lists_ npuprof_s_
+#define npuprof_record_categories_ npuprof_s_.categories
 #define npuprof_chunk_queue_lap_ npuprof_queue_lap_
 #define npuprof_control_set_gate_ npuprof_set_gate_
 #define npuprof_process_thread_ends_ npuprof_thread_ends_

@@ -7,6 +7,8 @@
 typedef struct library {
     npuprof_arena_state_ state;
     npuprof_slot_ no_slot;
+    void *categories;
+    unsigned char control[sizeof npuprof_control_], lists[sizeof npuprof_control_lists_];
     unsigned char stream[sizeof npuprof_stream_];
 } library;
 static library first, fresh;           /* at the start of the program; before a run */
@@ -17,6 +19,9 @@ static void keep(library *l)
 {
     l->state = npuprof_s_;
     l->no_slot = npuprof_slot_none_;
+    memcpy(&l->categories, &npuprof_record_categories_, sizeof l->categories);
+    memcpy(l->lists, &npuprof_control_lists_, sizeof l->lists);
+    memcpy(l->control, &npuprof_control_, sizeof l->control);
     memcpy(l->stream, &npuprof_stream_, sizeof l->stream);
 }
 
@@ -24,6 +29,9 @@ static void restore(const library *l)
 {
     npuprof_s_ = l->state;
     npuprof_slot_none_ = l->no_slot;
+    memcpy(&npuprof_record_categories_, &l->categories, sizeof l->categories);
+    memcpy(&npuprof_control_lists_, l->lists, sizeof l->lists);
+    memcpy(&npuprof_control_, l->control, sizeof l->control);
     memcpy(&npuprof_stream_, l->stream, sizeof l->stream);
     fiber_load_locals(&the.fiber[FIBERS]);
 }

@@ -124,7 +124,8 @@ static uint64_t hash_more(uint64_t hash, const void *from, size_t count)
 static bool is_known_end(void)
 {
     uint64_t hash = hash_more(UINT64_C(0xcbf29ce484222325), arena, arena_bytes);
-    hash = hash_more(hash, &npuprof_s_, sizeof npuprof_s_) | 1;
+    hash = hash_more(hash, &npuprof_s_, sizeof npuprof_s_);
+    hash = hash_more(hash, &npuprof_control_, sizeof npuprof_control_) | 1;
     size_t i = hash % (sizeof ends / sizeof *ends);
     while (ends[i] && ends[i] != hash) i = (i + 1) % (sizeof ends / sizeof *ends);
     const bool known = ends[i] != 0;

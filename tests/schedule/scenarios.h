@@ -348,7 +348,7 @@ static void check_categories(void)
 
 static void check_gate(void)
 {
-    const bool open = npuprof_s_.level > 0 && !npuprof_s_.paused;
+    const bool open = npuprof_control_.level > 0 && !npuprof_control_.paused;
     if (is_recorded(span) != open)
         fiber_fail("recording is %s, but the gate says otherwise", open ? "on" : "off");
     npuprof_resume();
