@@ -13354,6 +13354,136 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
     }
     return npuprof_map_stamp_(&m, device_ticks, 1, 0, UINT64_MAX, host_ticks, error_ticks);
 }
+/* ==== src/numbers/digits.h ========================================================= >>numbers/digits ==== */
+#include <string.h>
+
+/* Numbers as text: at p, returning the end of the text. Writing numbers is most of the work of a writer, so
+   eight digits are made at a time, without a loop, a table or a division.
+
+   All of these may overwrite up to 7 bytes behind the end. Nothing here has state but npuprof_stamp_cache_,
+   which the writer owns. */
+
+/* bytes that a number needs at most, those behind its end included */
+enum { NPUPROF_DIGITS_MAX_ = 40 };
+
+#define NPUPROF_DIGITS_ZEROS_ ((uint64_t)0x3030303030303030u)      /* "00000000" */
+
+/* Stores eight bytes, the lowest bits first, on machines of any byte order.
+   Why two ways: of single bytes, some of them known to be 0, gcc makes four stores. */
+NPUPROF_HOT_ static inline void npuprof_digits_store_(char *p, uint64_t text)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(p, &text, 8);
+#else
+    for (int i = 0; i < 8; i++) p[i] = (char)(text >> 8 * i);
+#endif
+}
+
+/* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one. First the two halves of
+   four digits are split, then all pairs of digits at once, then all digits at once. A product and a shift
+   stand for each division. What is split into q and x - 10^n q, that one so many bits higher, is
+   (x << bits) - ((10^n << bits) - 1) q. */
+NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
+{
+    const uint64_t high = v * 109951163 >> 40, halves = (v << 32) - high * (((uint64_t)10000 << 32) - 1);
+    const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu;
+    const uint64_t pairs = (halves << 16) - top * ((100 << 16) - 1);
+    const uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000Fu;
+    return (pairs << 8) - tens * ((10 << 8) - 1);
+}
+
+NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
+{
+    if (NPUPROF_UNLIKELY_(v >= 100000000)) {
+        const uint64_t high = v / 100000000;
+        p = npuprof_digits_uint_(p, high);
+        npuprof_digits_store_(p, npuprof_digits_eight_(v - high * 100000000) | NPUPROF_DIGITS_ZEROS_);
+        return p + 8;
+    }
+    const uint64_t digits = npuprof_digits_eight_(v);
+    const unsigned zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 56) / 8;
+    npuprof_digits_store_(p, (digits | NPUPROF_DIGITS_ZEROS_) >> 8 * zeros);
+    return p + 8 - zeros;
+}
+
+NPUPROF_OWN_ static inline char *npuprof_digits_int_(char *p, int64_t v)
+{
+    *p = '-';
+    return npuprof_digits_uint_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+/* Eight digits with a point behind the fifth, without the first `zeros` of them. */
+NPUPROF_HOT_ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
+{
+    digits |= NPUPROF_DIGITS_ZEROS_;
+    npuprof_digits_store_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
+    npuprof_digits_store_(p + 6 - zeros, digits >> 40);
+    return p + 9 - zeros;
+}
+
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
+{
+    const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    *p = '-';
+    p = npuprof_digits_uint_(p + (v < 0), size / 1000);
+    *p++ = '.';
+    npuprof_digits_store_(p, (npuprof_digits_eight_(size % 1000) | NPUPROF_DIGITS_ZEROS_) >> 40);
+    return p + 3;
+}
+
+/* Thousandths as a decimal with three places: ns as microseconds, mHz as Hz. */
+NPUPROF_HOT_ static inline char *npuprof_digits_milli_(char *p, int64_t v)
+{
+    if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_digits_long_milli_(p, v);
+    const uint64_t digits = npuprof_digits_eight_((uint64_t)v);
+    return npuprof_digits_pointed_(p, digits, NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8);
+}
+
+/* The text of a stamp's digits above 10^8, which many stamps in a row have in common. `above` is
+   NPUPROF_NO_STAMP_, far from all stamps, if nothing is cached. */
+#define NPUPROF_NO_STAMP_ ((uint64_t)1 << 63)
+typedef struct npuprof_stamp_cache_ {
+    uint64_t above;
+    uint32_t length;
+    char text[NPUPROF_DIGITS_MAX_];
+} npuprof_stamp_cache_;
+
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
+{
+    if (v >= 100000000) {
+        cache->above = (uint64_t)v - (uint64_t)v % 100000000;
+        cache->length = (uint32_t)(npuprof_digits_uint_(cache->text, cache->above / 100000000) - cache->text);
+    }
+    return npuprof_digits_milli_(p, v);
+}
+
+/* npuprof_digits_milli_() for stamps. */
+NPUPROF_HOT_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
+{
+    const uint64_t rest = (uint64_t)v - cache->above;
+    if (NPUPROF_UNLIKELY_(rest >= 100000000)) return npuprof_digits_far_stamp_(cache, p, v);
+    memcpy(p, cache->text, 16);
+    return npuprof_digits_pointed_(p + cache->length, npuprof_digits_eight_(rest), 0);
+}
+
+/* 16 hexadecimal digits, eight at a time: each digit is spread to a byte of its own, and those above 9 move
+   on to the letters. */
+NPUPROF_OWN_ static inline void npuprof_digits_hex_(char *p, uint64_t v)
+{
+    for (int half = 0; half < 2; half++, v <<= 32) {
+        uint64_t x = v >> 48 | (v >> 32 & 0xFFFF) << 32;
+        x = (x >> 8 & 0x000000FF000000FFu) | (x & 0x000000FF000000FFu) << 16;
+        x = (x >> 4 & 0x000F000F000F000Fu) | (x & 0x000F000F000F000Fu) << 8;
+        const uint64_t letters = (x + 0x0606060606060606u) >> 4 & 0x0101010101010101u;
+        npuprof_digits_store_(p + 8 * half, x + NPUPROF_DIGITS_ZEROS_ + letters * ('a' - '0' - 10));
+    }
+}
+
+NPUPROF_OWN_ static inline void npuprof_digits_hex_text_(char digits[17], uint64_t v)
+{
+    npuprof_digits_hex_(digits, v);
+    digits[16] = 0;
+}
 /* ==== src/read/image.h ================================================================= >>read/image ==== */
 #include <string.h>
 
@@ -13546,6 +13676,16 @@ NPUPROF_OWN_ static inline uint64_t npuprof_image_span_id_(const npuprof_image_ 
     const uint64_t id =
         npuprof_hash_mix_(im->h->seed_low ^ npuprof_hash_mix_((uint64_t)tid << 44 ^ position));
     return id ? id : 1;
+}
+
+/* The id of a trace as 32 digits: TRACEPARENT's, else the arena's seed and the id of its root span. */
+NPUPROF_OWN_ static inline void npuprof_image_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root,
+                                           char digits[33])
+{
+    const uint64_t id = npuprof_image_span_id_(im, tid, root);
+    npuprof_digits_hex_text_(digits, im->h->seed_high);
+    npuprof_digits_hex_text_(digits + 16, id);
+    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
 
 /* Does an arrow lead to this device span? It begins in the span that submitted the job, which a clear may
@@ -15274,6 +15414,795 @@ NPUPROF_OWN_ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *
     }
     return false;
 }
+/* ==== src/read/lanes.h ================================================================= >>read/lanes ==== */
+
+/* Lanes: a viewer's track shows spans that nest. Spans of a track that overlap without nesting go into
+   further lanes, each a track of its own. Spans come in the order of their starts; each goes into the first
+   lane of its group where it nests or stands free.
+
+   Data: a lane is a stack of the ends of its open spans, as a list of nodes. The memory is the caller's. */
+
+enum { NPUPROF_LANES_ = 256 };
+
+/* mark: the output's own word of the span, for its end. */
+typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, mark; } npuprof_lane_node_;
+
+/* Spans of one track that must not share lanes: on a device's PE whole executions are above their
+   instructions, so that arrows end at the execution; sampled spans go by stream. */
+enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
+typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
+static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
+
+typedef struct npuprof_lane_set_ {
+    npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
+    uint32_t node_count, free_node, fresh_node;      /* nodes from fresh_node on were never used */
+    uint32_t count;
+    uint32_t top[NPUPROF_LANES_];
+    npuprof_lane_group_ group[NPUPROF_LANES_];
+    /* the output's numbers of the tracks, 0: not begun; and of that of the last span that got no lane */
+    uint64_t track[NPUPROF_LANES_ + 1];
+} npuprof_lane_set_;
+
+NPUPROF_OWN_ static inline void npuprof_lane_clear_all_(npuprof_lane_set_ *l)
+{
+    l->count = 0;
+    l->free_node = 0;
+    l->fresh_node = 1;
+    l->nodes[0].end = INT64_MAX;
+}
+
+/* Takes the spans off a lane that are over at a moment. */
+NPUPROF_HOT_ static inline void npuprof_lane_pop_(npuprof_lane_set_ *l, uint32_t lane, int64_t start)
+{
+    uint32_t top = l->top[lane];
+    while (l->nodes[top].end <= start) {
+        const uint32_t node = top;
+        top = l->nodes[node].below;
+        l->nodes[node].below = l->free_node;
+        l->free_node = node;
+    }
+    l->top[lane] = top;
+}
+
+/* Takes the innermost open span off a lane. */
+NPUPROF_OWN_ static inline void npuprof_lane_drop_(npuprof_lane_set_ *l, uint32_t lane)
+{
+    const uint32_t node = l->top[lane];
+    l->top[lane] = l->nodes[node].below;
+    l->nodes[node].below = l->free_node;
+    l->free_node = node;
+}
+
+/* Puts a span into a lane. False: it neither nests nor stands free there, or there is no node left. */
+NPUPROF_HOT_ static inline bool npuprof_lane_nest_(npuprof_lane_set_ *l, uint32_t lane, int64_t start,
+                                                   int64_t end)
+{
+    npuprof_lane_node_ *const nodes = l->nodes, *const last = &nodes[l->top[lane]];
+    if (last->end <= start) {              /* the next span in the one around the last: it takes its place */
+        const int64_t around = nodes[last->below].end;
+        if (start < around && end <= around) {
+            last->end = end;
+            return true;
+        }
+    }
+    npuprof_lane_pop_(l, lane, start);
+    const uint32_t top = l->top[lane];
+    uint32_t node = l->free_node;
+    if (nodes[top].end < end) return false;
+    if (node) {
+        l->free_node = nodes[node].below;
+    } else {
+        node = l->fresh_node;
+        if (node == l->node_count) return false;
+        l->fresh_node++;
+    }
+    nodes[node].end = end;
+    nodes[node].below = top;
+    l->top[lane] = node;
+    return true;
+}
+
+NPUPROF_OWN_ static inline void npuprof_lane_add_(npuprof_lane_set_ *l, npuprof_lane_group_ group)
+{
+    l->top[l->count] = 0;
+    l->track[l->count] = 0;
+    l->group[l->count] = group;
+    l->count++;
+}
+
+NPUPROF_OWN_ static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b)
+{
+    return a.sort == b.sort && a.stream == b.stream;
+}
+
+/* Puts a span into the first lane of its group that can take it; if there are too many lanes, of any group.
+   Returns the lane. NPUPROF_LANES_: no lane or no node is left, and the span gets a track of its own. */
+NPUPROF_OWN_ static inline uint32_t npuprof_lane_find_(npuprof_lane_set_ *l, npuprof_lane_group_ group, int64_t start,
+                                          int64_t end)
+{
+    uint32_t lane = 0;
+    for (; lane < l->count; lane++) npuprof_lane_pop_(l, lane, start);
+    for (lane = 0; lane < NPUPROF_LANES_; lane++) {
+        if (lane == l->count) npuprof_lane_add_(l, group);
+        if (npuprof_lane_same_group_(l->group[lane], group) && npuprof_lane_nest_(l, lane, start, end))
+            return lane;
+        if (!l->free_node && l->fresh_node == l->node_count) return NPUPROF_LANES_;
+    }
+    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(l, lane, start, end);) lane++;
+    return lane;
+}
+
+/* The lane of an event without length: the first of its group, whatever is open there. */
+NPUPROF_OWN_ static inline uint32_t npuprof_lane_point_(npuprof_lane_set_ *l, npuprof_lane_group_ group)
+{
+    uint32_t lane = 0;
+    while (lane < l->count && !npuprof_lane_same_group_(l->group[lane], group)) lane++;
+    if (lane == NPUPROF_LANES_) return 0;
+    if (lane == l->count) npuprof_lane_add_(l, group);
+    return lane;
+}
+/* ==== src/read/scene.h ================================================================= >>read/scene ==== */
+
+/* The scene: what an image shows, decided once for every output that draws it. It has tracks, and lanes of
+   them; spans, instants, counters, pools; and what the library itself says of an event, its facts. An output
+   is a set of functions that spell these (npuprof_scene_output_).
+
+   The parts: scene_facts.h (facts), scene_thread.h (threads), scene_placed.h (tracks that are no threads),
+   scene_flows.h (arrows of flows). Times are ns after the beginning of the trace. Data: npuprof_scene_, the
+   caller's, who holds the lock of the readers. */
+
+/* Keys of facts. A user's key that is one of those on the event is written as "user.<key>". */
+#define NPUPROF_FACTS_(X) \
+    X(KIND, "kind") X(TRACE_ID, "trace_id") X(SPAN_ID, "span_id") X(UNFINISHED, "unfinished") \
+    X(STAMP, "stamp") X(PE_INDEX, "pe_index") X(START_TICKS, "start_ticks") X(END_TICKS, "end_ticks") \
+    X(ERROR_NS, "error_ns") X(CAUSALITY, "causality") X(WARM_UP, "warm_up") X(POOL, "pool") X(TAG, "tag") \
+    X(CHANGE, "change") X(OUT_OF_RANGE, "stamps_out_of_range") X(REVERSED, "end_before_start")
+#define NPUPROF_FACT_ENUM_(name, text) NPUPROF_FACT_##name##_,
+enum { NPUPROF_FACTS_(NPUPROF_FACT_ENUM_) NPUPROF_FACT_COUNT_ };
+#define NPUPROF_FACT_TEXT_(name, text) text,
+static const char *const npuprof_fact_keys_[] = { NPUPROF_FACTS_(NPUPROF_FACT_TEXT_) };
+
+enum { NPUPROF_FACTS_MAX_ = 9 };           /* on one event */
+
+/* An event as it is shown. */
+typedef struct npuprof_scene_event_ {
+    const npuprof_event_ *ev;              /* with the user's arguments and the call site */
+    uint32_t name, category;               /* ids in the image's table, 0: none; or words of the scene: */
+    const char *own_name, *own_category;   /* NULL: the table's */
+    int64_t start, end;
+    uint64_t track;                        /* the output's number of it */
+    bool derived;                          /* it follows from another event, which is shown, too */
+    bool submitted;                        /* an arrow comes from the span that submitted it */
+    bool of_process;                       /* an instant of the whole process */
+    uint32_t keys;                         /* a bit for each fact's key */
+    uint32_t fact_count;
+    npuprof_value_ facts[NPUPROF_FACTS_MAX_];        /* key: NPUPROF_FACT_* */
+    char trace_id[33], span_id[17];        /* of facts */
+} npuprof_scene_event_;
+
+/* The track of a thread, and that of lanes beside it. */
+typedef struct npuprof_scene_thread_track_ {
+    uint32_t tid, native_id, owners;       /* native_id: the system's number; 0: unknown */
+    uint32_t name;                         /* id of its name; 0: it is `own` */
+    char own[24];
+} npuprof_scene_thread_track_;
+
+typedef struct npuprof_scene_ npuprof_scene_;
+
+/* An output. `user` of the scene is its own. A track's number is what the output gives it, and never 0. */
+typedef struct npuprof_scene_output_ {
+    /* Begins the track of a thread, before its events are walked; or a further lane of it. */
+    uint64_t (*thread)(npuprof_scene_ *s, const npuprof_scene_thread_track_ *t);
+    uint64_t (*overlap)(npuprof_scene_ *s, const npuprof_scene_thread_track_ *t);
+    /* Begins a lane of a track that is no thread, by the first event in it. */
+    uint64_t (*lane)(npuprof_scene_ *s, const npuprof_event_ *ev, uint32_t lane);
+    /* Takes from s->walk as many plain spans as it can write at once, in lane 0. May take none. */
+    void (*plain)(npuprof_scene_ *s);
+    /* A span. Returns a mark of it, for its end. */
+    uint32_t (*span)(npuprof_scene_ *s, const npuprof_scene_event_ *e);
+    /* The end of a span, when all that is inside of it was shown. NULL: the output needs none. */
+    void (*end)(npuprof_scene_ *s, uint64_t track, int64_t ns, uint32_t mark);
+    void (*instant)(npuprof_scene_ *s, const npuprof_scene_event_ *e);
+    /* A value of a counter, of a kind of counter. */
+    void (*counter)(npuprof_scene_ *s, const npuprof_scene_event_ *e, uint32_t kind, uint64_t bits);
+    /* The state of a memory pool. Its name is the event's category. */
+    void (*pool)(npuprof_scene_ *s, const npuprof_scene_event_ *e);
+    /* An arrow between spans of two threads. */
+    void (*arrow)(npuprof_scene_ *s, uint32_t from_tid, int64_t from_ns, uint32_t to_tid, int64_t to_ns);
+    bool counters_in_lanes;                /* a device's counter is on the device's track, not on its own */
+} npuprof_scene_output_;
+
+struct npuprof_scene_ {
+    const npuprof_image_ *image;
+    npuprof_walk_ *walk;                   /* through the thread at hand */
+    npuprof_lane_set_ *lanes;                 /* of the track at hand */
+    const npuprof_scene_output_ *output;
+    void *user;
+    npuprof_scene_thread_track_ thread;          /* the one at hand */
+    uint64_t placed;                       /* npuprof_placed_.track of the track at hand */
+    uint64_t skipped_values;               /* of counters: not finite */
+    int error;                             /* 0 or an errno value: memory was refused */
+};
+#ifndef NPUPROF_NO_JSON
+/* ==== src/read/scene_facts.h ===================================================== >>read/scene_facts ==== */
+
+/* Text of the scene: names of tracks; keys of arguments; and facts, which are what the library itself says
+   of an event, before the user's arguments. */
+
+/* ---- Text of names */
+
+/* Appends text; returns the new length. */
+NPUPROF_OWN_ static size_t npuprof_scene_append_(char *text, size_t at, size_t capacity, const char *more)
+{
+    npuprof_text_copy_(text + at, capacity - at, more);
+    return at + strlen(text + at);
+}
+
+/* A name of the table, cut to `most` bytes, or "unnamed", with a text behind it. Returns the length. */
+NPUPROF_OWN_ static size_t npuprof_scene_name_(const npuprof_image_ *im, uint32_t id, size_t most, const char *suffix,
+                                  char text[192])
+{
+    size_t length;
+    const char *const name = npuprof_image_text_(im, id, &length);
+    const size_t cut = npuprof_utf8_cut_(name, length, most);
+    memcpy(text, name, cut);
+    const size_t at = length ? cut : npuprof_scene_append_(text, 0, 192, "unnamed");
+    return npuprof_scene_append_(text, at, 192, suffix);
+}
+
+/* The name of a lane beside a thread's track, likewise. */
+NPUPROF_OWN_ static size_t npuprof_scene_overlap_name_(const npuprof_image_ *im, const npuprof_scene_thread_track_ *t,
+                                          size_t most, char text[192])
+{
+    if (!t->name) return npuprof_scene_append_(text, 0, 192, "thread (overlap)");
+    return npuprof_scene_name_(im, t->name, most, " (overlap)", text);
+}
+
+/* ---- Keys */
+
+/* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
+NPUPROF_OWN_ static bool npuprof_scene_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+{
+    size_t a_left, b_left;
+    if (a == b) return true;
+    const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, a, &a_left);
+    const uint8_t *q = (const uint8_t *)npuprof_image_text_(im, b, &b_left);
+    while (a_left && b_left) {
+        const size_t n = npuprof_utf8_length_(p, a_left), m = npuprof_utf8_length_(q, b_left);
+        const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0);
+        const bool q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
+        if (p_bad != q_bad || (!p_bad && (n != m || memcmp(p, q, n) != 0))) return false;
+        p += n ? n : 1;
+        q += m ? m : 1;
+        a_left -= n ? n : 1;
+        b_left -= m ? m : 1;
+    }
+    return a_left == b_left;
+}
+
+/* Does an argument with this key come again behind the last one? */
+NPUPROF_OWN_ static bool npuprof_scene_key_comes_again_(const npuprof_args_walk_ *args, uint32_t key)
+{
+    npuprof_args_walk_ rest = *args;
+    npuprof_value_ later;
+    while (npuprof_args_next_(&rest, &later))
+        if (npuprof_scene_same_key_(args->image, later.key, key)) return true;
+    return false;
+}
+
+/* ---- Facts */
+
+NPUPROF_OWN_ static npuprof_value_ *npuprof_fact_add_(npuprof_scene_event_ *e, uint32_t key, uint32_t type, uint64_t bits)
+{
+    npuprof_value_ *const fact = &e->facts[e->fact_count++];
+    e->keys |= 1u << key;
+    fact->key = key;
+    fact->type = type;
+    fact->bits = bits;
+    fact->text = NULL;
+    fact->length = 0;
+    return fact;
+}
+
+NPUPROF_OWN_ static void npuprof_fact_add_text_(npuprof_scene_event_ *e, uint32_t key, const char *text, size_t length)
+{
+    npuprof_value_ *const fact = npuprof_fact_add_(e, key, NPUPROF_ARG_STR, 0);
+    fact->text = (const uint8_t *)text;
+    fact->length = length;
+}
+
+NPUPROF_OWN_ static void npuprof_fact_add_words_(npuprof_scene_event_ *e, uint32_t key, const char *words)
+{
+    npuprof_fact_add_text_(e, key, words, strlen(words));
+}
+
+/* trace_id: TRACEPARENT's, else the arena's seed and the id of the trace's root span. */
+NPUPROF_OWN_ static void npuprof_fact_add_ids_(npuprof_scene_event_ *e, const npuprof_image_ *im, uint32_t root_tid,
+                                  uint64_t root)
+{
+    npuprof_image_trace_id_(im, root_tid, root, e->trace_id);
+    npuprof_digits_hex_text_(e->span_id, npuprof_image_span_id_(im, e->ev->tid, e->ev->position));
+    npuprof_fact_add_words_(e, NPUPROF_FACT_TRACE_ID_, e->trace_id);
+    npuprof_fact_add_words_(e, NPUPROF_FACT_SPAN_ID_, e->span_id);
+}
+
+/* The fact of the event that a user's key is the key of. NULL: it is none's. */
+NPUPROF_OWN_ static const char *npuprof_fact_key_(const npuprof_scene_event_ *e, const npuprof_image_ *im, uint32_t key)
+{
+    for (unsigned n = 0; e->keys >> n; n++)
+        if ((e->keys >> n & 1) && npuprof_image_text_is_(im, key, npuprof_fact_keys_[n]))
+            return npuprof_fact_keys_[n];
+    return NULL;
+}
+
+/* ---- Spans of threads */
+
+NPUPROF_OWN_ static void npuprof_fact_of_span_(npuprof_scene_event_ *e, const npuprof_image_ *im, uint64_t root)
+{
+    static const char *const kinds[] = { "", "record", "warm_up", "inference", "operator" };
+    const npuprof_event_ *const ev = e->ev;
+    if (ev->kind != NPUPROF_KIND_SPAN) {
+        npuprof_fact_add_words_(e, NPUPROF_FACT_KIND_, kinds[ev->kind - NPUPROF_KIND_SPAN]);
+        npuprof_fact_add_ids_(e, im, ev->tid, root);
+    }
+    if (ev->unfinished) (void)npuprof_fact_add_(e, NPUPROF_FACT_UNFINISHED_, NPUPROF_ARG_BOOL, 1);
+    else if (ev->cut) npuprof_fact_add_words_(e, NPUPROF_FACT_UNFINISHED_, "unwound");
+}
+
+/* ---- Spans and instants of devices */
+
+/* Did a device span start before its submission, or end behind its record, by more than the error says? */
+NPUPROF_OWN_ static bool npuprof_fact_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error,
+                                           uint64_t end, uint64_t end_error)
+{
+    if (!ev->has_link) return false;
+    return (int64_t)(start + start_error - ev->link.ticks) < 0 ||
+           (int64_t)(ev->host_ticks + end_error - end) < 0;
+}
+
+/* Is an arrow drawn to a device span that starts there? Viewers draw none back in time, so there is none to a
+   span that the error of the clock puts before the span that submitted it. */
+NPUPROF_OWN_ static bool npuprof_fact_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
+{
+    return npuprof_image_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
+}
+
+/* Where the event was, on which clock, and how wrong it may be. A host's stamps have no device ticks, and
+   maybe no known error. A whole execution has ids; its instructions have its trace id. */
+NPUPROF_OWN_ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const npuprof_image_ *im,
+                                    npuprof_image_anchor_caches_ *caches)
+{
+    const npuprof_event_ *const ev = e->ev;
+    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
+    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
+    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
+    const uint64_t error = start_error > end_error ? start_error : end_error;
+    npuprof_fact_add_words_(e, NPUPROF_FACT_STAMP_,
+                            ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : by_host ? "host" : "device");
+    (void)npuprof_fact_add_(e, NPUPROF_FACT_PE_INDEX_, NPUPROF_ARG_UINT, ev->pe);
+    if (!by_host) {
+        (void)npuprof_fact_add_(e, NPUPROF_FACT_START_TICKS_, NPUPROF_ARG_UINT, ev->start);
+        (void)npuprof_fact_add_(e, NPUPROF_FACT_END_TICKS_, NPUPROF_ARG_UINT, ev->end);
+    }
+    if (!by_host || ev->epoch)
+        (void)npuprof_fact_add_(e, NPUPROF_FACT_ERROR_NS_, NPUPROF_ARG_UINT,
+                                (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1);
+    if (npuprof_fact_causality_broken_(ev, start, start_error, end, end_error))
+        npuprof_fact_add_words_(e, NPUPROF_FACT_CAUSALITY_, "violated");
+    if (ev->has_link && ev->link.warm_up)
+        (void)npuprof_fact_add_(e, NPUPROF_FACT_WARM_UP_, NPUPROF_ARG_BOOL, 1);
+    if (!npuprof_args_is_execution_(im, ev)) return;
+    if (ev->has_link) npuprof_fact_add_ids_(e, im, ev->link.slot, ev->link.root_position);
+    else npuprof_fact_add_ids_(e, im, ev->tid, ev->position);
+}
+
+/* ---- Finished and async spans: what is wrong with their stamps */
+
+NPUPROF_OWN_ static void npuprof_fact_of_finished_(npuprof_scene_event_ *e, const npuprof_placed_ *p)
+{
+    const npuprof_event_ *const ev = e->ev;
+    const bool reversed = ev->kind == NPUPROF_KIND_FINISHED && (int64_t)ev->second < (int64_t)ev->value;
+    const uint32_t key = p->unfinished     ? NPUPROF_FACT_UNFINISHED_
+                         : p->out_of_range ? NPUPROF_FACT_OUT_OF_RANGE_
+                         : reversed        ? NPUPROF_FACT_REVERSED_
+                                           : NPUPROF_FACT_COUNT_;
+    if (key < NPUPROF_FACT_COUNT_) (void)npuprof_fact_add_(e, key, NPUPROF_ARG_BOOL, 1);
+}
+/* ==== src/read/scene_thread.h =================================================== >>read/scene_thread ==== */
+
+/* The events of threads, in the order of time: spans, instants, counters, states of memory pools. Spans that
+   do not nest, because a signal handler or an unwound span is between them, go to lanes beside the thread's
+   track. */
+
+/* ---- Ends of spans */
+
+/* Tells the output the ends of a lane's spans that are over at a moment, or before it. */
+NPUPROF_OWN_ static void npuprof_scene_close_(npuprof_scene_ *s, uint32_t lane, int64_t until)
+{
+    npuprof_lane_set_ *const l = s->lanes;
+    while (s->output->end && l->nodes[l->top[lane]].end <= until) {
+        const npuprof_lane_node_ *const node = &l->nodes[l->top[lane]];
+        s->output->end(s, l->track[lane], node->end, node->mark);
+        npuprof_lane_drop_(l, lane);
+    }
+}
+
+NPUPROF_OWN_ static void npuprof_scene_close_all_(npuprof_scene_ *s, int64_t until)
+{
+    for (uint32_t lane = 0; lane < s->lanes->count; lane++) npuprof_scene_close_(s, lane, until);
+}
+
+/* Shows a span, which was put into a lane. */
+NPUPROF_OWN_ static void npuprof_scene_span_(npuprof_scene_ *s, npuprof_scene_event_ *e, uint32_t lane)
+{
+    e->track = s->lanes->track[lane];
+    const uint32_t mark = s->output->span(s, e);
+    if (lane < NPUPROF_LANES_) s->lanes->nodes[s->lanes->top[lane]].mark = mark;
+    else if (s->output->end) s->output->end(s, e->track, e->end, mark);
+}
+
+/* ---- Events */
+
+/* Must the spans around each span be known? Why not always: only these kinds have ids, or are left out in
+   warm-up. */
+NPUPROF_OWN_ static bool npuprof_scene_needs_walk_(const npuprof_image_ *im)
+{
+    const uint32_t kinds = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |
+                           1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR |
+                           1u << NPUPROF_KIND_MEMORY;
+    return (im->kinds & kinds) != 0;
+}
+
+/* An event on the track of the thread at hand, without facts. */
+NPUPROF_OWN_ static void npuprof_scene_show_(npuprof_scene_ *s, const npuprof_event_ *ev, npuprof_scene_event_ *e)
+{
+    e->ev = ev;
+    e->name = ev->name;
+    e->category = ev->category;
+    e->own_name = e->own_category = NULL;
+    e->start = e->end = npuprof_image_trace_ns_(s->image, ev->start);
+    e->track = s->lanes->track[0];
+    e->derived = e->submitted = e->of_process = false;
+    e->keys = e->fact_count = 0;
+}
+
+NPUPROF_OWN_ static void npuprof_scene_thread_span_(npuprof_scene_ *s, npuprof_scene_event_ *e)
+{
+    e->end = npuprof_image_trace_ns_(s->image, e->ev->end);
+    if (e->end < e->start) e->end = e->start;
+    npuprof_scene_close_all_(s, e->start);
+    const uint32_t lane = npuprof_lane_find_(s->lanes, npuprof_lane_no_group_, e->start, e->end);
+    if (!s->lanes->track[lane] || lane == NPUPROF_LANES_)
+        s->lanes->track[lane] = s->output->overlap(s, &s->thread);
+    npuprof_fact_of_span_(e, s->image, s->walk->root);
+    npuprof_scene_span_(s, e, lane);
+}
+
+NPUPROF_OWN_ static void npuprof_scene_instant_(npuprof_scene_ *s, npuprof_scene_event_ *e)
+{
+    s->output->instant(s, e);
+}
+
+NPUPROF_OWN_ static void npuprof_scene_counter_(npuprof_scene_ *s, npuprof_scene_event_ *e)
+{
+    const uint64_t bits = e->ev->value;
+    const bool finite = e->ev->kind != NPUPROF_KIND_COUNTER_REAL || (bits >> 52 & 0x7FF) != 0x7FF;
+    if (finite) s->output->counter(s, e, e->ev->kind, bits);
+    else s->skipped_values++;
+}
+
+/* The state of a memory pool; and what changed it as an instant beside it, because a counter takes nothing
+   but values. Why a category: without it, Chrome's viewer takes a counter and a pool of the same name for
+   one. */
+NPUPROF_OWN_ static void npuprof_scene_memory_(npuprof_scene_ *s, npuprof_scene_event_ *e)
+{
+    const npuprof_event_ *const ev = e->ev;
+    size_t length, pool_length;
+    e->own_category = "memory";
+    s->output->pool(s, e);
+    const char *const tag = npuprof_image_text_(s->image, ev->name, &length);
+    const char *const pool = npuprof_image_text_(s->image, ev->category, &pool_length);
+    if (!length && !ev->change) return;
+    if (!length) e->own_name = "memory";
+    e->derived = true;
+    npuprof_fact_add_text_(e, NPUPROF_FACT_POOL_, pool, pool_length);
+    npuprof_fact_add_text_(e, NPUPROF_FACT_TAG_, tag, length);
+    (void)npuprof_fact_add_(e, NPUPROF_FACT_CHANGE_, NPUPROF_ARG_INT, (uint64_t)ev->change);
+    s->output->instant(s, e);
+}
+
+/* What is shown of an event on its thread's track, by kind: a new kind needs its line here. NULL: nothing;
+   scene_placed.h and scene_flows.h have those. */
+static void (*const npuprof_scene_of_kind_[])(npuprof_scene_ *s, npuprof_scene_event_ *e) = {
+    NULL,                                  /* none */
+    npuprof_scene_thread_span_, npuprof_scene_thread_span_, npuprof_scene_thread_span_,
+    npuprof_scene_thread_span_, npuprof_scene_thread_span_,
+    npuprof_scene_instant_,
+    npuprof_scene_counter_, npuprof_scene_counter_, npuprof_scene_counter_,
+    npuprof_scene_memory_,
+    NULL, NULL,                            /* flows */
+    NULL, NULL,                            /* async */
+    NULL, NULL                             /* finished, device */
+};
+typedef char npuprof_scene_knows_each_kind_[
+    sizeof npuprof_scene_of_kind_ / sizeof *npuprof_scene_of_kind_ == NPUPROF_KIND_COUNT ? 1 : -1];
+
+NPUPROF_OWN_ static void npuprof_scene_begin_thread_(npuprof_scene_ *s, const npuprof_slot_head_ *slot)
+{
+    npuprof_scene_thread_track_ *const t = &s->thread;
+    size_t length;
+    t->tid = NPUPROF_LOAD_(&slot->tid);
+    t->native_id = NPUPROF_LOAD_(&slot->os_tid);
+    t->owners = NPUPROF_LOAD_(&slot->owners);
+    t->name = NPUPROF_LOAD_(&slot->name);
+    (void)npuprof_image_text_(s->image, t->name, &length);
+    if (!length) t->name = 0;
+    if (t->native_id == s->image->h->pid) npuprof_text_copy_(t->own, sizeof t->own, "main");
+    else snprintf(t->own, sizeof t->own, "thread %u", (unsigned)t->tid);
+    npuprof_lane_clear_all_(s->lanes);
+    npuprof_lane_add_(s->lanes, npuprof_lane_no_group_);
+    s->lanes->track[0] = s->output->thread(s, t);
+    s->lanes->track[NPUPROF_LANES_] = 0;
+}
+
+/* All threads. */
+NPUPROF_OWN_ static void npuprof_scene_threads_(npuprof_scene_ *s)
+{
+    npuprof_event_ ev;
+    npuprof_scene_event_ e;
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(s->image, tid)) != 0;) {
+        const npuprof_slot_head_ *const slot = npuprof_image_thread_slot_(s->image, tid);
+        if (!slot) continue;
+        npuprof_scene_begin_thread_(s, slot);
+        npuprof_walk_begin_(s->walk, s->image, tid);
+        for (;;) {
+            if (s->walk->sources == 1) s->output->plain(s);
+            if (!npuprof_walk_next_(s->walk, &ev)) break;
+            if (!npuprof_scene_of_kind_[ev.kind]) continue;
+            npuprof_scene_show_(s, &ev, &e);
+            /* Why one less: in the very tick where a span ends, an event is still inside it. */
+            if (ev.kind > NPUPROF_KIND_OPERATOR) npuprof_scene_close_(s, 0, e.start - 1);
+            npuprof_scene_of_kind_[ev.kind](s, &e);
+        }
+        npuprof_scene_close_all_(s, INT64_MAX - 1);
+    }
+}
+/* ==== src/read/scene_placed.h =================================================== >>read/scene_placed ==== */
+
+/* The tracks that are no threads: device spans, a track for each PE; finished spans; async spans, a track for
+   each name. They come sorted by track and start (placed.h). */
+
+/* ---- Lanes and their names */
+
+NPUPROF_OWN_ static npuprof_lane_group_ npuprof_scene_group_(const npuprof_image_ *im, const npuprof_event_ *ev)
+{
+    npuprof_lane_group_ group = npuprof_lane_no_group_;
+    if (ev->kind != NPUPROF_KIND_DEVICE) return group;
+    if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_args_find_(im, ev, "stream", &group.stream))
+        group.sort = NPUPROF_GROUP_STREAM_;
+    else
+        group.sort =
+            npuprof_args_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
+    return group;
+}
+
+/* The name of a PE's track, a string's id; 0: it has none. */
+NPUPROF_OWN_ static uint32_t npuprof_scene_pe_name_(const npuprof_image_ *im, const npuprof_event_ *ev)
+{
+    const npuprof_entry_ *e;
+    uint32_t id = 0;
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_LANE, sizeof(npuprof_pair_entry_), &id)) !=
+           NULL) {
+        const npuprof_pair_entry_ *const lane = (const npuprof_pair_entry_ *)(const void *)e;
+        if (NPUPROF_LOAD_ACQUIRE_(&e->a) == ev->device && lane->b[0] == ev->pe) return lane->b[1];
+    }
+    return 0;
+}
+
+/* What a lane of a device has behind the device's name: " PE 1 instructions". The PE's number is there if
+   `numbers` says so, or if it is not the first. Returns the length. */
+NPUPROF_OWN_ static size_t npuprof_scene_lane_text_(const npuprof_image_ *im, const npuprof_event_ *ev, bool numbers,
+                                       char text[96])
+{
+    const npuprof_lane_group_ group = npuprof_scene_group_(im, ev);
+    const uint32_t named = npuprof_scene_pe_name_(im, ev);
+    const unsigned long long stream = group.stream;
+    size_t n = 0, length;
+    text[0] = 0;
+    if (named) {
+        const char *const name = npuprof_image_text_(im, named, &length);
+        n = (size_t)snprintf(text, 96, " %.*s", (int)(length < 47 ? length : 47), name);
+    } else if (numbers || ev->pe) {
+        n = (size_t)snprintf(text, 96, " PE %u", (unsigned)ev->pe);
+    }
+    if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) n = npuprof_scene_append_(text, n, 96, " instructions");
+    if (group.sort != NPUPROF_GROUP_STREAM_) return n;
+    /* A stream that is no small number is written as the pointer it may be. */
+    if (stream >> 32) return n + (size_t)snprintf(text + n, 96 - n, " stream 0x%016llx", stream);
+    return n + (size_t)snprintf(text + n, 96 - n, " stream %llu", stream);
+}
+
+/* ---- Events */
+
+/* The lane of an event, with a track. point: it is no span. */
+NPUPROF_OWN_ static uint32_t npuprof_scene_placed_lane_(npuprof_scene_ *s, const npuprof_scene_event_ *e, bool point)
+{
+    npuprof_lane_set_ *const l = s->lanes;
+    const npuprof_lane_group_ group = npuprof_scene_group_(s->image, e->ev);
+    npuprof_scene_close_all_(s, e->start - point);     /* in the tick of its end, a point is in a span */
+    const uint32_t lane =
+        point ? npuprof_lane_point_(l, group) : npuprof_lane_find_(l, group, e->start, e->end);
+    if (!l->track[lane] || lane == NPUPROF_LANES_) l->track[lane] = s->output->lane(s, e->ev, lane);
+    return lane;
+}
+
+/* Is it the value of a device's counter? */
+NPUPROF_OWN_ static bool npuprof_scene_is_value_(const npuprof_event_ *ev)
+{
+    return ev->kind == NPUPROF_KIND_DEVICE && (ev->flags & NPUPROF_STAMP_VALUE) == NPUPROF_STAMP_VALUE;
+}
+
+NPUPROF_OWN_ static void npuprof_scene_placed_event_(npuprof_scene_ *s, npuprof_image_anchor_caches_ *caches,
+                                        const npuprof_placed_ *p, npuprof_scene_event_ *e)
+{
+    const npuprof_event_ *const ev = e->ev;
+    const bool is_device = ev->kind == NPUPROF_KIND_DEVICE;
+    const bool is_point = is_device && (ev->flags & NPUPROF_STAMP_INSTANT);
+    const uint32_t lane = npuprof_scene_placed_lane_(s, e, is_point);
+    e->track = s->lanes->track[lane];
+    if (npuprof_scene_is_value_(ev)) {
+        s->output->counter(s, e, NPUPROF_KIND_COUNTER_UINT, ev->end);
+        return;
+    }
+    if (is_device) npuprof_fact_of_device_(e, s->image, caches);
+    else npuprof_fact_of_finished_(e, p);
+    e->submitted = is_device && npuprof_fact_draws_arrow_(s->image, ev, p->start_ns);
+    if (is_point) s->output->instant(s, e);
+    else npuprof_scene_span_(s, e, lane);
+}
+
+/* All of them. */
+NPUPROF_OWN_ static void npuprof_scene_placed_(npuprof_scene_ *s)
+{
+    const npuprof_image_ *const im = s->image;
+    const uint32_t kinds =
+        1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
+    npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
+    npuprof_event_ ev;
+    npuprof_scene_event_ e;
+    s->placed = 0;
+    npuprof_lane_clear_all_(s->lanes);
+    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
+        npuprof_scene_show_(s, &ev, &e);
+        e.start = p->start_ns - im->origin_ns;
+        e.end = p->end_ns - im->origin_ns;
+        if (!s->output->counters_in_lanes && npuprof_scene_is_value_(&ev)) {
+            s->output->counter(s, &e, NPUPROF_KIND_COUNTER_UINT, ev.end);
+            continue;
+        }
+        if (p->track != s->placed) {
+            npuprof_scene_close_all_(s, INT64_MAX - 1);
+            npuprof_lane_clear_all_(s->lanes);
+            s->lanes->track[NPUPROF_LANES_] = 0;
+            /* The first lane is that of executions, even if an instruction comes first. */
+            if (npuprof_scene_group_(im, &ev).sort == NPUPROF_GROUP_INSTRUCTIONS_)
+                npuprof_lane_add_(s->lanes, npuprof_lane_no_group_);
+            s->placed = p->track;
+        }
+        npuprof_scene_placed_event_(s, caches, p, &e);
+    }
+    npuprof_scene_close_all_(s, INT64_MAX - 1);
+    if (!s->error) s->error = spans.error;
+}
+
+/* ---- Pauses */
+
+/* Two instants of the whole process for each pause, on a track of the output's. */
+NPUPROF_OWN_ static void npuprof_scene_pauses_(npuprof_scene_ *s, uint64_t track)
+{
+    const npuprof_image_ *const im = s->image;
+    const npuprof_entry_ *entry;
+    npuprof_event_ none;
+    npuprof_scene_event_ e;
+    uint32_t id = 0;
+    memset(&none, 0, sizeof none);
+    memset(&e, 0, sizeof e);
+    e.ev = &none;
+    e.track = track;
+    e.of_process = true;
+    while ((entry = npuprof_image_next_entry_(im, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) !=
+           NULL) {
+        const npuprof_pause_entry_ *const pause = (const npuprof_pause_entry_ *)(const void *)entry;
+        const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
+        for (int i = 0; i < 2; i++) {
+            if (!at[i] || at[i] < im->clear_ticks) continue;
+            e.own_name = i ? "npuprof resumed" : "npuprof paused";
+            e.start = e.end = npuprof_image_trace_ns_(im, at[i]);
+            s->output->instant(s, &e);
+        }
+    }
+}
+/* ==== src/read/scene_flows.h ===================================================== >>read/scene_flows ==== */
+
+/* Arrows of PROF_FLOW_OUT and PROF_FLOW_IN: each IN inside a span gets an arrow from the newest OUT before it
+   that has its id and is inside a span. Each arrow has an id of its own, so users may use theirs again. All
+   flows are collected and sorted by id and time; then each IN comes behind its OUT. */
+
+/* One that is inside a span. ns: where its arrow begins or ends. order: the same, but never before that of
+   the flow before it on its thread. Why: a thread's flows keep their order even if its clock steps back. */
+typedef struct npuprof_flow_ {
+    uint64_t id, locator;
+    int64_t ns, order;
+    uint32_t tid;
+    bool in;
+} npuprof_flow_;
+
+/* By id and time; OUTs first, then by thread. */
+NPUPROF_HOT_ static bool npuprof_flow_before_(const void *one, const void *other)
+{
+    const npuprof_flow_ *const a = (const npuprof_flow_ *)one, *const b = (const npuprof_flow_ *)other;
+    if (a->id != b->id) return a->id < b->id;
+    if (a->order != b->order) return a->order < b->order;
+    if (a->in != b->in) return b->in;
+    if (a->tid != b->tid) return a->tid < b->tid;
+    return a->locator < b->locator;
+}
+
+/* Is the flow that was just walked to inside a span? *ns: where its arrow ends.
+   Why before the end of the span: viewers bind an arrow to the slice around its stamp, and the end is
+   outside. */
+NPUPROF_OWN_ static bool npuprof_flow_arrow_ns_(const npuprof_scene_ *s, const npuprof_event_ *ev, int64_t *ns)
+{
+    const npuprof_image_ *const im = s->image;
+    if (!s->walk->has_parent) return false;
+    const int64_t parent_end = npuprof_image_ns_(im, s->walk->parent_end);
+    *ns = npuprof_image_ns_(im, ev->start);
+    if (*ns >= parent_end) *ns = parent_end - 1;
+    return *ns >= npuprof_image_ns_(im, s->walk->parent_start);
+}
+
+/* Adds the flows of a thread. Returns 0 or an errno value. */
+NPUPROF_OWN_ static int npuprof_flow_gather_thread_(npuprof_scene_ *s, uint32_t tid, npuprof_list_ *flows)
+{
+    npuprof_event_ ev;
+    npuprof_flow_ f;
+    f.order = INT64_MIN;
+    f.tid = tid;
+    npuprof_walk_begin_(s->walk, s->image, tid);
+    while (npuprof_walk_next_(s->walk, &ev)) {
+        f.in = ev.kind == NPUPROF_KIND_FLOW_IN;
+        if ((!f.in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(s, &ev, &f.ns)) continue;
+        if (f.ns > f.order) f.order = f.ns;
+        f.id = ev.value;
+        f.locator = ev.locator;
+        if (!npuprof_list_add_(flows, &f)) return ENOMEM;
+    }
+    return 0;
+}
+
+/* All of them: tells the output their arrows. */
+NPUPROF_OWN_ static void npuprof_scene_flows_(npuprof_scene_ *s)
+{
+    const npuprof_image_ *const im = s->image;
+    npuprof_list_ flows = npuprof_list_of_(sizeof(npuprof_flow_));
+    const npuprof_flow_ *out = NULL;       /* the newest one */
+    int error = 0;
+    if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
+    for (uint32_t tid = 0; !error && (tid = npuprof_image_next_tid_(im, tid)) != 0;)
+        error = npuprof_flow_gather_thread_(s, tid, &flows);
+    if (!error && !npuprof_list_sort_(&flows, sizeof(npuprof_flow_), npuprof_flow_before_)) error = ENOMEM;
+    const npuprof_flow_ *const list = (const npuprof_flow_ *)(const void *)flows.at;
+    for (const npuprof_flow_ *f = list; !error && f < list + flows.count; f++) {
+        if (!f->in) out = f;
+        else if (out && out->id == f->id && out->ns <= f->ns)
+            s->output->arrow(s, out->tid, out->ns - im->origin_ns, f->tid, f->ns - im->origin_ns);
+    }
+    npuprof_list_free_(&flows);
+    if (!s->error) s->error = error;
+}
+#endif /* !NPUPROF_NO_JSON */
 /* ==== src/read/memory.h =============================================================== >>read/memory ==== */
 
 /* Memory pools: what the CSV and the report say about each of them. A pool goes by its name. */
@@ -15345,136 +16274,6 @@ NPUPROF_OWN_ static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_merge_ *
     return pools;
 }
 #endif /* !NPUPROF_RECORD_ONLY */
-/* ==== src/write/digits.h ============================================================= >>write/digits ==== */
-#include <string.h>
-
-/* Numbers as text: at p, returning the end of the text. Writing numbers is most of the work of a writer, so
-   eight digits are made at a time, without a loop, a table or a division.
-
-   All of these may overwrite up to 7 bytes behind the end. Nothing here has state but npuprof_stamp_cache_,
-   which the writer owns. */
-
-/* bytes that a number needs at most, those behind its end included */
-enum { NPUPROF_DIGITS_MAX_ = 40 };
-
-#define NPUPROF_DIGITS_ZEROS_ ((uint64_t)0x3030303030303030u)      /* "00000000" */
-
-/* Stores eight bytes, the lowest bits first, on machines of any byte order.
-   Why two ways: of single bytes, some of them known to be 0, gcc makes four stores. */
-NPUPROF_HOT_ static inline void npuprof_digits_store_(char *p, uint64_t text)
-{
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(p, &text, 8);
-#else
-    for (int i = 0; i < 8; i++) p[i] = (char)(text >> 8 * i);
-#endif
-}
-
-/* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one. First the two halves of
-   four digits are split, then all pairs of digits at once, then all digits at once. A product and a shift
-   stand for each division. What is split into q and x - 10^n q, that one so many bits higher, is
-   (x << bits) - ((10^n << bits) - 1) q. */
-NPUPROF_HOT_ static inline uint64_t npuprof_digits_eight_(uint64_t v)
-{
-    const uint64_t high = v * 109951163 >> 40, halves = (v << 32) - high * (((uint64_t)10000 << 32) - 1);
-    const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu;
-    const uint64_t pairs = (halves << 16) - top * ((100 << 16) - 1);
-    const uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000Fu;
-    return (pairs << 8) - tens * ((10 << 8) - 1);
-}
-
-NPUPROF_HOT_ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
-{
-    if (NPUPROF_UNLIKELY_(v >= 100000000)) {
-        const uint64_t high = v / 100000000;
-        p = npuprof_digits_uint_(p, high);
-        npuprof_digits_store_(p, npuprof_digits_eight_(v - high * 100000000) | NPUPROF_DIGITS_ZEROS_);
-        return p + 8;
-    }
-    const uint64_t digits = npuprof_digits_eight_(v);
-    const unsigned zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 56) / 8;
-    npuprof_digits_store_(p, (digits | NPUPROF_DIGITS_ZEROS_) >> 8 * zeros);
-    return p + 8 - zeros;
-}
-
-NPUPROF_OWN_ static inline char *npuprof_digits_int_(char *p, int64_t v)
-{
-    *p = '-';
-    return npuprof_digits_uint_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-}
-
-/* Eight digits with a point behind the fifth, without the first `zeros` of them. */
-NPUPROF_HOT_ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
-{
-    digits |= NPUPROF_DIGITS_ZEROS_;
-    npuprof_digits_store_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
-    npuprof_digits_store_(p + 6 - zeros, digits >> 40);
-    return p + 9 - zeros;
-}
-
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
-{
-    const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    *p = '-';
-    p = npuprof_digits_uint_(p + (v < 0), size / 1000);
-    *p++ = '.';
-    npuprof_digits_store_(p, (npuprof_digits_eight_(size % 1000) | NPUPROF_DIGITS_ZEROS_) >> 40);
-    return p + 3;
-}
-
-/* Thousandths as a decimal with three places: ns as microseconds, mHz as Hz. */
-NPUPROF_HOT_ static inline char *npuprof_digits_milli_(char *p, int64_t v)
-{
-    if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_digits_long_milli_(p, v);
-    const uint64_t digits = npuprof_digits_eight_((uint64_t)v);
-    return npuprof_digits_pointed_(p, digits, NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8);
-}
-
-/* The text of a stamp's digits above 10^8, which many stamps in a row have in common. `above` is
-   NPUPROF_NO_STAMP_, far from all stamps, if nothing is cached. */
-#define NPUPROF_NO_STAMP_ ((uint64_t)1 << 63)
-typedef struct npuprof_stamp_cache_ {
-    uint64_t above;
-    uint32_t length;
-    char text[NPUPROF_DIGITS_MAX_];
-} npuprof_stamp_cache_;
-
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
-{
-    if (v >= 100000000) {
-        cache->above = (uint64_t)v - (uint64_t)v % 100000000;
-        cache->length = (uint32_t)(npuprof_digits_uint_(cache->text, cache->above / 100000000) - cache->text);
-    }
-    return npuprof_digits_milli_(p, v);
-}
-
-/* npuprof_digits_milli_() for stamps. */
-NPUPROF_HOT_ static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
-{
-    const uint64_t rest = (uint64_t)v - cache->above;
-    if (NPUPROF_UNLIKELY_(rest >= 100000000)) return npuprof_digits_far_stamp_(cache, p, v);
-    memcpy(p, cache->text, 16);
-    return npuprof_digits_pointed_(p + cache->length, npuprof_digits_eight_(rest), 0);
-}
-
-/* 16 hexadecimal digits, eight at a time: each digit is spread to a byte of its own, and those above 9 move
-   on to the letters. */
-NPUPROF_OWN_ static inline void npuprof_digits_hex_(char *p, uint64_t v)
-{
-    for (int half = 0; half < 2; half++, v <<= 32) {
-        uint64_t x = v >> 48 | (v >> 32 & 0xFFFF) << 32;
-        x = (x >> 8 & 0x000000FF000000FFu) | (x & 0x000000FF000000FFu) << 16;
-        x = (x >> 4 & 0x000F000F000F000Fu) | (x & 0x000F000F000F000Fu) << 8;
-        const uint64_t letters = (x + 0x0606060606060606u) >> 4 & 0x0101010101010101u;
-        npuprof_digits_store_(p + 8 * half, x + NPUPROF_DIGITS_ZEROS_ + letters * ('a' - '0' - 10));
-    }
-}
-
-NPUPROF_OWN_ static inline void npuprof_digits_hex_text_(char digits[17], uint64_t v)
-{
-    npuprof_digits_hex_(digits, v);
-    digits[16] = 0;
-}
 /* ==== src/write/text.h ================================================================= >>write/text ==== */
 #include <stdlib.h>
 
@@ -15487,6 +16286,7 @@ typedef struct npuprof_out_ {
     size_t capacity, used;
     uint64_t flushes;
     int error;
+    bool fresh;                            /* of JSON: nothing is behind the bracket yet (emit.h) */
 } npuprof_out_;
 
 NPUPROF_OWN_ static void npuprof_out_flush_(npuprof_out_ *o)
@@ -15699,17 +16499,6 @@ NPUPROF_OWN_ static inline void npuprof_out_value_(npuprof_out_ *o, const npupro
     case NPUPROF_ARG_STR_CUT_: npuprof_out_string_value_(o, v); break;
     default: npuprof_out_puts_(o, "null"); break;
     }
-}
-
-/* The id of a trace as 32 digits: TRACEPARENT's, else the arena's seed and the id of the trace's root span.
-   */
-NPUPROF_OWN_ static inline void npuprof_digits_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root,
-                                           char digits[33])
-{
-    const uint64_t id = npuprof_image_span_id_(im, tid, root);
-    npuprof_digits_hex_text_(digits, im->h->seed_high);
-    npuprof_digits_hex_text_(digits + 16, id);
-    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
 /* ==== src/write/code.h ================================================================= >>write/code ==== */
 #include <string.h>
@@ -16331,12 +17120,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npup
    but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for a writer's own tables.
    Spans that are sorted are in pages (read/list.h). */
 
-enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
-
-typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
-
-/* Spans of a track that share lanes (write/lanes.h). */
-typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
+enum { NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
 /* What the rows of a site on a track have in common: all text before the first number (write/span_text.h),
    and so many bytes behind it that come after the last. key: tid << 32 | site << 8 | kind; 0: none. */
@@ -16352,25 +17136,18 @@ typedef struct npuprof_work_ {
     npuprof_walk_ walk;
     void *room;                            /* for tables of the writer at hand */
     size_t room_bytes;
-    /* lanes of the track at hand */
-    npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
-    uint32_t node_count, free_node, fresh_node, lanes;   /* nodes from fresh_node on were never used */
-    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];
-    npuprof_lane_group_ group[NPUPROF_LANES_];
-    uint32_t next_tid;                     /* for the next track that is no thread */
+    npuprof_lane_set_ lanes;                  /* of the track at hand */
+    npuprof_scene_ scene;
     /* text that is used again */
     npuprof_span_text_ span_text[NPUPROF_SPAN_TEXTS_];
     npuprof_stamp_cache_ stamps;
     uint32_t trace_tid;                    /* trace_id is the text of the trace with this root */
     uint64_t trace_root;
     char trace_id[33];
-    /* of the JSON */
-    bool comma;
-    /* what is done with an arrow of a flow; times are those of the trace */
-    void (*put_arrow)(struct npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
-                      uint32_t to_tid, int64_t to_ns);
+    /* of the JSON: the next track that is no thread; the track at hand, and the tid of its first lane */
+    uint32_t next_tid, first_tid;
+    uint64_t placed;
     uint64_t arrows;
-    uint64_t skipped_values;               /* of counters: not finite */
 } npuprof_work_;
 
 static npuprof_work_ npuprof_work_area_;
@@ -16387,8 +17164,8 @@ NPUPROF_OWN_ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_s
     w->out.capacity = buffer;
     w->trace_root = UINT64_MAX;            /* of no trace */
     w->stamps.above = NPUPROF_NO_STAMP_;
-    w->nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
-    w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
+    w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
+    w->lanes.node_count = (uint32_t)(quarter / sizeof *w->lanes.nodes);
     w->room = p + buffer + quarter;
     w->room_bytes = sizeof npuprof_scratch_ - buffer - quarter;
 }
@@ -16415,101 +17192,9 @@ NPUPROF_OWN_ static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npu
 NPUPROF_OWN_ static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
 {
     npuprof_merge_ merge;
-    npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->nodes;
+    npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->lanes.nodes;
     npuprof_work_begin_merge_(&merge, w);
-    return npuprof_pool_collect_(&merge, list, w->node_count * sizeof *w->nodes / sizeof *list);
-}
-/* ==== src/write/lanes.h =============================================================== >>write/lanes ==== */
-
-/* Lanes: a viewer's track shows spans that nest. Spans of a track that overlap without nesting go into
-   further lanes, each a track of its own. Spans come in the order of their starts; each goes into the first
-   lane of its group where it nests or stands free.
-
-   A lane is a stack of the ends of its open spans, as a list of nodes in the scratch memory (w->nodes). */
-
-/* Spans of one track that must not share lanes: on a device's PE whole executions are above their
-   instructions, so that arrows end at the execution; sampled spans go by stream. */
-enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
-static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
-
-NPUPROF_OWN_ static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
-{
-    w->lanes = 0;
-    w->free_node = 0;
-    w->fresh_node = 1;
-    w->nodes[0].end = INT64_MAX;
-}
-
-/* Takes the spans off a lane that are over at a moment. */
-NPUPROF_HOT_ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
-{
-    uint32_t top = w->top[lane];
-    while (w->nodes[top].end <= start) {
-        const uint32_t node = top;
-        top = w->nodes[node].below;
-        w->nodes[node].below = w->free_node;
-        w->free_node = node;
-    }
-    w->top[lane] = top;
-}
-
-/* Puts a span into a lane. False: it neither nests nor stands free there, or there is no node left. */
-NPUPROF_HOT_ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
-                                                   int64_t end)
-{
-    npuprof_lane_node_ *const nodes = w->nodes, *const last = &nodes[w->top[lane]];
-    if (last->end <= start) {              /* the next span in the one around the last: it takes its place */
-        const int64_t around = nodes[last->below].end;
-        if (start < around && end <= around) {
-            last->end = end;
-            return true;
-        }
-    }
-    npuprof_lane_pop_(w, lane, start);
-    const uint32_t top = w->top[lane];
-    uint32_t node = w->free_node;
-    if (nodes[top].end < end) return false;
-    if (node) {
-        w->free_node = nodes[node].below;
-    } else {
-        node = w->fresh_node;
-        if (node == w->node_count) return false;
-        w->fresh_node++;
-    }
-    nodes[node].end = end;
-    nodes[node].below = top;
-    w->top[lane] = node;
-    return true;
-}
-
-NPUPROF_OWN_ static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group)
-{
-    w->top[w->lanes] = 0;
-    w->tid[w->lanes] = 0;
-    w->group[w->lanes] = group;
-    w->lanes++;
-}
-
-NPUPROF_OWN_ static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b)
-{
-    return a.sort == b.sort && a.stream == b.stream;
-}
-
-/* Puts a span into the first lane of its group that can take it; if there are too many lanes, of any group.
-   Returns the lane. NPUPROF_LANES_: no lane or no node is left, and the span gets a track of its own. */
-NPUPROF_OWN_ static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start,
-                                          int64_t end)
-{
-    uint32_t lane = 0;
-    for (; lane < w->lanes; lane++) npuprof_lane_pop_(w, lane, start);
-    for (lane = 0; lane < NPUPROF_LANES_; lane++) {
-        if (lane == w->lanes) npuprof_lane_add_(w, group);
-        if (npuprof_lane_same_group_(w->group[lane], group) && npuprof_lane_nest_(w, lane, start, end))
-            return lane;
-        if (!w->free_node && w->fresh_node == w->node_count) return NPUPROF_LANES_;
-    }
-    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(w, lane, start, end);) lane++;
-    return lane;
+    return npuprof_pool_collect_(&merge, list, w->lanes.node_count * sizeof *w->lanes.nodes / sizeof *list);
 }
 /* ==== src/write/span_text.h ======================================================= >>write/span_text ==== */
 
@@ -16744,69 +17429,211 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     return npuprof_stream_flush_(&left);
 }
 #ifndef NPUPROF_NO_JSON
-/* ==== src/write/json.h ================================================================= >>write/json ==== */
+/* ==== src/write/emit.h ================================================================= >>write/emit ==== */
 
-/* Events of Chrome's trace format: what the parts of the JSON writer have in common. An event is written in
-   pieces: its beginning up to the stamps, stamps, arguments, and a closing brace. Times are microseconds with
-   three decimals, after the beginning of the trace; tids are those of threads first, then one for each
-   further track.
+/* JSON, nested: begin, members, end. The commas come by themselves. key: of a member of an object, plain
+   ASCII; NULL: the value is an element of a list. */
 
-   Data: the work area. The parts: json_thread.h (threads), json_placed.h (tracks that are no threads),
-   json_flow.h (arrows of flows), json_clock.h (clocks of devices), json_head.h (metadata, and the order of it
-   all). */
-
-/* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
-NPUPROF_OWN_ static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+NPUPROF_OWN_ static void npuprof_emit_key_(npuprof_out_ *o, const char *key)
 {
-    size_t a_left, b_left;
-    if (a == b) return true;
-    const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, a, &a_left);
-    const uint8_t *q = (const uint8_t *)npuprof_image_text_(im, b, &b_left);
-    while (a_left && b_left) {
-        const size_t n = npuprof_utf8_length_(p, a_left), m = npuprof_utf8_length_(q, b_left);
-        const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0);
-        const bool q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
-        if (p_bad != q_bad || (!p_bad && (n != m || memcmp(p, q, n) != 0))) return false;
-        p += n ? n : 1;
-        q += m ? m : 1;
-        a_left -= n ? n : 1;
-        b_left -= m ? m : 1;
-    }
-    return a_left == b_left;
+    if (!o->fresh) npuprof_out_put_(o, ",", 1);
+    o->fresh = false;
+    if (!key) return;
+    npuprof_out_put_(o, "\"", 1);
+    npuprof_out_puts_(o, key);
+    npuprof_out_put_(o, "\":", 2);
 }
 
-/* Begins an event: everything up to the stamps. name: NULL for name_id. category: 0 for none. */
-NPUPROF_OWN_ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name,
-                               uint32_t category, uint32_t tid)
+/* bracket: "{" or "[". */
+NPUPROF_OWN_ static void npuprof_emit_begin_(npuprof_out_ *o, const char *key, const char *bracket)
 {
-    npuprof_out_ *o = &w->out;
-    npuprof_out_puts_(o, w->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
-    w->comma = true;
+    npuprof_emit_key_(o, key);
+    npuprof_out_put_(o, bracket, 1);
+    o->fresh = true;
+}
+
+NPUPROF_OWN_ static void npuprof_emit_end_(npuprof_out_ *o, const char *bracket)
+{
+    npuprof_out_put_(o, bracket, 1);
+    o->fresh = false;
+}
+
+NPUPROF_OWN_ static void npuprof_emit_uint_(npuprof_out_ *o, const char *key, uint64_t v)
+{
+    npuprof_emit_key_(o, key);
+    npuprof_out_uint_(o, v);
+}
+
+NPUPROF_OWN_ static void npuprof_emit_int_(npuprof_out_ *o, const char *key, int64_t v)
+{
+    npuprof_emit_key_(o, key);
+    npuprof_out_int_(o, v);
+}
+
+/* Thousandths, with three places. */
+NPUPROF_OWN_ static void npuprof_emit_milli_(npuprof_out_ *o, const char *key, int64_t v)
+{
+    npuprof_emit_key_(o, key);
+    npuprof_out_milli_(o, v);
+}
+
+/* true, null, or a number that is text already. */
+NPUPROF_OWN_ static void npuprof_emit_word_(npuprof_out_ *o, const char *key, const char *word)
+{
+    npuprof_emit_key_(o, key);
+    npuprof_out_puts_(o, word);
+}
+
+NPUPROF_OWN_ static void npuprof_emit_text_(npuprof_out_ *o, const char *key, const char *text)
+{
+    npuprof_emit_key_(o, key);
+    npuprof_out_quoted_(o, text);
+}
+
+/* A string of the image's table. */
+NPUPROF_OWN_ static void npuprof_emit_name_(npuprof_out_ *o, const char *key, const npuprof_image_ *im, uint32_t id)
+{
+    npuprof_emit_key_(o, key);
+    npuprof_out_text_(o, im, id, true);
+}
+/* ==== src/write/json.h ================================================================= >>write/json ==== */
+
+/* The scene as events of Chrome's trace format. Times are microseconds with three decimals; tids are those of
+   threads first, then one for each further track. A track's number is its tid.
+
+   Data: the work area. Most records are plain spans, and npuprof_json_plain_() is the fast path for them. The
+   other parts: json_clock.h (clocks of devices), json_head.h (metadata, and the order of it all). */
+
+/* Begins the scene of the open image. */
+NPUPROF_OWN_ static npuprof_scene_ *npuprof_work_scene_(npuprof_work_ *w, const npuprof_scene_output_ *output,
+                                           void *user)
+{
+    npuprof_scene_ *const s = &w->scene;
+    s->image = &w->image;
+    s->walk = &w->walk;
+    s->lanes = &w->lanes;
+    s->output = output;
+    s->user = user;
+    return s;
+}
+
+/* ---- Events */
+
+/* Begins an event, up to its tid. name: NULL for name_id. category: 0 for none. */
+NPUPROF_OWN_ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name,
+                               uint32_t category, uint64_t tid)
+{
+    npuprof_out_ *const o = &w->out;
+    npuprof_out_puts_(o, o->fresh ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
+    o->fresh = false;
     npuprof_out_puts_(o, phase);
     npuprof_out_puts_(o, "\",\"name\":");
     if (name) npuprof_out_quoted_(o, name);
     else npuprof_out_text_(o, &w->image, name_id, true);
-    if (category) {
-        npuprof_out_puts_(o, ",\"cat\":");
-        npuprof_out_text_(o, &w->image, category, true);
+    if (category) npuprof_emit_name_(o, "cat", &w->image, category);
+    npuprof_emit_uint_(o, "pid", w->image.h->pid);
+    npuprof_emit_uint_(o, "tid", tid);
+}
+
+NPUPROF_OWN_ static void npuprof_json_value_(npuprof_out_ *o, uint32_t kind, uint64_t bits)
+{
+    if (kind == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(o, (int64_t)bits);
+    else if (kind == NPUPROF_KIND_COUNTER_UINT) npuprof_out_big_(o, bits);
+    else npuprof_out_real_(o, bits);
+}
+
+/* "args":{...}, if there are any: facts, then the user's. Why of a key that comes twice only the last: strict
+   readers refuse a key twice. */
+NPUPROF_OWN_ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+{
+    npuprof_out_ *const o = &w->out;
+    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
+    npuprof_value_ v;
+    if (!e->fact_count && e->ev->args == e->ev->args_end && !e->ev->results) return;
+    npuprof_emit_begin_(o, "args", "{");
+    for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
+        if (fact->key == NPUPROF_FACT_CHANGE_ && !fact->bits) continue;    /* as in the pool's own members */
+        npuprof_emit_key_(o, npuprof_fact_keys_[fact->key]);
+        if (fact->type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, fact->bits);
+        else npuprof_out_value_(o, fact);
     }
-    npuprof_out_puts_(o, ",\"pid\":");
-    npuprof_out_uint_(o, w->image.h->pid);
-    npuprof_out_puts_(o, ",\"tid\":");
-    npuprof_out_uint_(o, tid);
+    while (npuprof_args_next_(&args, &v)) {
+        if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
+        npuprof_emit_key_(o, NULL);
+        const char *const fact = npuprof_fact_key_(e, &w->image, v.key);
+        if (fact) npuprof_out_puts_(o, "\"user.");
+        if (fact) npuprof_out_puts_(o, fact);
+        if (fact) npuprof_out_put_(o, "\"", 1);
+        else npuprof_out_text_(o, &w->image, v.key, true);
+        npuprof_out_put_(o, ":", 1);
+        npuprof_out_value_(o, &v);
+    }
+    npuprof_emit_end_(o, "}");
 }
 
-NPUPROF_OWN_ static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
+NPUPROF_OWN_ static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
-    npuprof_out_puts_(&w->out, key);
-    npuprof_out_milli_(&w->out, ns);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_out_ *const o = &w->out;
+    npuprof_json_open_(w, "i", e->name, e->own_name, e->own_category ? 0 : e->category, e->track);
+    if (e->own_category) npuprof_emit_text_(o, "cat", e->own_category);
+    if (e->derived) npuprof_emit_word_(o, "derived", "true");
+    npuprof_emit_text_(o, "s", e->of_process ? "p" : "t");
+    npuprof_emit_milli_(o, "ts", e->start);
+    npuprof_json_args_(w, e);
+    npuprof_emit_end_(o, "}");
 }
 
-/* `key` is the member's text up to its value: comma, quotes and colon included. */
-NPUPROF_OWN_ static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t value)
+NPUPROF_OWN_ static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_scene_event_ *e, uint32_t kind,
+                                  uint64_t bits)
 {
-    npuprof_out_puts_(o, key);
-    npuprof_out_uint_(o, value);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_json_open_(w, "C", e->name, NULL, 0, e->track);
+    npuprof_emit_milli_(&w->out, "ts", e->start);
+    npuprof_emit_begin_(&w->out, "args", "{");
+    npuprof_emit_key_(&w->out, "value");
+    npuprof_json_value_(&w->out, kind, bits);
+    npuprof_out_puts_(&w->out, "}}");
+}
+
+/* The state of a memory pool as a counter of two values. */
+NPUPROF_OWN_ static void npuprof_json_pool_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
+{
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_out_ *const o = &w->out;
+    npuprof_json_open_(w, "C", e->category, NULL, 0, e->track);
+    npuprof_emit_text_(o, "cat", e->own_category);
+    npuprof_emit_name_(o, "tag", &w->image, e->name);
+    if (e->ev->change) npuprof_emit_int_(o, "change", e->ev->change);
+    if (s->walk->warm_up) npuprof_emit_word_(o, "warm_up", "true");
+    npuprof_emit_milli_(o, "ts", e->start);
+    npuprof_emit_begin_(o, "args", "{");
+    npuprof_emit_key_(o, "used");
+    npuprof_out_big_(o, e->ev->value);
+    npuprof_emit_key_(o, "allocated");
+    npuprof_out_big_(o, e->ev->second);
+    npuprof_out_puts_(o, "}}");
+}
+
+/* One arrow. Viewers match its two halves by id, category and name. */
+NPUPROF_OWN_ static void npuprof_json_put_arrow_(npuprof_work_ *w, const char *name, uint64_t from_tid, int64_t from_ns,
+                                    uint64_t to_tid, int64_t to_ns)
+{
+    for (int end = 0; end < 2; end++) {
+        npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
+        if (end) npuprof_emit_text_(&w->out, "bp", "e");
+        npuprof_emit_text_(&w->out, "cat", name);
+        w->arrows += !end;
+        npuprof_emit_uint_(&w->out, "id", w->arrows);
+        npuprof_emit_milli_(&w->out, "ts", end ? to_ns : from_ns);
+        npuprof_emit_end_(&w->out, "}");
+    }
+}
+
+NPUPROF_OWN_ static void npuprof_json_arrow_(npuprof_scene_ *s, uint32_t from_tid, int64_t from_ns, uint32_t to_tid,
+                                int64_t to_ns)
+{
+    npuprof_json_put_arrow_((npuprof_work_ *)s->user, "flow", from_tid, from_ns, to_tid, to_ns);
 }
 
 /* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
@@ -16824,178 +17651,41 @@ NPUPROF_HOT_ static inline char *npuprof_json_cached_span_(npuprof_work_ *w, cha
     return p;
 }
 
-NPUPROF_OWN_ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start,
-                               int64_t end)
+NPUPROF_OWN_ static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
-    const uint64_t key = npuprof_span_text_key_(tid, ev->site, ev->kind);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const npuprof_event_ *const ev = e->ev;
+    const uint64_t key = npuprof_span_text_key_((uint32_t)e->track, ev->site, ev->kind);
     npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
     bool fits = cached->key == key;
     if (!fits) {
         npuprof_out_ aside;
         npuprof_span_text_begin_(w, cached, &aside);
-        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
-        npuprof_out_puts_(&w->out, ",\"ts\":");
+        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, e->track);
+        npuprof_emit_key_(&w->out, "ts");
         fits = npuprof_span_text_end_(w, cached, key, &aside);
     }
     if (fits) {
         char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-        w->out.used += (size_t)(npuprof_json_cached_span_(w, p, cached, start, end) - p);
-        return;
-    }
-    npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
-    npuprof_json_stamp_(w, ",\"ts\":", start);
-    npuprof_json_stamp_(w, ",\"dur\":", end - start);
-}
-
-/* ---- Arguments */
-
-/* Does an argument with this key come again behind the last one? */
-NPUPROF_OWN_ static bool npuprof_json_key_comes_again_(const npuprof_args_walk_ *args, uint32_t key)
-{
-    npuprof_args_walk_ rest = *args;
-    npuprof_value_ later;
-    while (npuprof_args_next_(&rest, &later))
-        if (npuprof_json_same_key_(args->image, later.key, key)) return true;
-    return false;
-}
-
-/* A key and its colon. A key that is in `first`, the text that the writer itself has put, becomes
-   "user.<key>". */
-NPUPROF_OWN_ static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
-{
-    npuprof_out_ *o = &w->out;
-    char quoted[40];                       /* longer than any key of the writer */
-    size_t length;
-    const char *key = npuprof_image_text_(&w->image, id, &length);
-    quoted[0] = 0;
-    if (*first && length < 32 && !memchr(key, 0, length)) {
-        quoted[0] = '"';
-        memcpy(quoted + 1, key, length);
-        memcpy(quoted + 1 + length, "\":", 3);
-    }
-    if (quoted[0] && strstr(first, quoted)) {
-        npuprof_out_puts_(o, "\"user.");
-        npuprof_out_puts_(o, quoted + 1);
+        w->out.used += (size_t)(npuprof_json_cached_span_(w, p, cached, e->start, e->end) - p);
     } else {
-        npuprof_out_text_(o, &w->image, id, true);
-        npuprof_out_put_(o, ":", 1);
+        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, e->track);
+        npuprof_emit_milli_(&w->out, "ts", e->start);
+        npuprof_emit_milli_(&w->out, "dur", e->end - e->start);
     }
-}
-
-/* ,"args":{...}: `first` is what the writer itself puts before them, without a comma at its end, or "".
-   Why of a key that comes twice only the last: strict readers refuse a key twice. */
-NPUPROF_OWN_ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const char *first)
-{
-    npuprof_out_ *o = &w->out;
-    npuprof_value_ v;
-    bool any = *first != 0;
-    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, ev);
-    if (!any && ev->args == ev->args_end && !ev->results) return;
-    npuprof_out_puts_(o, ",\"args\":{");
-    npuprof_out_puts_(o, first);
-    while (npuprof_args_next_(&args, &v)) {
-        if (npuprof_json_key_comes_again_(&args, v.key)) continue;
-        if (any) npuprof_out_put_(o, ",", 1);
-        any = true;
-        npuprof_json_key_(w, v.key, first);
-        npuprof_out_value_(o, &v);
-    }
-    npuprof_out_put_(o, "}", 1);
-}
-
-/* ---- Text that is put together before it is written */
-
-/* Appends text; returns the new length. */
-NPUPROF_OWN_ static size_t npuprof_json_append_(char *text, size_t at, size_t capacity, const char *more)
-{
-    npuprof_text_copy_(text + at, capacity - at, more);
-    return at + strlen(text + at);
-}
-
-/* A decimal number as text. */
-NPUPROF_OWN_ static const char *npuprof_json_decimal_(char text[24], uint64_t v)
-{
-    char digits[NPUPROF_DIGITS_MAX_];
-    *npuprof_digits_uint_(digits, v) = 0;
-    npuprof_text_copy_(text, 24, digits);
-    return text;
-}
-
-/* Appends "trace_id" and "span_id" of a record, as the CSV has them, to what the writer puts before the
-   arguments. */
-NPUPROF_OWN_ static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t capacity, uint32_t root_tid,
-                              uint64_t root, uint32_t tid, uint64_t position)
-{
-    char trace[33], span[17];
-    const char *parts[] = { *text ? ",\"trace_id\":\"" : "\"trace_id\":\"", trace, "\",\"span_id\":\"", span,
-                            "\"" };
-    npuprof_digits_trace_id_(im, root_tid, root, trace);
-    npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
-    size_t n = strlen(text);
-    for (size_t part = 0; part < sizeof parts / sizeof *parts; part++)
-        n = npuprof_json_append_(text, n, capacity, parts[part]);
-}
-
-/* ---- Names of tracks */
-
-/* A metadata event with {"name":...}: a name of the table between two texts, and further members in `more`.
-   */
-NPUPROF_OWN_ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id,
-                               const char *prefix, const char *suffix, const char *more)
-{
-    size_t length;
-    const char *name = npuprof_image_text_(&w->image, name_id, &length);
-    char text[192];
-    npuprof_json_open_(w, "M", 0, what, 0, tid);
-    npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
-    if (!length && !*prefix) {             /* Why: viewers refuse a track without a name. */
-        name = "unnamed";
-        length = 7;
-    }
-    if (!*prefix && !*suffix) {
-        npuprof_out_string_(&w->out, name, length, true);
-    } else {
-        const size_t p = strlen(prefix), s = strlen(suffix), cut = npuprof_utf8_cut_(name, length, 64);
-        size_t n = p < 60 ? p : 60;
-        memcpy(text, prefix, n);
-        memcpy(text + n, name, cut);
-        n += cut;
-        memcpy(text + n, suffix, s < 60 ? s : 60);
-        n += s < 60 ? s : 60;
-        npuprof_out_string_(&w->out, text, n, true);
-    }
-    npuprof_out_puts_(&w->out, more);
-    npuprof_out_puts_(&w->out, "}}");
-}
-
-/* Where a viewer puts the track. */
-NPUPROF_OWN_ static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t index)
-{
-    npuprof_json_open_(w, "M", 0, what, 0, tid);
-    npuprof_json_member_(&w->out, ",\"args\":{\"sort_index\":", index);
-    npuprof_out_puts_(&w->out, "}}");
-}
-/* ==== src/write/json_thread.h =================================================== >>write/json_thread ==== */
-
-/* The events of one thread: spans, instants, counters, states of memory pools. Spans that do not nest,
-   because a signal handler or an unwound span is between them, go to "(overlap)" tracks beside the thread's.
-
-   Most records are plain spans, and npuprof_json_plain_() is the fast path for them. */
-
-/* Must the spans around each span be known? Why not always: only these kinds have ids, or are left out in
-   warm-up. */
-NPUPROF_OWN_ static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
-{
-    const uint32_t kinds = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |
-                           1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR |
-                           1u << NPUPROF_KIND_MEMORY;
-    return (im->kinds & kinds) != 0;
+    npuprof_json_args_(w, e);
+    npuprof_emit_end_(&w->out, "}");
+    if (e->submitted)
+        npuprof_json_put_arrow_(w, "submit", ev->link.slot,
+                                npuprof_image_trace_ns_(&w->image, ev->link.ticks), e->track, e->start);
+    return 0;
 }
 
 /* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
-NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s)
 {
-    const bool walk = npuprof_json_needs_walk_(&w->image);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const bool walk = npuprof_scene_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;
     npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
     npuprof_plain_ p;
@@ -17007,7 +17697,7 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
         if (cached->key != key) break;
         const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
         const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
-        if (!npuprof_lane_nest_(w, 0, start, end)) break;
+        if (!npuprof_lane_nest_(&w->lanes, 0, start, end)) break;
         if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
         if (NPUPROF_UNLIKELY_(at > last)) {
             w->out.used = (size_t)(at - w->out.bytes);
@@ -17020,512 +17710,83 @@ NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_work_ *w)
     (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 
-/* What the writer puts before the arguments of a span: its kind and ids, and whether it has an end. */
-NPUPROF_OWN_ static void npuprof_json_span_words_(npuprof_work_ *w, const npuprof_event_ *ev, char *text, size_t capacity)
-{
-    static const char *const kinds[] = { "", "\"kind\":\"record\"", "\"kind\":\"warm_up\"",
-                                         "\"kind\":\"inference\"", "\"kind\":\"operator\"" };
-    text[0] = 0;
-    if (ev->kind != NPUPROF_KIND_SPAN) {
-        npuprof_text_copy_(text, capacity, kinds[ev->kind - NPUPROF_KIND_SPAN]);
-        npuprof_json_ids_(&w->image, text, capacity, ev->tid, w->walk.root, ev->tid, ev->position);
-    }
-    if (ev->unfinished || ev->cut) {
-        const size_t used = strlen(text);
-        const char *words = ev->unfinished ? ",\"unfinished\":true" : ",\"unfinished\":\"unwound\"";
-        (void)npuprof_json_append_(text, used, capacity, words + !used);
-    }
-}
-
-/* A span of a thread, on the thread's track or, if it does not nest there, on one beside it. name: of the
-   thread, or 0. */
-NPUPROF_OWN_ static void npuprof_json_thread_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t name)
-{
-    char text[160];
-    const uint32_t tid = w->walk.tid;
-    const int64_t start = npuprof_image_trace_ns_(&w->image, ev->start);
-    int64_t end = npuprof_image_trace_ns_(&w->image, ev->end);
-    if (end < start) end = start;
-    const uint32_t lane = npuprof_lane_find_(w, npuprof_lane_no_group_, start, end);
-    if (lane && (!w->tid[lane] || lane == NPUPROF_LANES_)) {
-        w->tid[lane] = w->next_tid++;
-        npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)", "");
-        npuprof_json_sort_(w, "thread_sort_index", w->tid[lane], tid);
-    }
-    npuprof_json_span_(w, ev, lane ? w->tid[lane] : tid, start, end);
-    npuprof_json_span_words_(w, ev, text, sizeof text);
-    npuprof_json_args_(w, ev, text);
-    npuprof_out_puts_(&w->out, "}");
-}
-
-NPUPROF_OWN_ static void npuprof_json_counter_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
-{
-    const uint32_t kind = ev->kind;
-    if (kind == NPUPROF_KIND_COUNTER_REAL && (ev->value >> 52 & 0x7FF) == 0x7FF) {
-        w->skipped_values++;
-        return;
-    }
-    npuprof_json_open_(w, "C", ev->name, NULL, 0, w->walk.tid);
-    npuprof_json_stamp_(w, ",\"ts\":", ts);
-    npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
-    if (kind == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(&w->out, (int64_t)ev->value);
-    else if (kind == NPUPROF_KIND_COUNTER_UINT) npuprof_out_big_(&w->out, ev->value);
-    else npuprof_out_real_(&w->out, ev->value);
-    npuprof_out_puts_(&w->out, "}}");
-}
-
-NPUPROF_OWN_ static void npuprof_json_change_(npuprof_out_ *o, const npuprof_event_ *ev)
-{
-    if (!ev->change) return;
-    npuprof_out_puts_(o, ",\"change\":");
-    npuprof_out_int_(o, ev->change);
-}
-
-/* The state of a memory pool as a counter; and what changed it as the arguments of an instant beside it,
-   because a counter takes nothing but values. Why the category: without it, Chrome's viewer takes a counter
-   and a pool of the same name for one. */
-NPUPROF_OWN_ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
-{
-    npuprof_out_ *const o = &w->out;
-    size_t length;
-    npuprof_json_open_(w, "C", ev->category, NULL, 0, w->walk.tid);
-    npuprof_out_puts_(o, ",\"cat\":\"memory\",\"tag\":");
-    npuprof_out_text_(o, &w->image, ev->name, true);
-    npuprof_json_change_(o, ev);
-    if (w->walk.warm_up) npuprof_out_puts_(o, ",\"warm_up\":true");
-    npuprof_json_stamp_(w, ",\"ts\":", ts);
-    npuprof_out_puts_(o, ",\"args\":{\"used\":");
-    npuprof_out_big_(o, ev->value);
-    npuprof_out_puts_(o, ",\"allocated\":");
-    npuprof_out_big_(o, ev->second);
-    npuprof_out_puts_(o, "}}");
-    (void)npuprof_image_text_(&w->image, ev->name, &length);
-    if (!length && !ev->change) return;
-    npuprof_json_open_(w, "i", ev->name, length ? NULL : "memory", 0, w->walk.tid);
-    npuprof_json_stamp_(w, ",\"cat\":\"memory\",\"derived\":true,\"s\":\"t\",\"ts\":", ts);
-    npuprof_out_puts_(o, ",\"args\":{\"pool\":");
-    npuprof_out_text_(o, &w->image, ev->category, true);
-    npuprof_out_puts_(o, ",\"tag\":");
-    npuprof_out_text_(o, &w->image, ev->name, true);
-    npuprof_json_change_(o, ev);
-    npuprof_out_puts_(o, "}}");
-}
-
-NPUPROF_OWN_ static void npuprof_json_instant_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
-{
-    npuprof_json_open_(w, "i", ev->name, NULL, ev->category, w->walk.tid);
-    npuprof_json_stamp_(w, ",\"s\":\"t\",\"ts\":", ts);
-    npuprof_json_args_(w, ev, "");
-    npuprof_out_puts_(&w->out, "}");
-}
-
-/* Members of a thread's name: its number in the system, by which the trace can be joined with those of perf,
-   ftrace and strace. If several threads had the track one after the other, it is the last one's, and their
-   number is there, too. */
-NPUPROF_OWN_ static void npuprof_json_native_thread_(const npuprof_slot_head_ *slot, char *text, size_t capacity)
-{
-    const uint32_t id = NPUPROF_LOAD_(&slot->os_tid), owners = NPUPROF_LOAD_(&slot->owners);
-    char number[24];
-    size_t n = 0;
-    text[0] = 0;
-    if (id) n = npuprof_json_append_(text, n, capacity, ",\"native_id\":");
-    if (id) n = npuprof_json_append_(text, n, capacity, npuprof_json_decimal_(number, id));
-    if (owners > 1) n = npuprof_json_append_(text, n, capacity, ",\"native_threads\":");
-    if (owners > 1) (void)npuprof_json_append_(text, n, capacity, npuprof_json_decimal_(number, owners));
-}
-
-/* Names the thread's track. Returns the name's id; 0: it has none of its own. */
-NPUPROF_OWN_ static uint32_t npuprof_json_thread_name_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
-{
-    char native[80], number[24];
-    size_t length;
-    const uint32_t name = NPUPROF_LOAD_(&slot->name), tid = w->walk.tid;
-    const bool is_main = NPUPROF_LOAD_(&slot->os_tid) == w->image.h->pid;
-    (void)npuprof_image_text_(&w->image, name, &length);
-    npuprof_json_native_thread_(slot, native, sizeof native);
-    if (length) npuprof_json_name_(w, "thread_name", tid, name, "", "", native);
-    else if (is_main) npuprof_json_name_(w, "thread_name", tid, 0, "main", "", native);
-    else npuprof_json_name_(w, "thread_name", tid, 0, "thread ", npuprof_json_decimal_(number, tid), native);
-    npuprof_json_sort_(w, "thread_sort_index", tid, tid);
-    return length ? name : 0;
-}
-
-NPUPROF_OWN_ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
-{
-    npuprof_event_ ev;
-    npuprof_walk_begin_(&w->walk, &w->image, NPUPROF_LOAD_(&slot->tid));
-    npuprof_lane_clear_all_(w);
-    const uint32_t name = npuprof_json_thread_name_(w, slot);
-    for (;;) {
-        if (w->walk.sources == 1 && w->lanes) npuprof_json_plain_(w);
-        if (!npuprof_walk_next_(&w->walk, &ev)) break;
-        const int64_t ts = npuprof_image_trace_ns_(&w->image, ev.start);
-        switch (ev.kind) {
-        case NPUPROF_KIND_INSTANT: npuprof_json_instant_(w, &ev, ts); break;
-        case NPUPROF_KIND_COUNTER_INT:
-        case NPUPROF_KIND_COUNTER_UINT:
-        case NPUPROF_KIND_COUNTER_REAL: npuprof_json_counter_(w, &ev, ts); break;
-        case NPUPROF_KIND_MEMORY: npuprof_json_memory_(w, &ev, ts); break;
-        default:
-            if (ev.kind <= NPUPROF_KIND_OPERATOR) npuprof_json_thread_span_(w, &ev, name);
-            break;                         /* json_placed.h and json_flow.h have the others */
-        }
-    }
-}
-/* ==== src/write/json_placed.h =================================================== >>write/json_placed ==== */
-
-/* The tracks that are no threads: device spans, a track for each PE; finished spans; async spans, a track for
-   each name. They come sorted by track and start (read/placed.h). Arrows lead from the span that submitted a
-   job to its execution.
-
-   Also the pauses, and arrows, which json_flow.h uses, too. */
-
-/* One arrow, in trace time. Viewers match its two halves by id, category and name. */
-NPUPROF_OWN_ static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
-                                uint32_t to_tid, int64_t to_ns)
-{
-    for (int end = 0; end < 2; end++) {
-        npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
-        npuprof_out_puts_(&w->out, end ? ",\"bp\":\"e\",\"cat\":\"" : ",\"cat\":\"");
-        npuprof_out_puts_(&w->out, name);
-        w->arrows += !end;
-        npuprof_json_member_(&w->out, "\",\"id\":", w->arrows);
-        npuprof_json_stamp_(w, ",\"ts\":", end ? to_ns : from_ns);
-        npuprof_out_puts_(&w->out, "}");
-    }
-}
-
-/* Is an arrow drawn to a device span that starts there? Viewers draw none back in time, so there is none to a
-   span that the error of the clock puts before the span that submitted it. */
-NPUPROF_OWN_ static bool npuprof_json_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
-{
-    return npuprof_image_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
-}
-
-/* Did a device span start before its submission, or end behind its record, by more than the error says? */
-NPUPROF_OWN_ static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error,
-                                           uint64_t end, uint64_t end_error)
-{
-    if (!ev->has_link) return false;
-    return (int64_t)(start + start_error - ev->link.ticks) < 0 ||
-           (int64_t)(ev->host_ticks + end_error - end) < 0;
-}
-
 /* ---- Tracks */
 
-NPUPROF_OWN_ static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
+/* Names a track, and says where a viewer puts it. thread: NULL for a track that is none; else also its number
+   in the system, by which the trace can be joined with those of perf, ftrace and strace; and how many threads
+   had the track one after the other: it is the last one's name and number. */
+NPUPROF_OWN_ static void npuprof_json_track_(npuprof_work_ *w, uint64_t tid, const char *name, size_t length,
+                                uint64_t sort, const npuprof_scene_thread_track_ *thread)
 {
-    npuprof_lane_group_ group = npuprof_lane_no_group_;
-    if (ev->kind != NPUPROF_KIND_DEVICE) return group;
-    if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_args_find_(im, ev, "stream", &group.stream))
-        group.sort = NPUPROF_GROUP_STREAM_;
-    else
-        group.sort =
-            npuprof_args_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
-    return group;
+    npuprof_out_ *const o = &w->out;
+    npuprof_json_open_(w, "M", 0, "thread_name", 0, tid);
+    npuprof_emit_begin_(o, "args", "{");
+    npuprof_emit_key_(o, "name");
+    npuprof_out_string_(o, name, length, true);
+    if (thread && thread->native_id) npuprof_emit_uint_(o, "native_id", thread->native_id);
+    if (thread && thread->owners > 1) npuprof_emit_uint_(o, "native_threads", thread->owners);
+    npuprof_out_puts_(o, "}}");
+    npuprof_json_open_(w, "M", 0, "thread_sort_index", 0, tid);
+    npuprof_emit_begin_(o, "args", "{");
+    npuprof_emit_uint_(o, "sort_index", sort);
+    npuprof_out_puts_(o, "}}");
 }
 
-/* The name of a PE's track, a string's id; 0: it has none. */
-NPUPROF_OWN_ static uint32_t npuprof_json_lane_name_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_OWN_ static uint64_t npuprof_json_thread_(npuprof_scene_ *s, const npuprof_scene_thread_track_ *t)
 {
-    const npuprof_entry_ *e;
-    uint32_t id = 0;
-    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_LANE, sizeof(npuprof_pair_entry_), &id)) !=
-           NULL) {
-        const npuprof_pair_entry_ *const lane = (const npuprof_pair_entry_ *)(const void *)e;
-        if (NPUPROF_LOAD_ACQUIRE_(&e->a) == ev->device && lane->b[0] == ev->pe) return lane->b[1];
-    }
-    return 0;
+    size_t length = strlen(t->own);
+    const char *const name = t->name ? npuprof_image_text_(s->image, t->name, &length) : t->own;
+    npuprof_json_track_((npuprof_work_ *)s->user, t->tid, name, length, t->tid, t);
+    return t->tid;
 }
 
-/* Appends what a lane of a device's track has behind the device's name. */
-NPUPROF_OWN_ static size_t npuprof_json_device_suffix_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
-                                          const npuprof_event_ *ev, npuprof_lane_group_ group, char *text,
-                                          size_t capacity)
+NPUPROF_OWN_ static uint64_t npuprof_json_overlap_(npuprof_scene_ *s, const npuprof_scene_thread_track_ *t)
 {
-    char number[24], name[48];
-    size_t n = 0, length = 0;
-    const uint32_t named = npuprof_json_lane_name_(im, ev);
-    const char *const own = named ? npuprof_image_text_(im, named, &length) : "";
-    if (named) {
-        if (length >= sizeof name) length = sizeof name - 1;
-        memcpy(name, own, length);
-        name[length] = 0;
-        n = npuprof_json_append_(text, n, capacity, " ");
-        n = npuprof_json_append_(text, n, capacity, name);
-    } else if (d && (d->pe_count > 1 || ev->pe)) {
-        n = npuprof_json_append_(text, n, capacity, " PE ");
-        n = npuprof_json_append_(text, n, capacity, npuprof_json_decimal_(number, ev->pe));
-    }
-    if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_)
-        n = npuprof_json_append_(text, n, capacity, " instructions");
-    if (group.sort != NPUPROF_GROUP_STREAM_) return n;
-    /* A stream that is no small number is written as the pointer it may be. */
-    const bool pointer = group.stream >> 32 != 0;
-    n = npuprof_json_append_(text, n, capacity, pointer ? " stream 0x" : " stream ");
-    if (pointer) npuprof_digits_hex_text_(number, group.stream);
-    else (void)npuprof_json_decimal_(number, group.stream);
-    return npuprof_json_append_(text, n, capacity, number);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const uint32_t tid = w->next_tid++;
+    char text[192];
+    const size_t length = npuprof_scene_overlap_name_(s->image, t, 64, text);
+    npuprof_json_track_(w, tid, text, length, t->tid, NULL);
+    return tid;
 }
 
-/* Names a lane of a track by the first span in it. */
-NPUPROF_OWN_ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev, uint64_t track,
-                                     uint32_t lane, uint32_t tid)
+/* A lane has the name of its track; the second and further ones of a group have a number, too. Why the tid of
+   the first lane is taken with the track: it may be begun after others. */
+NPUPROF_OWN_ static uint64_t npuprof_json_lane_(npuprof_scene_ *s, const npuprof_event_ *ev, uint32_t lane)
 {
-    char text[64] = "", number[24];
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const npuprof_image_ *const im = s->image;
+    const npuprof_lane_set_ *const l = s->lanes;
+    const npuprof_lane_group_ group = npuprof_scene_group_(im, ev);
+    char text[192], suffix[96] = "";
+    uint32_t name = (uint32_t)s->placed, of_group = 1;
     size_t n = 0;
-    uint32_t name = (uint32_t)track, of_group = 1;
+    if (w->placed != s->placed) w->first_tid = w->next_tid++;
+    w->placed = s->placed;
+    const uint32_t tid = lane ? w->next_tid++ : w->first_tid;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
-        const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
-        const npuprof_device_entry_ *const d = npuprof_image_device_(&w->image, ev->device);
+        const npuprof_device_entry_ *const d = npuprof_image_device_(im, ev->device);
         name = d ? d->name : 0;
-        n = npuprof_json_device_suffix_(&w->image, d, ev, group, text, sizeof text);
-        for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++)
-            of_group += npuprof_lane_same_group_(w->group[i], group);
-    } else {
-        of_group += lane;
+        n = npuprof_scene_lane_text_(im, ev, d && d->pe_count > 1, suffix);
     }
-    if (of_group > 1) {
-        n = npuprof_json_append_(text, n, sizeof text, " #");
-        (void)npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, of_group));
+    for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++)
+        of_group += npuprof_lane_same_group_(l->group[i], group);
+    if (of_group > 1) snprintf(suffix + n, sizeof suffix - n, " #%u", (unsigned)of_group);
+    if (suffix[0]) {
+        n = npuprof_scene_name_(im, name, 64, suffix, text);
+        npuprof_json_track_(w, tid, text, n, tid, NULL);
+        return tid;
     }
-    npuprof_json_name_(w, "thread_name", tid, name, "", text, "");
-    npuprof_json_sort_(w, "thread_sort_index", tid, tid);
+    const char *const own = npuprof_image_text_(im, name, &n);
+    npuprof_json_track_(w, tid, n ? own : "unnamed", n ? n : 7, tid, NULL);
+    return tid;
 }
 
-/* The track that spans come from now: number and tid of its first lane. */
-typedef struct npuprof_json_track_ { uint64_t track; uint32_t first_tid; } npuprof_json_track_;
-
-/* The tid of the lane that a span goes into; begins its track and its lane if it is the first there. */
-NPUPROF_OWN_ static uint32_t npuprof_json_lane_tid_(npuprof_work_ *w, npuprof_json_track_ *at, const npuprof_event_ *ev,
-                                       const npuprof_placed_ *p)
-{
-    const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
-    if (p->track != at->track) {
-        npuprof_lane_clear_all_(w);
-        at->track = p->track;
-        at->first_tid = w->next_tid++;
-        /* The first lane is that of executions, even if an instruction comes first. */
-        if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) npuprof_lane_add_(w, npuprof_lane_no_group_);
-    }
-    const uint32_t lane = npuprof_lane_find_(w, group, p->start_ns, p->end_ns);
-    if (!w->tid[lane] || lane == NPUPROF_LANES_) {
-        w->tid[lane] = lane ? w->next_tid++ : at->first_tid;
-        npuprof_json_track_name_(w, ev, at->track, lane, w->tid[lane]);
-    }
-    return w->tid[lane];
-}
-
-/* ---- Spans */
-
-/* What an output says of a device span beside the user's arguments. */
-typedef struct npuprof_json_facts_ {
-    const char *stamp;                     /* who stamped it */
-    bool has_ticks, has_error;             /* host stamps have no device ticks, and maybe no known error */
-    bool broken, warm_up;                  /* broken: against causality */
-    bool execution;                        /* a whole one: it has ids. Its instructions have its trace id */
-    uint64_t error_ns, root;               /* root: position of the root of its trace, in the slot root_tid */
-    uint32_t root_tid;
-} npuprof_json_facts_;
-
-NPUPROF_OWN_ static npuprof_json_facts_ npuprof_json_facts_of_(const npuprof_image_ *im,
-                                                  npuprof_image_anchor_caches_ *caches,
-                                                  const npuprof_event_ *ev)
-{
-    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
-    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
-    npuprof_json_facts_ f;
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
-    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
-    const uint64_t error = start_error > end_error ? start_error : end_error;
-    f.stamp = ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : by_host ? "host" : "device";
-    f.has_ticks = !by_host;
-    f.has_error = !by_host || ev->epoch;
-    f.broken = npuprof_json_causality_broken_(ev, start, start_error, end, end_error);
-    f.warm_up = ev->has_link && ev->link.warm_up;
-    f.execution = npuprof_args_is_execution_(im, ev);
-    f.error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1;
-    f.root = ev->has_link ? ev->link.root_position : ev->position;
-    f.root_tid = ev->has_link ? ev->link.slot : ev->tid;
-    return f;
-}
-
-NPUPROF_OWN_ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
-                                      const npuprof_event_ *ev)
-{
-    const npuprof_image_ *im = &w->image;
-    const npuprof_json_facts_ f = npuprof_json_facts_of_(im, caches, ev);
-    char text[320], number[24];
-    const struct { const char *key; uint64_t number; bool is_there; } numbers[] = {
-        { "\",\"pe_index\":", ev->pe, true },
-        { ",\"start_ticks\":", ev->start, f.has_ticks },
-        { ",\"end_ticks\":", ev->end, f.has_ticks },
-        { ",\"error_ns\":", f.error_ns, f.has_error } };
-    size_t n = npuprof_json_append_(text, 0, sizeof text, "\"stamp\":\"");
-    n = npuprof_json_append_(text, n, sizeof text, f.stamp);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (!numbers[i].is_there) continue;
-        n = npuprof_json_append_(text, n, sizeof text, numbers[i].key);
-        n = npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, numbers[i].number));
-    }
-    if (f.broken) n = npuprof_json_append_(text, n, sizeof text, ",\"causality\":\"violated\"");
-    if (f.warm_up) n = npuprof_json_append_(text, n, sizeof text, ",\"warm_up\":true");
-    if (f.execution) npuprof_json_ids_(im, text, sizeof text, f.root_tid, f.root, ev->tid, ev->position);
-    npuprof_json_args_(w, ev, text);
-}
-
-/* An event of a device: an instant in the lane of its PE, or a counter. */
-NPUPROF_OWN_ static void npuprof_json_placed_event_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
-                                       const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
-{
-    const int64_t ts = p->start_ns - w->image.origin_ns;
-    if ((ev->flags & NPUPROF_STAMP_VALUE) == NPUPROF_STAMP_VALUE) {
-        npuprof_json_open_(w, "C", ev->name, NULL, 0, tid);
-        npuprof_json_stamp_(w, ",\"ts\":", ts);
-        npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
-        npuprof_out_big_(&w->out, ev->end);
-        npuprof_out_puts_(&w->out, "}}");
-        return;
-    }
-    npuprof_json_open_(w, "i", ev->name, NULL, ev->category, tid);
-    npuprof_json_stamp_(w, ",\"s\":\"t\",\"ts\":", ts);
-    npuprof_json_device_args_(w, caches, ev);
-    npuprof_out_puts_(&w->out, "}");
-}
-
-NPUPROF_OWN_ static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
-                                      const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
-{
-    const npuprof_image_ *im = &w->image;
-    npuprof_json_span_(w, ev, tid, p->start_ns - im->origin_ns, p->end_ns - im->origin_ns);
-    if (ev->kind == NPUPROF_KIND_DEVICE) {
-        npuprof_json_device_args_(w, caches, ev);
-    } else {
-        const bool reversed = ev->kind == NPUPROF_KIND_FINISHED && (int64_t)ev->second < (int64_t)ev->value;
-        const char *words = "";
-        if (p->unfinished) words = "\"unfinished\":true";
-        else if (p->out_of_range) words = "\"stamps_out_of_range\":true";
-        else if (reversed) words = "\"end_before_start\":true";
-        npuprof_json_args_(w, ev, words);
-    }
-    npuprof_out_puts_(&w->out, "}");
-    if (ev->kind == NPUPROF_KIND_DEVICE && npuprof_json_draws_arrow_(im, ev, p->start_ns))
-        npuprof_json_arrow_(w, "submit", ev->link.slot, npuprof_image_trace_ns_(im, ev->link.ticks), tid,
-                            p->start_ns - im->origin_ns);
-}
-
-NPUPROF_OWN_ static void npuprof_json_placed_(npuprof_work_ *w)
-{
-    const npuprof_image_ *im = &w->image;
-    const uint32_t kinds =
-        1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
-    npuprof_image_anchor_caches_ *const caches = npuprof_image_clear_caches_();
-    npuprof_event_ ev;
-    npuprof_json_track_ track = { 0, 0 };
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
-        const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
-        if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
-            npuprof_json_placed_event_(w, caches, &ev, p, tid);
-        else npuprof_json_placed_span_(w, caches, &ev, p, tid);
-    }
-    npuprof_out_fail_(&w->out, spans.error);
-}
-
-/* Two instants of the whole process for each pause. */
-NPUPROF_OWN_ static void npuprof_json_pauses_(npuprof_work_ *w)
-{
-    const npuprof_entry_ *e;
-    uint32_t id = 0;
-    while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_),
-                                          &id)) != NULL) {
-        const npuprof_pause_entry_ *pause = (const npuprof_pause_entry_ *)(const void *)e;
-        const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
-        for (int i = 0; i < 2; i++) {
-            if (!at[i] || at[i] < w->image.clear_ticks) continue;
-            npuprof_json_open_(w, "i", 0, i ? "npuprof resumed" : "npuprof paused", 0, 1);
-            npuprof_json_stamp_(w, ",\"s\":\"p\",\"ts\":", npuprof_image_trace_ns_(&w->image, at[i]));
-            npuprof_out_puts_(&w->out, "}");
-        }
-    }
-}
-/* ==== src/write/json_flow.h ======================================================= >>write/json_flow ==== */
-
-/* Arrows of PROF_FLOW_OUT and PROF_FLOW_IN: each IN inside a span gets an arrow from the newest OUT before it
-   that has its id and is inside a span. Each arrow has an id of its own, so users may use theirs again. All
-   flows are collected and sorted by id and time; then each IN comes behind its OUT. */
-
-/* One that is inside a span. ns: where its arrow begins or ends. order: the same, but never before that of
-   the flow before it on its thread. Why: a thread's flows keep their order even if its clock steps back. */
-typedef struct npuprof_flow_ {
-    uint64_t id, locator;
-    int64_t ns, order;
-    uint32_t tid;
-    bool in;
-} npuprof_flow_;
-
-/* By id and time; OUTs first, then by thread. */
-NPUPROF_HOT_ static bool npuprof_flow_before_(const void *one, const void *other)
-{
-    const npuprof_flow_ *const a = (const npuprof_flow_ *)one, *const b = (const npuprof_flow_ *)other;
-    if (a->id != b->id) return a->id < b->id;
-    if (a->order != b->order) return a->order < b->order;
-    if (a->in != b->in) return b->in;
-    if (a->tid != b->tid) return a->tid < b->tid;
-    return a->locator < b->locator;
-}
-
-/* Is the flow that was just walked to inside a span? *ns: where its arrow ends.
-   Why before the end of the span: viewers bind an arrow to the slice around its stamp, and the end is
-   outside. */
-NPUPROF_OWN_ static bool npuprof_flow_arrow_ns_(const npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
-{
-    const npuprof_image_ *const im = &w->image;
-    if (!w->walk.has_parent) return false;
-    const int64_t parent_end = npuprof_image_ns_(im, w->walk.parent_end);
-    *ns = npuprof_image_ns_(im, ev->start);
-    if (*ns >= parent_end) *ns = parent_end - 1;
-    return *ns >= npuprof_image_ns_(im, w->walk.parent_start);
-}
-
-/* Adds the flows of a thread. Returns 0 or an errno value. */
-NPUPROF_OWN_ static int npuprof_flow_gather_thread_(npuprof_work_ *w, uint32_t tid, npuprof_list_ *flows)
-{
-    npuprof_event_ ev;
-    npuprof_flow_ f;
-    f.order = INT64_MIN;
-    f.tid = tid;
-    npuprof_walk_begin_(&w->walk, &w->image, tid);
-    while (npuprof_walk_next_(&w->walk, &ev)) {
-        f.in = ev.kind == NPUPROF_KIND_FLOW_IN;
-        if ((!f.in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(w, &ev, &f.ns)) continue;
-        if (f.ns > f.order) f.order = f.ns;
-        f.id = ev.value;
-        f.locator = ev.locator;
-        if (!npuprof_list_add_(flows, &f)) return ENOMEM;
-    }
-    return 0;
-}
-
-NPUPROF_OWN_ static void npuprof_json_flows_(npuprof_work_ *w)
-{
-    const npuprof_image_ *const im = &w->image;
-    npuprof_list_ flows = npuprof_list_of_(sizeof(npuprof_flow_));
-    const npuprof_flow_ *out = NULL;       /* the newest one */
-    int error = 0;
-    if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
-    for (uint32_t tid = 0; !error && (tid = npuprof_image_next_tid_(im, tid)) != 0;)
-        error = npuprof_flow_gather_thread_(w, tid, &flows);
-    if (!error && !npuprof_list_sort_(&flows, sizeof(npuprof_flow_), npuprof_flow_before_)) error = ENOMEM;
-    const npuprof_flow_ *const list = (const npuprof_flow_ *)(const void *)flows.at;
-    for (const npuprof_flow_ *f = list; !error && f < list + flows.count; f++) {
-        if (!f->in) out = f;
-        else if (out && out->id == f->id && out->ns <= f->ns)
-            w->put_arrow(w, "flow", out->tid, out->ns - im->origin_ns, f->tid, f->ns - im->origin_ns);
-    }
-    npuprof_list_free_(&flows);
-    npuprof_out_fail_(&w->out, error);
-}
+static const npuprof_scene_output_ npuprof_json_output_ = {
+    npuprof_json_thread_, npuprof_json_overlap_, npuprof_json_lane_, npuprof_json_plain_,
+    npuprof_json_span_, NULL, npuprof_json_instant_, npuprof_json_counter_, npuprof_json_pool_,
+    npuprof_json_arrow_, true
+};
 /* ==== src/write/json_clock.h ===================================================== >>write/json_clock ==== */
 
 /* The metadata's "clock_sync" of a device: how its clock was mapped to the host's, how well, and what went
@@ -17544,12 +17805,11 @@ typedef struct npuprof_json_sync_ {
 } npuprof_json_sync_;
 
 /* A member in thousandths; null if it is not known. */
-NPUPROF_OWN_ static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths,
-                                bool is_negative)
+NPUPROF_OWN_ static void npuprof_json_known_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths,
+                                      bool is_negative)
 {
-    npuprof_out_puts_(o, key);
-    if (is_known) npuprof_out_milli_(o, is_negative ? -(int64_t)thousandths : (int64_t)thousandths);
-    else npuprof_out_puts_(o, "null");
+    if (!is_known) npuprof_emit_word_(o, key, "null");
+    else npuprof_emit_milli_(o, key, is_negative ? -(int64_t)thousandths : (int64_t)thousandths);
 }
 
 NPUPROF_OWN_ static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
@@ -17608,8 +17868,8 @@ NPUPROF_OWN_ static void npuprof_json_collect_sync_(const npuprof_image_ *im, co
                 continue;
             }
             s->max_error = npuprof_max_(s->max_error, npuprof_max_(start_error, end_error));
-            s->violations += npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
-            const bool drawn = npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
+            s->violations += npuprof_fact_causality_broken_(&ev, start, start_error, end, end_error);
+            const bool drawn = npuprof_fact_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
             s->undrawn += npuprof_image_has_arrow_(im, &ev) && !drawn;
         }
     }
@@ -17629,22 +17889,21 @@ NPUPROF_OWN_ static void npuprof_json_rate_(npuprof_out_ *o, const npuprof_image
     const uint64_t ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + (last_at - first_at));
     uint64_t rate_mhz = ns ? npuprof_scale_(ticks, trillion, ns) : 0;
     if (rate_mhz > NPUPROF_MAX_HZ_ * 1000) rate_mhz = 0;     /* no counter is so fast: its values jump */
-    npuprof_json_milli_(o, "{\"rate_hz\":", rate_mhz, rate_mhz, false);
+    npuprof_json_known_milli_(o, "rate_hz", rate_mhz, rate_mhz, false);
     uint64_t ppt = last_at > first_at ? npuprof_scale_(error, trillion, last_at - first_at) : 0;
     if (ticks) ppt += npuprof_scale_(1, trillion, ticks);
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
     if (closing->ticks > first->ticks && !im->h->clock_hz)
         ppt += npuprof_scale_(first->error_ticks + closing->error_ticks + 1, trillion,
                               closing->ticks - first->ticks);
-    npuprof_json_milli_(o, ",\"rate_uncertainty_ppm\":", rate_mhz, ppt / 1000 + 1, false);
-    npuprof_out_puts_(o, ",\"nominal_hz\":");
-    if (d->nominal_hz) npuprof_out_uint_(o, d->nominal_hz);
-    else npuprof_out_puts_(o, "null");
+    npuprof_json_known_milli_(o, "rate_uncertainty_ppm", rate_mhz, ppt / 1000 + 1, false);
+    if (d->nominal_hz) npuprof_emit_uint_(o, "nominal_hz", d->nominal_hz);
+    else npuprof_emit_word_(o, "nominal_hz", "null");
     const bool has_drift = d->nominal_hz && d->nominal_hz <= NPUPROF_MAX_HZ_ && rate_mhz;
     const uint64_t nominal = has_drift ? d->nominal_hz * 1000 : 1;
     const bool slow = rate_mhz < nominal;
     const uint64_t ppb = npuprof_scale_(slow ? nominal - rate_mhz : rate_mhz - nominal, 1000000000u, nominal);
-    npuprof_json_milli_(o, ",\"drift_ppm\":", has_drift, npuprof_min_(ppb, INT64_MAX), slow);
+    npuprof_json_known_milli_(o, "drift_ppm", has_drift, npuprof_min_(ppb, INT64_MAX), slow);
 }
 
 /* [ns after the first clock anchor, half width in ns, device ticks] of each anchor, at most a thousand. */
@@ -17653,16 +17912,16 @@ NPUPROF_OWN_ static void npuprof_json_anchor_list_(npuprof_out_ *o, const npupro
 {
     npuprof_anchor_ a;
     uint32_t block = 0, index = 0, epoch = 0, shown = 0;
-    npuprof_out_puts_(o, ",\"anchor_list\":[");
+    npuprof_emit_begin_(o, "anchor_list", "[");
     for (; shown < 1000 && npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); shown++) {
         const uint64_t half = (a.host_after - a.host_before + 1) / 2;
-        npuprof_out_puts_(o, shown ? ",[" : "[");
-        npuprof_out_int_(o, npuprof_image_ns_(im, a.host_before + half));
-        npuprof_json_member_(o, ",", (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + half) + 1);
-        npuprof_json_member_(o, ",", a.device_ticks);
-        npuprof_out_puts_(o, "]");
+        npuprof_emit_begin_(o, NULL, "[");
+        npuprof_emit_int_(o, NULL, npuprof_image_ns_(im, a.host_before + half));
+        npuprof_emit_uint_(o, NULL, (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + half) + 1);
+        npuprof_emit_uint_(o, NULL, a.device_ticks);
+        npuprof_emit_end_(o, "]");
     }
-    npuprof_out_puts_(o, "]");
+    npuprof_emit_end_(o, "]");
 }
 
 /* How many records are lost or odd, by why: those that are not 0. */
@@ -17684,52 +17943,51 @@ NPUPROF_OWN_ static void npuprof_json_records_(npuprof_out_ *o, const npuprof_im
     }
     for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
         if (!counts[i]) continue;
-        npuprof_out_puts_(o, any ? ",\"" : ",\"records\":{\"");
-        npuprof_out_puts_(o, keys[i]);
-        npuprof_json_member_(o, "\":", counts[i]);
+        if (!any) npuprof_emit_begin_(o, "records", "{");
+        npuprof_emit_uint_(o, keys[i], counts[i]);
         any = true;
     }
-    if (any) npuprof_out_puts_(o, "}");
+    if (any) npuprof_emit_end_(o, "}");
 }
 
 NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
 {
     static const struct { const char *key; uint32_t note; } notes[] = {
-        { ",\"wraps\":", NPUPROF_NOTE_WRAPS },
-        { ",\"resets\":", NPUPROF_NOTE_RESETS },
-        { ",\"ambiguous_gaps\":", NPUPROF_NOTE_AMBIGUOUS },
-        { ",\"dead_reads\":", NPUPROF_NOTE_DEAD_READS },
-        { ",\"torn_reads\":", NPUPROF_NOTE_TORN_READS },
-        { ",\"ring_lost\":", NPUPROF_NOTE_RING_LOST },
+        { "wraps", NPUPROF_NOTE_WRAPS },
+        { "resets", NPUPROF_NOTE_RESETS },
+        { "ambiguous_gaps", NPUPROF_NOTE_AMBIGUOUS },
+        { "dead_reads", NPUPROF_NOTE_DEAD_READS },
+        { "torn_reads", NPUPROF_NOTE_TORN_READS },
+        { "ring_lost", NPUPROF_NOTE_RING_LOST },
     };
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     npuprof_json_sync_ s;
     npuprof_json_collect_sync_(im, d, &s);
+    npuprof_emit_begin_(o, "clock_sync", "{");
     npuprof_json_rate_(o, im, d, &s);
     const uint64_t max_error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + s.max_error) + 1;
-    npuprof_json_member_(o, ",\"max_error_ns\":", s.max_error ? max_error_ns : 0);
-    npuprof_json_member_(o, ",\"anchors\":", s.anchors);
+    npuprof_emit_uint_(o, "max_error_ns", s.max_error ? max_error_ns : 0);
+    npuprof_emit_uint_(o, "anchors", s.anchors);
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-        npuprof_json_member_(o, notes[i].key, NPUPROF_LOAD_(&d->notes[notes[i].note]));
-    npuprof_json_member_(o, ",\"spans\":", s.spans);
-    if (s.host_spans) npuprof_json_member_(o, ",\"host_spans\":", s.host_spans);
-    npuprof_json_member_(o, ",\"unplaced_spans\":", s.unplaced);
-    npuprof_json_member_(o, ",\"causality_violations\":", s.violations);
-    npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
-    if (s.late_reads) npuprof_json_member_(o, ",\"late_reads\":", s.late_reads);
+        npuprof_emit_uint_(o, notes[i].key, NPUPROF_LOAD_(&d->notes[notes[i].note]));
+    npuprof_emit_uint_(o, "spans", s.spans);
+    if (s.host_spans) npuprof_emit_uint_(o, "host_spans", s.host_spans);
+    npuprof_emit_uint_(o, "unplaced_spans", s.unplaced);
+    npuprof_emit_uint_(o, "causality_violations", s.violations);
+    npuprof_emit_uint_(o, "arrows_left_out", s.undrawn);
+    if (s.late_reads) npuprof_emit_uint_(o, "late_reads", s.late_reads);
     if (s.contradictions) {
-        npuprof_json_member_(o, ",\"contradictions\":", s.contradictions);
-        npuprof_json_member_(o, ",\"opened_ns\":",
-                             (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + s.opened));
-        npuprof_out_puts_(o, s.is_wild ? ",\"class\":\"stands\"" : ",\"class\":\"steady\"");
+        npuprof_emit_uint_(o, "contradictions", s.contradictions);
+        npuprof_emit_uint_(o, "opened_ns", (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + s.opened));
+        npuprof_emit_text_(o, "class", s.is_wild ? "stands" : "steady");
     }
     npuprof_json_records_(o, im, d);
     npuprof_json_anchor_list_(o, im, d);
     const uint32_t flags = NPUPROF_LOAD_(&d->flags);
-    if (flags & NPUPROF_DEVICE_IDLE_) npuprof_out_puts_(o, ",\"idle_at_open\":true");
-    if (flags & NPUPROF_DEVICE_CAUSAL_) npuprof_out_puts_(o, ",\"clock\":\"causal\"");
-    npuprof_out_puts_(o, "}");
+    if (flags & NPUPROF_DEVICE_IDLE_) npuprof_emit_word_(o, "idle_at_open", "true");
+    if (flags & NPUPROF_DEVICE_CAUSAL_) npuprof_emit_text_(o, "clock", "causal");
+    npuprof_emit_end_(o, "}");
 }
 /* ==== src/write/json_head.h ======================================================= >>write/json_head ==== */
 
@@ -17748,7 +18006,7 @@ typedef struct npuprof_json_last_pairs_ {
     uint64_t round, rounds;
 } npuprof_json_last_pairs_;
 
-/* The same for keys that are the same to npuprof_json_same_key_(): bad bytes count as U+FFFD. */
+/* The same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as U+FFFD. */
 NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
 {
     size_t left;
@@ -17775,7 +18033,7 @@ NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npu
         const uint64_t hash = npuprof_json_key_hash_(im, pair->b[0]);
         if (hash % t->rounds != t->round || !NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
         size_t i = (size_t)(hash / t->rounds % t->capacity);
-        while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, pair->b[0]))
+        while (t->list[i].key && !npuprof_scene_same_key_(im, t->list[i].key, pair->b[0]))
             i = i + 1 < t->capacity ? i + 1 : 0;
         *place = t->list[i].key || t->count + 1 < t->capacity ? &t->list[i] : NULL;
         return pair;
@@ -17784,8 +18042,7 @@ NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npu
 }
 
 /* The pairs of one round: the first walk notes the last entries, the second one writes them. */
-NPUPROF_OWN_ static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_json_last_pairs_ *t, uint32_t type,
-                                         bool *any)
+NPUPROF_OWN_ static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_json_last_pairs_ *t, uint32_t type)
 {
     const npuprof_pair_entry_ *pair;
     npuprof_json_last_pair_ *last;
@@ -17801,27 +18058,24 @@ NPUPROF_OWN_ static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_
     id = 0;
     while ((pair = npuprof_json_next_pair_(&w->image, t, type, &id, &last)) != NULL) {
         if (last && last->entry != id) continue;
-        if (*any) npuprof_out_puts_(&w->out, ",");
-        *any = true;
-        npuprof_out_text_(&w->out, &w->image, pair->b[0], true);
+        npuprof_emit_name_(&w->out, NULL, &w->image, pair->b[0]);
         npuprof_out_puts_(&w->out, ":");
         npuprof_out_text_(&w->out, &w->image, NPUPROF_LOAD_ACQUIRE_(&pair->b[1]), true);
     }
 }
 
 /* The pairs of a type as an object. */
-NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
+NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, uint32_t type)
 {
     npuprof_json_last_pairs_ t;
     uint32_t id = 0, pairs = 0;
-    bool any = false;
-    t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
-    t.capacity = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->nodes) / sizeof *t.list;
+    t.list = (npuprof_json_last_pair_ *)(void *)w->lanes.nodes;
+    t.capacity = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->lanes.nodes) / sizeof *t.list;
     while (npuprof_image_next_entry_(&w->image, type, sizeof(npuprof_pair_entry_), &id)) pairs++;
     t.rounds = pairs / (t.capacity / 2) + 1;
-    npuprof_out_puts_(&w->out, "{");
-    for (t.round = 0; t.round < t.rounds; t.round++) npuprof_json_pairs_of_round_(w, &t, type, &any);
-    npuprof_out_puts_(&w->out, "}");
+    npuprof_emit_begin_(&w->out, key, "{");
+    for (t.round = 0; t.round < t.rounds; t.round++) npuprof_json_pairs_of_round_(w, &t, type);
+    npuprof_emit_end_(&w->out, "}");
 }
 
 /* ---- Metadata */
@@ -17838,28 +18092,21 @@ NPUPROF_OWN_ static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_imag
     const uint64_t error_ns = (uint64_t)npuprof_image_ns_(im, first->ticks + closing->error_ticks) + 1;
     uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + error_ns;
     if (all >> 63 == 0 && all > gone) drift = npuprof_scale_(drift, all, gone);
-    npuprof_json_member_(o, ",\"drift_ns\":", npuprof_min_(drift, INT64_MAX));
+    npuprof_emit_uint_(o, "drift_ns", npuprof_min_(drift, INT64_MAX));
 }
 
 /* Where and when the trace was recorded. */
 NPUPROF_OWN_ static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     const npuprof_header_ *h = im->h;
-    npuprof_out_puts_(o, "\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
-    npuprof_out_quoted_(o, h->host);
-    npuprof_out_puts_(o, ",\"program\":");
-    npuprof_out_quoted_(o, h->program);
-    npuprof_json_member_(o, ",\"pid\":", h->pid);
-    npuprof_out_puts_(o, ",\"start_unix_ns\":");
-    npuprof_out_int_(o, h->first.unix_ns + im->origin_ns);
-    npuprof_out_puts_(o, ",\"start_monotonic_ns\":");
-    npuprof_out_int_(o, h->first.monotonic_ns + im->origin_ns);
-    npuprof_out_puts_(o, ",\"start_boottime_ns\":");
-    npuprof_out_int_(o, h->first.boot_ns + im->origin_ns);
-    if (h->traceparent[0]) {
-        npuprof_out_puts_(o, ",\"traceparent\":");
-        npuprof_out_quoted_(o, h->traceparent);
-    }
+    npuprof_emit_text_(o, "version", NPUPROF_VERSION_STRING);
+    npuprof_emit_text_(o, "host", h->host);
+    npuprof_emit_text_(o, "program", h->program);
+    npuprof_emit_uint_(o, "pid", h->pid);
+    npuprof_emit_int_(o, "start_unix_ns", h->first.unix_ns + im->origin_ns);
+    npuprof_emit_int_(o, "start_monotonic_ns", h->first.monotonic_ns + im->origin_ns);
+    npuprof_emit_int_(o, "start_boottime_ns", h->first.boot_ns + im->origin_ns);
+    if (h->traceparent[0]) npuprof_emit_text_(o, "traceparent", h->traceparent);
 }
 
 /* ,"doubt":"...": what the system's clocks say against each other, if they do; rate.h. */
@@ -17871,7 +18118,8 @@ NPUPROF_OWN_ static void npuprof_json_doubt_(npuprof_out_ *o, const npuprof_imag
         "no clock of the system moved: a tick is drawn as a ns" };
     if (!im->doubt) return;
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
-    npuprof_out_puts_(o, ",\"doubt\":\"CLOCK_MONOTONIC went on by ");
+    npuprof_emit_key_(o, "doubt");
+    npuprof_out_puts_(o, "\"CLOCK_MONOTONIC went on by ");
     npuprof_out_int_(o, closing->monotonic_ns - first->monotonic_ns);
     npuprof_out_puts_(o, " ns while CLOCK_BOOTTIME went on by ");
     npuprof_out_int_(o, closing->boot_ns - first->boot_ns);
@@ -17884,27 +18132,26 @@ NPUPROF_OWN_ static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof
 {
     static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
     const npuprof_header_ *h = im->h;
-    npuprof_out_puts_(o, ",\"clock\":{\"source\":");
-    npuprof_out_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source]
-                                                                              : "unknown");
-    npuprof_out_puts_(o, ",\"hz\":");
+    const bool known = h->clock_source < sizeof sources / sizeof *sources;
+    npuprof_emit_begin_(o, "clock", "{");
+    npuprof_emit_text_(o, "source", known ? sources[h->clock_source] : "unknown");
     if (h->clock_hz) {
-        npuprof_out_uint_(o, h->clock_hz);
+        npuprof_emit_uint_(o, "hz", h->clock_hz);
         npuprof_out_puts_(o, ".000");
     } else {
         /* ns per tick is multiplier / 2^shift. */
         const uint64_t mhz = npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier);
-        npuprof_out_milli_(o, (int64_t)npuprof_min_(mhz, INT64_MAX));
+        npuprof_emit_milli_(o, "hz", (int64_t)npuprof_min_(mhz, INT64_MAX));
     }
     const int64_t error_ns = npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks);
-    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1 + im->doubt_ns);
+    npuprof_emit_uint_(o, "error_ns", (uint64_t)error_ns + 1 + im->doubt_ns);
     npuprof_json_doubt_(o, im);
     /* By these, a trace that is stamped with the same counter can be put beside this one. */
-    npuprof_json_member_(o, ",\"start_ticks\":",
-                         h->first.ticks - npuprof_scale_((uint64_t)-im->origin_ns, (uint64_t)1 << im->shift,
-                                                         im->multiplier));
+    const uint64_t gone_ns = (uint64_t)-im->origin_ns;
+    const uint64_t before = npuprof_scale_(gone_ns, (uint64_t)1 << im->shift, im->multiplier);
+    npuprof_emit_uint_(o, "start_ticks", h->first.ticks - before);
     npuprof_json_drift_(o, im);
-    npuprof_out_puts_(o, "}");
+    npuprof_emit_end_(o, "}");
 }
 
 /* What was recorded and what was lost. */
@@ -17915,38 +18162,34 @@ NPUPROF_OWN_ static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_wor
 #undef NPUPROF_TEXT_
     const npuprof_image_ *im = &w->image;
     const npuprof_header_ *h = im->h;
-    npuprof_json_member_(o, ",\"recorded\":", im->events);
-    npuprof_out_puts_(o, ",\"lost\":{");
-    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        if (i) npuprof_out_puts_(o, ",");
-        npuprof_out_quoted_(o, causes[i]);
-        npuprof_json_member_(o, ":", im->lost[i]);
-    }
-    npuprof_json_member_(o, "},\"streamed\":", NPUPROF_LOAD_(&h->streamed));
-    npuprof_out_puts_(o, ",\"when_full\":");
-    npuprof_out_quoted_(o, npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
-    if (im->damaged) npuprof_json_member_(o, ",\"damaged_places\":", im->damaged);
-    if (im->in_use) npuprof_json_member_(o, ",\"changed_while_read\":", im->changed);
-    npuprof_json_member_(o, ",\"threads\":", im->threads);
-    npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
+    npuprof_emit_uint_(o, "recorded", im->events);
+    npuprof_emit_begin_(o, "lost", "{");
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) npuprof_emit_uint_(o, causes[i], im->lost[i]);
+    npuprof_emit_end_(o, "}");
+    npuprof_emit_uint_(o, "streamed", NPUPROF_LOAD_(&h->streamed));
+    npuprof_emit_text_(o, "when_full",
+                       npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
+    if (im->damaged) npuprof_emit_uint_(o, "damaged_places", im->damaged);
+    if (im->in_use) npuprof_emit_uint_(o, "changed_while_read", im->changed);
+    npuprof_emit_uint_(o, "threads", im->threads);
+    npuprof_emit_uint_(o, "counter_values_not_finite", w->scene.skipped_values);
 }
 
 NPUPROF_OWN_ static void npuprof_json_devices_(npuprof_work_ *w)
 {
     npuprof_out_ *o = &w->out;
     const uint32_t devices = NPUPROF_LOAD_(&w->image.h->devices);
-    npuprof_out_puts_(o, ",\"devices\":[");
-    for (uint32_t n = 1, any = 0; n <= devices; n++) {
+    npuprof_emit_begin_(o, "devices", "[");
+    for (uint32_t n = 1; n <= devices; n++) {
         const npuprof_device_entry_ *d = npuprof_image_device_(&w->image, n);
         if (!d) continue;
-        npuprof_out_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
-        npuprof_out_text_(o, &w->image, d->name, true);
-        npuprof_json_member_(o, ",\"pe_count\":", d->pe_count);
-        npuprof_out_puts_(o, ",\"clock_sync\":");
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "name", &w->image, d->name);
+        npuprof_emit_uint_(o, "pe_count", d->pe_count);
         npuprof_json_clock_sync_(w, d);
-        npuprof_out_puts_(o, "}");
+        npuprof_emit_end_(o, "}");
     }
-    npuprof_out_puts_(o, "]");
+    npuprof_emit_end_(o, "]");
 }
 
 /* ,"sites":[...]: where the call sites are in the code. Why here and not in each event: it is the same for
@@ -17961,86 +18204,83 @@ NPUPROF_OWN_ static void npuprof_json_sites_(npuprof_work_ *w)
         const npuprof_site_entry_ *const site = (const npuprof_site_entry_ *)(const void *)e;
         /* Why not with results: the same call site is there without, too. */
         if (!site->file || (site->line & NPUPROF_SITE_RESULTS_)) continue;
-        npuprof_out_puts_(o, any++ ? ",{\"name\":" : ",\"sites\":[{\"name\":");
-        npuprof_out_text_(o, &w->image, site->name, true);
-        if (site->category) npuprof_out_puts_(o, ",\"cat\":");
-        if (site->category) npuprof_out_text_(o, &w->image, site->category, true);
-        npuprof_out_puts_(o, ",\"file\":");
-        npuprof_out_text_(o, &w->image, site->file, true);
-        npuprof_json_member_(o, ",\"line\":", site->line);
-        npuprof_out_puts_(o, "}");
+        if (!any++) npuprof_emit_begin_(o, "sites", "[");
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "name", &w->image, site->name);
+        if (site->category) npuprof_emit_name_(o, "cat", &w->image, site->category);
+        npuprof_emit_name_(o, "file", &w->image, site->file);
+        npuprof_emit_uint_(o, "line", site->line);
+        npuprof_emit_end_(o, "}");
     }
-    if (any) npuprof_out_puts_(o, "]");
+    if (any) npuprof_emit_end_(o, "]");
 }
 
 /* ,"modules":[...]: the objects that were loaded, for names that are addresses. Nothing if none is known. */
 NPUPROF_OWN_ static void npuprof_json_modules_(npuprof_work_ *w)
 {
-    static const char *const keys[] = { ",\"bias\":\"", "\",\"start\":\"", "\",\"end\":\"" };
     npuprof_out_ *const o = &w->out;
     const npuprof_entry_ *e;
     uint32_t id = 0, any = 0;
     while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_MODULE, sizeof(npuprof_module_entry_),
                                           &id)) != NULL) {
         const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)(const void *)e;
-        const uint64_t values[] = { m->bias, m->start, m->end };
         char text[NPUPROF_ADDRESS_TEXT_];
-        npuprof_out_puts_(o, any++ ? ",{\"path\":" : ",\"modules\":[{\"path\":");
-        npuprof_out_text_(o, &w->image, m->path, true);
-        npuprof_out_puts_(o, ",\"build_id\":");
-        npuprof_out_text_(o, &w->image, m->build_id, true);
-        for (int i = 0; i < 3; i++) {
-            npuprof_out_puts_(o, keys[i]);
-            npuprof_out_puts_(o, npuprof_address_text_(text, values[i]));
-        }
-        npuprof_out_puts_(o, "\"}");
+        if (!any++) npuprof_emit_begin_(o, "modules", "[");
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "path", &w->image, m->path);
+        npuprof_emit_name_(o, "build_id", &w->image, m->build_id);
+        npuprof_emit_text_(o, "bias", npuprof_address_text_(text, m->bias));
+        npuprof_emit_text_(o, "start", npuprof_address_text_(text, m->start));
+        npuprof_emit_text_(o, "end", npuprof_address_text_(text, m->end));
+        npuprof_emit_end_(o, "}");
     }
-    if (any) npuprof_out_puts_(o, "]");
+    if (any) npuprof_emit_end_(o, "]");
 }
 
 /* sites: with the table of call sites, which may be long. */
-NPUPROF_OWN_ static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
+NPUPROF_OWN_ static void npuprof_json_metadata_(npuprof_work_ *w, const char *key, bool sites)
 {
     npuprof_out_ *o = &w->out;
-    npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{");
+    npuprof_emit_begin_(o, key, "{");
+    npuprof_emit_begin_(o, "npuprof", "{");
     npuprof_json_origin_(o, &w->image);
     npuprof_json_host_clock_(o, &w->image);
     npuprof_json_counts_(o, w);
-    npuprof_out_puts_(o, ",\"unused_environment\":");
-    npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
-    npuprof_out_puts_(o, ",\"user\":");
-    npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
+    npuprof_json_pairs_(w, "unused_environment", NPUPROF_ENTRY_ENVIRONMENT);
+    npuprof_json_pairs_(w, "user", NPUPROF_ENTRY_METADATA);
     npuprof_json_devices_(w);
     if (sites) npuprof_json_sites_(w);
     npuprof_json_modules_(w);
     npuprof_out_puts_(o, "}}");
+    o->fresh = false;
 }
 
 /* Writes the JSON. The caller holds the lock of the readers. 0, or what the sink returned. */
 NPUPROF_OWN_ static int npuprof_write_json_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *w = &npuprof_work_area_;
+    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_out_ *const o = &w->out;
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
+    npuprof_scene_ *const s = npuprof_work_scene_(w, &npuprof_json_output_, w);
     w->next_tid = w->image.threads + 1;
-    w->put_arrow = npuprof_json_arrow_;
-    npuprof_out_puts_(&w->out, "{\"traceEvents\":[");
+    npuprof_out_puts_(o, "{\"traceEvents\":[");
+    o->fresh = true;
     npuprof_json_open_(w, "M", 0, "process_name", 0, 1);
-    npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
-    npuprof_out_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
-    npuprof_out_puts_(&w->out, "}}");
-    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) {
-        const npuprof_slot_head_ *slot = npuprof_image_thread_slot_(&w->image, tid);
-        if (slot) npuprof_json_thread_(w, slot);
-    }
-    npuprof_json_placed_(w);
-    npuprof_json_flows_(w);
-    npuprof_json_pauses_(w);
-    npuprof_out_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
-    npuprof_json_metadata_(w, true);
-    npuprof_out_puts_(&w->out, "}\n");
-    npuprof_out_flush_(&w->out);
-    return w->out.error;
+    npuprof_emit_begin_(o, "args", "{");
+    npuprof_emit_text_(o, "name", w->image.h->program[0] ? w->image.h->program : "program");
+    npuprof_out_puts_(o, "}}");
+    npuprof_scene_threads_(s);
+    npuprof_scene_placed_(s);
+    npuprof_scene_flows_(s);
+    npuprof_scene_pauses_(s, 1);
+    npuprof_out_fail_(o, s->error);
+    npuprof_out_puts_(o, "\n],\n\"displayTimeUnit\":\"ns\",\n");
+    o->fresh = true;
+    npuprof_json_metadata_(w, "metadata", true);
+    npuprof_out_puts_(o, "}\n");
+    npuprof_out_flush_(o);
+    return o->error;
 }
 #endif /* !NPUPROF_NO_JSON */
 /* ==== src/write/csv.h =================================================================== >>write/csv ==== */
@@ -18065,7 +18305,7 @@ NPUPROF_OWN_ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npu
     const npuprof_image_ *const im = &w->image;
     npuprof_out_ *const o = &w->out;
     if (row->root_tid != w->trace_tid || row->root != w->trace_root) {
-        npuprof_digits_trace_id_(im, row->root_tid, row->root, w->trace_id);
+        npuprof_image_trace_id_(im, row->root_tid, row->root, w->trace_id);
         w->trace_tid = row->root_tid;
         w->trace_root = row->root;
     }
@@ -18908,7 +19148,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32
     while (npuprof_report_next_span_(&it, &ev, &ns)) {
         const uint64_t span = npuprof_image_span_id_(&w->image, ev.tid, ev.position);
         uint64_t index = 0;
-        npuprof_digits_trace_id_(&w->image, ev.tid, w->walk.root, trace);
+        npuprof_image_trace_id_(&w->image, ev.tid, w->walk.root, trace);
         fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)span, (unsigned)ev.tid);
         if (operators) {
             (void)npuprof_args_find_(&w->image, &ev, "operator_index", &index);
@@ -18938,7 +19178,7 @@ NPUPROF_OWN_ static void npuprof_report_print_execution_(npuprof_device_walk_ *d
     const int64_t total = e->end_ns - e->start_ns;
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_digits_trace_id_(im, e->root_tid, e->root, trace);
+    npuprof_image_trace_id_(im, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace,
             (unsigned long long)npuprof_image_span_id_(im, e->tid, e->position), (unsigned)e->pe, index,

@@ -271,6 +271,7 @@ NPUPROF_QUIET_PUSH_
 #endif /* !NPUPROF_RECORD_ONLY */
 #include "clock/device_map.h"
 #include "clock/evidence.h"
+#include "numbers/digits.h"
 #include "read/image.h"
 #include "read/cursor.h"
 #include "read/threads.h"
@@ -286,9 +287,16 @@ NPUPROF_QUIET_PUSH_
 #include "read/walk.h"
 #include "read/executions.h"
 #include "read/merge.h"
+#include "read/lanes.h"
+#include "read/scene.h"
+#ifndef NPUPROF_NO_JSON
+#include "read/scene_facts.h"
+#include "read/scene_thread.h"
+#include "read/scene_placed.h"
+#include "read/scene_flows.h"
+#endif /* !NPUPROF_NO_JSON */
 #include "read/memory.h"
 #endif /* !NPUPROF_RECORD_ONLY */
-#include "write/digits.h"
 #include "write/text.h"
 #include "write/code.h"
 #include "write/block.h"
@@ -297,14 +305,11 @@ NPUPROF_QUIET_PUSH_
 #include "write/file.h"
 #ifndef NPUPROF_RECORD_ONLY
 #include "write/work.h"
-#include "write/lanes.h"
 #include "write/span_text.h"
 #include "write/stream.h"
 #ifndef NPUPROF_NO_JSON
+#include "write/emit.h"
 #include "write/json.h"
-#include "write/json_thread.h"
-#include "write/json_placed.h"
-#include "write/json_flow.h"
 #include "write/json_clock.h"
 #include "write/json_head.h"
 #endif /* !NPUPROF_NO_JSON */

@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
 #include "../numbers/hash.h"
+#include "../numbers/digits.h"
 #include "../format/arena.h"
 #include "../os/common.h"
 #include "../arena/state.h"
@@ -196,6 +197,16 @@ static inline uint64_t npuprof_image_span_id_(const npuprof_image_ *im, uint32_t
     const uint64_t id =
         npuprof_hash_mix_(im->h->seed_low ^ npuprof_hash_mix_((uint64_t)tid << 44 ^ position));
     return id ? id : 1;
+}
+
+/* The id of a trace as 32 digits: TRACEPARENT's, else the arena's seed and the id of its root span. */
+static inline void npuprof_image_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root,
+                                           char digits[33])
+{
+    const uint64_t id = npuprof_image_span_id_(im, tid, root);
+    npuprof_digits_hex_text_(digits, im->h->seed_high);
+    npuprof_digits_hex_text_(digits + 16, id);
+    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
 
 /* Does an arrow lead to this device span? It begins in the span that submitted the job, which a clear may

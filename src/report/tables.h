@@ -10,7 +10,7 @@
 #include "../read/place.h"
 #include "../read/walk.h"
 #include "../read/executions.h"
-#include "../write/digits.h"
+#include "../numbers/digits.h"
 #include "../write/work.h"
 #include "common.h"
 
@@ -34,7 +34,7 @@ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
     while (npuprof_report_next_span_(&it, &ev, &ns)) {
         const uint64_t span = npuprof_image_span_id_(&w->image, ev.tid, ev.position);
         uint64_t index = 0;
-        npuprof_digits_trace_id_(&w->image, ev.tid, w->walk.root, trace);
+        npuprof_image_trace_id_(&w->image, ev.tid, w->walk.root, trace);
         fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)span, (unsigned)ev.tid);
         if (operators) {
             (void)npuprof_args_find_(&w->image, &ev, "operator_index", &index);
@@ -64,7 +64,7 @@ static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npupr
     const int64_t total = e->end_ns - e->start_ns;
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_digits_trace_id_(im, e->root_tid, e->root, trace);
+    npuprof_image_trace_id_(im, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace,
             (unsigned long long)npuprof_image_span_id_(im, e->tid, e->position), (unsigned)e->pe, index,

@@ -7,7 +7,7 @@
 #include "../read/place.h"
 #include "../read/walk.h"
 #include "../read/executions.h"
-#include "digits.h"
+#include "../numbers/digits.h"
 #include "text.h"
 #include "work.h"
 #include "span_text.h"
@@ -32,7 +32,7 @@ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_colu
     const npuprof_image_ *const im = &w->image;
     npuprof_out_ *const o = &w->out;
     if (row->root_tid != w->trace_tid || row->root != w->trace_root) {
-        npuprof_digits_trace_id_(im, row->root_tid, row->root, w->trace_id);
+        npuprof_image_trace_id_(im, row->root_tid, row->root, w->trace_id);
         w->trace_tid = row->root_tid;
         w->trace_root = row->root;
     }

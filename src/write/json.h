@@ -4,73 +4,154 @@
 #include "../format/arena.h"
 #include "../read/image.h"
 #include "../read/args.h"
+#include "../read/cursor.h"
 #include "../read/time.h"
 #include "../read/walk.h"
+#include "../read/scene.h"
+#include "../read/scene_facts.h"
+#include "../read/scene_thread.h"
+#include "../read/scene_placed.h"
 #include "text.h"
+#include "emit.h"
 #include "work.h"
 #include "span_text.h"
 
-/* Events of Chrome's trace format: what the parts of the JSON writer have in common. An event is written in
-   pieces: its beginning up to the stamps, stamps, arguments, and a closing brace. Times are microseconds with
-   three decimals, after the beginning of the trace; tids are those of threads first, then one for each
-   further track.
+/* The scene as events of Chrome's trace format. Times are microseconds with three decimals; tids are those of
+   threads first, then one for each further track. A track's number is its tid.
 
-   Data: the work area. The parts: json_thread.h (threads), json_placed.h (tracks that are no threads),
-   json_flow.h (arrows of flows), json_clock.h (clocks of devices), json_head.h (metadata, and the order of it
-   all). */
+   Data: the work area. Most records are plain spans, and npuprof_json_plain_() is the fast path for them. The
+   other parts: json_clock.h (clocks of devices), json_head.h (metadata, and the order of it all). */
 
-/* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
-static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+/* Begins the scene of the open image. */
+static npuprof_scene_ *npuprof_work_scene_(npuprof_work_ *w, const npuprof_scene_output_ *output,
+                                           void *user)
 {
-    size_t a_left, b_left;
-    if (a == b) return true;
-    const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, a, &a_left);
-    const uint8_t *q = (const uint8_t *)npuprof_image_text_(im, b, &b_left);
-    while (a_left && b_left) {
-        const size_t n = npuprof_utf8_length_(p, a_left), m = npuprof_utf8_length_(q, b_left);
-        const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0);
-        const bool q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
-        if (p_bad != q_bad || (!p_bad && (n != m || memcmp(p, q, n) != 0))) return false;
-        p += n ? n : 1;
-        q += m ? m : 1;
-        a_left -= n ? n : 1;
-        b_left -= m ? m : 1;
-    }
-    return a_left == b_left;
+    npuprof_scene_ *const s = &w->scene;
+    s->image = &w->image;
+    s->walk = &w->walk;
+    s->lanes = &w->lanes;
+    s->output = output;
+    s->user = user;
+    return s;
 }
 
-/* Begins an event: everything up to the stamps. name: NULL for name_id. category: 0 for none. */
+/* ---- Events */
+
+/* Begins an event, up to its tid. name: NULL for name_id. category: 0 for none. */
 static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name,
-                               uint32_t category, uint32_t tid)
+                               uint32_t category, uint64_t tid)
 {
-    npuprof_out_ *o = &w->out;
-    npuprof_out_puts_(o, w->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
-    w->comma = true;
+    npuprof_out_ *const o = &w->out;
+    npuprof_out_puts_(o, o->fresh ? "\n{\"ph\":\"" : ",\n{\"ph\":\"");
+    o->fresh = false;
     npuprof_out_puts_(o, phase);
     npuprof_out_puts_(o, "\",\"name\":");
     if (name) npuprof_out_quoted_(o, name);
     else npuprof_out_text_(o, &w->image, name_id, true);
-    if (category) {
-        npuprof_out_puts_(o, ",\"cat\":");
-        npuprof_out_text_(o, &w->image, category, true);
+    if (category) npuprof_emit_name_(o, "cat", &w->image, category);
+    npuprof_emit_uint_(o, "pid", w->image.h->pid);
+    npuprof_emit_uint_(o, "tid", tid);
+}
+
+static void npuprof_json_value_(npuprof_out_ *o, uint32_t kind, uint64_t bits)
+{
+    if (kind == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(o, (int64_t)bits);
+    else if (kind == NPUPROF_KIND_COUNTER_UINT) npuprof_out_big_(o, bits);
+    else npuprof_out_real_(o, bits);
+}
+
+/* "args":{...}, if there are any: facts, then the user's. Why of a key that comes twice only the last: strict
+   readers refuse a key twice. */
+static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+{
+    npuprof_out_ *const o = &w->out;
+    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
+    npuprof_value_ v;
+    if (!e->fact_count && e->ev->args == e->ev->args_end && !e->ev->results) return;
+    npuprof_emit_begin_(o, "args", "{");
+    for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
+        if (fact->key == NPUPROF_FACT_CHANGE_ && !fact->bits) continue;    /* as in the pool's own members */
+        npuprof_emit_key_(o, npuprof_fact_keys_[fact->key]);
+        if (fact->type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, fact->bits);
+        else npuprof_out_value_(o, fact);
     }
-    npuprof_out_puts_(o, ",\"pid\":");
-    npuprof_out_uint_(o, w->image.h->pid);
-    npuprof_out_puts_(o, ",\"tid\":");
-    npuprof_out_uint_(o, tid);
+    while (npuprof_args_next_(&args, &v)) {
+        if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
+        npuprof_emit_key_(o, NULL);
+        const char *const fact = npuprof_fact_key_(e, &w->image, v.key);
+        if (fact) npuprof_out_puts_(o, "\"user.");
+        if (fact) npuprof_out_puts_(o, fact);
+        if (fact) npuprof_out_put_(o, "\"", 1);
+        else npuprof_out_text_(o, &w->image, v.key, true);
+        npuprof_out_put_(o, ":", 1);
+        npuprof_out_value_(o, &v);
+    }
+    npuprof_emit_end_(o, "}");
 }
 
-static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
+static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
-    npuprof_out_puts_(&w->out, key);
-    npuprof_out_milli_(&w->out, ns);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_out_ *const o = &w->out;
+    npuprof_json_open_(w, "i", e->name, e->own_name, e->own_category ? 0 : e->category, e->track);
+    if (e->own_category) npuprof_emit_text_(o, "cat", e->own_category);
+    if (e->derived) npuprof_emit_word_(o, "derived", "true");
+    npuprof_emit_text_(o, "s", e->of_process ? "p" : "t");
+    npuprof_emit_milli_(o, "ts", e->start);
+    npuprof_json_args_(w, e);
+    npuprof_emit_end_(o, "}");
 }
 
-/* `key` is the member's text up to its value: comma, quotes and colon included. */
-static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t value)
+static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_scene_event_ *e, uint32_t kind,
+                                  uint64_t bits)
 {
-    npuprof_out_puts_(o, key);
-    npuprof_out_uint_(o, value);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_json_open_(w, "C", e->name, NULL, 0, e->track);
+    npuprof_emit_milli_(&w->out, "ts", e->start);
+    npuprof_emit_begin_(&w->out, "args", "{");
+    npuprof_emit_key_(&w->out, "value");
+    npuprof_json_value_(&w->out, kind, bits);
+    npuprof_out_puts_(&w->out, "}}");
+}
+
+/* The state of a memory pool as a counter of two values. */
+static void npuprof_json_pool_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
+{
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_out_ *const o = &w->out;
+    npuprof_json_open_(w, "C", e->category, NULL, 0, e->track);
+    npuprof_emit_text_(o, "cat", e->own_category);
+    npuprof_emit_name_(o, "tag", &w->image, e->name);
+    if (e->ev->change) npuprof_emit_int_(o, "change", e->ev->change);
+    if (s->walk->warm_up) npuprof_emit_word_(o, "warm_up", "true");
+    npuprof_emit_milli_(o, "ts", e->start);
+    npuprof_emit_begin_(o, "args", "{");
+    npuprof_emit_key_(o, "used");
+    npuprof_out_big_(o, e->ev->value);
+    npuprof_emit_key_(o, "allocated");
+    npuprof_out_big_(o, e->ev->second);
+    npuprof_out_puts_(o, "}}");
+}
+
+/* One arrow. Viewers match its two halves by id, category and name. */
+static void npuprof_json_put_arrow_(npuprof_work_ *w, const char *name, uint64_t from_tid, int64_t from_ns,
+                                    uint64_t to_tid, int64_t to_ns)
+{
+    for (int end = 0; end < 2; end++) {
+        npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
+        if (end) npuprof_emit_text_(&w->out, "bp", "e");
+        npuprof_emit_text_(&w->out, "cat", name);
+        w->arrows += !end;
+        npuprof_emit_uint_(&w->out, "id", w->arrows);
+        npuprof_emit_milli_(&w->out, "ts", end ? to_ns : from_ns);
+        npuprof_emit_end_(&w->out, "}");
+    }
+}
+
+static void npuprof_json_arrow_(npuprof_scene_ *s, uint32_t from_tid, int64_t from_ns, uint32_t to_tid,
+                                int64_t to_ns)
+{
+    npuprof_json_put_arrow_((npuprof_work_ *)s->user, "flow", from_tid, from_ns, to_tid, to_ns);
 }
 
 /* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
@@ -88,154 +169,139 @@ NPUPROF_HOT_ static inline char *npuprof_json_cached_span_(npuprof_work_ *w, cha
     return p;
 }
 
-static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start,
-                               int64_t end)
+static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
-    const uint64_t key = npuprof_span_text_key_(tid, ev->site, ev->kind);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const npuprof_event_ *const ev = e->ev;
+    const uint64_t key = npuprof_span_text_key_((uint32_t)e->track, ev->site, ev->kind);
     npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
     bool fits = cached->key == key;
     if (!fits) {
         npuprof_out_ aside;
         npuprof_span_text_begin_(w, cached, &aside);
-        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
-        npuprof_out_puts_(&w->out, ",\"ts\":");
+        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, e->track);
+        npuprof_emit_key_(&w->out, "ts");
         fits = npuprof_span_text_end_(w, cached, key, &aside);
     }
     if (fits) {
         char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-        w->out.used += (size_t)(npuprof_json_cached_span_(w, p, cached, start, end) - p);
-        return;
-    }
-    npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
-    npuprof_json_stamp_(w, ",\"ts\":", start);
-    npuprof_json_stamp_(w, ",\"dur\":", end - start);
-}
-
-/* ---- Arguments */
-
-/* Does an argument with this key come again behind the last one? */
-static bool npuprof_json_key_comes_again_(const npuprof_args_walk_ *args, uint32_t key)
-{
-    npuprof_args_walk_ rest = *args;
-    npuprof_value_ later;
-    while (npuprof_args_next_(&rest, &later))
-        if (npuprof_json_same_key_(args->image, later.key, key)) return true;
-    return false;
-}
-
-/* A key and its colon. A key that is in `first`, the text that the writer itself has put, becomes
-   "user.<key>". */
-static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
-{
-    npuprof_out_ *o = &w->out;
-    char quoted[40];                       /* longer than any key of the writer */
-    size_t length;
-    const char *key = npuprof_image_text_(&w->image, id, &length);
-    quoted[0] = 0;
-    if (*first && length < 32 && !memchr(key, 0, length)) {
-        quoted[0] = '"';
-        memcpy(quoted + 1, key, length);
-        memcpy(quoted + 1 + length, "\":", 3);
-    }
-    if (quoted[0] && strstr(first, quoted)) {
-        npuprof_out_puts_(o, "\"user.");
-        npuprof_out_puts_(o, quoted + 1);
+        w->out.used += (size_t)(npuprof_json_cached_span_(w, p, cached, e->start, e->end) - p);
     } else {
-        npuprof_out_text_(o, &w->image, id, true);
-        npuprof_out_put_(o, ":", 1);
+        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, e->track);
+        npuprof_emit_milli_(&w->out, "ts", e->start);
+        npuprof_emit_milli_(&w->out, "dur", e->end - e->start);
     }
+    npuprof_json_args_(w, e);
+    npuprof_emit_end_(&w->out, "}");
+    if (e->submitted)
+        npuprof_json_put_arrow_(w, "submit", ev->link.slot,
+                                npuprof_image_trace_ns_(&w->image, ev->link.ticks), e->track, e->start);
+    return 0;
 }
 
-/* ,"args":{...}: `first` is what the writer itself puts before them, without a comma at its end, or "".
-   Why of a key that comes twice only the last: strict readers refuse a key twice. */
-static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const char *first)
+/* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s)
 {
-    npuprof_out_ *o = &w->out;
-    npuprof_value_ v;
-    bool any = *first != 0;
-    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, ev);
-    if (!any && ev->args == ev->args_end && !ev->results) return;
-    npuprof_out_puts_(o, ",\"args\":{");
-    npuprof_out_puts_(o, first);
-    while (npuprof_args_next_(&args, &v)) {
-        if (npuprof_json_key_comes_again_(&args, v.key)) continue;
-        if (any) npuprof_out_put_(o, ",", 1);
-        any = true;
-        npuprof_json_key_(w, v.key, first);
-        npuprof_out_value_(o, &v);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const bool walk = npuprof_scene_needs_walk_(&w->image);
+    const uint32_t tid = w->walk.tid;
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
+    npuprof_plain_ p;
+    char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+    const char *last = w->out.bytes + w->out.capacity - NPUPROF_SPAN_TEXT_ROOM_;
+    while (npuprof_cursor_peek_plain_(&c, &p)) {
+        const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
+        const npuprof_span_text_ *cached = npuprof_span_text_at_(w, key);
+        if (cached->key != key) break;
+        const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
+        const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
+        if (!npuprof_lane_nest_(&w->lanes, 0, start, end)) break;
+        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
+        if (NPUPROF_UNLIKELY_(at > last)) {
+            w->out.used = (size_t)(at - w->out.bytes);
+            at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+        }
+        at = npuprof_json_cached_span_(w, at, cached, start, end) + 1;
+        c.at++;
     }
-    npuprof_out_put_(o, "}", 1);
+    w->out.used = (size_t)(at - w->out.bytes);
+    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 
-/* ---- Text that is put together before it is written */
+/* ---- Tracks */
 
-/* Appends text; returns the new length. */
-static size_t npuprof_json_append_(char *text, size_t at, size_t capacity, const char *more)
+/* Names a track, and says where a viewer puts it. thread: NULL for a track that is none; else also its number
+   in the system, by which the trace can be joined with those of perf, ftrace and strace; and how many threads
+   had the track one after the other: it is the last one's name and number. */
+static void npuprof_json_track_(npuprof_work_ *w, uint64_t tid, const char *name, size_t length,
+                                uint64_t sort, const npuprof_scene_thread_track_ *thread)
 {
-    npuprof_text_copy_(text + at, capacity - at, more);
-    return at + strlen(text + at);
+    npuprof_out_ *const o = &w->out;
+    npuprof_json_open_(w, "M", 0, "thread_name", 0, tid);
+    npuprof_emit_begin_(o, "args", "{");
+    npuprof_emit_key_(o, "name");
+    npuprof_out_string_(o, name, length, true);
+    if (thread && thread->native_id) npuprof_emit_uint_(o, "native_id", thread->native_id);
+    if (thread && thread->owners > 1) npuprof_emit_uint_(o, "native_threads", thread->owners);
+    npuprof_out_puts_(o, "}}");
+    npuprof_json_open_(w, "M", 0, "thread_sort_index", 0, tid);
+    npuprof_emit_begin_(o, "args", "{");
+    npuprof_emit_uint_(o, "sort_index", sort);
+    npuprof_out_puts_(o, "}}");
 }
 
-/* A decimal number as text. */
-static const char *npuprof_json_decimal_(char text[24], uint64_t v)
+static uint64_t npuprof_json_thread_(npuprof_scene_ *s, const npuprof_scene_thread_track_ *t)
 {
-    char digits[NPUPROF_DIGITS_MAX_];
-    *npuprof_digits_uint_(digits, v) = 0;
-    npuprof_text_copy_(text, 24, digits);
-    return text;
+    size_t length = strlen(t->own);
+    const char *const name = t->name ? npuprof_image_text_(s->image, t->name, &length) : t->own;
+    npuprof_json_track_((npuprof_work_ *)s->user, t->tid, name, length, t->tid, t);
+    return t->tid;
 }
 
-/* Appends "trace_id" and "span_id" of a record, as the CSV has them, to what the writer puts before the
-   arguments. */
-static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t capacity, uint32_t root_tid,
-                              uint64_t root, uint32_t tid, uint64_t position)
+static uint64_t npuprof_json_overlap_(npuprof_scene_ *s, const npuprof_scene_thread_track_ *t)
 {
-    char trace[33], span[17];
-    const char *parts[] = { *text ? ",\"trace_id\":\"" : "\"trace_id\":\"", trace, "\",\"span_id\":\"", span,
-                            "\"" };
-    npuprof_digits_trace_id_(im, root_tid, root, trace);
-    npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
-    size_t n = strlen(text);
-    for (size_t part = 0; part < sizeof parts / sizeof *parts; part++)
-        n = npuprof_json_append_(text, n, capacity, parts[part]);
-}
-
-/* ---- Names of tracks */
-
-/* A metadata event with {"name":...}: a name of the table between two texts, and further members in `more`.
-   */
-static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id,
-                               const char *prefix, const char *suffix, const char *more)
-{
-    size_t length;
-    const char *name = npuprof_image_text_(&w->image, name_id, &length);
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const uint32_t tid = w->next_tid++;
     char text[192];
-    npuprof_json_open_(w, "M", 0, what, 0, tid);
-    npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
-    if (!length && !*prefix) {             /* Why: viewers refuse a track without a name. */
-        name = "unnamed";
-        length = 7;
-    }
-    if (!*prefix && !*suffix) {
-        npuprof_out_string_(&w->out, name, length, true);
-    } else {
-        const size_t p = strlen(prefix), s = strlen(suffix), cut = npuprof_utf8_cut_(name, length, 64);
-        size_t n = p < 60 ? p : 60;
-        memcpy(text, prefix, n);
-        memcpy(text + n, name, cut);
-        n += cut;
-        memcpy(text + n, suffix, s < 60 ? s : 60);
-        n += s < 60 ? s : 60;
-        npuprof_out_string_(&w->out, text, n, true);
-    }
-    npuprof_out_puts_(&w->out, more);
-    npuprof_out_puts_(&w->out, "}}");
+    const size_t length = npuprof_scene_overlap_name_(s->image, t, 64, text);
+    npuprof_json_track_(w, tid, text, length, t->tid, NULL);
+    return tid;
 }
 
-/* Where a viewer puts the track. */
-static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t index)
+/* A lane has the name of its track; the second and further ones of a group have a number, too. Why the tid of
+   the first lane is taken with the track: it may be begun after others. */
+static uint64_t npuprof_json_lane_(npuprof_scene_ *s, const npuprof_event_ *ev, uint32_t lane)
 {
-    npuprof_json_open_(w, "M", 0, what, 0, tid);
-    npuprof_json_member_(&w->out, ",\"args\":{\"sort_index\":", index);
-    npuprof_out_puts_(&w->out, "}}");
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const npuprof_image_ *const im = s->image;
+    const npuprof_lane_set_ *const l = s->lanes;
+    const npuprof_lane_group_ group = npuprof_scene_group_(im, ev);
+    char text[192], suffix[96] = "";
+    uint32_t name = (uint32_t)s->placed, of_group = 1;
+    size_t n = 0;
+    if (w->placed != s->placed) w->first_tid = w->next_tid++;
+    w->placed = s->placed;
+    const uint32_t tid = lane ? w->next_tid++ : w->first_tid;
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        const npuprof_device_entry_ *const d = npuprof_image_device_(im, ev->device);
+        name = d ? d->name : 0;
+        n = npuprof_scene_lane_text_(im, ev, d && d->pe_count > 1, suffix);
+    }
+    for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++)
+        of_group += npuprof_lane_same_group_(l->group[i], group);
+    if (of_group > 1) snprintf(suffix + n, sizeof suffix - n, " #%u", (unsigned)of_group);
+    if (suffix[0]) {
+        n = npuprof_scene_name_(im, name, 64, suffix, text);
+        npuprof_json_track_(w, tid, text, n, tid, NULL);
+        return tid;
+    }
+    const char *const own = npuprof_image_text_(im, name, &n);
+    npuprof_json_track_(w, tid, n ? own : "unnamed", n ? n : 7, tid, NULL);
+    return tid;
 }
+
+static const npuprof_scene_output_ npuprof_json_output_ = {
+    npuprof_json_thread_, npuprof_json_overlap_, npuprof_json_lane_, npuprof_json_plain_,
+    npuprof_json_span_, NULL, npuprof_json_instant_, npuprof_json_counter_, npuprof_json_pool_,
+    npuprof_json_arrow_, true
+};

@@ -8,9 +8,8 @@
 #include "../read/threads.h"
 #include "../read/time.h"
 #include "text.h"
-#include "work.h"
+#include "emit.h"
 #include "json.h"
-#include "json_placed.h"
 
 /* The metadata's "clock_sync" of a device: how its clock was mapped to the host's, how well, and what went
    wrong. */
@@ -28,12 +27,11 @@ typedef struct npuprof_json_sync_ {
 } npuprof_json_sync_;
 
 /* A member in thousandths; null if it is not known. */
-static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths,
-                                bool is_negative)
+static void npuprof_json_known_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths,
+                                      bool is_negative)
 {
-    npuprof_out_puts_(o, key);
-    if (is_known) npuprof_out_milli_(o, is_negative ? -(int64_t)thousandths : (int64_t)thousandths);
-    else npuprof_out_puts_(o, "null");
+    if (!is_known) npuprof_emit_word_(o, key, "null");
+    else npuprof_emit_milli_(o, key, is_negative ? -(int64_t)thousandths : (int64_t)thousandths);
 }
 
 static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
@@ -92,8 +90,8 @@ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_d
                 continue;
             }
             s->max_error = npuprof_max_(s->max_error, npuprof_max_(start_error, end_error));
-            s->violations += npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
-            const bool drawn = npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
+            s->violations += npuprof_fact_causality_broken_(&ev, start, start_error, end, end_error);
+            const bool drawn = npuprof_fact_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
             s->undrawn += npuprof_image_has_arrow_(im, &ev) && !drawn;
         }
     }
@@ -113,22 +111,21 @@ static void npuprof_json_rate_(npuprof_out_ *o, const npuprof_image_ *im, const 
     const uint64_t ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + (last_at - first_at));
     uint64_t rate_mhz = ns ? npuprof_scale_(ticks, trillion, ns) : 0;
     if (rate_mhz > NPUPROF_MAX_HZ_ * 1000) rate_mhz = 0;     /* no counter is so fast: its values jump */
-    npuprof_json_milli_(o, "{\"rate_hz\":", rate_mhz, rate_mhz, false);
+    npuprof_json_known_milli_(o, "rate_hz", rate_mhz, rate_mhz, false);
     uint64_t ppt = last_at > first_at ? npuprof_scale_(error, trillion, last_at - first_at) : 0;
     if (ticks) ppt += npuprof_scale_(1, trillion, ticks);
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
     if (closing->ticks > first->ticks && !im->h->clock_hz)
         ppt += npuprof_scale_(first->error_ticks + closing->error_ticks + 1, trillion,
                               closing->ticks - first->ticks);
-    npuprof_json_milli_(o, ",\"rate_uncertainty_ppm\":", rate_mhz, ppt / 1000 + 1, false);
-    npuprof_out_puts_(o, ",\"nominal_hz\":");
-    if (d->nominal_hz) npuprof_out_uint_(o, d->nominal_hz);
-    else npuprof_out_puts_(o, "null");
+    npuprof_json_known_milli_(o, "rate_uncertainty_ppm", rate_mhz, ppt / 1000 + 1, false);
+    if (d->nominal_hz) npuprof_emit_uint_(o, "nominal_hz", d->nominal_hz);
+    else npuprof_emit_word_(o, "nominal_hz", "null");
     const bool has_drift = d->nominal_hz && d->nominal_hz <= NPUPROF_MAX_HZ_ && rate_mhz;
     const uint64_t nominal = has_drift ? d->nominal_hz * 1000 : 1;
     const bool slow = rate_mhz < nominal;
     const uint64_t ppb = npuprof_scale_(slow ? nominal - rate_mhz : rate_mhz - nominal, 1000000000u, nominal);
-    npuprof_json_milli_(o, ",\"drift_ppm\":", has_drift, npuprof_min_(ppb, INT64_MAX), slow);
+    npuprof_json_known_milli_(o, "drift_ppm", has_drift, npuprof_min_(ppb, INT64_MAX), slow);
 }
 
 /* [ns after the first clock anchor, half width in ns, device ticks] of each anchor, at most a thousand. */
@@ -137,16 +134,16 @@ static void npuprof_json_anchor_list_(npuprof_out_ *o, const npuprof_image_ *im,
 {
     npuprof_anchor_ a;
     uint32_t block = 0, index = 0, epoch = 0, shown = 0;
-    npuprof_out_puts_(o, ",\"anchor_list\":[");
+    npuprof_emit_begin_(o, "anchor_list", "[");
     for (; shown < 1000 && npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); shown++) {
         const uint64_t half = (a.host_after - a.host_before + 1) / 2;
-        npuprof_out_puts_(o, shown ? ",[" : "[");
-        npuprof_out_int_(o, npuprof_image_ns_(im, a.host_before + half));
-        npuprof_json_member_(o, ",", (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + half) + 1);
-        npuprof_json_member_(o, ",", a.device_ticks);
-        npuprof_out_puts_(o, "]");
+        npuprof_emit_begin_(o, NULL, "[");
+        npuprof_emit_int_(o, NULL, npuprof_image_ns_(im, a.host_before + half));
+        npuprof_emit_uint_(o, NULL, (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + half) + 1);
+        npuprof_emit_uint_(o, NULL, a.device_ticks);
+        npuprof_emit_end_(o, "]");
     }
-    npuprof_out_puts_(o, "]");
+    npuprof_emit_end_(o, "]");
 }
 
 /* How many records are lost or odd, by why: those that are not 0. */
@@ -168,50 +165,49 @@ static void npuprof_json_records_(npuprof_out_ *o, const npuprof_image_ *im, con
     }
     for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
         if (!counts[i]) continue;
-        npuprof_out_puts_(o, any ? ",\"" : ",\"records\":{\"");
-        npuprof_out_puts_(o, keys[i]);
-        npuprof_json_member_(o, "\":", counts[i]);
+        if (!any) npuprof_emit_begin_(o, "records", "{");
+        npuprof_emit_uint_(o, keys[i], counts[i]);
         any = true;
     }
-    if (any) npuprof_out_puts_(o, "}");
+    if (any) npuprof_emit_end_(o, "}");
 }
 
 static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
 {
     static const struct { const char *key; uint32_t note; } notes[] = {
-        { ",\"wraps\":", NPUPROF_NOTE_WRAPS },
-        { ",\"resets\":", NPUPROF_NOTE_RESETS },
-        { ",\"ambiguous_gaps\":", NPUPROF_NOTE_AMBIGUOUS },
-        { ",\"dead_reads\":", NPUPROF_NOTE_DEAD_READS },
-        { ",\"torn_reads\":", NPUPROF_NOTE_TORN_READS },
-        { ",\"ring_lost\":", NPUPROF_NOTE_RING_LOST },
+        { "wraps", NPUPROF_NOTE_WRAPS },
+        { "resets", NPUPROF_NOTE_RESETS },
+        { "ambiguous_gaps", NPUPROF_NOTE_AMBIGUOUS },
+        { "dead_reads", NPUPROF_NOTE_DEAD_READS },
+        { "torn_reads", NPUPROF_NOTE_TORN_READS },
+        { "ring_lost", NPUPROF_NOTE_RING_LOST },
     };
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     npuprof_json_sync_ s;
     npuprof_json_collect_sync_(im, d, &s);
+    npuprof_emit_begin_(o, "clock_sync", "{");
     npuprof_json_rate_(o, im, d, &s);
     const uint64_t max_error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + s.max_error) + 1;
-    npuprof_json_member_(o, ",\"max_error_ns\":", s.max_error ? max_error_ns : 0);
-    npuprof_json_member_(o, ",\"anchors\":", s.anchors);
+    npuprof_emit_uint_(o, "max_error_ns", s.max_error ? max_error_ns : 0);
+    npuprof_emit_uint_(o, "anchors", s.anchors);
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-        npuprof_json_member_(o, notes[i].key, NPUPROF_LOAD_(&d->notes[notes[i].note]));
-    npuprof_json_member_(o, ",\"spans\":", s.spans);
-    if (s.host_spans) npuprof_json_member_(o, ",\"host_spans\":", s.host_spans);
-    npuprof_json_member_(o, ",\"unplaced_spans\":", s.unplaced);
-    npuprof_json_member_(o, ",\"causality_violations\":", s.violations);
-    npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
-    if (s.late_reads) npuprof_json_member_(o, ",\"late_reads\":", s.late_reads);
+        npuprof_emit_uint_(o, notes[i].key, NPUPROF_LOAD_(&d->notes[notes[i].note]));
+    npuprof_emit_uint_(o, "spans", s.spans);
+    if (s.host_spans) npuprof_emit_uint_(o, "host_spans", s.host_spans);
+    npuprof_emit_uint_(o, "unplaced_spans", s.unplaced);
+    npuprof_emit_uint_(o, "causality_violations", s.violations);
+    npuprof_emit_uint_(o, "arrows_left_out", s.undrawn);
+    if (s.late_reads) npuprof_emit_uint_(o, "late_reads", s.late_reads);
     if (s.contradictions) {
-        npuprof_json_member_(o, ",\"contradictions\":", s.contradictions);
-        npuprof_json_member_(o, ",\"opened_ns\":",
-                             (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + s.opened));
-        npuprof_out_puts_(o, s.is_wild ? ",\"class\":\"stands\"" : ",\"class\":\"steady\"");
+        npuprof_emit_uint_(o, "contradictions", s.contradictions);
+        npuprof_emit_uint_(o, "opened_ns", (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + s.opened));
+        npuprof_emit_text_(o, "class", s.is_wild ? "stands" : "steady");
     }
     npuprof_json_records_(o, im, d);
     npuprof_json_anchor_list_(o, im, d);
     const uint32_t flags = NPUPROF_LOAD_(&d->flags);
-    if (flags & NPUPROF_DEVICE_IDLE_) npuprof_out_puts_(o, ",\"idle_at_open\":true");
-    if (flags & NPUPROF_DEVICE_CAUSAL_) npuprof_out_puts_(o, ",\"clock\":\"causal\"");
-    npuprof_out_puts_(o, "}");
+    if (flags & NPUPROF_DEVICE_IDLE_) npuprof_emit_word_(o, "idle_at_open", "true");
+    if (flags & NPUPROF_DEVICE_CAUSAL_) npuprof_emit_text_(o, "clock", "causal");
+    npuprof_emit_end_(o, "}");
 }

@@ -13,10 +13,9 @@
 #include "../read/survey.h"
 #include "text.h"
 #include "work.h"
+#include "../read/scene_flows.h"
+#include "emit.h"
 #include "json.h"
-#include "json_thread.h"
-#include "json_placed.h"
-#include "json_flow.h"
 #include "json_clock.h"
 
 /* The JSON as a whole: the list of events, and the metadata behind it, which say what the trace is of, what
@@ -34,7 +33,7 @@ typedef struct npuprof_json_last_pairs_ {
     uint64_t round, rounds;
 } npuprof_json_last_pairs_;
 
-/* The same for keys that are the same to npuprof_json_same_key_(): bad bytes count as U+FFFD. */
+/* The same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as U+FFFD. */
 static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
 {
     size_t left;
@@ -61,7 +60,7 @@ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *
         const uint64_t hash = npuprof_json_key_hash_(im, pair->b[0]);
         if (hash % t->rounds != t->round || !NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
         size_t i = (size_t)(hash / t->rounds % t->capacity);
-        while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, pair->b[0]))
+        while (t->list[i].key && !npuprof_scene_same_key_(im, t->list[i].key, pair->b[0]))
             i = i + 1 < t->capacity ? i + 1 : 0;
         *place = t->list[i].key || t->count + 1 < t->capacity ? &t->list[i] : NULL;
         return pair;
@@ -70,8 +69,7 @@ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *
 }
 
 /* The pairs of one round: the first walk notes the last entries, the second one writes them. */
-static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_json_last_pairs_ *t, uint32_t type,
-                                         bool *any)
+static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_json_last_pairs_ *t, uint32_t type)
 {
     const npuprof_pair_entry_ *pair;
     npuprof_json_last_pair_ *last;
@@ -87,27 +85,24 @@ static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_json_last_pai
     id = 0;
     while ((pair = npuprof_json_next_pair_(&w->image, t, type, &id, &last)) != NULL) {
         if (last && last->entry != id) continue;
-        if (*any) npuprof_out_puts_(&w->out, ",");
-        *any = true;
-        npuprof_out_text_(&w->out, &w->image, pair->b[0], true);
+        npuprof_emit_name_(&w->out, NULL, &w->image, pair->b[0]);
         npuprof_out_puts_(&w->out, ":");
         npuprof_out_text_(&w->out, &w->image, NPUPROF_LOAD_ACQUIRE_(&pair->b[1]), true);
     }
 }
 
 /* The pairs of a type as an object. */
-static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
+static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, uint32_t type)
 {
     npuprof_json_last_pairs_ t;
     uint32_t id = 0, pairs = 0;
-    bool any = false;
-    t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
-    t.capacity = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->nodes) / sizeof *t.list;
+    t.list = (npuprof_json_last_pair_ *)(void *)w->lanes.nodes;
+    t.capacity = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->lanes.nodes) / sizeof *t.list;
     while (npuprof_image_next_entry_(&w->image, type, sizeof(npuprof_pair_entry_), &id)) pairs++;
     t.rounds = pairs / (t.capacity / 2) + 1;
-    npuprof_out_puts_(&w->out, "{");
-    for (t.round = 0; t.round < t.rounds; t.round++) npuprof_json_pairs_of_round_(w, &t, type, &any);
-    npuprof_out_puts_(&w->out, "}");
+    npuprof_emit_begin_(&w->out, key, "{");
+    for (t.round = 0; t.round < t.rounds; t.round++) npuprof_json_pairs_of_round_(w, &t, type);
+    npuprof_emit_end_(&w->out, "}");
 }
 
 /* ---- Metadata */
@@ -124,28 +119,21 @@ static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
     const uint64_t error_ns = (uint64_t)npuprof_image_ns_(im, first->ticks + closing->error_ticks) + 1;
     uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + error_ns;
     if (all >> 63 == 0 && all > gone) drift = npuprof_scale_(drift, all, gone);
-    npuprof_json_member_(o, ",\"drift_ns\":", npuprof_min_(drift, INT64_MAX));
+    npuprof_emit_uint_(o, "drift_ns", npuprof_min_(drift, INT64_MAX));
 }
 
 /* Where and when the trace was recorded. */
 static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     const npuprof_header_ *h = im->h;
-    npuprof_out_puts_(o, "\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
-    npuprof_out_quoted_(o, h->host);
-    npuprof_out_puts_(o, ",\"program\":");
-    npuprof_out_quoted_(o, h->program);
-    npuprof_json_member_(o, ",\"pid\":", h->pid);
-    npuprof_out_puts_(o, ",\"start_unix_ns\":");
-    npuprof_out_int_(o, h->first.unix_ns + im->origin_ns);
-    npuprof_out_puts_(o, ",\"start_monotonic_ns\":");
-    npuprof_out_int_(o, h->first.monotonic_ns + im->origin_ns);
-    npuprof_out_puts_(o, ",\"start_boottime_ns\":");
-    npuprof_out_int_(o, h->first.boot_ns + im->origin_ns);
-    if (h->traceparent[0]) {
-        npuprof_out_puts_(o, ",\"traceparent\":");
-        npuprof_out_quoted_(o, h->traceparent);
-    }
+    npuprof_emit_text_(o, "version", NPUPROF_VERSION_STRING);
+    npuprof_emit_text_(o, "host", h->host);
+    npuprof_emit_text_(o, "program", h->program);
+    npuprof_emit_uint_(o, "pid", h->pid);
+    npuprof_emit_int_(o, "start_unix_ns", h->first.unix_ns + im->origin_ns);
+    npuprof_emit_int_(o, "start_monotonic_ns", h->first.monotonic_ns + im->origin_ns);
+    npuprof_emit_int_(o, "start_boottime_ns", h->first.boot_ns + im->origin_ns);
+    if (h->traceparent[0]) npuprof_emit_text_(o, "traceparent", h->traceparent);
 }
 
 /* ,"doubt":"...": what the system's clocks say against each other, if they do; rate.h. */
@@ -157,7 +145,8 @@ static void npuprof_json_doubt_(npuprof_out_ *o, const npuprof_image_ *im)
         "no clock of the system moved: a tick is drawn as a ns" };
     if (!im->doubt) return;
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
-    npuprof_out_puts_(o, ",\"doubt\":\"CLOCK_MONOTONIC went on by ");
+    npuprof_emit_key_(o, "doubt");
+    npuprof_out_puts_(o, "\"CLOCK_MONOTONIC went on by ");
     npuprof_out_int_(o, closing->monotonic_ns - first->monotonic_ns);
     npuprof_out_puts_(o, " ns while CLOCK_BOOTTIME went on by ");
     npuprof_out_int_(o, closing->boot_ns - first->boot_ns);
@@ -170,27 +159,26 @@ static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
     const npuprof_header_ *h = im->h;
-    npuprof_out_puts_(o, ",\"clock\":{\"source\":");
-    npuprof_out_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source]
-                                                                              : "unknown");
-    npuprof_out_puts_(o, ",\"hz\":");
+    const bool known = h->clock_source < sizeof sources / sizeof *sources;
+    npuprof_emit_begin_(o, "clock", "{");
+    npuprof_emit_text_(o, "source", known ? sources[h->clock_source] : "unknown");
     if (h->clock_hz) {
-        npuprof_out_uint_(o, h->clock_hz);
+        npuprof_emit_uint_(o, "hz", h->clock_hz);
         npuprof_out_puts_(o, ".000");
     } else {
         /* ns per tick is multiplier / 2^shift. */
         const uint64_t mhz = npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier);
-        npuprof_out_milli_(o, (int64_t)npuprof_min_(mhz, INT64_MAX));
+        npuprof_emit_milli_(o, "hz", (int64_t)npuprof_min_(mhz, INT64_MAX));
     }
     const int64_t error_ns = npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks);
-    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1 + im->doubt_ns);
+    npuprof_emit_uint_(o, "error_ns", (uint64_t)error_ns + 1 + im->doubt_ns);
     npuprof_json_doubt_(o, im);
     /* By these, a trace that is stamped with the same counter can be put beside this one. */
-    npuprof_json_member_(o, ",\"start_ticks\":",
-                         h->first.ticks - npuprof_scale_((uint64_t)-im->origin_ns, (uint64_t)1 << im->shift,
-                                                         im->multiplier));
+    const uint64_t gone_ns = (uint64_t)-im->origin_ns;
+    const uint64_t before = npuprof_scale_(gone_ns, (uint64_t)1 << im->shift, im->multiplier);
+    npuprof_emit_uint_(o, "start_ticks", h->first.ticks - before);
     npuprof_json_drift_(o, im);
-    npuprof_out_puts_(o, "}");
+    npuprof_emit_end_(o, "}");
 }
 
 /* What was recorded and what was lost. */
@@ -201,38 +189,34 @@ static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_work_ *w)
 #undef NPUPROF_TEXT_
     const npuprof_image_ *im = &w->image;
     const npuprof_header_ *h = im->h;
-    npuprof_json_member_(o, ",\"recorded\":", im->events);
-    npuprof_out_puts_(o, ",\"lost\":{");
-    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        if (i) npuprof_out_puts_(o, ",");
-        npuprof_out_quoted_(o, causes[i]);
-        npuprof_json_member_(o, ":", im->lost[i]);
-    }
-    npuprof_json_member_(o, "},\"streamed\":", NPUPROF_LOAD_(&h->streamed));
-    npuprof_out_puts_(o, ",\"when_full\":");
-    npuprof_out_quoted_(o, npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
-    if (im->damaged) npuprof_json_member_(o, ",\"damaged_places\":", im->damaged);
-    if (im->in_use) npuprof_json_member_(o, ",\"changed_while_read\":", im->changed);
-    npuprof_json_member_(o, ",\"threads\":", im->threads);
-    npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
+    npuprof_emit_uint_(o, "recorded", im->events);
+    npuprof_emit_begin_(o, "lost", "{");
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) npuprof_emit_uint_(o, causes[i], im->lost[i]);
+    npuprof_emit_end_(o, "}");
+    npuprof_emit_uint_(o, "streamed", NPUPROF_LOAD_(&h->streamed));
+    npuprof_emit_text_(o, "when_full",
+                       npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
+    if (im->damaged) npuprof_emit_uint_(o, "damaged_places", im->damaged);
+    if (im->in_use) npuprof_emit_uint_(o, "changed_while_read", im->changed);
+    npuprof_emit_uint_(o, "threads", im->threads);
+    npuprof_emit_uint_(o, "counter_values_not_finite", w->scene.skipped_values);
 }
 
 static void npuprof_json_devices_(npuprof_work_ *w)
 {
     npuprof_out_ *o = &w->out;
     const uint32_t devices = NPUPROF_LOAD_(&w->image.h->devices);
-    npuprof_out_puts_(o, ",\"devices\":[");
-    for (uint32_t n = 1, any = 0; n <= devices; n++) {
+    npuprof_emit_begin_(o, "devices", "[");
+    for (uint32_t n = 1; n <= devices; n++) {
         const npuprof_device_entry_ *d = npuprof_image_device_(&w->image, n);
         if (!d) continue;
-        npuprof_out_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
-        npuprof_out_text_(o, &w->image, d->name, true);
-        npuprof_json_member_(o, ",\"pe_count\":", d->pe_count);
-        npuprof_out_puts_(o, ",\"clock_sync\":");
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "name", &w->image, d->name);
+        npuprof_emit_uint_(o, "pe_count", d->pe_count);
         npuprof_json_clock_sync_(w, d);
-        npuprof_out_puts_(o, "}");
+        npuprof_emit_end_(o, "}");
     }
-    npuprof_out_puts_(o, "]");
+    npuprof_emit_end_(o, "]");
 }
 
 /* ,"sites":[...]: where the call sites are in the code. Why here and not in each event: it is the same for
@@ -247,84 +231,81 @@ static void npuprof_json_sites_(npuprof_work_ *w)
         const npuprof_site_entry_ *const site = (const npuprof_site_entry_ *)(const void *)e;
         /* Why not with results: the same call site is there without, too. */
         if (!site->file || (site->line & NPUPROF_SITE_RESULTS_)) continue;
-        npuprof_out_puts_(o, any++ ? ",{\"name\":" : ",\"sites\":[{\"name\":");
-        npuprof_out_text_(o, &w->image, site->name, true);
-        if (site->category) npuprof_out_puts_(o, ",\"cat\":");
-        if (site->category) npuprof_out_text_(o, &w->image, site->category, true);
-        npuprof_out_puts_(o, ",\"file\":");
-        npuprof_out_text_(o, &w->image, site->file, true);
-        npuprof_json_member_(o, ",\"line\":", site->line);
-        npuprof_out_puts_(o, "}");
+        if (!any++) npuprof_emit_begin_(o, "sites", "[");
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "name", &w->image, site->name);
+        if (site->category) npuprof_emit_name_(o, "cat", &w->image, site->category);
+        npuprof_emit_name_(o, "file", &w->image, site->file);
+        npuprof_emit_uint_(o, "line", site->line);
+        npuprof_emit_end_(o, "}");
     }
-    if (any) npuprof_out_puts_(o, "]");
+    if (any) npuprof_emit_end_(o, "]");
 }
 
 /* ,"modules":[...]: the objects that were loaded, for names that are addresses. Nothing if none is known. */
 static void npuprof_json_modules_(npuprof_work_ *w)
 {
-    static const char *const keys[] = { ",\"bias\":\"", "\",\"start\":\"", "\",\"end\":\"" };
     npuprof_out_ *const o = &w->out;
     const npuprof_entry_ *e;
     uint32_t id = 0, any = 0;
     while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_MODULE, sizeof(npuprof_module_entry_),
                                           &id)) != NULL) {
         const npuprof_module_entry_ *const m = (const npuprof_module_entry_ *)(const void *)e;
-        const uint64_t values[] = { m->bias, m->start, m->end };
         char text[NPUPROF_ADDRESS_TEXT_];
-        npuprof_out_puts_(o, any++ ? ",{\"path\":" : ",\"modules\":[{\"path\":");
-        npuprof_out_text_(o, &w->image, m->path, true);
-        npuprof_out_puts_(o, ",\"build_id\":");
-        npuprof_out_text_(o, &w->image, m->build_id, true);
-        for (int i = 0; i < 3; i++) {
-            npuprof_out_puts_(o, keys[i]);
-            npuprof_out_puts_(o, npuprof_address_text_(text, values[i]));
-        }
-        npuprof_out_puts_(o, "\"}");
+        if (!any++) npuprof_emit_begin_(o, "modules", "[");
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "path", &w->image, m->path);
+        npuprof_emit_name_(o, "build_id", &w->image, m->build_id);
+        npuprof_emit_text_(o, "bias", npuprof_address_text_(text, m->bias));
+        npuprof_emit_text_(o, "start", npuprof_address_text_(text, m->start));
+        npuprof_emit_text_(o, "end", npuprof_address_text_(text, m->end));
+        npuprof_emit_end_(o, "}");
     }
-    if (any) npuprof_out_puts_(o, "]");
+    if (any) npuprof_emit_end_(o, "]");
 }
 
 /* sites: with the table of call sites, which may be long. */
-static void npuprof_json_metadata_(npuprof_work_ *w, bool sites)
+static void npuprof_json_metadata_(npuprof_work_ *w, const char *key, bool sites)
 {
     npuprof_out_ *o = &w->out;
-    npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{");
+    npuprof_emit_begin_(o, key, "{");
+    npuprof_emit_begin_(o, "npuprof", "{");
     npuprof_json_origin_(o, &w->image);
     npuprof_json_host_clock_(o, &w->image);
     npuprof_json_counts_(o, w);
-    npuprof_out_puts_(o, ",\"unused_environment\":");
-    npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
-    npuprof_out_puts_(o, ",\"user\":");
-    npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
+    npuprof_json_pairs_(w, "unused_environment", NPUPROF_ENTRY_ENVIRONMENT);
+    npuprof_json_pairs_(w, "user", NPUPROF_ENTRY_METADATA);
     npuprof_json_devices_(w);
     if (sites) npuprof_json_sites_(w);
     npuprof_json_modules_(w);
     npuprof_out_puts_(o, "}}");
+    o->fresh = false;
 }
 
 /* Writes the JSON. The caller holds the lock of the readers. 0, or what the sink returned. */
 static int npuprof_write_json_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *w = &npuprof_work_area_;
+    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_out_ *const o = &w->out;
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
+    npuprof_scene_ *const s = npuprof_work_scene_(w, &npuprof_json_output_, w);
     w->next_tid = w->image.threads + 1;
-    w->put_arrow = npuprof_json_arrow_;
-    npuprof_out_puts_(&w->out, "{\"traceEvents\":[");
+    npuprof_out_puts_(o, "{\"traceEvents\":[");
+    o->fresh = true;
     npuprof_json_open_(w, "M", 0, "process_name", 0, 1);
-    npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
-    npuprof_out_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
-    npuprof_out_puts_(&w->out, "}}");
-    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) {
-        const npuprof_slot_head_ *slot = npuprof_image_thread_slot_(&w->image, tid);
-        if (slot) npuprof_json_thread_(w, slot);
-    }
-    npuprof_json_placed_(w);
-    npuprof_json_flows_(w);
-    npuprof_json_pauses_(w);
-    npuprof_out_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
-    npuprof_json_metadata_(w, true);
-    npuprof_out_puts_(&w->out, "}\n");
-    npuprof_out_flush_(&w->out);
-    return w->out.error;
+    npuprof_emit_begin_(o, "args", "{");
+    npuprof_emit_text_(o, "name", w->image.h->program[0] ? w->image.h->program : "program");
+    npuprof_out_puts_(o, "}}");
+    npuprof_scene_threads_(s);
+    npuprof_scene_placed_(s);
+    npuprof_scene_flows_(s);
+    npuprof_scene_pauses_(s, 1);
+    npuprof_out_fail_(o, s->error);
+    npuprof_out_puts_(o, "\n],\n\"displayTimeUnit\":\"ns\",\n");
+    o->fresh = true;
+    npuprof_json_metadata_(w, "metadata", true);
+    npuprof_out_puts_(o, "}\n");
+    npuprof_out_flush_(o);
+    return o->error;
 }

@@ -5,7 +5,7 @@
 #include "../arena/table.h"
 #include "../read/image.h"
 #include "../read/args.h"
-#include "digits.h"
+#include "../numbers/digits.h"
 #include <stdlib.h>
 
 /* A buffered writer of text over a sink, for JSON and CSV: bytes, numbers, strings with their quotes, values
@@ -17,6 +17,7 @@ typedef struct npuprof_out_ {
     size_t capacity, used;
     uint64_t flushes;
     int error;
+    bool fresh;                            /* of JSON: nothing is behind the bracket yet (emit.h) */
 } npuprof_out_;
 
 static void npuprof_out_flush_(npuprof_out_ *o)
@@ -229,15 +230,4 @@ static inline void npuprof_out_value_(npuprof_out_ *o, const npuprof_value_ *v)
     case NPUPROF_ARG_STR_CUT_: npuprof_out_string_value_(o, v); break;
     default: npuprof_out_puts_(o, "null"); break;
     }
-}
-
-/* The id of a trace as 32 digits: TRACEPARENT's, else the arena's seed and the id of the trace's root span.
-   */
-static inline void npuprof_digits_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root,
-                                           char digits[33])
-{
-    const uint64_t id = npuprof_image_span_id_(im, tid, root);
-    npuprof_digits_hex_text_(digits, im->h->seed_high);
-    npuprof_digits_hex_text_(digits + 16, id);
-    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }

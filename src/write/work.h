@@ -4,6 +4,8 @@
 #include "../read/image.h"
 #include "../read/place.h"
 #include "../read/walk.h"
+#include "../read/lanes.h"
+#include "../read/scene.h"
 #include "../read/executions.h"
 #include "../read/memory.h"
 #include "text.h"
@@ -13,12 +15,7 @@
    but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for a writer's own tables.
    Spans that are sorted are in pages (read/list.h). */
 
-enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
-
-typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
-
-/* Spans of a track that share lanes (write/lanes.h). */
-typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
+enum { NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
 /* What the rows of a site on a track have in common: all text before the first number (write/span_text.h),
    and so many bytes behind it that come after the last. key: tid << 32 | site << 8 | kind; 0: none. */
@@ -34,25 +31,18 @@ typedef struct npuprof_work_ {
     npuprof_walk_ walk;
     void *room;                            /* for tables of the writer at hand */
     size_t room_bytes;
-    /* lanes of the track at hand */
-    npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
-    uint32_t node_count, free_node, fresh_node, lanes;   /* nodes from fresh_node on were never used */
-    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];
-    npuprof_lane_group_ group[NPUPROF_LANES_];
-    uint32_t next_tid;                     /* for the next track that is no thread */
+    npuprof_lane_set_ lanes;                  /* of the track at hand */
+    npuprof_scene_ scene;
     /* text that is used again */
     npuprof_span_text_ span_text[NPUPROF_SPAN_TEXTS_];
     npuprof_stamp_cache_ stamps;
     uint32_t trace_tid;                    /* trace_id is the text of the trace with this root */
     uint64_t trace_root;
     char trace_id[33];
-    /* of the JSON */
-    bool comma;
-    /* what is done with an arrow of a flow; times are those of the trace */
-    void (*put_arrow)(struct npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
-                      uint32_t to_tid, int64_t to_ns);
+    /* of the JSON: the next track that is no thread; the track at hand, and the tid of its first lane */
+    uint32_t next_tid, first_tid;
+    uint64_t placed;
     uint64_t arrows;
-    uint64_t skipped_values;               /* of counters: not finite */
 } npuprof_work_;
 
 static npuprof_work_ npuprof_work_area_;
@@ -69,8 +59,8 @@ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     w->out.capacity = buffer;
     w->trace_root = UINT64_MAX;            /* of no trace */
     w->stamps.above = NPUPROF_NO_STAMP_;
-    w->nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
-    w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
+    w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
+    w->lanes.node_count = (uint32_t)(quarter / sizeof *w->lanes.nodes);
     w->room = p + buffer + quarter;
     w->room_bytes = sizeof npuprof_scratch_ - buffer - quarter;
 }
@@ -97,7 +87,7 @@ static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w
 static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
 {
     npuprof_merge_ merge;
-    npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->nodes;
+    npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->lanes.nodes;
     npuprof_work_begin_merge_(&merge, w);
-    return npuprof_pool_collect_(&merge, list, w->node_count * sizeof *w->nodes / sizeof *list);
+    return npuprof_pool_collect_(&merge, list, w->lanes.node_count * sizeof *w->lanes.nodes / sizeof *list);
 }

@@ -3,8 +3,8 @@
 #include "proto.h"
 
 /* Packets of Perfetto's trace format (.pftrace), and what the parts of its writer have in common. The other
-   parts: pftrace_event.h (events and their arguments), pftrace_arrows.h (arrows), pftrace_thread.h and
-   pftrace_placed.h (spans), pftrace_file.h (the order of it all).
+   parts: pftrace_event.h (events and their arguments), pftrace_arrows.h (arrows), pftrace_scene.h (what is
+   shown), pftrace_file.h (the order of it all).
 
    The whole file is one sequence of packets. Its first packet says where its clock begins; the stamps that
    follow are differences, of two or three bytes. Why one: an importer needs a millisecond for each snapshot
@@ -14,7 +14,7 @@
    follow from what is different in each trace.
 
    An end has no name: it ends the innermost span that is open on its track. So spans that do not nest go into
-   lanes (write/lanes.h), as in the JSON; lanes of one track have one name and one key, by which the viewer
+   lanes (read/lanes.h), as in the JSON; lanes of one track have one name and one key, by which the viewer
    draws them as one track.
 
    Field numbers: protos/perfetto/trace in the repository of Perfetto, from the file named at each. */
@@ -37,19 +37,10 @@ enum {
 /* builtin_clock.proto; 64 to 127 are those that a sequence has for itself */
 enum { NPUPROF_PFTRACE_REALTIME_ = 1, NPUPROF_PFTRACE_MONOTONIC_ = 3, NPUPROF_PFTRACE_BOOTTIME_ = 6 };
 
-/* Words of the writer itself, which no table has: keys of arguments. */
-#define NPUPROF_PFTRACE_WORDS_(X) \
-    X(KIND, "kind") X(TRACE_ID, "trace_id") X(SPAN_ID, "span_id") X(UNFINISHED, "unfinished") \
-    X(STAMP, "stamp") X(PE_INDEX, "pe_index") X(START_TICKS, "start_ticks") X(END_TICKS, "end_ticks") \
-    X(ERROR_NS, "error_ns") X(CAUSALITY, "causality") X(WARM_UP, "warm_up") X(POOL, "pool") X(TAG, "tag") \
-    X(CHANGE, "change") X(OUT_OF_RANGE, "stamps_out_of_range") X(REVERSED, "end_before_start") \
-    X(METADATA, "metadata")
-#define NPUPROF_PFTRACE_ENUM_(name, text) NPUPROF_PFTRACE_WORD_##name##_,
-enum { NPUPROF_PFTRACE_WORDS_(NPUPROF_PFTRACE_ENUM_) NPUPROF_PFTRACE_WORD_COUNT_ };
-#define NPUPROF_PFTRACE_TEXT_(name, text) text,
-static const char *const npuprof_pftrace_words_[] = { NPUPROF_PFTRACE_WORDS_(NPUPROF_PFTRACE_TEXT_) };
+/* Words of the library's own, which no table has: keys of facts (read/scene.h) and of the metadata. */
+enum { NPUPROF_PFTRACE_WORD_METADATA_ = NPUPROF_FACT_COUNT_, NPUPROF_PFTRACE_WORD_COUNT_ };
 
-/* A name: the writer's words first, then the strings of the image's table by their id. */
+/* A name: those words first, then the strings of the image's table by their id. */
 typedef struct npuprof_pftrace_name_ {
     uint32_t iid;                        /* its number in the file; 0: not used yet */
     uint32_t sent;                       /* a bit for each name space; those of counters behind them */
@@ -82,9 +73,9 @@ typedef struct npuprof_pftrace_ {
     uint64_t track;                      /* of events that name none */
     int64_t last_ns;                     /* the stamp of the last event, after the beginning of the trace */
     uint32_t lanes, iids;                /* given out */
+    uint32_t device;                     /* whose track was described last */
     npuprof_pftrace_name_ *names;
     size_t name_count, names_bytes;
-    uint64_t lane[NPUPROF_LANES_ + 1];   /* uuids of those of write/lanes.h; 0: not begun */
     npuprof_pftrace_plain_ plain[256];
     /* ends of arrows, sorted by thread and position; those of the thread at hand */
     npuprof_pftrace_tie_ *ties;
@@ -298,17 +289,10 @@ static void npuprof_pftrace_merge_track_(npuprof_pftrace_ *p, uint64_t key)
     npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_MERGE_KEY_, key);
 }
 
-/* A name of the table and a text behind it as the name of a track; "unnamed" if both are empty. */
+/* A name of the table and a text behind it as the name of a track. */
 static void npuprof_pftrace_name_track_(npuprof_pftrace_ *p, uint32_t id, const char *suffix)
 {
     char text[192];
-    size_t length, n = 0;
-    const char *const name = npuprof_image_text_(&p->work->image, id, &length);
-    if (!length && !*suffix) n = npuprof_json_append_(text, n, sizeof text, "unnamed");
-    if (length) {
-        n = npuprof_utf8_cut_(name, length, 100);
-        memcpy(text, name, n);
-    }
-    n = npuprof_json_append_(text, n, sizeof text, suffix);
-    npuprof_proto_text_(&p->event, NPUPROF_PFTRACE_NAME_, text, n);
+    const size_t length = npuprof_scene_name_(&p->work->image, id, 100, suffix, text);
+    npuprof_proto_text_(&p->event, NPUPROF_PFTRACE_NAME_, text, length);
 }

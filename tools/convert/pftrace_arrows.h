@@ -27,14 +27,12 @@ static void npuprof_pftrace_add_tie_(npuprof_pftrace_ *p, npuprof_pftrace_tie_ t
     p->ties[p->tie_count++] = tie;
 }
 
-/* An arrow of PROF_FLOW_OUT and PROF_FLOW_IN (write/json_flow.h finds them). */
-static void npuprof_pftrace_take_flow_(npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
-                                       uint32_t to_tid, int64_t to_ns)
+/* An arrow of PROF_FLOW_OUT and PROF_FLOW_IN (read/scene_flows.h finds them). */
+static void npuprof_pftrace_arrow_(npuprof_scene_ *s, uint32_t from_tid, int64_t from_ns, uint32_t to_tid,
+                                   int64_t to_ns)
 {
-    npuprof_pftrace_ *const p = &npuprof_pftrace_state_;
+    npuprof_pftrace_ *const p = (npuprof_pftrace_ *)s->user;
     npuprof_pftrace_tie_ tie;
-    (void)w;
-    (void)name;
     memset(&tie, 0, sizeof tie);
     tie.position = UINT64_MAX;
     tie.id = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_ARROW_, ++p->arrows);
@@ -45,6 +43,38 @@ static void npuprof_pftrace_take_flow_(npuprof_work_ *w, const char *name, uint3
     tie.ns = to_ns;
     tie.in = true;
     npuprof_pftrace_add_tie_(p, tie);
+}
+
+/* The number of the arrow to a device span from the span that submitted the job. */
+static uint64_t npuprof_pftrace_submit_number_(const npuprof_pftrace_ *p, const npuprof_event_ *ev)
+{
+    return npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_SUBMIT_, ev->locator);
+}
+
+/* Collects the ends of those arrows in threads. */
+static void npuprof_pftrace_collect_submits_(npuprof_pftrace_ *p)
+{
+    npuprof_work_ *const w = p->work;
+    npuprof_image_anchor_caches_ caches;
+    npuprof_event_ ev;
+    npuprof_placed_ s;
+    npuprof_pftrace_tie_ tie;
+    memset(&caches, 0, sizeof caches);
+    memset(&tie, 0, sizeof tie);
+    if (!(w->image.kinds >> NPUPROF_KIND_DEVICE & 1)) return;
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) {
+        npuprof_walk_begin_(&w->walk, &w->image, tid);
+        while (npuprof_walk_next_(&w->walk, &ev)) {
+            if (ev.kind != NPUPROF_KIND_DEVICE || !ev.has_link) continue;
+            if (!npuprof_place_start_(&w->image, &caches, &ev, &s)) continue;
+            if (!npuprof_fact_draws_arrow_(&w->image, &ev, s.start_ns)) continue;
+            tie.position = ev.link.position;
+            tie.tid = ev.link.slot;
+            tie.ns = npuprof_image_trace_ns_(&w->image, ev.link.ticks);
+            tie.id = npuprof_pftrace_submit_number_(p, &ev);
+            npuprof_pftrace_add_tie_(p, tie);
+        }
+    }
 }
 
 /* ---- The ties of a thread */
@@ -80,10 +110,10 @@ static size_t npuprof_pftrace_find_tie_(const npuprof_pftrace_ *p, bool by_span,
 }
 
 /* Finds the spans of the thread's flows, and sorts its ties by span. All ties are sorted by time. */
-static void npuprof_pftrace_begin_ties_(npuprof_pftrace_ *p, uint32_t tid)
+static void npuprof_pftrace_begin_ties_(npuprof_pftrace_ *p, const npuprof_scene_ *s, uint32_t tid)
 {
-    npuprof_walk_ *const walk = &p->work->walk;
-    const npuprof_image_ *const im = &p->work->image;
+    npuprof_walk_ *const walk = s->walk;
+    const npuprof_image_ *const im = s->image;
     npuprof_event_ ev;
     int64_t ns;
     p->tie_first = p->tie_end;
@@ -94,7 +124,7 @@ static void npuprof_pftrace_begin_ties_(npuprof_pftrace_ *p, uint32_t tid)
     npuprof_walk_begin_(walk, im, tid);
     while (npuprof_walk_next_(walk, &ev)) {
         const bool in = ev.kind == NPUPROF_KIND_FLOW_IN;
-        if ((!in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(p->work, &ev, &ns)) continue;
+        if ((!in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(s, &ev, &ns)) continue;
         ns -= im->origin_ns;
         size_t i = npuprof_pftrace_find_tie_(p, false, 0, ns);
         for (; i < p->tie_end && p->ties[i].ns == ns; i++)

@@ -5,7 +5,8 @@
    debug_annotation.proto. */
 
 enum { NPUPROF_PFTRACE_ARGS_ = 4, NPUPROF_PFTRACE_TYPE_ = 9, NPUPROF_PFTRACE_NAME_IID_ = 10,
-       NPUPROF_PFTRACE_CATEGORY_IIDS_ = 3, NPUPROF_PFTRACE_NAME_TEXT_ = 23,
+       NPUPROF_PFTRACE_CATEGORY_IIDS_ = 3, NPUPROF_PFTRACE_CATEGORY_TEXT_ = 22,
+       NPUPROF_PFTRACE_NAME_TEXT_ = 23,
        NPUPROF_PFTRACE_COUNTER_VALUE_ = 30, NPUPROF_PFTRACE_COUNTER_REAL_ = 44,
        NPUPROF_PFTRACE_SOURCE_IID_ = 34, NPUPROF_PFTRACE_FLOW_IDS_ = 47, NPUPROF_PFTRACE_FLOW_END_IDS_ = 48 };
 enum { NPUPROF_PFTRACE_BEGIN_ = 1, NPUPROF_PFTRACE_END_ = 2, NPUPROF_PFTRACE_INSTANT_ = 3,
@@ -49,48 +50,16 @@ static void npuprof_pftrace_put_source_(npuprof_pftrace_ *p, const npuprof_event
     npuprof_proto_end_(&p->interned, entry);
 }
 
-/* ---- Arguments. The writer's own first; p->used_words has a bit for each */
+/* ---- Arguments */
 
+/* Begins an argument whose key is a word of the library's own. */
 static size_t npuprof_pftrace_begin_word_(npuprof_pftrace_ *p, unsigned word)
 {
-    const char *const text = npuprof_pftrace_words_[word];
+    const char *const text = word < NPUPROF_FACT_COUNT_ ? npuprof_fact_keys_[word] : "metadata";
     const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
     npuprof_proto_uint_(&p->event, 1, npuprof_pftrace_intern_(p, NPUPROF_PFTRACE_KEYS_, word, text,
                                                               strlen(text)));
     return arg;
-}
-
-static void npuprof_pftrace_put_word_(npuprof_pftrace_ *p, unsigned word, const char *value)
-{
-    const size_t arg = npuprof_pftrace_begin_word_(p, word);
-    npuprof_proto_words_(&p->event, 6, value);
-    npuprof_proto_end_(&p->event, arg);
-}
-
-static void npuprof_pftrace_put_uint_(npuprof_pftrace_ *p, unsigned word, uint64_t value)
-{
-    const size_t arg = npuprof_pftrace_begin_word_(p, word);
-    npuprof_proto_uint_(&p->event, 3, value);
-    npuprof_proto_end_(&p->event, arg);
-}
-
-static void npuprof_pftrace_put_true_(npuprof_pftrace_ *p, unsigned word)
-{
-    const size_t arg = npuprof_pftrace_begin_word_(p, word);
-    npuprof_proto_uint_(&p->event, 2, 1);
-    npuprof_proto_end_(&p->event, arg);
-}
-
-/* "trace_id" and "span_id", as the JSON has them. */
-static void npuprof_pftrace_put_ids_(npuprof_pftrace_ *p, uint32_t root_tid, uint64_t root, uint32_t tid,
-                                     uint64_t position)
-{
-    const npuprof_image_ *const im = &p->work->image;
-    char trace[33], span[17];
-    npuprof_digits_trace_id_(im, root_tid, root, trace);
-    npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
-    npuprof_pftrace_put_word_(p, NPUPROF_PFTRACE_WORD_TRACE_ID_, trace);
-    npuprof_pftrace_put_word_(p, NPUPROF_PFTRACE_WORD_SPAN_ID_, span);
 }
 
 static void npuprof_pftrace_put_value_(npuprof_pftrace_ *p, const npuprof_value_ *v)
@@ -113,33 +82,31 @@ static void npuprof_pftrace_put_value_(npuprof_pftrace_ *p, const npuprof_value_
     }
 }
 
-/* Is it a key that the writer itself puts on this event? */
-static bool npuprof_pftrace_is_taken_(const npuprof_image_ *im, uint32_t key, uint32_t words)
+static void npuprof_pftrace_put_facts_(npuprof_pftrace_ *p, const npuprof_scene_event_ *e)
 {
-    for (unsigned word = 0; words >> word; word++)
-        if ((words >> word & 1) && npuprof_image_text_is_(im, key, npuprof_pftrace_words_[word])) return true;
-    return false;
+    for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
+        const size_t arg = npuprof_pftrace_begin_word_(p, fact->key);
+        npuprof_pftrace_put_value_(p, fact);
+        npuprof_proto_end_(&p->event, arg);
+    }
 }
 
-/* The user's arguments. words: a bit for each word that the writer has put already; a user's key that is one
-   of them becomes "user.<key>". Of a key that comes twice only the last is written, as in the JSON. */
-static void npuprof_pftrace_put_args_(npuprof_pftrace_ *p, const npuprof_event_ *ev, uint32_t words)
+/* The user's arguments. Of a key that comes twice only the last is written, as in the JSON. */
+static void npuprof_pftrace_put_args_(npuprof_pftrace_ *p, const npuprof_scene_event_ *e)
 {
     const npuprof_image_ *const im = &p->work->image;
-    npuprof_args_walk_ args = npuprof_args_begin_(im, ev);
+    npuprof_args_walk_ args = npuprof_args_begin_(im, e->ev);
     npuprof_value_ v;
     while (npuprof_args_next_(&args, &v)) {
-        if (npuprof_json_key_comes_again_(&args, v.key)) continue;
+        if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
         const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
-        if (npuprof_pftrace_is_taken_(im, v.key, words)) {
-            char key[40] = "user.";
-            size_t length;
-            const char *const text = npuprof_image_text_(im, v.key, &length);
-            memcpy(key + 5, text, length < 34 ? length : 34);
-            npuprof_proto_text_(&p->event, 10, key, 5 + (length < 34 ? length : 34));
+        const char *const fact = npuprof_fact_key_(e, im, v.key);
+        if (fact) {
+            char key[40];
+            snprintf(key, sizeof key, "user.%s", fact);
+            npuprof_proto_words_(&p->event, 10, key);
         } else {
-            const uint32_t iid = npuprof_pftrace_intern_id_(p, NPUPROF_PFTRACE_KEYS_, v.key);
-            npuprof_proto_uint_(&p->event, 1, iid);
+            npuprof_proto_uint_(&p->event, 1, npuprof_pftrace_intern_id_(p, NPUPROF_PFTRACE_KEYS_, v.key));
         }
         npuprof_pftrace_put_value_(p, &v);
         npuprof_proto_end_(&p->event, arg);

@@ -2,8 +2,7 @@
 #include "pftrace.h"
 #include "pftrace_event.h"
 #include "pftrace_arrows.h"
-#include "pftrace_thread.h"
-#include "pftrace_placed.h"
+#include "pftrace_scene.h"
 
 /* A .pftrace file as a whole: the process, threads, placed spans, marks and metadata.
    Why threads before placed spans: of two events at one time the viewer takes the first in the file first,
@@ -24,46 +23,26 @@ static int npuprof_pftrace_keep_(void *user, const void *bytes, size_t count)
 /* The metadata of the JSON, as the text of an argument. What does not fit is left out as a whole. */
 static void npuprof_pftrace_put_metadata_(npuprof_pftrace_ *p, uint64_t track)
 {
-    static const char head[] = "\"metadata\":";
     npuprof_work_ *const w = p->work;
     npuprof_pftrace_text_ text = { (char *)p->event.bytes + p->event.capacity, p->event.capacity, 0 };
     const npuprof_out_ aside = w->out;
     npuprof_out_flush_(&w->out);
     w->out.sink.write = npuprof_pftrace_keep_;
     w->out.sink.user = &text;
-    npuprof_json_metadata_(w, false);
+    w->out.fresh = true;
+    npuprof_json_metadata_(w, NULL, false);
     npuprof_out_flush_(&w->out);
-    const bool whole = !w->out.error && text.used > sizeof head;
+    const bool whole = !w->out.error && text.used;
     w->out.sink = aside.sink;
     w->out.error = aside.error;
     if (!whole) return;
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
     npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_, "npuprof");
     const size_t arg = npuprof_pftrace_begin_word_(p, NPUPROF_PFTRACE_WORD_METADATA_);
-    npuprof_proto_text_(&p->event, 6, text.bytes + sizeof head - 1, text.used - sizeof head + 1);
+    npuprof_proto_text_(&p->event, 6, text.bytes, text.used);
     npuprof_proto_end_(&p->event, arg);
     if (p->event.full) p->event.full = false;
     else npuprof_pftrace_send_(p, track, 0);
-}
-
-/* Two instants for each pause. */
-static void npuprof_pftrace_pauses_(npuprof_pftrace_ *p, uint64_t track)
-{
-    const npuprof_image_ *const im = &p->work->image;
-    const npuprof_entry_ *e;
-    const size_t bytes = sizeof(npuprof_pause_entry_);
-    uint32_t id = 0;
-    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_PAUSE, bytes, &id)) != NULL) {
-        const npuprof_pause_entry_ *const pause = (const npuprof_pause_entry_ *)(const void *)e;
-        const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
-        for (int i = 0; i < 2; i++) {
-            if (!at[i] || at[i] < im->clear_ticks) continue;
-            npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
-            npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_,
-                                 i ? "npuprof resumed" : "npuprof paused");
-            npuprof_pftrace_send_(p, track, npuprof_image_trace_ns_(im, at[i]));
-        }
-    }
 }
 
 /* Describes the process, on whose track the marks are. process_descriptor.proto. */
@@ -124,22 +103,20 @@ static int npuprof_pftrace_write_locked_(npuprof_sink sink)
     npuprof_work_ *const w = p->work = &npuprof_work_area_;
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
-    w->put_arrow = npuprof_pftrace_take_flow_;
+    npuprof_scene_ *const s = npuprof_work_scene_(w, &npuprof_pftrace_output_, p);
     int error = ENOMEM;
     if (npuprof_pftrace_begin_buffers_(p)) {
         npuprof_pftrace_begin_clocks_(p);
         npuprof_pftrace_begin_sequence_(p);
         npuprof_pftrace_process_(p);
-        npuprof_json_flows_(w);
+        npuprof_scene_flows_(s);
         npuprof_pftrace_collect_submits_(p);
         npuprof_heap_sort_(p->ties, sizeof *p->ties, p->tie_count, npuprof_pftrace_tie_by_time_);
-        for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) {
-            const npuprof_slot_head_ *const slot = npuprof_image_thread_slot_(&w->image, tid);
-            if (slot) npuprof_pftrace_thread_(p, slot);
-        }
-        npuprof_pftrace_placed_(p);
+        npuprof_scene_threads_(s);
+        npuprof_scene_placed_(s);
+        npuprof_out_fail_(&w->out, s->error);
         npuprof_pftrace_use_track_(p, p->process);
-        npuprof_pftrace_pauses_(p, p->process);
+        npuprof_scene_pauses_(s, p->process);
         npuprof_pftrace_put_metadata_(p, p->process);
         npuprof_out_flush_(&w->out);
         error = p->error ? p->error : w->out.error;

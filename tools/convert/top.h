@@ -183,50 +183,47 @@ static uint64_t npuprof_top_busy_ns_(uint32_t device)
 
 static void npuprof_top_print_names_(npuprof_out_ *o, const npuprof_image_ *im)
 {
-    const char *comma = "";
-    npuprof_out_puts_(o, ",\"names\":[");
+    npuprof_emit_begin_(o, "names", "[");
     for (const npuprof_top_name_ *n = npuprof_top_.name; n < npuprof_top_.name + NPUPROF_TOP_NAMES_; n++) {
         if (!n->name) continue;
-        npuprof_out_puts_(o, comma);
-        npuprof_out_puts_(o, "{\"name\":");
-        npuprof_out_text_(o, im, n->name, true);
-        npuprof_json_member_(o, ",\"count\":", n->count);
-        npuprof_json_member_(o, ",\"total_ns\":", n->total_ns);
-        npuprof_json_member_(o, ",\"max_ns\":", n->max_ns);
-        npuprof_out_puts_(o, "}");
-        comma = ",";
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "name", im, n->name);
+        npuprof_emit_uint_(o, "count", n->count);
+        npuprof_emit_uint_(o, "total_ns", n->total_ns);
+        npuprof_emit_uint_(o, "max_ns", n->max_ns);
+        npuprof_emit_end_(o, "}");
     }
-    npuprof_out_puts_(o, "],\"slowest\":[");
+    npuprof_emit_end_(o, "]");
+    npuprof_emit_begin_(o, "slowest", "[");
     for (const npuprof_top_slow_ *s = npuprof_top_.slowest;
          s < npuprof_top_.slowest + NPUPROF_TOP_SLOWEST_ && s->name; s++) {
-        npuprof_out_puts_(o, s == npuprof_top_.slowest ? "{\"name\":" : ",{\"name\":");
-        npuprof_out_text_(o, im, s->name, true);
-        npuprof_json_member_(o, ",\"thread\":", s->thread);
-        npuprof_json_member_(o, ",\"dur_ns\":", s->ns);
-        npuprof_out_puts_(o, "}");
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "name", im, s->name);
+        npuprof_emit_uint_(o, "thread", s->thread);
+        npuprof_emit_uint_(o, "dur_ns", s->ns);
+        npuprof_emit_end_(o, "}");
     }
+    npuprof_emit_end_(o, "]");
 }
 
 static void npuprof_top_print_devices_(npuprof_out_ *o, const npuprof_image_ *im)
 {
-    const char *comma = "";
     npuprof_heap_sort_(npuprof_top_.job, sizeof *npuprof_top_.job, npuprof_top_.jobs,
                        npuprof_top_job_before_);
-    npuprof_out_puts_(o, "],\"devices\":[");
+    npuprof_emit_begin_(o, "devices", "[");
     for (uint32_t d = 1; d < NPUPROF_TOP_DEVICES_; d++) {
         const npuprof_device_entry_ *const entry = npuprof_image_device_(im, d);
         const npuprof_top_device_ *const own = &npuprof_top_.device[d];
         if (!entry) continue;
-        npuprof_out_puts_(o, comma);
-        npuprof_out_puts_(o, "{\"name\":");
-        npuprof_out_text_(o, im, entry->name, true);
-        npuprof_json_member_(o, ",\"executions\":", own->jobs);
-        npuprof_json_member_(o, ",\"busy_ns\":", npuprof_top_busy_ns_(d));
-        npuprof_json_member_(o, ",\"linked\":", own->linked);
-        npuprof_json_member_(o, ",\"in_flight_ns\":", own->in_flight_ns);
-        npuprof_out_puts_(o, "}");
-        comma = ",";
+        npuprof_emit_begin_(o, NULL, "{");
+        npuprof_emit_name_(o, "name", im, entry->name);
+        npuprof_emit_uint_(o, "executions", own->jobs);
+        npuprof_emit_uint_(o, "busy_ns", npuprof_top_busy_ns_(d));
+        npuprof_emit_uint_(o, "linked", own->linked);
+        npuprof_emit_uint_(o, "in_flight_ns", own->in_flight_ns);
+        npuprof_emit_end_(o, "}");
     }
+    npuprof_emit_end_(o, "]");
 }
 
 static void npuprof_top_print_(npuprof_out_ *o, const npuprof_image_ *im, int64_t interval_ns)
@@ -234,24 +231,22 @@ static void npuprof_top_print_(npuprof_out_ *o, const npuprof_image_ *im, int64_
 #define NPUPROF_TEXT_(name, text, whole) text,
     static const char *const causes[] = { NPUPROF_LOSSES(NPUPROF_TEXT_) };
 #undef NPUPROF_TEXT_
-    npuprof_json_member_(o, "{\"npuprof_top\":1,\"interval_ns\":", (uint64_t)interval_ns);
-    npuprof_json_member_(o, ",\"pid\":", im->h->pid);
-    npuprof_out_puts_(o, ",\"program\":");
-    npuprof_out_quoted_(o, im->h->program);
-    npuprof_json_member_(o, ",\"threads\":", im->threads);
-    npuprof_json_member_(o, ",\"arena_bytes\":", im->h->arena_bytes);
-    npuprof_json_member_(o, ",\"spans\":", npuprof_top_.spans);
-    npuprof_json_member_(o, ",\"events\":", npuprof_top_.events);
-    npuprof_json_member_(o, ",\"open\":", npuprof_top_.open);
-    npuprof_json_member_(o, ",\"unseen\":", npuprof_top_.unseen);
-    npuprof_json_member_(o, ",\"unnamed\":", npuprof_top_.others);
+    o->fresh = true;
+    npuprof_emit_begin_(o, NULL, "{");
+    npuprof_emit_uint_(o, "npuprof_top", 1);
+    npuprof_emit_uint_(o, "interval_ns", (uint64_t)interval_ns);
+    npuprof_emit_uint_(o, "pid", im->h->pid);
+    npuprof_emit_text_(o, "program", im->h->program);
+    npuprof_emit_uint_(o, "threads", im->threads);
+    npuprof_emit_uint_(o, "arena_bytes", im->h->arena_bytes);
+    npuprof_emit_uint_(o, "spans", npuprof_top_.spans);
+    npuprof_emit_uint_(o, "events", npuprof_top_.events);
+    npuprof_emit_uint_(o, "open", npuprof_top_.open);
+    npuprof_emit_uint_(o, "unseen", npuprof_top_.unseen);
+    npuprof_emit_uint_(o, "unnamed", npuprof_top_.others);
     npuprof_top_print_names_(o, im);
     npuprof_top_print_devices_(o, im);
-    npuprof_out_puts_(o, "],\"lost\":{");
-    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        npuprof_out_puts_(o, i ? "," : "");
-        npuprof_out_quoted_(o, causes[i]);
-        npuprof_json_member_(o, ":", im->lost[i]);
-    }
+    npuprof_emit_begin_(o, "lost", "{");
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) npuprof_emit_uint_(o, causes[i], im->lost[i]);
     npuprof_out_puts_(o, "}}\n");
 }

@@ -1,16 +1,12 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
 #include "../format/arena.h"
-#include "../arena/state.h"
-#include "../read/image.h"
-#include "../read/threads.h"
-#include "../read/time.h"
-#include "../read/list.h"
-#include "../read/walk.h"
-#include "text.h"
-#include "work.h"
-#include "json.h"
-#include "json_placed.h"
+#include "image.h"
+#include "threads.h"
+#include "time.h"
+#include "list.h"
+#include "walk.h"
+#include "scene.h"
 
 /* Arrows of PROF_FLOW_OUT and PROF_FLOW_IN: each IN inside a span gets an arrow from the newest OUT before it
    that has its id and is inside a span. Each arrow has an id of its own, so users may use theirs again. All
@@ -39,27 +35,27 @@ NPUPROF_HOT_ static bool npuprof_flow_before_(const void *one, const void *other
 /* Is the flow that was just walked to inside a span? *ns: where its arrow ends.
    Why before the end of the span: viewers bind an arrow to the slice around its stamp, and the end is
    outside. */
-static bool npuprof_flow_arrow_ns_(const npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
+static bool npuprof_flow_arrow_ns_(const npuprof_scene_ *s, const npuprof_event_ *ev, int64_t *ns)
 {
-    const npuprof_image_ *const im = &w->image;
-    if (!w->walk.has_parent) return false;
-    const int64_t parent_end = npuprof_image_ns_(im, w->walk.parent_end);
+    const npuprof_image_ *const im = s->image;
+    if (!s->walk->has_parent) return false;
+    const int64_t parent_end = npuprof_image_ns_(im, s->walk->parent_end);
     *ns = npuprof_image_ns_(im, ev->start);
     if (*ns >= parent_end) *ns = parent_end - 1;
-    return *ns >= npuprof_image_ns_(im, w->walk.parent_start);
+    return *ns >= npuprof_image_ns_(im, s->walk->parent_start);
 }
 
 /* Adds the flows of a thread. Returns 0 or an errno value. */
-static int npuprof_flow_gather_thread_(npuprof_work_ *w, uint32_t tid, npuprof_list_ *flows)
+static int npuprof_flow_gather_thread_(npuprof_scene_ *s, uint32_t tid, npuprof_list_ *flows)
 {
     npuprof_event_ ev;
     npuprof_flow_ f;
     f.order = INT64_MIN;
     f.tid = tid;
-    npuprof_walk_begin_(&w->walk, &w->image, tid);
-    while (npuprof_walk_next_(&w->walk, &ev)) {
+    npuprof_walk_begin_(s->walk, s->image, tid);
+    while (npuprof_walk_next_(s->walk, &ev)) {
         f.in = ev.kind == NPUPROF_KIND_FLOW_IN;
-        if ((!f.in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(w, &ev, &f.ns)) continue;
+        if ((!f.in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(s, &ev, &f.ns)) continue;
         if (f.ns > f.order) f.order = f.ns;
         f.id = ev.value;
         f.locator = ev.locator;
@@ -68,22 +64,23 @@ static int npuprof_flow_gather_thread_(npuprof_work_ *w, uint32_t tid, npuprof_l
     return 0;
 }
 
-static void npuprof_json_flows_(npuprof_work_ *w)
+/* All of them: tells the output their arrows. */
+static void npuprof_scene_flows_(npuprof_scene_ *s)
 {
-    const npuprof_image_ *const im = &w->image;
+    const npuprof_image_ *const im = s->image;
     npuprof_list_ flows = npuprof_list_of_(sizeof(npuprof_flow_));
     const npuprof_flow_ *out = NULL;       /* the newest one */
     int error = 0;
     if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
     for (uint32_t tid = 0; !error && (tid = npuprof_image_next_tid_(im, tid)) != 0;)
-        error = npuprof_flow_gather_thread_(w, tid, &flows);
+        error = npuprof_flow_gather_thread_(s, tid, &flows);
     if (!error && !npuprof_list_sort_(&flows, sizeof(npuprof_flow_), npuprof_flow_before_)) error = ENOMEM;
     const npuprof_flow_ *const list = (const npuprof_flow_ *)(const void *)flows.at;
     for (const npuprof_flow_ *f = list; !error && f < list + flows.count; f++) {
         if (!f->in) out = f;
         else if (out && out->id == f->id && out->ns <= f->ns)
-            w->put_arrow(w, "flow", out->tid, out->ns - im->origin_ns, f->tid, f->ns - im->origin_ns);
+            s->output->arrow(s, out->tid, out->ns - im->origin_ns, f->tid, f->ns - im->origin_ns);
     }
     npuprof_list_free_(&flows);
-    npuprof_out_fail_(&w->out, error);
+    if (!s->error) s->error = error;
 }
