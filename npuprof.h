@@ -2396,10 +2396,14 @@ enum { NPUPROF_MAP_STEADY_, NPUPROF_MAP_VARIES_, NPUPROF_MAP_STANDS_ };
 typedef struct npuprof_map_rate_ {
     uint32_t kind, max_rate_ppb;
     uint64_t second, window, hz_min, hz_max;
+    bool may_be_late;              /* reads may show the counter late */
 } npuprof_map_rate_;
-/* Maps device ticks to host ticks. anchors: sorted by device ticks. *error_ticks gets the error bound in host
-   ticks. Returns false if the anchors do not suffice: there are none, or only one, with other ticks. */
+/* Maps device ticks to host ticks. anchors: sorted by device ticks. newest: a read behind them; NULL: none
+   is. now: host ticks. *error_ticks gets the error bound in host ticks. Returns false if the reads do not
+   suffice: there are none, or only one, with other ticks; or they contradict each other, and the ticks are
+   behind all of them. */
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
+                                     const npuprof_anchor_ *newest, uint64_t now,
                                      const npuprof_map_rate_ *rate, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks);
 #endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
@@ -13177,7 +13181,6 @@ typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
     uint32_t recent_count, reads, steps, ranges;
     bool is_wild;                          /* E3 */
-    bool may_be_late;                      /* E4 */
     uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
     uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
@@ -13200,7 +13203,7 @@ NPUPROF_OWN_ static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32
 NPUPROF_OWN_ static bool npuprof_map_leave_out_(npuprof_map_evidence_ *e)
 {
     const uint32_t last = e->recent_count - 1;
-    if (!e->may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < NPUPROF_MAP_FIRST_) return false;
+    if (!e->rate.may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < NPUPROF_MAP_FIRST_) return false;
     if (e->in_a_row == NPUPROF_MAP_IN_A_ROW_) return false;
     for (uint32_t j = last + 1; j-- > 0;) {
         npuprof_map_point_ *const p = e->recent, left = p[j];
@@ -13275,7 +13278,7 @@ NPUPROF_OWN_ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const np
     if (e->rate.kind != NPUPROF_MAP_STEADY_) return;
     if (npuprof_map_fit_(e, 0)) {
         e->in_a_row = 0;
-    } else if (e->may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
+    } else if (e->rate.may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
         return;                            /* E4: which of them is late the next ones show */
     } else if (!npuprof_map_leave_out_(e)) {
         npuprof_map_take_back_(e);
@@ -13329,30 +13332,32 @@ NPUPROF_OWN_ static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evi
     m->count++;
 }
 
+/* Why the newest read counts here: reads become anchors some time later, the best two of that time, and what
+   it contradicts may not be taken for known until then. What a read has shown was before now. */
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
+                                     const npuprof_anchor_ *newest, uint64_t now,
                                      const npuprof_map_rate_ *rate, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks)
 {
     npuprof_map_ m;
     npuprof_map_evidence_ e;
+    const size_t all = count + (newest != NULL);
+    const size_t first = all > NPUPROF_MAP_POINTS_ ? all - NPUPROF_MAP_POINTS_ : 0;
     memset(&m, 0, sizeof m);
     memset(&e, 0, sizeof e);
     e.rate = *rate;
-    if (count > NPUPROF_MAP_POINTS_) {
-        anchors += count - NPUPROF_MAP_POINTS_;
-        count = NPUPROF_MAP_POINTS_;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
+    for (size_t i = first; i < all; i++) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_witness_(&e, &p);
     }
     npuprof_map_judge_(&e);
     m.rate = e.rate;
-    for (size_t i = 0; i < count; i++) {
-        const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
+    for (size_t i = first; i < all; i++) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_add_(&m, &e, &p);
     }
-    return npuprof_map_stamp_(&m, device_ticks, 1, 0, UINT64_MAX, host_ticks, error_ticks);
+    const uint64_t until = newest && device_ticks <= newest->device_ticks ? now : UINT64_MAX;
+    return npuprof_map_stamp_(&m, device_ticks, 1, 0, until, host_ticks, error_ticks);
 }
 /* ==== src/numbers/digits.h ========================================================= >>numbers/digits ==== */
 #include <string.h>
@@ -14243,7 +14248,7 @@ NPUPROF_OWN_ static void npuprof_image_begin_evidence_(const npuprof_image_ *im,
 {
     memset(e, 0, sizeof *e);
     e->rate.max_rate_ppb = d->max_rate_ppb;
-    e->may_be_late = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]) != 0;
+    e->rate.may_be_late = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]) != 0;
     e->rate.second = e->rate.window = npuprof_image_ticks_at_(im, 1000000000) - im->h->first.ticks;
 }
 

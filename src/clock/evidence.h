@@ -24,7 +24,6 @@ typedef struct npuprof_map_evidence_ {
     npuprof_map_rate_ rate;                /* limits that a read contradicted are 0 */
     uint32_t recent_count, reads, steps, ranges;
     bool is_wild;                          /* E3 */
-    bool may_be_late;                      /* E4 */
     uint32_t lates, in_a_row;              /* in_a_row: of them, the newest reads */
     uint64_t late[NPUPROF_MAP_LATE_];      /* their ticks */
     uint64_t first_host, last_host, opened_host;
@@ -47,7 +46,7 @@ static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32_t from)
 static bool npuprof_map_leave_out_(npuprof_map_evidence_ *e)
 {
     const uint32_t last = e->recent_count - 1;
-    if (!e->may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < NPUPROF_MAP_FIRST_) return false;
+    if (!e->rate.may_be_late || e->lates == NPUPROF_MAP_LATE_ || last < NPUPROF_MAP_FIRST_) return false;
     if (e->in_a_row == NPUPROF_MAP_IN_A_ROW_) return false;
     for (uint32_t j = last + 1; j-- > 0;) {
         npuprof_map_point_ *const p = e->recent, left = p[j];
@@ -122,7 +121,7 @@ static void npuprof_map_witness_(npuprof_map_evidence_ *e, const npuprof_map_poi
     if (e->rate.kind != NPUPROF_MAP_STEADY_) return;
     if (npuprof_map_fit_(e, 0)) {
         e->in_a_row = 0;
-    } else if (e->may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
+    } else if (e->rate.may_be_late && e->recent_count <= NPUPROF_MAP_FIRST_) {
         return;                            /* E4: which of them is late the next ones show */
     } else if (!npuprof_map_leave_out_(e)) {
         npuprof_map_take_back_(e);
@@ -176,28 +175,30 @@ static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evidence_ *e, co
     m->count++;
 }
 
+/* Why the newest read counts here: reads become anchors some time later, the best two of that time, and what
+   it contradicts may not be taken for known until then. What a read has shown was before now. */
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
+                                     const npuprof_anchor_ *newest, uint64_t now,
                                      const npuprof_map_rate_ *rate, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks)
 {
     npuprof_map_ m;
     npuprof_map_evidence_ e;
+    const size_t all = count + (newest != NULL);
+    const size_t first = all > NPUPROF_MAP_POINTS_ ? all - NPUPROF_MAP_POINTS_ : 0;
     memset(&m, 0, sizeof m);
     memset(&e, 0, sizeof e);
     e.rate = *rate;
-    if (count > NPUPROF_MAP_POINTS_) {
-        anchors += count - NPUPROF_MAP_POINTS_;
-        count = NPUPROF_MAP_POINTS_;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
+    for (size_t i = first; i < all; i++) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_witness_(&e, &p);
     }
     npuprof_map_judge_(&e);
     m.rate = e.rate;
-    for (size_t i = 0; i < count; i++) {
-        const npuprof_map_point_ p = npuprof_map_point_of_(&anchors[i]);
+    for (size_t i = first; i < all; i++) {
+        const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_add_(&m, &e, &p);
     }
-    return npuprof_map_stamp_(&m, device_ticks, 1, 0, UINT64_MAX, host_ticks, error_ticks);
+    const uint64_t until = newest && device_ticks <= newest->device_ticks ? now : UINT64_MAX;
+    return npuprof_map_stamp_(&m, device_ticks, 1, 0, until, host_ticks, error_ticks);
 }

@@ -462,10 +462,14 @@ enum { NPUPROF_MAP_STEADY_, NPUPROF_MAP_VARIES_, NPUPROF_MAP_STANDS_ };
 typedef struct npuprof_map_rate_ {
     uint32_t kind, max_rate_ppb;
     uint64_t second, window, hz_min, hz_max;
+    bool may_be_late;              /* reads may show the counter late */
 } npuprof_map_rate_;
-/* Maps device ticks to host ticks. anchors: sorted by device ticks. *error_ticks gets the error bound in host
-   ticks. Returns false if the anchors do not suffice: there are none, or only one, with other ticks. */
+/* Maps device ticks to host ticks. anchors: sorted by device ticks. newest: a read behind them; NULL: none
+   is. now: host ticks. *error_ticks gets the error bound in host ticks. Returns false if the reads do not
+   suffice: there are none, or only one, with other ticks; or they contradict each other, and the ticks are
+   behind all of them. */
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
+                                     const npuprof_anchor_ *newest, uint64_t now,
                                      const npuprof_map_rate_ *rate, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks);
 #endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */

@@ -160,7 +160,7 @@ static void npuprof_image_begin_evidence_(const npuprof_image_ *im, const npupro
 {
     memset(e, 0, sizeof *e);
     e->rate.max_rate_ppb = d->max_rate_ppb;
-    e->may_be_late = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]) != 0;
+    e->rate.may_be_late = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]) != 0;
     e->rate.second = e->rate.window = npuprof_image_ticks_at_(im, 1000000000) - im->h->first.ticks;
 }
 

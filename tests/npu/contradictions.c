@@ -212,6 +212,36 @@ static void late_first(void)
     for (unsigned i = 0; i < 4; i++) check_in_child(late_among_the_first, &which[i]);
 }
 
+/* Where reads contradict each other, what was just read is mapped all the same: it was before now. */
+static void asked_at_once(void)
+{
+    SIM_DESC(desc);
+    uint64_t ticks, error;
+    int64_t ns;
+    even = true;
+    seed = 88172645463325252u;
+    sim.tick = show;
+    sim.bits = 64;
+    clk.fast = 0.1;
+    clk.slow = 0.05;
+    clk.period = 20000000;
+    desc.counter.hz = 100000000;
+    show();
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (int i = 0; i < 400; i++) {
+        pass(i < 200 ? 1e6 : between(1e6, 1e9));
+        const uint64_t from = sim.host;
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+        CHECK_INT(npuprof_npu_host_ns(&npu, ticks, &ns, &error), NPUPROF_OK);
+        CHECK(ns - (int64_t)error <= npuprof_ticks_to_ns_(sim.host));
+        if (ns + (int64_t)error < npuprof_ticks_to_ns_(from))
+            check_failed_(__FILE__, __LINE__, "round %d: %" PRId64 " ns before", i,
+                          npuprof_ticks_to_ns_(from) - ns - (int64_t)error);
+    }
+    npuprof_npu_close(&npu);
+}
+
 static void toggled(void) { play("toggled", 0.1, 0.10001, 100000000, 20000000); }
 
 /* The same with many jobs. */
@@ -229,4 +259,4 @@ static void many_jobs(void)
 }
 
 CHECK_MAIN(CASE(stands_while_idle), CASE(stands_when_read), CASE(governor), CASE(toggled), CASE(steady),
-           CASE(late), CASE(late_first), CASE_THOROUGH(many_jobs))
+           CASE(late), CASE(late_first), CASE(asked_at_once), CASE_THOROUGH(many_jobs))

@@ -143,6 +143,13 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
     npuprof_npu_give_tables_back_(npu);
 }
 
+/* The newest read, if it is behind all anchors; else NULL. */
+static const npuprof_anchor_ *npuprof_npu_newest_read_(const npuprof_npu *npu)
+{
+    const npuprof_anchor_ *const last = npu->anchor_count_ ? &npu->anchors_[npu->anchor_count_ - 1] : NULL;
+    return npu->has_last_ && last && npu->last_.device_ticks >= last->device_ticks ? &npu->last_ : NULL;
+}
+
 NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns,
                                                 uint64_t *error_ns)
 {
@@ -152,12 +159,15 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     memset(&rate, 0, sizeof rate);
     rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
     rate.second = rate.window = npu->second_;
+    rate.may_be_late = npu->lag_ != 0;
     *ns = 0;
     if (error_ns) *error_ns = 0;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, &rate, ticks, &host, &error);
+        const npuprof_anchor_ *const newest = npuprof_npu_newest_read_(npu);
+        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, newest, npuprof_npu_ticks_(), &rate,
+                                  ticks, &host, &error);
         npuprof_npu_unlock_(npu);
         if (!good && i == 0) (void)npuprof_npu_sync(npu);
     }
