@@ -6015,10 +6015,11 @@ NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
 /* ==== src/arena/state.h =============================================================== >>arena/state ==== */
 
 /* The words that the recording process keeps about its arena, a struct for the process and one for each
-   slot, and where things lie in the arena. Each group of fields names its owner. "set up" means: written
-   before setup_state becomes 2, or by a child of fork, which has one thread; plain, because everybody reads
-   setup_state first with acquire. Other words are atomic; the order of the accesses is described where
-   their rules are, in chunks.h and exchange.h. This part may not know how any of it is used. */
+   slot, and where things lie in the arena. Each group of fields names its owner, a part of this room; some
+   are handed down by another room. "set up" means: written before npuprof_record_setup_ is 2, or by a child
+   of fork, which has one thread; plain, because everybody reads that first with acquire. Other words are
+   atomic; the order of the accesses is described where their rules are, in chunks.h and exchange.h. What
+   other rooms keep lies with them. */
 
 /* An open span: its token, and these flags. A token is a place in the slot's stream in bytes: a multiple of
    16 and never 0. A scope holds the token without the flags, so a flag makes its end take the slow path. */
@@ -6117,46 +6118,38 @@ typedef struct npuprof_arena_state_ {
 
     /* Handover of chunks. Owner: exchange.h; chunks.h for recycling and frozen. Rules R4 and R7 to R12. */
     uint32_t recycling;            /* threads that take retired chunks out of the queue just now */
-    uint32_t frozen;               /* 1: a reader forbids that. Written by control/lock.h */
+    uint32_t frozen;               /* 1: a reader forbids that. Handed down by control/lock.h */
     uint32_t exchanging;           /* threads that are changing to a new chunk */
     uint32_t failed;               /* round << 16 | how many of them found none in this round */
     uint32_t hopeless;             /* round << 16 | 1: the last round in which all had failed */
     uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
     uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
-    int writer_cancel_before;      /* the writer's: what npuprof_os_hold_cancel_() gave it */
 
-    /* Policy. Owner: control/. Set up, and again by npuprof_init(); read by all. */
-    int when_full;
-
-    /* Host anchors. Owner: time.h. */
+    /* Host anchors. Owner: anchors.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
 
-    /* The process. Owner: control/. */
+    /* Handed down when the library is set up, and again by npuprof_init() and in the child of a fork. */
+    int when_full;
     uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
 } npuprof_arena_state_;
 
-/* Why the large ones first: what set-up touches, here and in the rooms below, then shares pages. */
-static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
-static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
+/* Why first: what set-up touches, here and in the rooms below, then shares pages. */
+static uint64_t npuprof_arena_static_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_arena_state_ npuprof_s_;
+static npuprof_arena_state_ npuprof_arena_;
 
 /* Does the arena hand its chunks to a sink? */
 #ifdef NPUPROF_RECORD_ONLY
 #define NPUPROF_ARENA_STREAMS_() false
 #else
-#define NPUPROF_ARENA_STREAMS_() (npuprof_s_.when_full == NPUPROF_STREAM)
+#define NPUPROF_ARENA_STREAMS_() (npuprof_arena_.when_full == NPUPROF_STREAM)
 #endif
 
 /* Call sites compare their generation with these two, to learn whether what they know is still valid. The
    fast one equals the other while the gate is open and the clock is one instruction; else it is no call
-   site's. */
-static uint32_t npuprof_generation_;      /* of the arena and the categories, 31 bits; it counts up */
-static uint32_t npuprof_fast_generation_ = UINT32_MAX;
-
-/* 0 not yet, 1 being set up, 2 ready, 3 a child of fork whose arena is still the parent's mapped file. Owner:
-   process/setup.h and fork.h; stored with release, read by all with acquire. */
-static uint32_t npuprof_setup_state_;
+   site's. Handed down by control/start.h. */
+static uint32_t npuprof_arena_generation_;    /* of the arena and the categories, 31 bits; it counts up */
+static uint32_t npuprof_arena_fast_ = UINT32_MAX;
 
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = NPUPROF_GATE_AT_START_;
@@ -6222,12 +6215,14 @@ static npuprof_slot_ npuprof_slot_none_ = {
 
 NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {
-    return (npuprof_chunk_ *)(void *)(npuprof_s_.chunks + (size_t)index * npuprof_s_.header->chunk_bytes);
+    const size_t bytes = npuprof_arena_.header->chunk_bytes;
+    return (npuprof_chunk_ *)(void *)(npuprof_arena_.chunks + index * bytes);
 }
 
 NPUPROF_OWN_ static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
-    return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
+    const size_t offset = (size_t)((const uint8_t *)chunk - npuprof_arena_.chunks);
+    return (uint32_t)(offset / npuprof_arena_.header->chunk_bytes);
 }
 
 NPUPROF_OWN_ static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk)
@@ -6242,7 +6237,7 @@ NPUPROF_OWN_ static npuprof_overwritten_ *npuprof_chunk_overwritten_at_(const np
 
 NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 {
-    return (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)unit * 16);
+    return (npuprof_slot_ *)(void *)(npuprof_arena_.base + (size_t)unit * 16);
 }
 
 enum { NPUPROF_TABLE_UNIT_ = 16 };     /* of this arena; another image says what its own is */
@@ -6258,7 +6253,7 @@ NPUPROF_OWN_ static inline uint32_t npuprof_table_past_head_(const npuprof_heade
 /* An entry behind the first part of the table. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ void *npuprof_table_entry_behind_(uint32_t id)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t unit = id - s->table_units, in_page = unit & (((uint32_t)1 << s->page_shift) - 1);
     const uint32_t number = NPUPROF_LOAD_ACQUIRE_(&s->pages[unit >> s->page_shift]);
     return (uint8_t *)npuprof_chunk_at_(number - 1) + (size_t)in_page * NPUPROF_TABLE_UNIT_;
@@ -6266,8 +6261,8 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void *npuprof_table_entry_behind_(uint32_t
 
 NPUPROF_OWN_ static inline void *npuprof_table_entry_at_(uint32_t id)
 {
-    if (NPUPROF_UNLIKELY_(id >= npuprof_s_.table_units)) return npuprof_table_entry_behind_(id);
-    return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+    if (NPUPROF_UNLIKELY_(id >= npuprof_arena_.table_units)) return npuprof_table_entry_behind_(id);
+    return npuprof_arena_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
 }
 
 enum { NPUPROF_TABLE_SITES_ = 16 };    /* call sites for each word of the index */
@@ -6281,7 +6276,7 @@ typedef struct npuprof_table_index_entry_ {
 /* The id of a call site's entry. 0: there is no such call site. */
 NPUPROF_OWN_ static inline uint32_t npuprof_table_site_id_(uint32_t number)
 {
-    const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[number / NPUPROF_TABLE_SITES_]);
+    const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.index[number / NPUPROF_TABLE_SITES_]);
     if (!at) return 0;
     const npuprof_table_index_entry_ *e = (const npuprof_table_index_entry_ *)npuprof_table_entry_at_(at);
     return NPUPROF_LOAD_ACQUIRE_(&e->ids[number % NPUPROF_TABLE_SITES_]);
@@ -7918,7 +7913,7 @@ NPUPROF_OWN_ static void npuprof_clock_choose_(void)
    is whole whenever the process dies. Words:
      header.last[2]       written by the thread that has set keeping_time, each word with release
      header.last_used     number of renewals, stored with release after that; it says which is the newest
-     state.keeping_time   1 while a thread renews; CAS from 0, back to 0 with release
+     keeping_time         1 while a thread renews; CAS from 0, back to 0 with release
    This part does not know what is computed from the anchors. */
 
 /* The best of four readings: the one that took the fewest ticks. */
@@ -7975,9 +7970,9 @@ NPUPROF_OWN_ static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const n
 /* Reads and stores a new last one. Does nothing while another thread does so. */
 NPUPROF_OWN_ static void npuprof_arena_renew_last_anchor_(void)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     uint32_t nobody = 0;
-    if (!NPUPROF_CAS_(&npuprof_s_.keeping_time, &nobody, 1)) return;
+    if (!NPUPROF_CAS_(&npuprof_arena_.keeping_time, &nobody, 1)) return;
     const uint32_t next = NPUPROF_LOAD_(&h->last_used) + 1;
     npuprof_host_anchor_ *const to = &h->last[next & 1], a;
     npuprof_arena_read_anchor_(&a);
@@ -7987,7 +7982,7 @@ NPUPROF_OWN_ static void npuprof_arena_renew_last_anchor_(void)
     NPUPROF_STORE_RELEASE_(&to->unix_ns, a.unix_ns);
     NPUPROF_STORE_RELEASE_(&to->ticks, a.ticks);
     NPUPROF_STORE_RELEASE_(&h->last_used, next);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
+    NPUPROF_STORE_RELEASE_(&npuprof_arena_.keeping_time, 0);
 }
 
 /* The same once the trace has grown by an eighth since the last time: a process that is killed stores no
@@ -7996,7 +7991,7 @@ NPUPROF_OWN_ static void npuprof_arena_renew_last_anchor_(void)
    metadata. */
 NPUPROF_OWN_ static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 {
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     const uint64_t last = NPUPROF_LOAD_(&npuprof_arena_last_anchor_(h)->ticks), since = now - last;
     const bool before_last = since >> 63;      /* the clocks of two CPUs may differ */
     if (!before_last && since > (last - h->first.ticks) / 8) npuprof_arena_renew_last_anchor_();
@@ -8096,7 +8091,7 @@ NPUPROF_OWN_ static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, b
 /* From now on the arena in that memory, which is laid out, is this file's. */
 NPUPROF_OWN_ static void npuprof_arena_use_(void *memory)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     npuprof_header_ *const h = (npuprof_header_ *)memory;
     const npuprof_arena_table_plan_ table = npuprof_arena_plan_table_(h->arena_bytes);
     s->base = (uint8_t *)memory;
@@ -8119,7 +8114,7 @@ NPUPROF_OWN_ static void npuprof_arena_use_(void *memory)
    smallest arenas they are what space there is. */
 NPUPROF_OWN_ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t room = h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
     s->units = room / (uint32_t)sizeof(npuprof_unit_);
     h->slot_bytes = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
@@ -8137,7 +8132,7 @@ NPUPROF_OWN_ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
    to 8. */
 NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_arena_;
     npuprof_header_ *h = (npuprof_header_ *)memory;
     const uint64_t max_bytes = (uint64_t)16 * UINT32_MAX;      /* slots have unit numbers of 32 bits */
     if ((uint64_t)bytes > max_bytes) bytes = (size_t)max_bytes;
@@ -8211,27 +8206,27 @@ NPUPROF_OWN_ static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, 
 /* open -> retired. R2: the chunk has no open spans. R3 */
 NPUPROF_OWN_ static void npuprof_chunk_retire_(npuprof_chunk_ *chunk)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
     const uint32_t at = NPUPROF_ADD_(&h->queue_tail, 1);
     const uint32_t entry = npuprof_chunk_queue_lap_(h, at) | (npuprof_chunk_index_(chunk) + 1);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], entry);
+    NPUPROF_STORE_RELEASE_(&npuprof_arena_.queue[at & (h->queue_slots - 1)], entry);
 }
 
 NPUPROF_OWN_ static bool npuprof_chunk_are_queued_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     return NPUPROF_LOAD_ACQUIRE_(&h->queue_head) != NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
 }
 
 /* The oldest retired chunk, now the caller's (R1). NULL: there is none. R3, R4 */
 NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     const uint32_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
     for (;;) {
-        const uint32_t entry = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.queue[head & (h->queue_slots - 1)]);
+        const uint32_t entry = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.queue[head & (h->queue_slots - 1)]);
         const uint32_t before = head;
         if (!(entry & mask) || (entry & ~mask) != npuprof_chunk_queue_lap_(h, head)) {
             head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
@@ -8246,19 +8241,19 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
    again would keep `recycling` above 0, and the reader waiting. */
 NPUPROF_OWN_ static bool npuprof_chunk_begin_recycling_(void)
 {
-    if (NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return false;
-    NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, 1);
-    if (!NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return true;
-    NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX);
+    if (NPUPROF_LOAD_SEQ_(&npuprof_arena_.frozen)) return false;
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.recycling, 1);
+    if (!NPUPROF_LOAD_SEQ_(&npuprof_arena_.frozen)) return true;
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.recycling, UINT32_MAX);
     return false;
 }
 
-NPUPROF_OWN_ static void npuprof_chunk_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
+NPUPROF_OWN_ static void npuprof_chunk_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_arena_.recycling, UINT32_MAX); }
 
 /* The caller's chunk -> free stack. R5 */
 NPUPROF_OWN_ static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
 {
-    uint64_t *const free_head = &npuprof_s_.chunk_free;
+    uint64_t *const free_head = &npuprof_arena_.chunk_free;
     const uint64_t once = (uint64_t)NPUPROF_CHUNK_NUMBER_MASK_ + 1, number = npuprof_chunk_index_(chunk) + 1;
     uint64_t head = NPUPROF_LOAD_ACQUIRE_(free_head);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
@@ -8269,15 +8264,15 @@ NPUPROF_OWN_ static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
 /* never used, or free stack -> taken. NULL: there is none. R5 */
 NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
     while (next < h->chunk_count)
         if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) return npuprof_chunk_at_(next);
     const uint64_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
-    for (uint64_t head = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.chunk_free); head & mask;) {
+    for (uint64_t head = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.chunk_free); head & mask;) {
         npuprof_chunk_ *chunk = npuprof_chunk_at_((uint32_t)(head & mask) - 1);
         const uint64_t rest = (head & ~mask) | (NPUPROF_LOAD_(&chunk->next) & mask);
-        if (NPUPROF_CAS_(&npuprof_s_.chunk_free, &head, rest)) return chunk;
+        if (NPUPROF_CAS_(&npuprof_arena_.chunk_free, &head, rest)) return chunk;
     }
     return NULL;
 }
@@ -8349,7 +8344,7 @@ NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *
    the store of `next` makes everything in the chunk lost at once. */
 NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_oldest_(void)
 {
-    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_header_ *const h = npuprof_arena_.header;
     uint64_t arguments;
     npuprof_chunk_ *chunk = npuprof_chunk_unqueue_();
     if (!chunk) return NULL;
@@ -8429,7 +8424,7 @@ NPUPROF_OWN_ static bool npuprof_slot_become_(npuprof_slot_ *slot)
 /* From now on no call is open in this slot. */
 NPUPROF_OWN_ static void npuprof_slot_forget_calls_(npuprof_slot_ *slot)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     npuprof_slot_call_ *const first = (npuprof_slot_call_ *)(void *)((uint8_t *)slot + s->slot_calls_at);
     slot->calls.beyond = 0;
     slot->calls.next = slot->calls.end = npuprof_slot_call_none_ + 1;
@@ -8451,8 +8446,8 @@ NPUPROF_OWN_ static uint32_t npuprof_slot_owner_(void)
 NPUPROF_OWN_ static void npuprof_slot_give_back_(npuprof_slot_ *slot)
 {
     NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-    NPUPROF_ADD_SEQ_(&npuprof_s_.slots_left, 1);
-    NPUPROF_ADD_(&npuprof_s_.slots_free, 1);
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.slots_left, 1);
+    NPUPROF_ADD_(&npuprof_arena_.slots_free, 1);
 }
 
 /* Takes a slot that nobody owns. fresh: one that never recorded. Else one that did, with that name; name 0:
@@ -8460,8 +8455,8 @@ NPUPROF_OWN_ static void npuprof_slot_give_back_(npuprof_slot_ *slot)
 NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh)
 {
     const uint32_t me = npuprof_slot_owner_();
-    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
-    while (at && NPUPROF_LOAD_(&npuprof_s_.slots_free)) {
+    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->slot_first);
+    while (at && NPUPROF_LOAD_(&npuprof_arena_.slots_free)) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
         const npuprof_slot_head_ *const head = &slot->head;
         uint32_t nobody = 0;
@@ -8469,7 +8464,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh)
             const bool used = NPUPROF_LOAD_(&head->tid) != 0;
             const bool fits = fresh ? !used : used && NPUPROF_LOAD_(&head->name) == name;
             if (fits && NPUPROF_CAS_(&slot->owned, &nobody, me)) {
-                NPUPROF_ADD_(&npuprof_s_.slots_free, UINT32_MAX);
+                NPUPROF_ADD_(&npuprof_arena_.slots_free, UINT32_MAX);
                 return slot;
             }
         }
@@ -8549,21 +8544,21 @@ static struct {
 /* Is there a thread to wait for? R12 */
 NPUPROF_OWN_ static bool npuprof_exchange_may_wait_(void)
 {
-    return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen);
+    return NPUPROF_LOAD_SEQ_(&npuprof_arena_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_arena_.frozen);
 }
 
 /* Does this thread drain, or read, further up its stack? R12 */
 NPUPROF_OWN_ static bool npuprof_exchange_is_waited_for_(void)
 {
     const uintptr_t me = npuprof_slot_me_();
-    return NPUPROF_LOAD_(&npuprof_s_.drainer) == me || NPUPROF_LOAD_(&npuprof_s_.writer) == me;
+    return NPUPROF_LOAD_(&npuprof_arena_.drainer) == me || NPUPROF_LOAD_(&npuprof_arena_.writer) == me;
 }
 
 /* A chunk was given back, or may be taken again. R9 */
 NPUPROF_OWN_ static void npuprof_exchange_begin_round_(void)
 {
-    uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_s_.failed);
-    while (!NPUPROF_CAS_(&npuprof_s_.failed, &failed, (failed & 0xFFFF0000u) + 0x10000)) {}
+    uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_arena_.failed);
+    while (!NPUPROF_CAS_(&npuprof_arena_.failed, &failed, (failed & 0xFFFF0000u) + 0x10000)) {}
 }
 
 /* Call when the old chunk is in the queue or on the free stack, after npuprof_chunk_take_() gave a new one.
@@ -8571,7 +8566,7 @@ NPUPROF_OWN_ static void npuprof_exchange_begin_round_(void)
 NPUPROF_OWN_ static void npuprof_exchange_end_(void)
 {
     npuprof_exchange_begin_round_();
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.exchanging, UINT32_MAX);
 }
 
 /* Retires the chunks, half full, of threads that have ended. False: there was none. Why not while no slot was
@@ -8579,9 +8574,9 @@ NPUPROF_OWN_ static void npuprof_exchange_end_(void)
 NPUPROF_OWN_ static bool npuprof_chunk_retire_idle_(void)
 {
     bool any = false;
-    const uint32_t left = NPUPROF_LOAD_SEQ_(&npuprof_s_.slots_left);
-    if (left == NPUPROF_LOAD_(&npuprof_s_.slots_swept)) return false;
-    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
+    const uint32_t left = NPUPROF_LOAD_SEQ_(&npuprof_arena_.slots_left);
+    if (left == NPUPROF_LOAD_(&npuprof_arena_.slots_swept)) return false;
+    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->slot_first); at;) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
         uint32_t nobody = 0;
         if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, NPUPROF_SLOT_RETIRING_)) {
@@ -8599,14 +8594,14 @@ NPUPROF_OWN_ static bool npuprof_chunk_retire_idle_(void)
         }
         at = slot->head.next_slot;
     }
-    NPUPROF_STORE_(&npuprof_s_.slots_swept, left);
+    NPUPROF_STORE_(&npuprof_arena_.slots_swept, left);
     return any;
 }
 
 /* Had all failed in this round already, and has nothing come back since? R8 */
 NPUPROF_OWN_ static bool npuprof_exchange_was_hopeless_(uint32_t round)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     return NPUPROF_LOAD_SEQ_(&s->hopeless) == (round << 16 | 1) && !npuprof_chunk_are_queued_() &&
            NPUPROF_LOAD_SEQ_(&s->slots_left) == NPUPROF_LOAD_(&s->slots_swept);
 }
@@ -8615,7 +8610,7 @@ NPUPROF_OWN_ static bool npuprof_exchange_was_hopeless_(uint32_t round)
    the caller is counted. Counts it, and says whether everybody has failed. R8 */
 NPUPROF_OWN_ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t round = failed >> 16, max = 0xFFFF;
     if (npuprof_exchange_may_wait_()) return false;
     if (NPUPROF_ARENA_STREAMS_() && npuprof_chunk_are_queued_()) return false;
@@ -8638,7 +8633,7 @@ NPUPROF_OWN_ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t
    were. */
 NPUPROF_OWN_ static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed);
     while (*counted == now >> 16 && (now & 0xFFFF) && (now & 0xFFFF) != 0xFFFF)
         if (NPUPROF_CAS_(&s->failed, &now, now - 1)) *counted = UINT32_MAX;
@@ -8651,7 +8646,7 @@ NPUPROF_OWN_ static void npuprof_exchange_step_back_(void)
 {
     npuprof_os_signals_ before;
     npuprof_os_hold_signals_(&before);
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.exchanging, 1);
 }
 
 NPUPROF_OWN_ static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
@@ -8666,7 +8661,7 @@ NPUPROF_OWN_ static bool npuprof_exchange_drain_aside_(uint32_t *counted, const 
    far. */
 NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     if (NPUPROF_LOAD_(&s->header->chunk_next) < s->header->chunk_count) return false;
     if (NPUPROF_LOAD_(&s->chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_) return false;
     if (s->when_full == NPUPROF_KEEP_OLDEST) return true;
@@ -8682,11 +8677,11 @@ NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
 NPUPROF_OWN_ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 {
     NPUPROF_STORE_(&chunk->next, 0);
-    const bool is_zero = npuprof_s_.zero_at_first && NPUPROF_LOAD_(&chunk->owner) == 0;
+    const bool is_zero = npuprof_arena_.zero_at_first && NPUPROF_LOAD_(&chunk->owner) == 0;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
     /* Why: a release does not keep later stores behind it, and a process may be killed in between. */
     NPUPROF_SIGNAL_FENCE_();
-    if (!is_zero) memset(npuprof_chunk_units_(chunk), 0, npuprof_s_.header->chunk_bytes - sizeof *chunk);
+    if (!is_zero) memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
     NPUPROF_STORE_(&chunk->base, 0);
     NPUPROF_STORE_(&chunk->first_position, 0);
     NPUPROF_STORE_(&chunk->owner, 0);
@@ -8700,7 +8695,7 @@ NPUPROF_OWN_ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32
    they were (R11). */
 NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_os_signals_ *held)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     npuprof_chunk_ *chunk = NULL;
     bool recycling = false;
     uint32_t counted = UINT32_MAX, nap = 20;
@@ -8750,7 +8745,7 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nes
 /* A chunk full of fresh slots. One of them is the caller's. NULL: there is no chunk. */
 NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_signals_ *held)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_SLOTS, nested, held);
     if (!chunk) return NULL;
     uint8_t *const start = (uint8_t *)(chunk + 1);
@@ -8762,7 +8757,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const n
         slot->top = slot->open;
         slot->open[0] = 1;
         slot->head.next_slot = newest_at;
-        newest_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_s_.base) / 16);
+        newest_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_arena_.base) / 16);
         newest = slot;
         count++;
     }
@@ -8770,7 +8765,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const n
     npuprof_slot_ *oldest = (npuprof_slot_ *)(void *)start;
     do oldest->head.next_slot = head;
     while (!NPUPROF_CAS_(&h->slot_first, &head, newest_at));
-    NPUPROF_ADD_(&npuprof_s_.slots_free, count - 1);
+    NPUPROF_ADD_(&npuprof_arena_.slots_free, count - 1);
     npuprof_exchange_end_();
     return newest;
 }
@@ -8780,7 +8775,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const n
    never come again would take all of it. */
 NPUPROF_OWN_ static bool npuprof_slot_rows_are_full_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     const uint64_t each = (h->chunk_bytes - sizeof(npuprof_chunk_)) / h->slot_bytes;
     return NPUPROF_LOAD_(&h->threads) >= npuprof_max_(h->chunk_count * 3 / 4 * each / (each + 1), 64);
 }
@@ -8791,7 +8786,7 @@ NPUPROF_OWN_ static bool npuprof_slot_rows_are_full_(void)
    changes only here. False: there was none. */
 NPUPROF_OWN_ static bool npuprof_slot_end_dead_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t threads = NPUPROF_LOAD_(&s->header->threads), few = 64;
     uint32_t nobody = 0;
     bool any = false;
@@ -8817,14 +8812,14 @@ NPUPROF_OWN_ static bool npuprof_slot_end_dead_(void)
 NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
                                          const npuprof_os_signals_ *held)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *slot = NULL;
     if (!parent && !fresh) slot = npuprof_slot_find_(name, false);
     if (!slot) slot = npuprof_slot_find_(0, true);
     if (!slot && !parent && !fresh && npuprof_slot_end_dead_()) slot = npuprof_slot_find_(name, false);
     if (!slot) slot = npuprof_slot_make_chunk_(parent != NULL, held);
     if (!slot) return NULL;
-    NPUPROF_ADD_(&npuprof_s_.slots_taken, 1);
+    NPUPROF_ADD_(&npuprof_arena_.slots_taken, 1);
     if (slot->head.tid == 0) {
         if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
         NPUPROF_STORE_(&slot->head.tid, parent ? parent->head.tid : NPUPROF_ADD_(&h->threads, 1) + 1);
@@ -8844,8 +8839,8 @@ NPUPROF_OWN_ static uint64_t npuprof_slot_next_position_(const npuprof_slot_ *sl
 {
     if (old) return npuprof_slot_position_(slot);
     if (slot->position) return slot->position;
-    if (slot->head.context == 0) return npuprof_s_.first_position;
-    return (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
+    if (slot->head.context == 0) return npuprof_arena_.first_position;
+    return (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_arena_.header->contexts, 1) & 0xFFFF) << 27;
 }
 
 /* Copies the open spans of the slot from its old chunk to the start of another one. Returns where they
@@ -8908,11 +8903,11 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slo
     NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, npuprof_chunk_index_(chunk) + 1);
     npuprof_slot_mark_moved_(slot, old, chunk);
     npuprof_token_ first_token = (npuprof_token_)(chunk->first_position * 16);
-    if (!first_token || first_token > UINT32_MAX - npuprof_s_.units * 16) first_token = 16;
+    if (!first_token || first_token > UINT32_MAX - npuprof_arena_.units * 16) first_token = 16;
     slot->token_zero = (uintptr_t)units - first_token;
     slot->deadline = chunk->base + (((uint64_t)1 << NPUPROF_START_BITS_) - 1);
     slot->cursor = cursor;
-    slot->end = units + npuprof_s_.units;
+    slot->end = units + npuprof_arena_.units;
     if (old) npuprof_chunk_retire_(old);
     npuprof_exchange_end_();
     return cursor;
@@ -8924,7 +8919,7 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot
 {
     npuprof_os_signals_ held;
     if (npuprof_arena_is_full_()) return NULL;
-    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
+    const bool shared = npuprof_arena_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);
     npuprof_unit_ *const u = npuprof_slot_change_chunk_(slot, now, &held);
     if (shared) npuprof_os_release_signals_(&held);
@@ -8961,14 +8956,14 @@ NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t npuprof_table_take_page_(uint32_t pag
 {
     npuprof_os_signals_ held;
     uint32_t number = 0;
-    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
+    const bool shared = npuprof_arena_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);
     npuprof_chunk_ *const chunk = npuprof_chunk_take_(NPUPROF_BLOCK_TABLE_PIECE, nested, &held);
     if (!chunk) {
-        number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+        number = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.pages[page]);
     } else {
         const uint32_t ours = npuprof_chunk_index_(chunk) + 1;
-        if (NPUPROF_CAS_(&npuprof_s_.pages[page], &number, ours)) number = ours;
+        if (NPUPROF_CAS_(&npuprof_arena_.pages[page], &number, ours)) number = ours;
         else npuprof_chunk_free_(chunk);
         npuprof_exchange_end_();
     }
@@ -8979,10 +8974,10 @@ NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t npuprof_table_take_page_(uint32_t pag
 /* Makes sure that the page is there which begins at that offset. False: the table is full. */
 NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_table_make_page_(uint32_t at, bool nested)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     const uint32_t page = (at - h->table_bytes) / h->chunk_bytes, head = sizeof(npuprof_chunk_);
-    if (page >= npuprof_s_.page_count) return false;
-    uint32_t number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+    if (page >= npuprof_arena_.page_count) return false;
+    uint32_t number = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.pages[page]);
     if (!number) number = npuprof_table_take_page_(page, nested);
     if (!number) return false;
     npuprof_chunk_ *const chunk = npuprof_chunk_at_(number - 1);
@@ -8995,7 +8990,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_table_make_page_(uint32_t at, boo
    handler, which waits for no chunk. */
 NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t *id)
 {
-    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_header_ *const h = npuprof_arena_.header;
     const uint32_t unit = NPUPROF_TABLE_UNIT_, size = (uint32_t)((bytes + unit - 1) / unit * unit);
     for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);;) {
         const uint32_t at = npuprof_table_past_head_(h, used);
@@ -9030,7 +9025,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_add_entry_(size_
    being taken just now. */
 NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_entry_ *npuprof_table_next_(uint32_t *at, uint32_t end)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     const uint32_t here = npuprof_table_past_head_(h, *at ? *at : h->table_first);
     if (here >= end) return NULL;
     npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(here / NPUPROF_TABLE_UNIT_);
@@ -9047,7 +9042,7 @@ NPUPROF_OWN_ static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t
 
 NPUPROF_OWN_ static uint32_t *npuprof_table_bucket_(uint32_t hash)
 {
-    return &npuprof_s_.buckets[hash & (npuprof_s_.bucket_count - 1)];
+    return &npuprof_arena_.buckets[hash & (npuprof_arena_.bucket_count - 1)];
 }
 
 /* The number at a place of the table's own memory, read by a write that changes nothing.
@@ -9079,7 +9074,7 @@ enum {
 /* Bytes of the longest name: it fits into a page. */
 NPUPROF_OWN_ static size_t npuprof_table_text_limit_(void)
 {
-    return npuprof_s_.header->chunk_bytes - sizeof(npuprof_chunk_) - sizeof(npuprof_entry_) - 1;
+    return npuprof_arena_.header->chunk_bytes - sizeof(npuprof_chunk_) - sizeof(npuprof_entry_) - 1;
 }
 
 /* Of a name that is longer, its start and this are kept. */
@@ -9157,14 +9152,14 @@ NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_find_site_(const np
 NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t *npuprof_table_make_site_id_(uint32_t number)
 {
     const uint32_t n = number / NPUPROF_TABLE_SITES_;
-    if (n >= npuprof_s_.index_count) return NULL;
-    uint32_t at = npuprof_table_read_(&npuprof_s_.index[n]);
+    if (n >= npuprof_arena_.index_count) return NULL;
+    uint32_t at = npuprof_table_read_(&npuprof_arena_.index[n]);
     if (!at) {
         uint32_t ours;
         npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_table_index_entry_), &ours);
         if (!e) return NULL;
         npuprof_table_finish_entry_(e, NPUPROF_ENTRY_SKIP);
-        if (NPUPROF_CAS_(&npuprof_s_.index[n], &at, ours)) at = ours;
+        if (NPUPROF_CAS_(&npuprof_arena_.index[n], &at, ours)) at = ours;
     }
     return &((npuprof_table_index_entry_ *)npuprof_table_entry_at_(at))->ids[number % NPUPROF_TABLE_SITES_];
 }
@@ -9175,7 +9170,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static const npuprof_site_entry_ *npuprof_table_enter
     const uint32_t hash = npuprof_table_hash_site_(s);
     const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
     if (found) return found;
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     uint32_t id;
     /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
     if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
@@ -9239,8 +9234,8 @@ NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t npuprof_table_site_with_results_(uint
 
 NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_table_takes_notes_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
-    const uint64_t all = h->table_bytes + (uint64_t)npuprof_s_.page_count * h->chunk_bytes;
+    const npuprof_header_ *const h = npuprof_arena_.header;
+    const uint64_t all = h->table_bytes + (uint64_t)npuprof_arena_.page_count * h->chunk_bytes;
     return NPUPROF_LOAD_ACQUIRE_(&h->table_used) < h->table_first + (all - h->table_first) / 2;
 }
 
@@ -9254,7 +9249,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_table_add_pair_(uint32_t type, co
     npuprof_pair_entry_ *e = NULL;
     if (value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) {
-        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        NPUPROF_ADD_(&npuprof_arena_.header->lost[NPUPROF_LOST_NOTES], 1);
         return false;
     }
     e->b[0] = key_id;
@@ -9329,7 +9324,7 @@ NPUPROF_OWN_ static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_
 /* Writes the arguments from u on. False: a key did not fit into the table. */
 NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
-    const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
+    const uint32_t generation = NPUPROF_LOAD_(&npuprof_arena_generation_);
     for (size_t i = 0; i < args.count; i++) {
         const npuprof_arg *a = &args.items[i];
         uint32_t type = a->type;
@@ -9391,12 +9386,16 @@ typedef struct npuprof_record_list_ {
 /* The one that holds: control/ hands it down with release when it is written. NULL: all are recorded. */
 static npuprof_record_list_ *npuprof_record_categories_;
 
+/* 0 not yet, 1 being set up, 2 ready, 3 a child of fork whose arena is still the parent's mapped file. Handed
+   down by process/setup.h and fork.h; stored with release, read by all with acquire. */
+static uint32_t npuprof_record_setup_;
+
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
 NPUPROF_OWN_ static bool npuprof_record_is_ready_(void)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2) return true;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) == 2) return true;
     (void)npuprof_opens_(1);
-    return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2;
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) == 2;
 }
 
 NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t count)
@@ -9411,7 +9410,7 @@ NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t cou
    need not share a counter. */
 NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
         npuprof_count_lost_(NPUPROF_LOST_READING, 1);
@@ -9426,7 +9425,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
     const int error_before = errno;
     if (!npuprof_record_is_ready_()) return false;
     /* Why asked first: a thread that gets no slot pays for this with each record. */
-    if (!NPUPROF_LOAD_(&npuprof_s_.slots_free) && npuprof_arena_is_full_()) return false;
+    if (!NPUPROF_LOAD_(&npuprof_arena_.slots_free) && npuprof_arena_is_full_()) return false;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *const slot = npuprof_slot_take_(NULL, 0, false, &held);
     /* Why a look: while it waited for a chunk, with its signals let through, a handler recorded and gave the
@@ -9514,7 +9513,8 @@ NPUPROF_OWN_ static inline bool npuprof_record_category_passes_(const char *cate
 NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
     /* Why acquire: the categories that are looked at below must not be older than the generation. */
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
+    const uint32_t muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
     const bool passes = npuprof_record_category_passes_(category);
@@ -9535,7 +9535,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site
 NPUPROF_OWN_ static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
 {
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
-    const bool current = known == NPUPROF_LOAD_(&npuprof_generation_);
+    const bool current = known == NPUPROF_LOAD_(&npuprof_arena_generation_);
     return NPUPROF_LIKELY_(current) || npuprof_record_resolve_site_(site);
 }
 
@@ -9578,12 +9578,12 @@ enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 }; 
     npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
 
 /* So many spans may be open in a slot. */
-NPUPROF_OWN_ static inline uint32_t npuprof_record_depth_(void) { return npuprof_s_.units / 2 - 2; }
+NPUPROF_OWN_ static inline uint32_t npuprof_record_depth_(void) { return npuprof_arena_.units / 2 - 2; }
 
 /* Where the depth in the stack of open span number `depth` is noted. */
 NPUPROF_OWN_ static inline npuprof_token_ *npuprof_record_note_(npuprof_slot_ *slot, uint32_t depth)
 {
-    return &slot->open[npuprof_s_.units / 2 + 1 + depth];
+    return &slot->open[npuprof_arena_.units / 2 + 1 + depth];
 }
 
 /* exact: it is the frame of npuprof_record_begin_slow_(). */
@@ -9597,7 +9597,7 @@ NPUPROF_OWN_ static inline uint32_t npuprof_record_here_(const void *frame, bool
    units. */
 NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ *slot, size_t units)
 {
-    npuprof_unit_ *const end = npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_s_.units;
+    npuprof_unit_ *const end = npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_arena_.units;
     const size_t depth = (size_t)(slot->top - slot->open), most = npuprof_record_depth_(), noted = most / 8;
     const size_t free_units = depth >= noted ? 0 : most - noted - 2, room = (size_t)(end - slot->cursor);
     if (room < units) return NULL;
@@ -9652,7 +9652,7 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ 
     if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && in_reach)) return slot->cursor;
     if (slot->cursor && in_reach && npuprof_record_set_end_(slot, units)) return slot->cursor;
     /* The open spans move along, two units each. */
-    if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
+    if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_arena_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
     return u ? npuprof_record_set_end_(slot, units) : NULL;
@@ -9800,7 +9800,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_)))
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_arena_fast_)))
         return npuprof_record_begin_slow_(site);
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_slow_(site);
     const uint64_t now = npuprof_clock_fast_();
@@ -9842,7 +9842,7 @@ NPUPROF_OWN_ static inline bool npuprof_record_write_args_fast_(const npuprof_sl
 NPUPROF_OWN_ static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_keys_ *keys)
 {
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
-    if (keys && generation == NPUPROF_LOAD_(&npuprof_generation_)) {
+    if (keys && generation == NPUPROF_LOAD_(&npuprof_arena_generation_)) {
         npuprof_record_forget_keys_(keys, generation);
         NPUPROF_STORE_RELEASE_(&keys->fast, generation);
     }
@@ -9866,7 +9866,7 @@ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npupro
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_arena_fast_) ||
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_args_slow_(site, keys, args);
     const uint64_t now = npuprof_clock_fast_();
@@ -9917,7 +9917,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *
                                                uint64_t value, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_arena_fast_) ||
                           npuprof_is_other_(key, &keys->key[0]) || npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_arg_slow_(keys, key, type, value, site);
     npuprof_unit_ *const argument = slot->cursor + 1;
@@ -9979,7 +9979,7 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t 
 /* An entry, in_first: of the first part of the table. */
 NPUPROF_OWN_ static inline const npuprof_entry_ *npuprof_record_entry_(uint32_t id, bool in_first)
 {
-    const void *const first = npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+    const void *const first = npuprof_arena_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
     return (const npuprof_entry_ *)(in_first ? first : npuprof_table_entry_at_(id));
 }
 
@@ -10001,7 +10001,7 @@ NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_record_match_text_
 NPUPROF_OWN_ static inline const npuprof_site_entry_ *npuprof_record_match_first_(uint32_t at, const char *category,
                                                                      const char *name)
 {
-    const void *const e = npuprof_s_.table + at;
+    const void *const e = npuprof_arena_.table + at;
     return npuprof_record_match_text_((const npuprof_site_entry_ *)e, true, category, name);
 }
 
@@ -10039,7 +10039,7 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
     if (site && npuprof_record_name_site_(site, category, name))
         return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     if (!keys) return npuprof_record_resolve_name_(kind, category, name);
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
     const uint32_t place = (uint32_t)(text >> 32);
@@ -10054,7 +10054,7 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
         return 0;
     }
     const uint32_t number = e->head.a >> 8, id = npuprof_table_site_id_(number);
-    const bool in_first = id < npuprof_s_.table_units;
+    const bool in_first = id < npuprof_arena_.table_units;
     const uint64_t at = in_first ? id * NPUPROF_TABLE_UNIT_ : id;
     NPUPROF_STORE_RELEASE_(&keys->text, at << 32 | generation | (in_first ? 0 : NPUPROF_KEYS_ANYWHERE_));
     return number;
@@ -10101,7 +10101,7 @@ npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_
 {
     const npuprof_args none = { NULL, 0 };
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_fast_generation_) | NPUPROF_KEYS_ANYWHERE_)) {
+    if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_arena_fast_) | NPUPROF_KEYS_ANYWHERE_)) {
         const npuprof_site_entry_ *const e =
             npuprof_record_match_anywhere_((uint32_t)(text >> 32), category, name);
         if (e) return npuprof_record_begin_number_(e->head.a >> 8);
@@ -10114,7 +10114,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *ca
 {
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
-    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_fast_generation_)))
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_arena_fast_)))
         e = npuprof_record_match_first_((uint32_t)(text >> 32), category, name);
     return NPUPROF_LIKELY_(e != NULL) ? npuprof_record_begin_number_(e->head.a >> 8)
         : npuprof_record_begin_text_slow_(name, category, keys, kind);
@@ -10324,7 +10324,7 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_si
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     /* While the gate is closed, no call site's generation is the fast one. */
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_arena_fast_) ||
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_next_slow_(token, site);
     npuprof_token_ *const top = slot->top;
@@ -10430,7 +10430,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->fast);
     bool done = false;
-    if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_fast_generation_) &&
+    if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_arena_fast_) &&
                         !npuprof_test_and_set_(&slot->busy))) {
         const uint64_t now = npuprof_clock_fast_();
         done = npuprof_record_write_args_fast_(slot, keys, args, now);
@@ -10455,7 +10455,7 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_arena_fast_) ||
                           npuprof_test_and_set_(&slot->busy))) {
         npuprof_record_event_now_slow_(site, value);
         return;
@@ -10569,7 +10569,7 @@ NPUPROF_OWN_ static void npuprof_record_take_object_(const npuprof_os_object_ *o
     if (path && build_id && npuprof_record_knows_object_(o, path, build_id)) return;
     if (path && build_id) m = (npuprof_module_entry_ *)(void *)npuprof_table_add_entry_(sizeof *m, &id);
     if (!m) {
-        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        NPUPROF_ADD_(&npuprof_arena_.header->lost[NPUPROF_LOST_NOTES], 1);
         return;
     }
     m->head.a = NPUPROF_LOAD_(&npuprof_record_objects_.newest);
@@ -10658,7 +10658,8 @@ NPUPROF_OWN_ static npuprof_record_function_ *npuprof_record_function_at_(uintpt
 NPUPROF_OWN_ static uint32_t npuprof_record_function_number_(uintptr_t address)
 {
     npuprof_record_function_ *const f = npuprof_record_function_at_(address);
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
+    const uint32_t muted = generation | 0x80000000u;
     const uint32_t known = f ? NPUPROF_LOAD_ACQUIRE_(&f->generation) : 0;
     char text[NPUPROF_ADDRESS_TEXT_];
     uint32_t number = 0;
@@ -10765,7 +10766,7 @@ void __cyg_profile_func_enter(void *function, void *caller)
     const uintptr_t address = (uintptr_t)function;
     const uint32_t key = npuprof_record_call_key_(function, caller);
     const bool open = NPUPROF_OPEN_(1);
-    if (!open && NPUPROF_LOAD_PLAIN_(&npuprof_setup_state_) != 2) return;
+    if (!open && NPUPROF_LOAD_PLAIN_(&npuprof_record_setup_) != 2) return;
     npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
     npuprof_slot_call_ *const call = calls->next;
     if (NPUPROF_UNLIKELY_(call >= calls->end)) {
@@ -10783,7 +10784,7 @@ void __cyg_profile_func_enter(void *function, void *caller)
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&f->generation);
     npuprof_token_ token = 0;
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
-                        !npuprof_differ_(generation, &npuprof_fast_generation_)))
+                        !npuprof_differ_(generation, &npuprof_arena_fast_)))
         token = npuprof_record_begin_number_or_(NPUPROF_LOAD_PLAIN_(&f->number), npuprof_record_begins_not_);
     call->token = NPUPROF_LIKELY_(token != 0) ? token : npuprof_record_begin_call_slow_(address, true);
 }
@@ -10791,7 +10792,7 @@ void __cyg_profile_func_enter(void *function, void *caller)
 void __cyg_profile_func_exit(void *function, void *caller)
 {
     const uint32_t key = npuprof_record_call_key_(function, caller);
-    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_PLAIN_(&npuprof_setup_state_) != 2)) return;
+    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_PLAIN_(&npuprof_record_setup_) != 2)) return;
     npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
     npuprof_slot_call_ *const call = calls->next - 1;
     const npuprof_token_ token = call->token;
@@ -10914,7 +10915,7 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
         (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     if (texts->generation != generation) memset(texts, 0, sizeof *texts);
     texts->generation = generation;
     const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, category, name)
@@ -11187,7 +11188,7 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
 /* The first entry of a type whose `a` is the number of a device, or NULL. */
 NPUPROF_OWN_ static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
 {
-    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->table_used);
+    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->table_used);
     uint32_t at = 0;
     npuprof_entry_ *e;
     while ((e = npuprof_table_next_(&at, end)) != NULL)
@@ -11210,7 +11211,7 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     npuprof_device_entry_ *d = NULL;
     if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_table_add_entry_(sizeof *d, &id);
     if (!d) return 0;
-    const uint32_t number = NPUPROF_ADD_(&npuprof_s_.header->devices, 1) + 1;
+    const uint32_t number = NPUPROF_ADD_(&npuprof_arena_.header->devices, 1) + 1;
     if (number > 255) return 0;                /* a device span has 8 bits for it */
     d->nominal_hz = nominal_hz;
     d->name = name_id;
@@ -11335,10 +11336,10 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
 /* What decides whether something is recorded: the level, a pause, capture control (capture.h), the
    categories. And the time as users ask for it. Call sites look at three words only, which this part
    computes:
-     npuprof_gate_              macros up to this level record; INT_MIN: none do; NPUPROF_GATE_BOUNDARIES_:
-                                none do, but records and inferences call capture control
-     npuprof_generation_        counts up when call sites must look their category and id up again
-     npuprof_fast_generation_   equals it while the gate is open and the clock is one instruction
+     npuprof_gate_               macros up to this level record; INT_MIN: none do; NPUPROF_GATE_BOUNDARIES_:
+                                 none do, but records and inferences call capture control
+     npuprof_arena_generation_   counts up when call sites must look their category and id up again
+     npuprof_arena_fast_         equals it while the gate is open and the clock is one instruction
 
    Data, beside these three: npuprof_control_, all atomic, and npuprof_control_lists_. Any thread may call the
    public functions. Each writes its own word first, and computes the three words from all. Two threads may do
@@ -11378,12 +11379,12 @@ NPUPROF_OWN_ static void npuprof_control_set_fast_path_(void)
 {
     for (;;) {
         const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
-        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
+        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_arena_generation_);
         const bool fast = gate >= 1 && NPUPROF_CLOCK_IS_FAST_();
-        NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, fast ? generation : UINT32_MAX);
+        NPUPROF_STORE_SEQ_(&npuprof_arena_fast_, fast ? generation : UINT32_MAX);
         /* Why again: another thread may have changed them before the store. */
         if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_)
-            && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
+            && generation == NPUPROF_LOAD_SEQ_(&npuprof_arena_generation_))
             return;
     }
 }
@@ -11393,8 +11394,8 @@ NPUPROF_OWN_ static void npuprof_control_set_fast_path_(void)
    by the list of the first, would keep that verdict. */
 NPUPROF_OWN_ static void npuprof_control_advance_generation_(void)
 {
-    uint32_t was = NPUPROF_LOAD_(&npuprof_generation_);
-    while (!NPUPROF_CAS_(&npuprof_generation_, &was, (was + 1) & 0x7FFFFFFFu)) {}
+    uint32_t was = NPUPROF_LOAD_(&npuprof_arena_generation_);
+    while (!NPUPROF_CAS_(&npuprof_arena_generation_, &was, (was + 1) & 0x7FFFFFFFu)) {}
     npuprof_control_set_fast_path_();
 }
 
@@ -11445,8 +11446,8 @@ NPUPROF_OWN_ static void npuprof_control_tell_(void)
 /* What happens when the arena is full, for new chunks and in the image. */
 NPUPROF_OWN_ static void npuprof_control_set_policy_(int when_full)
 {
-    npuprof_s_.when_full = when_full;
-    npuprof_s_.header->when_full = (uint32_t)when_full;
+    npuprof_arena_.when_full = when_full;
+    npuprof_arena_.header->when_full = (uint32_t)when_full;
 }
 
 /* ---- Time: where the clock's rate is not known, it follows from the first host anchor and one read now */
@@ -11457,7 +11458,7 @@ NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 {
     if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     if (h->clock_hz) return npuprof_scale_(1000000000u, (uint64_t)1 << 32, h->clock_hz);
     npuprof_host_anchor_ now;
     npuprof_arena_read_anchor_(&now);
@@ -11470,7 +11471,7 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 {
     if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     npuprof_host_anchor_ now = h->first;
     if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
     const int64_t distance = (int64_t)(ticks - now.ticks);
@@ -11491,7 +11492,7 @@ NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks)
 {
     *error_ticks = 0;
     if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     npuprof_host_anchor_ now = h->first;
     if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
     const uint64_t ticks_so_far = h->clock_hz ? h->clock_hz : now.ticks - h->first.ticks;
@@ -11511,7 +11512,7 @@ NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks)
 NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     if (h->clock_hz) return npuprof_ticks_to_ns_(npuprof_clock_());
     return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
 }
@@ -11646,20 +11647,25 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 /* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
    a time uses the scratch, and while it does, no chunk is recycled.
 
-   Data, in npuprof_s_:
-     writer                 the thread that has the lock, 0: none. CAS from 0; back to 0 with release
-     frozen                 1 while the lock is held. Written by the thread that has it; threads that want to
-                            recycle read it (arena/chunks.h, R4)
-     writer_cancel_before   of the thread that has the lock; it alone writes and reads it
+   Data, in npuprof_arena_, which is for arena/:
+     writer   the thread that has the lock, 0: none. CAS from 0; back to 0 with release
+     frozen   1 while the lock is held. Written by the thread that has it; threads that want to recycle read
+              it (arena/chunks.h, R4)
    A reader stores `frozen` first, and then waits until nobody recycles any more.
 
    This part may not know what the readers do. */
+
+/* What npuprof_os_hold_cancel_() gave the thread that has the lock; it alone writes and reads it. */
+static int npuprof_scratch_cancel_before_;
+
+/* The working memory of who has the lock. */
+static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
 /* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
    handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
 NPUPROF_OWN_ static bool npuprof_scratch_lock_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     const uintptr_t me = npuprof_slot_me_();
     if (!npuprof_record_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
     const int cancel_before = npuprof_os_hold_cancel_();
@@ -11672,7 +11678,7 @@ NPUPROF_OWN_ static bool npuprof_scratch_lock_(void)
         }
         npuprof_os_yield_();
     }
-    s->writer_cancel_before = cancel_before;
+    npuprof_scratch_cancel_before_ = cancel_before;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
     /* Why this wait ends: a thread that recycles cannot be the one that waits here. Its signals are blocked,
        so no handler of it waits; or it is the drainer, which was refused above. */
@@ -11683,12 +11689,12 @@ NPUPROF_OWN_ static bool npuprof_scratch_lock_(void)
 /* Gives the lock back. Threads that found no chunk may look again: chunks may be free, or be recycled. */
 NPUPROF_OWN_ static void npuprof_scratch_unlock_(void)
 {
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.exchanging, 1);
     npuprof_exchange_begin_round_();
-    NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
+    NPUPROF_STORE_SEQ_(&npuprof_arena_.frozen, 0);
     npuprof_exchange_end_();
-    const int cancel_before = npuprof_s_.writer_cancel_before;
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0);
+    const int cancel_before = npuprof_scratch_cancel_before_;
+    NPUPROF_STORE_RELEASE_(&npuprof_arena_.writer, (uintptr_t)0);
     npuprof_os_release_cancel_(cancel_before);
 }
 
@@ -11703,7 +11709,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_scratch_result_(void)
 NPUPROF_OWN_ static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
 {
     uint64_t arguments;
-    const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_s_.header, chunk, &arguments) : 0;
+    const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_arena_.header, chunk, &arguments) : 0;
     npuprof_chunk_free_(chunk);
     return lost;
 }
@@ -11715,7 +11721,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_scratch_forget_(uint64_t before)
 {
     uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_() == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
@@ -12355,7 +12361,7 @@ NPUPROF_OWN_ static void npuprof_env_read_condition_(const char *name, const cha
    is no way to unset it. */
 NPUPROF_OWN_ static void npuprof_env_read_traceparent_(void)
 {
-    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_header_ *const h = npuprof_arena_.header;
     const char *const value = npuprof_os_env_("TRACEPARENT");
     if (!value || !*value) return;
     if (npuprof_env_is_traceparent_(value))
@@ -12488,7 +12494,7 @@ static struct {
 /* Begins the mark of a gap in the trace. NULL: it is not marked. */
 NPUPROF_OWN_ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return NULL;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) != 2) return NULL;
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
     npuprof_pause_entry_ *const e =
         (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
@@ -12513,7 +12519,7 @@ NPUPROF_OWN_ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool 
         if (!(next & bits)) next = 0;
     } while (!NPUPROF_CAS_(&npuprof_control_.held, &old, next));
     if (!old && e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
-    if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2)
+    if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) == 2)
         NPUPROF_STORE_(&((npuprof_pause_entry_ *)npuprof_table_entry_at_(old >> 2))->to, npuprof_clock_());
     npuprof_control_set_gate_();
 }
@@ -12590,7 +12596,7 @@ NPUPROF_OWN_ static void npuprof_capture_poll_(int64_t now)
     if (!npuprof_capture_set_.control_path[0]
         || now - npuprof_capture_now_.polled_ns < NPUPROF_CAPTURE_POLL_NS_) return;
     npuprof_capture_now_.polled_ns = now;
-    if (!npuprof_path_expand_(npuprof_s_.header, npuprof_capture_set_.control_path, 0, &path)) {
+    if (!npuprof_path_expand_(npuprof_arena_.header, npuprof_capture_set_.control_path, 0, &path)) {
         npuprof_capture_complain_(2, "NPUPROF_CONTROL", npuprof_capture_set_.control_path,
                                   "the path is too long or holds an unknown % sequence");
         return;
@@ -12712,7 +12718,7 @@ NPUPROF_OWN_ static void npuprof_capture_compare_(uint64_t ticks)
     const uint64_t limit_ns = npuprof_capture_set_.slow_ns, once = (uint64_t)1 << 32;
     if (ticks < NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks)) return;
     const uint64_t rate = npuprof_ns_per_4g_ticks_(), ns = npuprof_scale_(ticks, rate, once);
-    if (rate && npuprof_os_monotonic_ns_() - npuprof_s_.header->first.monotonic_ns > 1000000)
+    if (rate && npuprof_os_monotonic_ns_() - npuprof_arena_.header->first.monotonic_ns > 1000000)
         NPUPROF_STORE_(&npuprof_capture_now_.half_ticks, npuprof_scale_(limit_ns / 2, once, rate));
     if (ns <= limit_ns) return;
     NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);
@@ -14705,15 +14711,15 @@ NPUPROF_OWN_ static const npuprof_placed_ *npuprof_placed_next_(npuprof_placed_w
 /* All but the order of the chunks. */
 NPUPROF_OWN_ static void npuprof_image_init_live_(npuprof_image_ *im)
 {
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     memset(im, 0, sizeof *im);
     im->h = h;
-    im->table = npuprof_s_.table;
-    im->chunks = npuprof_s_.chunks;
-    im->pages = npuprof_s_.pages;
-    im->slots = npuprof_s_.base;
+    im->table = npuprof_arena_.table;
+    im->chunks = npuprof_arena_.chunks;
+    im->pages = npuprof_arena_.pages;
+    im->slots = npuprof_arena_.base;
     im->slots_bytes = h->arena_bytes;
-    im->units = npuprof_s_.units;
+    im->units = npuprof_arena_.units;
     im->table_used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);
     im->chunk_total = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next);
     im->threads = NPUPROF_LOAD_ACQUIRE_(&h->threads);
@@ -14768,7 +14774,7 @@ NPUPROF_OWN_ static void npuprof_image_copy_metadata_(const npuprof_header_ *old
     im.pages = (const uint32_t *)(const void *)im.table;
     im.chunks = (const uint8_t *)(const void *)old + old->chunks_offset;
     im.table_used = old->table_used;
-    memcpy(npuprof_s_.header->traceparent, old->traceparent, sizeof old->traceparent);
+    memcpy(npuprof_arena_.header->traceparent, old->traceparent, sizeof old->traceparent);
     for (int i = 0; i < 2; i++) {
         const npuprof_entry_ *e;
         uint32_t id = 0;
@@ -17263,7 +17269,7 @@ NPUPROF_HOT_ static inline char *npuprof_span_text_copy_(char *p, const npuprof_
 
 /* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
    Data: npuprof_stream_, and the chunk in the sink. One thread at a time touches them: the drainer (it
-   has put itself into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait.
+   has put itself into npuprof_arena_.drainer), or the reader that holds the scratch, for which drainers wait.
    header.streamed counts the spans and events that the sink took; header.lost those that it did not.
    This part may wait for the sink, and may not wait for a recording thread. */
 
@@ -17284,8 +17290,8 @@ static struct {
 NPUPROF_OWN_ static void npuprof_stream_forget_(void)
 {
     if (npuprof_stream_.fd >= 0) (void)npuprof_os_close_(npuprof_stream_.fd);
-    else if (npuprof_stream_.sink.write && npuprof_s_.when_full == NPUPROF_STREAM)
-        npuprof_s_.when_full = NPUPROF_KEEP_OLDEST;
+    else if (npuprof_stream_.sink.write && npuprof_arena_.when_full == NPUPROF_STREAM)
+        npuprof_arena_.when_full = NPUPROF_KEEP_OLDEST;
     memset(&npuprof_stream_, 0, sizeof npuprof_stream_);
     npuprof_stream_.fd = -1;
 }
@@ -17293,7 +17299,7 @@ NPUPROF_OWN_ static void npuprof_stream_forget_(void)
 /* Creates the file that output_path names and makes it the sink. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_stream_open_file_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     const char *const pattern = npuprof_path_output_.pattern;
     npuprof_path_ path, aside;
     int *const fd = &npuprof_stream_.fd, error;
@@ -17355,7 +17361,7 @@ NPUPROF_OWN_ static bool npuprof_stream_send_(const npuprof_image_ *im, const np
    none. */
 NPUPROF_OWN_ static bool npuprof_stream_drain_locked_(void)
 {
-    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_header_ *const h = npuprof_arena_.header;
     npuprof_chunk_ *chunk;
     uint64_t arguments;
     bool any = false;
@@ -17380,7 +17386,7 @@ NPUPROF_OWN_ static bool npuprof_stream_drain_locked_(void)
    the chunks. */
 NPUPROF_OWN_ static bool npuprof_stream_drain_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     uintptr_t nobody = 0;
     bool any = false;
     const int cancel = npuprof_os_hold_cancel_();
@@ -17409,7 +17415,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     uint64_t arguments;
     *left = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
+    if (npuprof_arena_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     (void)npuprof_stream_drain_locked_();
     npuprof_arena_renew_last_anchor_();
@@ -19657,7 +19663,7 @@ NPUPROF_API_ size_t npuprof_bench_size(void) { return 0; }
    The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
    stay.
 
-   Data: all of npuprof_s_ and of the arena. A thread's end changes that thread's slot only. And
+   Data: all of npuprof_arena_ and of the arena. A thread's end changes that thread's slot only. And
    npuprof_setup_thread_, of setup.h.
 
    This part may not know formats, nor files. */
@@ -19718,7 +19724,7 @@ NPUPROF_OWN_ static void npuprof_fork_empty_table_(npuprof_header_ *h)
    those are. */
 NPUPROF_OWN_ static uint32_t npuprof_fork_gather_pages_(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const size_t words = s->header->chunk_bytes / sizeof(uint64_t);
     uint32_t page = 0;
     for (; page < s->page_count && s->pages[page]; page++) {
@@ -19740,17 +19746,17 @@ NPUPROF_OWN_ static uint32_t npuprof_fork_gather_pages_(void)
 /* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
 NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     npuprof_fork_empty_table_(h);
     memset(h->lost, 0, sizeof h->lost);
-    memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
+    memset(npuprof_arena_.queue, 0, (size_t)h->queue_slots * 4);
     memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
     h->clear_ticks = h->streamed = 0;
     h->queue_head = h->queue_tail = h->slot_first = h->threads = 0;
     h->chunk_next = npuprof_fork_gather_pages_();
-    npuprof_s_.chunk_free = 0;
-    npuprof_s_.slots_free = npuprof_s_.slots_left = npuprof_s_.slots_swept = 0;
-    npuprof_s_.zero_at_first = false;
+    npuprof_arena_.chunk_free = 0;
+    npuprof_arena_.slots_free = npuprof_arena_.slots_left = npuprof_arena_.slots_swept = 0;
+    npuprof_arena_.zero_at_first = false;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
 }
@@ -19758,7 +19764,7 @@ NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
 /* Sets back, in the child, every word that names a thread of the parent. */
 NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = 0;
     NPUPROF_CALLS_(npuprof_record_objects_.listing = 0;)
@@ -19782,13 +19788,13 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
    in the program's memory, and writes the image. There is no environment, so nothing runs before main() or at
    exit. What is left out is refused with one sentence.
 
-   Data: npuprof_setup_state_, as in setup.h, without 3. */
+   Data: npuprof_record_setup_, as in setup.h, without 3. */
 
 /* ---- Set-up */
 
 NPUPROF_OWN_ static void npuprof_process_restart_(void)
 {
-    if (npuprof_setup_state_ != 2) return;
+    if (npuprof_record_setup_ != 2) return;
     npuprof_process_forget_threads_();
     npuprof_fork_start_over_();
     npuprof_control_set_gate_();
@@ -19803,21 +19809,21 @@ NPUPROF_OWN_ static npuprof_result npuprof_process_set_up_(void)
     uint32_t state = 0;
     const uintptr_t me = npuprof_slot_me_();
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
-    if (NPUPROF_CAS_(&npuprof_setup_state_, &state, 1)) {
+    if (NPUPROF_CAS_(&npuprof_record_setup_, &state, 1)) {
         NPUPROF_STORE_(&npuprof_setup_thread_, me);
         npuprof_clock_choose_();
-        (void)npuprof_process_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_,
+        (void)npuprof_process_lay_out_(npuprof_arena_static_, sizeof npuprof_arena_static_,
                                        NPUPROF_KEEP_OLDEST, true);
         npuprof_control_advance_generation_();
         npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
         npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
-        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+        NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
         npuprof_control_set_gate_();
         return NPUPROF_OK;
     }
     for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
         npuprof_os_yield_();
-        state = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+        state = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
     }
     return state == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
 }
@@ -19832,7 +19838,7 @@ NPUPROF_API_ bool npuprof_opens_(int level)
 
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_control_.started) return NPUPROF_ERR_STARTED;
@@ -19927,7 +19933,7 @@ NPUPROF_OWN_ static bool npuprof_file_is_of_this_process_(const char *path)
 {
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
     const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
@@ -19949,7 +19955,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_numbered_(const char *patt
 {
     for (unsigned n = 0; n < 100000; n++) {
         int fd;
-        if (!npuprof_path_expand_(npuprof_s_.header, pattern, n, path)) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_path_expand_(npuprof_arena_.header, pattern, n, path)) return NPUPROF_ERR_ARGUMENT;
         const int error = npuprof_os_create_(path->text, &fd);
         if (error == EEXIST) continue;
         if (error) return npuprof_os_result_(error);
@@ -19964,7 +19970,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_numbered_(const char *patt
 /* Inserts the suffix of the n-th file of this process that would have one path; n 0: none. */
 NPUPROF_OWN_ static bool npuprof_file_insert_(npuprof_path_ *path, unsigned n)
 {
-    const unsigned pid = (unsigned)npuprof_s_.header->pid;
+    const unsigned pid = (unsigned)npuprof_arena_.header->pid;
     char suffix[40] = "";
     if (n == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
     else if (n > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, n);
@@ -19990,7 +19996,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *patte
                                                   npuprof_path_ *path)
 {
     for (unsigned n = 0; n < 100000; n++) {
-        if (!npuprof_path_expand_(npuprof_s_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_path_expand_(npuprof_arena_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
         if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
         if (!npuprof_file_is_of_this_process_(path->text) || (n == 0 && npuprof_file_take_place_(path)))
@@ -20012,7 +20018,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *pa
     const npuprof_image_window_ part = npuprof_image_limits_();
     npuprof_path_ directory;
     char pattern[1100];
-    if (!npuprof_path_expand_(npuprof_s_.header, to, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_path_expand_(npuprof_arena_.header, to, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
     if (strlen(to) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory.text);
     npuprof_image_limit_(part.since, part.until ? part.until : npuprof_clock_());
@@ -20050,7 +20056,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
     const int form = npuprof_path_form_(to);
     const size_t n = strlen(to);
     npuprof_path_ pattern;
-    if (!npuprof_path_expand_(npuprof_s_.header, to, 0, path)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_path_expand_(npuprof_arena_.header, to, 0, path)) return NPUPROF_ERR_ARGUMENT;
     if (to[n - 1] == '/' || npuprof_os_in_place_(path->text)) return npuprof_file_write_output_(path);
     if (path->is_numbered) return npuprof_file_write_numbered_(to, form, path);
     npuprof_text_copy_(pattern.text, sizeof pattern.text, to);
@@ -20093,7 +20099,7 @@ NPUPROF_OWN_ static void npuprof_file_end_stream_(void)
     const npuprof_result r = npuprof_stream_flush_(&left);
     const char *const why = r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" :
                             r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed";
-    const unsigned long long lost = NPUPROF_LOAD_(&npuprof_s_.header->lost[NPUPROF_LOST_SINK]) + left;
+    const unsigned long long lost = NPUPROF_LOAD_(&npuprof_arena_.header->lost[NPUPROF_LOST_SINK]) + left;
     if (r == NPUPROF_OK) return;
     npuprof_os_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", why, lost);
 }
@@ -20101,10 +20107,10 @@ NPUPROF_OWN_ static void npuprof_file_end_stream_(void)
 /* At normal exit: ends the stream, and writes what output_path asks for. */
 NPUPROF_OWN_ static void npuprof_file_write_at_exit_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     void (*const nothing)(void *, bool) = NULL;
     npuprof_path_ path;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) != 2) return;
     const bool is_stream = s->when_full == NPUPROF_STREAM;
     const bool is_ours = is_stream && npuprof_path_is_stream_() &&
         (npuprof_stream_.fd >= 0 || !npuprof_stream_.sink.write);
@@ -20176,7 +20182,7 @@ NPUPROF_OWN_ static void npuprof_file_wait_for_records_(void)
     while (busy && npuprof_os_monotonic_ns_() - begin < 1000000000) {
         npuprof_os_yield_();
         busy = false;
-        for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
+        for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->slot_first); at;) {
             const npuprof_slot_ *const slot = npuprof_slot_at_(at);
             busy |= NPUPROF_LOAD_(&slot->owned) && NPUPROF_LOAD_(&slot->busy);
             at = slot->head.next_slot;
@@ -20209,7 +20215,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_capture_(bool clear, uint64_t la
 {
     npuprof_path_ path;
     uint64_t error_ticks;
-    if (npuprof_s_.when_full == NPUPROF_STREAM) return npuprof_flush();
+    if (npuprof_arena_.when_full == NPUPROF_STREAM) return npuprof_flush();
     if (!npuprof_path_output_.pattern[0])
         return NPUPROF_REFUSE_("capture control: there is no path to write to; give NPUPROF_OUTPUT_PATH, or "
                                "output_path in npuprof_desc");
@@ -20226,19 +20232,19 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_capture_(bool clear, uint64_t la
 
    In the child of a fork only the calling thread is left. Every word that names a thread is set back, and the
    child begins with an empty arena; the table of names stays. Memory is emptied at once. A mapped file is the
-   parent's, so npuprof_setup_state_ becomes 3, and the first record moves the child to a file of its own
+   parent's, so npuprof_record_setup_ becomes 3, and the first record moves the child to a file of its own
    (npuprof_fork_leave_parent_).
 
-   Data: all of npuprof_s_ and of the arena. In the child, nobody else writes it: the hook runs before fork()
-   returns, and state 3 is left by one thread, as in setup.h.
+   Data: all of npuprof_arena_ and of the arena. In the child, nobody else writes it: the hook runs before
+   fork() returns, and state 3 is left by one thread, as in setup.h.
 
    This part may not know formats. */
 
 /* Runs in the child of a fork. */
 NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    if (npuprof_setup_state_ != 2) return;
+    npuprof_arena_state_ *s = &npuprof_arena_;
+    if (npuprof_record_setup_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
     const bool records = npuprof_control_.started || s->header->threads;
     if (records || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes)
@@ -20248,7 +20254,7 @@ NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
     npuprof_stream_forget_();
     if (npuprof_path_arena_.bytes) {
         /* Why the file is not made now: most children only call exec, and would leave an empty one. */
-        npuprof_setup_state_ = 3;
+        npuprof_record_setup_ = 3;
         npuprof_control_advance_generation_();
     } else {
         npuprof_fork_start_over_();
@@ -20256,14 +20262,14 @@ NPUPROF_OWN_ static void npuprof_fork_in_child_(void)
     npuprof_control_set_gate_();
 }
 
-/* Makes npuprof_s_ point to the arena that was copied to this memory. */
+/* Makes npuprof_arena_ point to the arena that was copied to this memory. */
 NPUPROF_OWN_ static void npuprof_fork_move_to_(void *memory)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_arena_;
     npuprof_arena_use_(memory);
-    if (memory == npuprof_static_arena_) {
+    if (memory == npuprof_arena_static_) {
         const size_t room =
-            (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
+            (sizeof npuprof_arena_static_ - s->header->chunks_offset) / s->header->chunk_bytes;
         if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
     }
 }
@@ -20272,7 +20278,7 @@ NPUPROF_OWN_ static void npuprof_fork_move_to_(void *memory)
    table's pages come to the first chunks. False: they do not fit. */
 NPUPROF_OWN_ static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const npuprof_header_ *const h = s->header;
     uint32_t *const copy = (uint32_t *)(void *)(memory + h->table_offset);
     const size_t buckets = (size_t)((uint8_t *)s->buckets - s->base);
@@ -20305,7 +20311,7 @@ NPUPROF_OWN_ static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
    copied, if they fit. */
 NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_arena_;
     uint8_t *const old = s->base;
     const size_t bytes = npuprof_path_arena_.bytes;
     void *memory = NULL;
@@ -20313,13 +20319,13 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
     npuprof_path_arena_.bytes = 0;
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
-    if (!memory) memory = npuprof_static_arena_;
-    const size_t room = memory == npuprof_static_arena_ ? sizeof npuprof_static_arena_ : bytes;
+    if (!memory) memory = npuprof_arena_static_;
+    const size_t room = memory == npuprof_arena_static_ ? sizeof npuprof_arena_static_ : bytes;
     if (npuprof_fork_copy_names_((uint8_t *)memory, room)) {
         npuprof_fork_move_to_(memory);
         npuprof_fork_start_over_();
     } else {
-        (void)npuprof_process_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
+        (void)npuprof_process_lay_out_(memory, sizeof npuprof_arena_static_, s->when_full, false);
     }
     npuprof_os_unmap_(old, bytes);
     if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_path_arena_.pattern, strerror(error));
@@ -20332,7 +20338,7 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
    function that needs it. npuprof_init() comes afterwards, and may replace the arena while nothing is
    recorded in it.
 
-   Data: npuprof_setup_state_. 0 not begun; 1 a thread is setting up; 2 ready; 3 a child of fork whose arena
+   Data: npuprof_record_setup_. 0 not begun; 1 a thread is setting up; 2 ready; 3 a child of fork whose arena
    is the parent's file (fork.h). A thread turns 0 or 3 into 1 by CAS and then owns the library, until it
    stores 2, or 0 if that failed, with release. Others load it with acquire.
 
@@ -20345,7 +20351,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_wait_(uint32_t before)
     const uintptr_t me = npuprof_slot_me_();
     for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
         npuprof_os_yield_();
-        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
     }
     return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
 }
@@ -20355,7 +20361,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_wait_(uint32_t before)
    that records little would wait for 2 MiB to be zeroed, and keep them. */
 NPUPROF_OWN_ static void npuprof_setup_pages_(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const size_t first = 256 * 1024, all = (size_t)s->header->arena_bytes;
     const size_t before = (size_t)s->header->chunks_offset + first;
     if (!npuprof_path_arena_.bytes && all >= 4 * 1024 * 1024)
@@ -20366,17 +20372,17 @@ NPUPROF_OWN_ static void npuprof_setup_pages_(void)
    one. False: the static arena is too small. */
 NPUPROF_OWN_ static bool npuprof_setup_arena_(void)
 {
-    void *memory = npuprof_static_arena_;
+    void *memory = npuprof_arena_static_;
     const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"),
         *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     size_t bytes = size ? npuprof_env_read_size_(size) : 0;
     npuprof_env_.arena_bytes = bytes;
-    if (!bytes) bytes = sizeof npuprof_static_arena_;
+    if (!bytes) bytes = sizeof npuprof_arena_static_;
     npuprof_env_.arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!npuprof_path_arena_.bytes && bytes > sizeof npuprof_static_arena_
+    if (!npuprof_path_arena_.bytes && bytes > sizeof npuprof_arena_static_
         && (memory = npuprof_os_memory_(bytes)) == NULL) {
-        memory = npuprof_static_arena_;
-        bytes = sizeof npuprof_static_arena_;
+        memory = npuprof_arena_static_;
+        bytes = sizeof npuprof_arena_static_;
         npuprof_env_.arena_bytes = 0;
     }
     return npuprof_process_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
@@ -20385,22 +20391,22 @@ NPUPROF_OWN_ static bool npuprof_setup_arena_(void)
 /* Sets up, unless it is done. State 3: only leaves the parent's file. */
 NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
     uint32_t before = 0;
     /* Why no look before: a first access that writes takes one page fault and not two. */
-    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1) &&
-        (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
+    if (!NPUPROF_CAS_(&npuprof_record_setup_, &before, 1) &&
+        (before != 3 || !NPUPROF_CAS_(&npuprof_record_setup_, &before, 1)))
         return npuprof_setup_wait_(before);
     NPUPROF_STORE_(&npuprof_setup_thread_, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();
-        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+        NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
         return NPUPROF_OK;
     }
     npuprof_clock_choose_();
     if (!npuprof_setup_arena_()) {
-        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
+        NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
     npuprof_setup_pages_();
@@ -20409,7 +20415,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
     npuprof_capture_hooks_.write = npuprof_file_capture_;
-    NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
     npuprof_env_read_();
     const char *const why = npuprof_capture_arm_();
     if (why) npuprof_env_refuse_("NPUPROF_SIGNAL", npuprof_os_env_("NPUPROF_SIGNAL"), why);
@@ -20453,10 +20459,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc
 /* Moves to the arena that the settings ask for, unless the environment chose one. */
 NPUPROF_OWN_ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_arena_;
     void *memory = npuprof_path_arena_.bytes || npuprof_env_.arena_bytes ? NULL : desc->arena;
     size_t bytes = npuprof_env_.arena_bytes ? npuprof_env_.arena_bytes : desc->arena_bytes ? desc->arena_bytes
-        : sizeof npuprof_static_arena_;
+        : sizeof npuprof_arena_static_;
     const bool map = desc->arena_path && !npuprof_path_arena_.bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices))
         return NPUPROF_ERR_STARTED;

@@ -11,7 +11,7 @@
    is whole whenever the process dies. Words:
      header.last[2]       written by the thread that has set keeping_time, each word with release
      header.last_used     number of renewals, stored with release after that; it says which is the newest
-     state.keeping_time   1 while a thread renews; CAS from 0, back to 0 with release
+     keeping_time         1 while a thread renews; CAS from 0, back to 0 with release
    This part does not know what is computed from the anchors. */
 
 /* The best of four readings: the one that took the fewest ticks. */
@@ -68,9 +68,9 @@ static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header
 /* Reads and stores a new last one. Does nothing while another thread does so. */
 static void npuprof_arena_renew_last_anchor_(void)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     uint32_t nobody = 0;
-    if (!NPUPROF_CAS_(&npuprof_s_.keeping_time, &nobody, 1)) return;
+    if (!NPUPROF_CAS_(&npuprof_arena_.keeping_time, &nobody, 1)) return;
     const uint32_t next = NPUPROF_LOAD_(&h->last_used) + 1;
     npuprof_host_anchor_ *const to = &h->last[next & 1], a;
     npuprof_arena_read_anchor_(&a);
@@ -80,7 +80,7 @@ static void npuprof_arena_renew_last_anchor_(void)
     NPUPROF_STORE_RELEASE_(&to->unix_ns, a.unix_ns);
     NPUPROF_STORE_RELEASE_(&to->ticks, a.ticks);
     NPUPROF_STORE_RELEASE_(&h->last_used, next);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
+    NPUPROF_STORE_RELEASE_(&npuprof_arena_.keeping_time, 0);
 }
 
 /* The same once the trace has grown by an eighth since the last time: a process that is killed stores no
@@ -89,7 +89,7 @@ static void npuprof_arena_renew_last_anchor_(void)
    metadata. */
 static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 {
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     const uint64_t last = NPUPROF_LOAD_(&npuprof_arena_last_anchor_(h)->ticks), since = now - last;
     const bool before_last = since >> 63;      /* the clocks of two CPUs may differ */
     if (!before_last && since > (last - h->first.ticks) / 8) npuprof_arena_renew_last_anchor_();

@@ -51,27 +51,27 @@ static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, uint32_t at)
 /* open -> retired. R2: the chunk has no open spans. R3 */
 static void npuprof_chunk_retire_(npuprof_chunk_ *chunk)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
     const uint32_t at = NPUPROF_ADD_(&h->queue_tail, 1);
     const uint32_t entry = npuprof_chunk_queue_lap_(h, at) | (npuprof_chunk_index_(chunk) + 1);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], entry);
+    NPUPROF_STORE_RELEASE_(&npuprof_arena_.queue[at & (h->queue_slots - 1)], entry);
 }
 
 static bool npuprof_chunk_are_queued_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     return NPUPROF_LOAD_ACQUIRE_(&h->queue_head) != NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
 }
 
 /* The oldest retired chunk, now the caller's (R1). NULL: there is none. R3, R4 */
 static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     const uint32_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
     for (;;) {
-        const uint32_t entry = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.queue[head & (h->queue_slots - 1)]);
+        const uint32_t entry = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.queue[head & (h->queue_slots - 1)]);
         const uint32_t before = head;
         if (!(entry & mask) || (entry & ~mask) != npuprof_chunk_queue_lap_(h, head)) {
             head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
@@ -86,19 +86,19 @@ static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
    again would keep `recycling` above 0, and the reader waiting. */
 static bool npuprof_chunk_begin_recycling_(void)
 {
-    if (NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return false;
-    NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, 1);
-    if (!NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return true;
-    NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX);
+    if (NPUPROF_LOAD_SEQ_(&npuprof_arena_.frozen)) return false;
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.recycling, 1);
+    if (!NPUPROF_LOAD_SEQ_(&npuprof_arena_.frozen)) return true;
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.recycling, UINT32_MAX);
     return false;
 }
 
-static void npuprof_chunk_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
+static void npuprof_chunk_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_arena_.recycling, UINT32_MAX); }
 
 /* The caller's chunk -> free stack. R5 */
 static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
 {
-    uint64_t *const free_head = &npuprof_s_.chunk_free;
+    uint64_t *const free_head = &npuprof_arena_.chunk_free;
     const uint64_t once = (uint64_t)NPUPROF_CHUNK_NUMBER_MASK_ + 1, number = npuprof_chunk_index_(chunk) + 1;
     uint64_t head = NPUPROF_LOAD_ACQUIRE_(free_head);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
@@ -109,15 +109,15 @@ static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
 /* never used, or free stack -> taken. NULL: there is none. R5 */
 static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
     while (next < h->chunk_count)
         if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) return npuprof_chunk_at_(next);
     const uint64_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
-    for (uint64_t head = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.chunk_free); head & mask;) {
+    for (uint64_t head = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.chunk_free); head & mask;) {
         npuprof_chunk_ *chunk = npuprof_chunk_at_((uint32_t)(head & mask) - 1);
         const uint64_t rest = (head & ~mask) | (NPUPROF_LOAD_(&chunk->next) & mask);
-        if (NPUPROF_CAS_(&npuprof_s_.chunk_free, &head, rest)) return chunk;
+        if (NPUPROF_CAS_(&npuprof_arena_.chunk_free, &head, rest)) return chunk;
     }
     return NULL;
 }
@@ -189,7 +189,7 @@ NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *
    the store of `next` makes everything in the chunk lost at once. */
 static npuprof_chunk_ *npuprof_chunk_take_oldest_(void)
 {
-    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_header_ *const h = npuprof_arena_.header;
     uint64_t arguments;
     npuprof_chunk_ *chunk = npuprof_chunk_unqueue_();
     if (!chunk) return NULL;

@@ -46,21 +46,21 @@ static struct {
 /* Is there a thread to wait for? R12 */
 static bool npuprof_exchange_may_wait_(void)
 {
-    return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen);
+    return NPUPROF_LOAD_SEQ_(&npuprof_arena_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_arena_.frozen);
 }
 
 /* Does this thread drain, or read, further up its stack? R12 */
 static bool npuprof_exchange_is_waited_for_(void)
 {
     const uintptr_t me = npuprof_slot_me_();
-    return NPUPROF_LOAD_(&npuprof_s_.drainer) == me || NPUPROF_LOAD_(&npuprof_s_.writer) == me;
+    return NPUPROF_LOAD_(&npuprof_arena_.drainer) == me || NPUPROF_LOAD_(&npuprof_arena_.writer) == me;
 }
 
 /* A chunk was given back, or may be taken again. R9 */
 static void npuprof_exchange_begin_round_(void)
 {
-    uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_s_.failed);
-    while (!NPUPROF_CAS_(&npuprof_s_.failed, &failed, (failed & 0xFFFF0000u) + 0x10000)) {}
+    uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_arena_.failed);
+    while (!NPUPROF_CAS_(&npuprof_arena_.failed, &failed, (failed & 0xFFFF0000u) + 0x10000)) {}
 }
 
 /* Call when the old chunk is in the queue or on the free stack, after npuprof_chunk_take_() gave a new one.
@@ -68,7 +68,7 @@ static void npuprof_exchange_begin_round_(void)
 static void npuprof_exchange_end_(void)
 {
     npuprof_exchange_begin_round_();
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.exchanging, UINT32_MAX);
 }
 
 /* Retires the chunks, half full, of threads that have ended. False: there was none. Why not while no slot was
@@ -76,9 +76,9 @@ static void npuprof_exchange_end_(void)
 static bool npuprof_chunk_retire_idle_(void)
 {
     bool any = false;
-    const uint32_t left = NPUPROF_LOAD_SEQ_(&npuprof_s_.slots_left);
-    if (left == NPUPROF_LOAD_(&npuprof_s_.slots_swept)) return false;
-    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
+    const uint32_t left = NPUPROF_LOAD_SEQ_(&npuprof_arena_.slots_left);
+    if (left == NPUPROF_LOAD_(&npuprof_arena_.slots_swept)) return false;
+    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->slot_first); at;) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
         uint32_t nobody = 0;
         if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, NPUPROF_SLOT_RETIRING_)) {
@@ -96,14 +96,14 @@ static bool npuprof_chunk_retire_idle_(void)
         }
         at = slot->head.next_slot;
     }
-    NPUPROF_STORE_(&npuprof_s_.slots_swept, left);
+    NPUPROF_STORE_(&npuprof_arena_.slots_swept, left);
     return any;
 }
 
 /* Had all failed in this round already, and has nothing come back since? R8 */
 static bool npuprof_exchange_was_hopeless_(uint32_t round)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     return NPUPROF_LOAD_SEQ_(&s->hopeless) == (round << 16 | 1) && !npuprof_chunk_are_queued_() &&
            NPUPROF_LOAD_SEQ_(&s->slots_left) == NPUPROF_LOAD_(&s->slots_swept);
 }
@@ -112,7 +112,7 @@ static bool npuprof_exchange_was_hopeless_(uint32_t round)
    the caller is counted. Counts it, and says whether everybody has failed. R8 */
 static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t round = failed >> 16, max = 0xFFFF;
     if (npuprof_exchange_may_wait_()) return false;
     if (NPUPROF_ARENA_STREAMS_() && npuprof_chunk_are_queued_()) return false;
@@ -135,7 +135,7 @@ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
    were. */
 static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed);
     while (*counted == now >> 16 && (now & 0xFFFF) && (now & 0xFFFF) != 0xFFFF)
         if (NPUPROF_CAS_(&s->failed, &now, now - 1)) *counted = UINT32_MAX;
@@ -148,7 +148,7 @@ static void npuprof_exchange_step_back_(void)
 {
     npuprof_os_signals_ before;
     npuprof_os_hold_signals_(&before);
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.exchanging, 1);
 }
 
 static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
@@ -163,7 +163,7 @@ static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_si
    far. */
 static bool npuprof_arena_is_full_(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     if (NPUPROF_LOAD_(&s->header->chunk_next) < s->header->chunk_count) return false;
     if (NPUPROF_LOAD_(&s->chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_) return false;
     if (s->when_full == NPUPROF_KEEP_OLDEST) return true;
@@ -179,11 +179,11 @@ static bool npuprof_arena_is_full_(void)
 static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 {
     NPUPROF_STORE_(&chunk->next, 0);
-    const bool is_zero = npuprof_s_.zero_at_first && NPUPROF_LOAD_(&chunk->owner) == 0;
+    const bool is_zero = npuprof_arena_.zero_at_first && NPUPROF_LOAD_(&chunk->owner) == 0;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
     /* Why: a release does not keep later stores behind it, and a process may be killed in between. */
     NPUPROF_SIGNAL_FENCE_();
-    if (!is_zero) memset(npuprof_chunk_units_(chunk), 0, npuprof_s_.header->chunk_bytes - sizeof *chunk);
+    if (!is_zero) memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
     NPUPROF_STORE_(&chunk->base, 0);
     NPUPROF_STORE_(&chunk->first_position, 0);
     NPUPROF_STORE_(&chunk->owner, 0);
@@ -197,7 +197,7 @@ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
    they were (R11). */
 static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_os_signals_ *held)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     npuprof_chunk_ *chunk = NULL;
     bool recycling = false;
     uint32_t counted = UINT32_MAX, nap = 20;

@@ -102,7 +102,7 @@ static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
 /* From now on the arena in that memory, which is laid out, is this file's. */
 static void npuprof_arena_use_(void *memory)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     npuprof_header_ *const h = (npuprof_header_ *)memory;
     const npuprof_arena_table_plan_ table = npuprof_arena_plan_table_(h->arena_bytes);
     s->base = (uint8_t *)memory;
@@ -125,7 +125,7 @@ static void npuprof_arena_use_(void *memory)
    smallest arenas they are what space there is. */
 static void npuprof_arena_plan_slot_(npuprof_header_ *h)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t room = h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
     s->units = room / (uint32_t)sizeof(npuprof_unit_);
     h->slot_bytes = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
@@ -143,7 +143,7 @@ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
    to 8. */
 static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_arena_;
     npuprof_header_ *h = (npuprof_header_ *)memory;
     const uint64_t max_bytes = (uint64_t)16 * UINT32_MAX;      /* slots have unit numbers of 32 bits */
     if ((uint64_t)bytes > max_bytes) bytes = (size_t)max_bytes;

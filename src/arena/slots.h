@@ -17,7 +17,7 @@
 /* A chunk full of fresh slots. One of them is the caller's. NULL: there is no chunk. */
 static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_signals_ *held)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_SLOTS, nested, held);
     if (!chunk) return NULL;
     uint8_t *const start = (uint8_t *)(chunk + 1);
@@ -29,7 +29,7 @@ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_sig
         slot->top = slot->open;
         slot->open[0] = 1;
         slot->head.next_slot = newest_at;
-        newest_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_s_.base) / 16);
+        newest_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_arena_.base) / 16);
         newest = slot;
         count++;
     }
@@ -37,7 +37,7 @@ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_sig
     npuprof_slot_ *oldest = (npuprof_slot_ *)(void *)start;
     do oldest->head.next_slot = head;
     while (!NPUPROF_CAS_(&h->slot_first, &head, newest_at));
-    NPUPROF_ADD_(&npuprof_s_.slots_free, count - 1);
+    NPUPROF_ADD_(&npuprof_arena_.slots_free, count - 1);
     npuprof_exchange_end_();
     return newest;
 }
@@ -47,7 +47,7 @@ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_sig
    never come again would take all of it. */
 static bool npuprof_slot_rows_are_full_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     const uint64_t each = (h->chunk_bytes - sizeof(npuprof_chunk_)) / h->slot_bytes;
     return NPUPROF_LOAD_(&h->threads) >= npuprof_max_(h->chunk_count * 3 / 4 * each / (each + 1), 64);
 }
@@ -58,7 +58,7 @@ static bool npuprof_slot_rows_are_full_(void)
    changes only here. False: there was none. */
 static bool npuprof_slot_end_dead_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t threads = NPUPROF_LOAD_(&s->header->threads), few = 64;
     uint32_t nobody = 0;
     bool any = false;
@@ -84,14 +84,14 @@ static bool npuprof_slot_end_dead_(void)
 static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
                                          const npuprof_os_signals_ *held)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *slot = NULL;
     if (!parent && !fresh) slot = npuprof_slot_find_(name, false);
     if (!slot) slot = npuprof_slot_find_(0, true);
     if (!slot && !parent && !fresh && npuprof_slot_end_dead_()) slot = npuprof_slot_find_(name, false);
     if (!slot) slot = npuprof_slot_make_chunk_(parent != NULL, held);
     if (!slot) return NULL;
-    NPUPROF_ADD_(&npuprof_s_.slots_taken, 1);
+    NPUPROF_ADD_(&npuprof_arena_.slots_taken, 1);
     if (slot->head.tid == 0) {
         if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
         NPUPROF_STORE_(&slot->head.tid, parent ? parent->head.tid : NPUPROF_ADD_(&h->threads, 1) + 1);
@@ -111,8 +111,8 @@ static uint64_t npuprof_slot_next_position_(const npuprof_slot_ *slot, const npu
 {
     if (old) return npuprof_slot_position_(slot);
     if (slot->position) return slot->position;
-    if (slot->head.context == 0) return npuprof_s_.first_position;
-    return (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
+    if (slot->head.context == 0) return npuprof_arena_.first_position;
+    return (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_arena_.header->contexts, 1) & 0xFFFF) << 27;
 }
 
 /* Copies the open spans of the slot from its old chunk to the start of another one. Returns where they
@@ -175,11 +175,11 @@ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t n
     NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, npuprof_chunk_index_(chunk) + 1);
     npuprof_slot_mark_moved_(slot, old, chunk);
     npuprof_token_ first_token = (npuprof_token_)(chunk->first_position * 16);
-    if (!first_token || first_token > UINT32_MAX - npuprof_s_.units * 16) first_token = 16;
+    if (!first_token || first_token > UINT32_MAX - npuprof_arena_.units * 16) first_token = 16;
     slot->token_zero = (uintptr_t)units - first_token;
     slot->deadline = chunk->base + (((uint64_t)1 << NPUPROF_START_BITS_) - 1);
     slot->cursor = cursor;
-    slot->end = units + npuprof_s_.units;
+    slot->end = units + npuprof_arena_.units;
     if (old) npuprof_chunk_retire_(old);
     npuprof_exchange_end_();
     return cursor;
@@ -191,7 +191,7 @@ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t no
 {
     npuprof_os_signals_ held;
     if (npuprof_arena_is_full_()) return NULL;
-    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
+    const bool shared = npuprof_arena_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);
     npuprof_unit_ *const u = npuprof_slot_change_chunk_(slot, now, &held);
     if (shared) npuprof_os_release_signals_(&held);

@@ -3,10 +3,11 @@
 #include "../format/arena.h"
 
 /* The words that the recording process keeps about its arena, a struct for the process and one for each
-   slot, and where things lie in the arena. Each group of fields names its owner. "set up" means: written
-   before setup_state becomes 2, or by a child of fork, which has one thread; plain, because everybody reads
-   setup_state first with acquire. Other words are atomic; the order of the accesses is described where
-   their rules are, in chunks.h and exchange.h. This part may not know how any of it is used. */
+   slot, and where things lie in the arena. Each group of fields names its owner, a part of this room; some
+   are handed down by another room. "set up" means: written before npuprof_record_setup_ is 2, or by a child
+   of fork, which has one thread; plain, because everybody reads that first with acquire. Other words are
+   atomic; the order of the accesses is described where their rules are, in chunks.h and exchange.h. What
+   other rooms keep lies with them. */
 
 /* An open span: its token, and these flags. A token is a place in the slot's stream in bytes: a multiple of
    16 and never 0. A scope holds the token without the flags, so a flag makes its end take the slow path. */
@@ -105,46 +106,38 @@ typedef struct npuprof_arena_state_ {
 
     /* Handover of chunks. Owner: exchange.h; chunks.h for recycling and frozen. Rules R4 and R7 to R12. */
     uint32_t recycling;            /* threads that take retired chunks out of the queue just now */
-    uint32_t frozen;               /* 1: a reader forbids that. Written by control/lock.h */
+    uint32_t frozen;               /* 1: a reader forbids that. Handed down by control/lock.h */
     uint32_t exchanging;           /* threads that are changing to a new chunk */
     uint32_t failed;               /* round << 16 | how many of them found none in this round */
     uint32_t hopeless;             /* round << 16 | 1: the last round in which all had failed */
     uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
     uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
-    int writer_cancel_before;      /* the writer's: what npuprof_os_hold_cancel_() gave it */
 
-    /* Policy. Owner: control/. Set up, and again by npuprof_init(); read by all. */
-    int when_full;
-
-    /* Host anchors. Owner: time.h. */
+    /* Host anchors. Owner: anchors.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
 
-    /* The process. Owner: control/. */
+    /* Handed down when the library is set up, and again by npuprof_init() and in the child of a fork. */
+    int when_full;
     uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
 } npuprof_arena_state_;
 
-/* Why the large ones first: what set-up touches, here and in the rooms below, then shares pages. */
-static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
-static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
+/* Why first: what set-up touches, here and in the rooms below, then shares pages. */
+static uint64_t npuprof_arena_static_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_arena_state_ npuprof_s_;
+static npuprof_arena_state_ npuprof_arena_;
 
 /* Does the arena hand its chunks to a sink? */
 #ifdef NPUPROF_RECORD_ONLY
 #define NPUPROF_ARENA_STREAMS_() false
 #else
-#define NPUPROF_ARENA_STREAMS_() (npuprof_s_.when_full == NPUPROF_STREAM)
+#define NPUPROF_ARENA_STREAMS_() (npuprof_arena_.when_full == NPUPROF_STREAM)
 #endif
 
 /* Call sites compare their generation with these two, to learn whether what they know is still valid. The
    fast one equals the other while the gate is open and the clock is one instruction; else it is no call
-   site's. */
-static uint32_t npuprof_generation_;      /* of the arena and the categories, 31 bits; it counts up */
-static uint32_t npuprof_fast_generation_ = UINT32_MAX;
-
-/* 0 not yet, 1 being set up, 2 ready, 3 a child of fork whose arena is still the parent's mapped file. Owner:
-   process/setup.h and fork.h; stored with release, read by all with acquire. */
-static uint32_t npuprof_setup_state_;
+   site's. Handed down by control/start.h. */
+static uint32_t npuprof_arena_generation_;    /* of the arena and the categories, 31 bits; it counts up */
+static uint32_t npuprof_arena_fast_ = UINT32_MAX;
 
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = NPUPROF_GATE_AT_START_;
@@ -210,12 +203,14 @@ static npuprof_slot_ npuprof_slot_none_ = {
 
 static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {
-    return (npuprof_chunk_ *)(void *)(npuprof_s_.chunks + (size_t)index * npuprof_s_.header->chunk_bytes);
+    const size_t bytes = npuprof_arena_.header->chunk_bytes;
+    return (npuprof_chunk_ *)(void *)(npuprof_arena_.chunks + index * bytes);
 }
 
 static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
-    return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
+    const size_t offset = (size_t)((const uint8_t *)chunk - npuprof_arena_.chunks);
+    return (uint32_t)(offset / npuprof_arena_.header->chunk_bytes);
 }
 
 static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk)
@@ -230,7 +225,7 @@ static npuprof_overwritten_ *npuprof_chunk_overwritten_at_(const npuprof_header_
 
 static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 {
-    return (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)unit * 16);
+    return (npuprof_slot_ *)(void *)(npuprof_arena_.base + (size_t)unit * 16);
 }
 
 enum { NPUPROF_TABLE_UNIT_ = 16 };     /* of this arena; another image says what its own is */
@@ -246,7 +241,7 @@ static inline uint32_t npuprof_table_past_head_(const npuprof_header_ *h, uint32
 /* An entry behind the first part of the table. */
 static NPUPROF_NOINLINE_ void *npuprof_table_entry_behind_(uint32_t id)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t unit = id - s->table_units, in_page = unit & (((uint32_t)1 << s->page_shift) - 1);
     const uint32_t number = NPUPROF_LOAD_ACQUIRE_(&s->pages[unit >> s->page_shift]);
     return (uint8_t *)npuprof_chunk_at_(number - 1) + (size_t)in_page * NPUPROF_TABLE_UNIT_;
@@ -254,8 +249,8 @@ static NPUPROF_NOINLINE_ void *npuprof_table_entry_behind_(uint32_t id)
 
 static inline void *npuprof_table_entry_at_(uint32_t id)
 {
-    if (NPUPROF_UNLIKELY_(id >= npuprof_s_.table_units)) return npuprof_table_entry_behind_(id);
-    return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+    if (NPUPROF_UNLIKELY_(id >= npuprof_arena_.table_units)) return npuprof_table_entry_behind_(id);
+    return npuprof_arena_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
 }
 
 enum { NPUPROF_TABLE_SITES_ = 16 };    /* call sites for each word of the index */
@@ -269,7 +264,7 @@ typedef struct npuprof_table_index_entry_ {
 /* The id of a call site's entry. 0: there is no such call site. */
 static inline uint32_t npuprof_table_site_id_(uint32_t number)
 {
-    const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.index[number / NPUPROF_TABLE_SITES_]);
+    const uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.index[number / NPUPROF_TABLE_SITES_]);
     if (!at) return 0;
     const npuprof_table_index_entry_ *e = (const npuprof_table_index_entry_ *)npuprof_table_entry_at_(at);
     return NPUPROF_LOAD_ACQUIRE_(&e->ids[number % NPUPROF_TABLE_SITES_]);

@@ -31,14 +31,14 @@ NPUPROF_COLD_ static uint32_t npuprof_table_take_page_(uint32_t page, bool neste
 {
     npuprof_os_signals_ held;
     uint32_t number = 0;
-    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
+    const bool shared = npuprof_arena_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);
     npuprof_chunk_ *const chunk = npuprof_chunk_take_(NPUPROF_BLOCK_TABLE_PIECE, nested, &held);
     if (!chunk) {
-        number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+        number = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.pages[page]);
     } else {
         const uint32_t ours = npuprof_chunk_index_(chunk) + 1;
-        if (NPUPROF_CAS_(&npuprof_s_.pages[page], &number, ours)) number = ours;
+        if (NPUPROF_CAS_(&npuprof_arena_.pages[page], &number, ours)) number = ours;
         else npuprof_chunk_free_(chunk);
         npuprof_exchange_end_();
     }
@@ -49,10 +49,10 @@ NPUPROF_COLD_ static uint32_t npuprof_table_take_page_(uint32_t page, bool neste
 /* Makes sure that the page is there which begins at that offset. False: the table is full. */
 NPUPROF_COLD_ static bool npuprof_table_make_page_(uint32_t at, bool nested)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     const uint32_t page = (at - h->table_bytes) / h->chunk_bytes, head = sizeof(npuprof_chunk_);
-    if (page >= npuprof_s_.page_count) return false;
-    uint32_t number = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.pages[page]);
+    if (page >= npuprof_arena_.page_count) return false;
+    uint32_t number = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.pages[page]);
     if (!number) number = npuprof_table_take_page_(page, nested);
     if (!number) return false;
     npuprof_chunk_ *const chunk = npuprof_chunk_at_(number - 1);
@@ -65,7 +65,7 @@ NPUPROF_COLD_ static bool npuprof_table_make_page_(uint32_t at, bool nested)
    handler, which waits for no chunk. */
 NPUPROF_COLD_ static npuprof_entry_ *npuprof_table_append_(size_t bytes, bool nested, uint32_t *id)
 {
-    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_header_ *const h = npuprof_arena_.header;
     const uint32_t unit = NPUPROF_TABLE_UNIT_, size = (uint32_t)((bytes + unit - 1) / unit * unit);
     for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);;) {
         const uint32_t at = npuprof_table_past_head_(h, used);
@@ -100,7 +100,7 @@ NPUPROF_COLD_ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint
    being taken just now. */
 NPUPROF_COLD_ static npuprof_entry_ *npuprof_table_next_(uint32_t *at, uint32_t end)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     const uint32_t here = npuprof_table_past_head_(h, *at ? *at : h->table_first);
     if (here >= end) return NULL;
     npuprof_entry_ *const e = (npuprof_entry_ *)npuprof_table_entry_at_(here / NPUPROF_TABLE_UNIT_);
@@ -117,7 +117,7 @@ static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
 
 static uint32_t *npuprof_table_bucket_(uint32_t hash)
 {
-    return &npuprof_s_.buckets[hash & (npuprof_s_.bucket_count - 1)];
+    return &npuprof_arena_.buckets[hash & (npuprof_arena_.bucket_count - 1)];
 }
 
 /* The number at a place of the table's own memory, read by a write that changes nothing.
@@ -149,7 +149,7 @@ enum {
 /* Bytes of the longest name: it fits into a page. */
 static size_t npuprof_table_text_limit_(void)
 {
-    return npuprof_s_.header->chunk_bytes - sizeof(npuprof_chunk_) - sizeof(npuprof_entry_) - 1;
+    return npuprof_arena_.header->chunk_bytes - sizeof(npuprof_chunk_) - sizeof(npuprof_entry_) - 1;
 }
 
 /* Of a name that is longer, its start and this are kept. */
@@ -227,14 +227,14 @@ static const npuprof_site_entry_ *npuprof_table_find_site_(const npuprof_table_s
 NPUPROF_COLD_ static uint32_t *npuprof_table_make_site_id_(uint32_t number)
 {
     const uint32_t n = number / NPUPROF_TABLE_SITES_;
-    if (n >= npuprof_s_.index_count) return NULL;
-    uint32_t at = npuprof_table_read_(&npuprof_s_.index[n]);
+    if (n >= npuprof_arena_.index_count) return NULL;
+    uint32_t at = npuprof_table_read_(&npuprof_arena_.index[n]);
     if (!at) {
         uint32_t ours;
         npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_table_index_entry_), &ours);
         if (!e) return NULL;
         npuprof_table_finish_entry_(e, NPUPROF_ENTRY_SKIP);
-        if (NPUPROF_CAS_(&npuprof_s_.index[n], &at, ours)) at = ours;
+        if (NPUPROF_CAS_(&npuprof_arena_.index[n], &at, ours)) at = ours;
     }
     return &((npuprof_table_index_entry_ *)npuprof_table_entry_at_(at))->ids[number % NPUPROF_TABLE_SITES_];
 }
@@ -245,7 +245,7 @@ NPUPROF_COLD_ static const npuprof_site_entry_ *npuprof_table_enter_site_(const 
     const uint32_t hash = npuprof_table_hash_site_(s);
     const npuprof_site_entry_ *found = npuprof_table_find_site_(s, hash);
     if (found) return found;
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     uint32_t id;
     /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
     if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
@@ -309,8 +309,8 @@ NPUPROF_COLD_ static uint32_t npuprof_table_site_with_results_(uint32_t number)
 
 NPUPROF_COLD_ static bool npuprof_table_takes_notes_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
-    const uint64_t all = h->table_bytes + (uint64_t)npuprof_s_.page_count * h->chunk_bytes;
+    const npuprof_header_ *const h = npuprof_arena_.header;
+    const uint64_t all = h->table_bytes + (uint64_t)npuprof_arena_.page_count * h->chunk_bytes;
     return NPUPROF_LOAD_ACQUIRE_(&h->table_used) < h->table_first + (all - h->table_first) / 2;
 }
 
@@ -324,7 +324,7 @@ NPUPROF_COLD_ static bool npuprof_table_add_pair_(uint32_t type, const char *key
     npuprof_pair_entry_ *e = NULL;
     if (value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) {
-        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        NPUPROF_ADD_(&npuprof_arena_.header->lost[NPUPROF_LOST_NOTES], 1);
         return false;
     }
     e->b[0] = key_id;

@@ -58,7 +58,7 @@ static bool npuprof_slot_become_(npuprof_slot_ *slot)
 /* From now on no call is open in this slot. */
 static void npuprof_slot_forget_calls_(npuprof_slot_ *slot)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     npuprof_slot_call_ *const first = (npuprof_slot_call_ *)(void *)((uint8_t *)slot + s->slot_calls_at);
     slot->calls.beyond = 0;
     slot->calls.next = slot->calls.end = npuprof_slot_call_none_ + 1;
@@ -80,8 +80,8 @@ static uint32_t npuprof_slot_owner_(void)
 static void npuprof_slot_give_back_(npuprof_slot_ *slot)
 {
     NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-    NPUPROF_ADD_SEQ_(&npuprof_s_.slots_left, 1);
-    NPUPROF_ADD_(&npuprof_s_.slots_free, 1);
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.slots_left, 1);
+    NPUPROF_ADD_(&npuprof_arena_.slots_free, 1);
 }
 
 /* Takes a slot that nobody owns. fresh: one that never recorded. Else one that did, with that name; name 0:
@@ -89,8 +89,8 @@ static void npuprof_slot_give_back_(npuprof_slot_ *slot)
 static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh)
 {
     const uint32_t me = npuprof_slot_owner_();
-    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
-    while (at && NPUPROF_LOAD_(&npuprof_s_.slots_free)) {
+    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->slot_first);
+    while (at && NPUPROF_LOAD_(&npuprof_arena_.slots_free)) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
         const npuprof_slot_head_ *const head = &slot->head;
         uint32_t nobody = 0;
@@ -98,7 +98,7 @@ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh)
             const bool used = NPUPROF_LOAD_(&head->tid) != 0;
             const bool fits = fresh ? !used : used && NPUPROF_LOAD_(&head->name) == name;
             if (fits && NPUPROF_CAS_(&slot->owned, &nobody, me)) {
-                NPUPROF_ADD_(&npuprof_s_.slots_free, UINT32_MAX);
+                NPUPROF_ADD_(&npuprof_arena_.slots_free, UINT32_MAX);
                 return slot;
             }
         }

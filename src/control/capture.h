@@ -65,7 +65,7 @@ static struct {
 /* Begins the mark of a gap in the trace. NULL: it is not marked. */
 static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return NULL;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) != 2) return NULL;
     if (NPUPROF_ADD_(&npuprof_capture_now_.gaps, 1) >= NPUPROF_CAPTURE_GAPS_MAX_) return NULL;
     npuprof_pause_entry_ *const e =
         (npuprof_pause_entry_ *)(void *)npuprof_table_append_(sizeof *e, true, id);
@@ -90,7 +90,7 @@ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
         if (!(next & bits)) next = 0;
     } while (!NPUPROF_CAS_(&npuprof_control_.held, &old, next));
     if (!old && e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
-    if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2)
+    if (!next && old >> 2 && NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) == 2)
         NPUPROF_STORE_(&((npuprof_pause_entry_ *)npuprof_table_entry_at_(old >> 2))->to, npuprof_clock_());
     npuprof_control_set_gate_();
 }
@@ -167,7 +167,7 @@ static void npuprof_capture_poll_(int64_t now)
     if (!npuprof_capture_set_.control_path[0]
         || now - npuprof_capture_now_.polled_ns < NPUPROF_CAPTURE_POLL_NS_) return;
     npuprof_capture_now_.polled_ns = now;
-    if (!npuprof_path_expand_(npuprof_s_.header, npuprof_capture_set_.control_path, 0, &path)) {
+    if (!npuprof_path_expand_(npuprof_arena_.header, npuprof_capture_set_.control_path, 0, &path)) {
         npuprof_capture_complain_(2, "NPUPROF_CONTROL", npuprof_capture_set_.control_path,
                                   "the path is too long or holds an unknown % sequence");
         return;
@@ -289,7 +289,7 @@ static void npuprof_capture_compare_(uint64_t ticks)
     const uint64_t limit_ns = npuprof_capture_set_.slow_ns, once = (uint64_t)1 << 32;
     if (ticks < NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks)) return;
     const uint64_t rate = npuprof_ns_per_4g_ticks_(), ns = npuprof_scale_(ticks, rate, once);
-    if (rate && npuprof_os_monotonic_ns_() - npuprof_s_.header->first.monotonic_ns > 1000000)
+    if (rate && npuprof_os_monotonic_ns_() - npuprof_arena_.header->first.monotonic_ns > 1000000)
         NPUPROF_STORE_(&npuprof_capture_now_.half_ticks, npuprof_scale_(limit_ns / 2, once, rate));
     if (ns <= limit_ns) return;
     NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);

@@ -181,7 +181,7 @@ static void npuprof_env_read_condition_(const char *name, const char *value)
    is no way to unset it. */
 static void npuprof_env_read_traceparent_(void)
 {
-    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_header_ *const h = npuprof_arena_.header;
     const char *const value = npuprof_os_env_("TRACEPARENT");
     if (!value || !*value) return;
     if (npuprof_env_is_traceparent_(value))

@@ -12,20 +12,25 @@
 /* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
    a time uses the scratch, and while it does, no chunk is recycled.
 
-   Data, in npuprof_s_:
-     writer                 the thread that has the lock, 0: none. CAS from 0; back to 0 with release
-     frozen                 1 while the lock is held. Written by the thread that has it; threads that want to
-                            recycle read it (arena/chunks.h, R4)
-     writer_cancel_before   of the thread that has the lock; it alone writes and reads it
+   Data, in npuprof_arena_, which is for arena/:
+     writer   the thread that has the lock, 0: none. CAS from 0; back to 0 with release
+     frozen   1 while the lock is held. Written by the thread that has it; threads that want to recycle read
+              it (arena/chunks.h, R4)
    A reader stores `frozen` first, and then waits until nobody recycles any more.
 
    This part may not know what the readers do. */
+
+/* What npuprof_os_hold_cancel_() gave the thread that has the lock; it alone writes and reads it. */
+static int npuprof_scratch_cancel_before_;
+
+/* The working memory of who has the lock. */
+static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
 /* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
    handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
 static bool npuprof_scratch_lock_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     const uintptr_t me = npuprof_slot_me_();
     if (!npuprof_record_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
     const int cancel_before = npuprof_os_hold_cancel_();
@@ -38,7 +43,7 @@ static bool npuprof_scratch_lock_(void)
         }
         npuprof_os_yield_();
     }
-    s->writer_cancel_before = cancel_before;
+    npuprof_scratch_cancel_before_ = cancel_before;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
     /* Why this wait ends: a thread that recycles cannot be the one that waits here. Its signals are blocked,
        so no handler of it waits; or it is the drainer, which was refused above. */
@@ -49,12 +54,12 @@ static bool npuprof_scratch_lock_(void)
 /* Gives the lock back. Threads that found no chunk may look again: chunks may be free, or be recycled. */
 static void npuprof_scratch_unlock_(void)
 {
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
+    NPUPROF_ADD_SEQ_(&npuprof_arena_.exchanging, 1);
     npuprof_exchange_begin_round_();
-    NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
+    NPUPROF_STORE_SEQ_(&npuprof_arena_.frozen, 0);
     npuprof_exchange_end_();
-    const int cancel_before = npuprof_s_.writer_cancel_before;
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0);
+    const int cancel_before = npuprof_scratch_cancel_before_;
+    NPUPROF_STORE_RELEASE_(&npuprof_arena_.writer, (uintptr_t)0);
     npuprof_os_release_cancel_(cancel_before);
 }
 
@@ -69,7 +74,7 @@ static npuprof_result npuprof_scratch_result_(void)
 static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
 {
     uint64_t arguments;
-    const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_s_.header, chunk, &arguments) : 0;
+    const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_arena_.header, chunk, &arguments) : 0;
     npuprof_chunk_free_(chunk);
     return lost;
 }
@@ -81,7 +86,7 @@ static npuprof_result npuprof_scratch_forget_(uint64_t before)
 {
     uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_() == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);

@@ -13,10 +13,10 @@
 /* What decides whether something is recorded: the level, a pause, capture control (capture.h), the
    categories. And the time as users ask for it. Call sites look at three words only, which this part
    computes:
-     npuprof_gate_              macros up to this level record; INT_MIN: none do; NPUPROF_GATE_BOUNDARIES_:
-                                none do, but records and inferences call capture control
-     npuprof_generation_        counts up when call sites must look their category and id up again
-     npuprof_fast_generation_   equals it while the gate is open and the clock is one instruction
+     npuprof_gate_               macros up to this level record; INT_MIN: none do; NPUPROF_GATE_BOUNDARIES_:
+                                 none do, but records and inferences call capture control
+     npuprof_arena_generation_   counts up when call sites must look their category and id up again
+     npuprof_arena_fast_         equals it while the gate is open and the clock is one instruction
 
    Data, beside these three: npuprof_control_, all atomic, and npuprof_control_lists_. Any thread may call the
    public functions. Each writes its own word first, and computes the three words from all. Two threads may do
@@ -56,12 +56,12 @@ static void npuprof_control_set_fast_path_(void)
 {
     for (;;) {
         const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
-        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
+        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_arena_generation_);
         const bool fast = gate >= 1 && NPUPROF_CLOCK_IS_FAST_();
-        NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, fast ? generation : UINT32_MAX);
+        NPUPROF_STORE_SEQ_(&npuprof_arena_fast_, fast ? generation : UINT32_MAX);
         /* Why again: another thread may have changed them before the store. */
         if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_)
-            && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
+            && generation == NPUPROF_LOAD_SEQ_(&npuprof_arena_generation_))
             return;
     }
 }
@@ -71,8 +71,8 @@ static void npuprof_control_set_fast_path_(void)
    by the list of the first, would keep that verdict. */
 static void npuprof_control_advance_generation_(void)
 {
-    uint32_t was = NPUPROF_LOAD_(&npuprof_generation_);
-    while (!NPUPROF_CAS_(&npuprof_generation_, &was, (was + 1) & 0x7FFFFFFFu)) {}
+    uint32_t was = NPUPROF_LOAD_(&npuprof_arena_generation_);
+    while (!NPUPROF_CAS_(&npuprof_arena_generation_, &was, (was + 1) & 0x7FFFFFFFu)) {}
     npuprof_control_set_fast_path_();
 }
 
@@ -123,8 +123,8 @@ static void npuprof_control_tell_(void)
 /* What happens when the arena is full, for new chunks and in the image. */
 static void npuprof_control_set_policy_(int when_full)
 {
-    npuprof_s_.when_full = when_full;
-    npuprof_s_.header->when_full = (uint32_t)when_full;
+    npuprof_arena_.when_full = when_full;
+    npuprof_arena_.header->when_full = (uint32_t)when_full;
 }
 
 /* ---- Time: where the clock's rate is not known, it follows from the first host anchor and one read now */
@@ -135,7 +135,7 @@ NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 {
     if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     if (h->clock_hz) return npuprof_scale_(1000000000u, (uint64_t)1 << 32, h->clock_hz);
     npuprof_host_anchor_ now;
     npuprof_arena_read_anchor_(&now);
@@ -148,7 +148,7 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 {
     if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     npuprof_host_anchor_ now = h->first;
     if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
     const int64_t distance = (int64_t)(ticks - now.ticks);
@@ -169,7 +169,7 @@ NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks)
 {
     *error_ticks = 0;
     if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     npuprof_host_anchor_ now = h->first;
     if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
     const uint64_t ticks_so_far = h->clock_hz ? h->clock_hz : now.ticks - h->first.ticks;
@@ -189,7 +189,7 @@ NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks)
 NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     if (h->clock_hz) return npuprof_ticks_to_ns_(npuprof_clock_());
     return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
 }

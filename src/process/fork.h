@@ -20,19 +20,19 @@
 
    In the child of a fork only the calling thread is left. Every word that names a thread is set back, and the
    child begins with an empty arena; the table of names stays. Memory is emptied at once. A mapped file is the
-   parent's, so npuprof_setup_state_ becomes 3, and the first record moves the child to a file of its own
+   parent's, so npuprof_record_setup_ becomes 3, and the first record moves the child to a file of its own
    (npuprof_fork_leave_parent_).
 
-   Data: all of npuprof_s_ and of the arena. In the child, nobody else writes it: the hook runs before fork()
-   returns, and state 3 is left by one thread, as in setup.h.
+   Data: all of npuprof_arena_ and of the arena. In the child, nobody else writes it: the hook runs before
+   fork() returns, and state 3 is left by one thread, as in setup.h.
 
    This part may not know formats. */
 
 /* Runs in the child of a fork. */
 static void npuprof_fork_in_child_(void)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    if (npuprof_setup_state_ != 2) return;
+    npuprof_arena_state_ *s = &npuprof_arena_;
+    if (npuprof_record_setup_ != 2) return;
     /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
     const bool records = npuprof_control_.started || s->header->threads;
     if (records || npuprof_path_output_.at_exit || npuprof_path_arena_.bytes)
@@ -42,7 +42,7 @@ static void npuprof_fork_in_child_(void)
     npuprof_stream_forget_();
     if (npuprof_path_arena_.bytes) {
         /* Why the file is not made now: most children only call exec, and would leave an empty one. */
-        npuprof_setup_state_ = 3;
+        npuprof_record_setup_ = 3;
         npuprof_control_advance_generation_();
     } else {
         npuprof_fork_start_over_();
@@ -50,14 +50,14 @@ static void npuprof_fork_in_child_(void)
     npuprof_control_set_gate_();
 }
 
-/* Makes npuprof_s_ point to the arena that was copied to this memory. */
+/* Makes npuprof_arena_ point to the arena that was copied to this memory. */
 static void npuprof_fork_move_to_(void *memory)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_arena_;
     npuprof_arena_use_(memory);
-    if (memory == npuprof_static_arena_) {
+    if (memory == npuprof_arena_static_) {
         const size_t room =
-            (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
+            (sizeof npuprof_arena_static_ - s->header->chunks_offset) / s->header->chunk_bytes;
         if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
     }
 }
@@ -66,7 +66,7 @@ static void npuprof_fork_move_to_(void *memory)
    table's pages come to the first chunks. False: they do not fit. */
 static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const npuprof_header_ *const h = s->header;
     uint32_t *const copy = (uint32_t *)(void *)(memory + h->table_offset);
     const size_t buckets = (size_t)((uint8_t *)s->buckets - s->base);
@@ -99,7 +99,7 @@ static bool npuprof_fork_copy_names_(uint8_t *memory, size_t bytes)
    copied, if they fit. */
 static void npuprof_fork_leave_parent_(void)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_arena_;
     uint8_t *const old = s->base;
     const size_t bytes = npuprof_path_arena_.bytes;
     void *memory = NULL;
@@ -107,13 +107,13 @@ static void npuprof_fork_leave_parent_(void)
     npuprof_path_arena_.bytes = 0;
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
-    if (!memory) memory = npuprof_static_arena_;
-    const size_t room = memory == npuprof_static_arena_ ? sizeof npuprof_static_arena_ : bytes;
+    if (!memory) memory = npuprof_arena_static_;
+    const size_t room = memory == npuprof_arena_static_ ? sizeof npuprof_arena_static_ : bytes;
     if (npuprof_fork_copy_names_((uint8_t *)memory, room)) {
         npuprof_fork_move_to_(memory);
         npuprof_fork_start_over_();
     } else {
-        (void)npuprof_process_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
+        (void)npuprof_process_lay_out_(memory, sizeof npuprof_arena_static_, s->when_full, false);
     }
     npuprof_os_unmap_(old, bytes);
     if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_path_arena_.pattern, strerror(error));

@@ -17,13 +17,13 @@
    in the program's memory, and writes the image. There is no environment, so nothing runs before main() or at
    exit. What is left out is refused with one sentence.
 
-   Data: npuprof_setup_state_, as in setup.h, without 3. */
+   Data: npuprof_record_setup_, as in setup.h, without 3. */
 
 /* ---- Set-up */
 
 static void npuprof_process_restart_(void)
 {
-    if (npuprof_setup_state_ != 2) return;
+    if (npuprof_record_setup_ != 2) return;
     npuprof_process_forget_threads_();
     npuprof_fork_start_over_();
     npuprof_control_set_gate_();
@@ -38,21 +38,21 @@ static npuprof_result npuprof_process_set_up_(void)
     uint32_t state = 0;
     const uintptr_t me = npuprof_slot_me_();
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
-    if (NPUPROF_CAS_(&npuprof_setup_state_, &state, 1)) {
+    if (NPUPROF_CAS_(&npuprof_record_setup_, &state, 1)) {
         NPUPROF_STORE_(&npuprof_setup_thread_, me);
         npuprof_clock_choose_();
-        (void)npuprof_process_lay_out_(npuprof_static_arena_, sizeof npuprof_static_arena_,
+        (void)npuprof_process_lay_out_(npuprof_arena_static_, sizeof npuprof_arena_static_,
                                        NPUPROF_KEEP_OLDEST, true);
         npuprof_control_advance_generation_();
         npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
         npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
-        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+        NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
         npuprof_control_set_gate_();
         return NPUPROF_OK;
     }
     for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
         npuprof_os_yield_();
-        state = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+        state = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
     }
     return state == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
 }
@@ -67,7 +67,7 @@ NPUPROF_API_ bool npuprof_opens_(int level)
 
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_control_.started) return NPUPROF_ERR_STARTED;

@@ -17,7 +17,7 @@
    The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
    stay.
 
-   Data: all of npuprof_s_ and of the arena. A thread's end changes that thread's slot only. And
+   Data: all of npuprof_arena_ and of the arena. A thread's end changes that thread's slot only. And
    npuprof_setup_thread_, of setup.h.
 
    This part may not know formats, nor files. */
@@ -78,7 +78,7 @@ static void npuprof_fork_empty_table_(npuprof_header_ *h)
    those are. */
 static uint32_t npuprof_fork_gather_pages_(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const size_t words = s->header->chunk_bytes / sizeof(uint64_t);
     uint32_t page = 0;
     for (; page < s->page_count && s->pages[page]; page++) {
@@ -100,17 +100,17 @@ static uint32_t npuprof_fork_gather_pages_(void)
 /* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
 static void npuprof_fork_start_over_(void)
 {
-    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_header_ *h = npuprof_arena_.header;
     npuprof_fork_empty_table_(h);
     memset(h->lost, 0, sizeof h->lost);
-    memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
+    memset(npuprof_arena_.queue, 0, (size_t)h->queue_slots * 4);
     memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
     h->clear_ticks = h->streamed = 0;
     h->queue_head = h->queue_tail = h->slot_first = h->threads = 0;
     h->chunk_next = npuprof_fork_gather_pages_();
-    npuprof_s_.chunk_free = 0;
-    npuprof_s_.slots_free = npuprof_s_.slots_left = npuprof_s_.slots_swept = 0;
-    npuprof_s_.zero_at_first = false;
+    npuprof_arena_.chunk_free = 0;
+    npuprof_arena_.slots_free = npuprof_arena_.slots_left = npuprof_arena_.slots_swept = 0;
+    npuprof_arena_.zero_at_first = false;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
 }
@@ -118,7 +118,7 @@ static void npuprof_fork_start_over_(void)
 /* Sets back, in the child, every word that names a thread of the parent. */
 static void npuprof_process_forget_threads_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = 0;
     NPUPROF_CALLS_(npuprof_record_objects_.listing = 0;)

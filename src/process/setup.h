@@ -26,7 +26,7 @@
    function that needs it. npuprof_init() comes afterwards, and may replace the arena while nothing is
    recorded in it.
 
-   Data: npuprof_setup_state_. 0 not begun; 1 a thread is setting up; 2 ready; 3 a child of fork whose arena
+   Data: npuprof_record_setup_. 0 not begun; 1 a thread is setting up; 2 ready; 3 a child of fork whose arena
    is the parent's file (fork.h). A thread turns 0 or 3 into 1 by CAS and then owns the library, until it
    stores 2, or 0 if that failed, with release. Others load it with acquire.
 
@@ -39,7 +39,7 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
     const uintptr_t me = npuprof_slot_me_();
     for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
         npuprof_os_yield_();
-        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
     }
     return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
 }
@@ -49,7 +49,7 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
    that records little would wait for 2 MiB to be zeroed, and keep them. */
 static void npuprof_setup_pages_(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const size_t first = 256 * 1024, all = (size_t)s->header->arena_bytes;
     const size_t before = (size_t)s->header->chunks_offset + first;
     if (!npuprof_path_arena_.bytes && all >= 4 * 1024 * 1024)
@@ -60,17 +60,17 @@ static void npuprof_setup_pages_(void)
    one. False: the static arena is too small. */
 static bool npuprof_setup_arena_(void)
 {
-    void *memory = npuprof_static_arena_;
+    void *memory = npuprof_arena_static_;
     const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"),
         *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     size_t bytes = size ? npuprof_env_read_size_(size) : 0;
     npuprof_env_.arena_bytes = bytes;
-    if (!bytes) bytes = sizeof npuprof_static_arena_;
+    if (!bytes) bytes = sizeof npuprof_arena_static_;
     npuprof_env_.arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!npuprof_path_arena_.bytes && bytes > sizeof npuprof_static_arena_
+    if (!npuprof_path_arena_.bytes && bytes > sizeof npuprof_arena_static_
         && (memory = npuprof_os_memory_(bytes)) == NULL) {
-        memory = npuprof_static_arena_;
-        bytes = sizeof npuprof_static_arena_;
+        memory = npuprof_arena_static_;
+        bytes = sizeof npuprof_arena_static_;
         npuprof_env_.arena_bytes = 0;
     }
     return npuprof_process_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
@@ -79,22 +79,22 @@ static bool npuprof_setup_arena_(void)
 /* Sets up, unless it is done. State 3: only leaves the parent's file. */
 static npuprof_result npuprof_setup_once_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
     uint32_t before = 0;
     /* Why no look before: a first access that writes takes one page fault and not two. */
-    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1) &&
-        (before != 3 || !NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)))
+    if (!NPUPROF_CAS_(&npuprof_record_setup_, &before, 1) &&
+        (before != 3 || !NPUPROF_CAS_(&npuprof_record_setup_, &before, 1)))
         return npuprof_setup_wait_(before);
     NPUPROF_STORE_(&npuprof_setup_thread_, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();
-        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+        NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
         return NPUPROF_OK;
     }
     npuprof_clock_choose_();
     if (!npuprof_setup_arena_()) {
-        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
+        NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
     npuprof_setup_pages_();
@@ -103,7 +103,7 @@ static npuprof_result npuprof_setup_once_(void)
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
     npuprof_capture_hooks_.write = npuprof_file_capture_;
-    NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
     npuprof_env_read_();
     const char *const why = npuprof_capture_arm_();
     if (why) npuprof_env_refuse_("NPUPROF_SIGNAL", npuprof_os_env_("NPUPROF_SIGNAL"), why);
@@ -147,10 +147,10 @@ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
 /* Moves to the arena that the settings ask for, unless the environment chose one. */
 static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_arena_;
     void *memory = npuprof_path_arena_.bytes || npuprof_env_.arena_bytes ? NULL : desc->arena;
     size_t bytes = npuprof_env_.arena_bytes ? npuprof_env_.arena_bytes : desc->arena_bytes ? desc->arena_bytes
-        : sizeof npuprof_static_arena_;
+        : sizeof npuprof_arena_static_;
     const bool map = desc->arena_path && !npuprof_path_arena_.bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices))
         return NPUPROF_ERR_STARTED;

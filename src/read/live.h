@@ -14,15 +14,15 @@
 /* All but the order of the chunks. */
 static void npuprof_image_init_live_(npuprof_image_ *im)
 {
-    const npuprof_header_ *h = npuprof_s_.header;
+    const npuprof_header_ *h = npuprof_arena_.header;
     memset(im, 0, sizeof *im);
     im->h = h;
-    im->table = npuprof_s_.table;
-    im->chunks = npuprof_s_.chunks;
-    im->pages = npuprof_s_.pages;
-    im->slots = npuprof_s_.base;
+    im->table = npuprof_arena_.table;
+    im->chunks = npuprof_arena_.chunks;
+    im->pages = npuprof_arena_.pages;
+    im->slots = npuprof_arena_.base;
     im->slots_bytes = h->arena_bytes;
-    im->units = npuprof_s_.units;
+    im->units = npuprof_arena_.units;
     im->table_used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);
     im->chunk_total = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next);
     im->threads = NPUPROF_LOAD_ACQUIRE_(&h->threads);
@@ -77,7 +77,7 @@ static void npuprof_image_copy_metadata_(const npuprof_header_ *old)
     im.pages = (const uint32_t *)(const void *)im.table;
     im.chunks = (const uint8_t *)(const void *)old + old->chunks_offset;
     im.table_used = old->table_used;
-    memcpy(npuprof_s_.header->traceparent, old->traceparent, sizeof old->traceparent);
+    memcpy(npuprof_arena_.header->traceparent, old->traceparent, sizeof old->traceparent);
     for (int i = 0; i < 2; i++) {
         const npuprof_entry_ *e;
         uint32_t id = 0;

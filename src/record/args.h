@@ -71,7 +71,7 @@ static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_t k, const ch
 /* Writes the arguments from u on. False: a key did not fit into the table. */
 static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
-    const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
+    const uint32_t generation = NPUPROF_LOAD_(&npuprof_arena_generation_);
     for (size_t i = 0; i < args.count; i++) {
         const npuprof_arg *a = &args.items[i];
         uint32_t type = a->type;

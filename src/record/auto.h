@@ -73,7 +73,8 @@ static npuprof_record_function_ *npuprof_record_function_at_(uintptr_t address)
 static uint32_t npuprof_record_function_number_(uintptr_t address)
 {
     npuprof_record_function_ *const f = npuprof_record_function_at_(address);
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
+    const uint32_t muted = generation | 0x80000000u;
     const uint32_t known = f ? NPUPROF_LOAD_ACQUIRE_(&f->generation) : 0;
     char text[NPUPROF_ADDRESS_TEXT_];
     uint32_t number = 0;
@@ -180,7 +181,7 @@ void __cyg_profile_func_enter(void *function, void *caller)
     const uintptr_t address = (uintptr_t)function;
     const uint32_t key = npuprof_record_call_key_(function, caller);
     const bool open = NPUPROF_OPEN_(1);
-    if (!open && NPUPROF_LOAD_PLAIN_(&npuprof_setup_state_) != 2) return;
+    if (!open && NPUPROF_LOAD_PLAIN_(&npuprof_record_setup_) != 2) return;
     npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
     npuprof_slot_call_ *const call = calls->next;
     if (NPUPROF_UNLIKELY_(call >= calls->end)) {
@@ -198,7 +199,7 @@ void __cyg_profile_func_enter(void *function, void *caller)
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&f->generation);
     npuprof_token_ token = 0;
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_(&f->address) == address &&
-                        !npuprof_differ_(generation, &npuprof_fast_generation_)))
+                        !npuprof_differ_(generation, &npuprof_arena_fast_)))
         token = npuprof_record_begin_number_or_(NPUPROF_LOAD_PLAIN_(&f->number), npuprof_record_begins_not_);
     call->token = NPUPROF_LIKELY_(token != 0) ? token : npuprof_record_begin_call_slow_(address, true);
 }
@@ -206,7 +207,7 @@ void __cyg_profile_func_enter(void *function, void *caller)
 void __cyg_profile_func_exit(void *function, void *caller)
 {
     const uint32_t key = npuprof_record_call_key_(function, caller);
-    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_PLAIN_(&npuprof_setup_state_) != 2)) return;
+    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_PLAIN_(&npuprof_record_setup_) != 2)) return;
     npuprof_slot_calls_ *const calls = &npuprof_slot_mine_()->calls;
     npuprof_slot_call_ *const call = calls->next - 1;
     const npuprof_token_ token = call->token;

@@ -27,7 +27,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_)))
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_arena_fast_)))
         return npuprof_record_begin_slow_(site);
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_slow_(site);
     const uint64_t now = npuprof_clock_fast_();
@@ -69,7 +69,7 @@ static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, co
 static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_keys_ *keys)
 {
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
-    if (keys && generation == NPUPROF_LOAD_(&npuprof_generation_)) {
+    if (keys && generation == NPUPROF_LOAD_(&npuprof_arena_generation_)) {
         npuprof_record_forget_keys_(keys, generation);
         NPUPROF_STORE_RELEASE_(&keys->fast, generation);
     }
@@ -93,7 +93,7 @@ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npupro
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_arena_fast_) ||
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_args_slow_(site, keys, args);
     const uint64_t now = npuprof_clock_fast_();
@@ -144,7 +144,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *
                                                uint64_t value, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_arena_fast_) ||
                           npuprof_is_other_(key, &keys->key[0]) || npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_arg_slow_(keys, key, type, value, site);
     npuprof_unit_ *const argument = slot->cursor + 1;
@@ -206,7 +206,7 @@ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 /* An entry, in_first: of the first part of the table. */
 static inline const npuprof_entry_ *npuprof_record_entry_(uint32_t id, bool in_first)
 {
-    const void *const first = npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+    const void *const first = npuprof_arena_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
     return (const npuprof_entry_ *)(in_first ? first : npuprof_table_entry_at_(id));
 }
 
@@ -228,7 +228,7 @@ static inline const npuprof_site_entry_ *npuprof_record_match_text_(const npupro
 static inline const npuprof_site_entry_ *npuprof_record_match_first_(uint32_t at, const char *category,
                                                                      const char *name)
 {
-    const void *const e = npuprof_s_.table + at;
+    const void *const e = npuprof_arena_.table + at;
     return npuprof_record_match_text_((const npuprof_site_entry_ *)e, true, category, name);
 }
 
@@ -266,7 +266,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
     if (site && npuprof_record_name_site_(site, category, name))
         return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     if (!keys) return npuprof_record_resolve_name_(kind, category, name);
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
     const uint32_t place = (uint32_t)(text >> 32);
@@ -281,7 +281,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
         return 0;
     }
     const uint32_t number = e->head.a >> 8, id = npuprof_table_site_id_(number);
-    const bool in_first = id < npuprof_s_.table_units;
+    const bool in_first = id < npuprof_arena_.table_units;
     const uint64_t at = in_first ? id * NPUPROF_TABLE_UNIT_ : id;
     NPUPROF_STORE_RELEASE_(&keys->text, at << 32 | generation | (in_first ? 0 : NPUPROF_KEYS_ANYWHERE_));
     return number;
@@ -328,7 +328,7 @@ npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_
 {
     const npuprof_args none = { NULL, 0 };
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_fast_generation_) | NPUPROF_KEYS_ANYWHERE_)) {
+    if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_arena_fast_) | NPUPROF_KEYS_ANYWHERE_)) {
         const npuprof_site_entry_ *const e =
             npuprof_record_match_anywhere_((uint32_t)(text >> 32), category, name);
         if (e) return npuprof_record_begin_number_(e->head.a >> 8);
@@ -341,7 +341,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *ca
 {
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
-    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_fast_generation_)))
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_arena_fast_)))
         e = npuprof_record_match_first_((uint32_t)(text >> 32), category, name);
     return NPUPROF_LIKELY_(e != NULL) ? npuprof_record_begin_number_(e->head.a >> 8)
         : npuprof_record_begin_text_slow_(name, category, keys, kind);

@@ -18,7 +18,7 @@
 /* The first entry of a type whose `a` is the number of a device, or NULL. */
 static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
 {
-    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->table_used);
+    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->table_used);
     uint32_t at = 0;
     npuprof_entry_ *e;
     while ((e = npuprof_table_next_(&at, end)) != NULL)
@@ -41,7 +41,7 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     npuprof_device_entry_ *d = NULL;
     if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_table_add_entry_(sizeof *d, &id);
     if (!d) return 0;
-    const uint32_t number = NPUPROF_ADD_(&npuprof_s_.header->devices, 1) + 1;
+    const uint32_t number = NPUPROF_ADD_(&npuprof_arena_.header->devices, 1) + 1;
     if (number > 255) return 0;                /* a device span has 8 bits for it */
     d->nominal_hz = nominal_hz;
     d->name = name_id;

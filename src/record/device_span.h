@@ -116,7 +116,7 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
         (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     if (texts->generation != generation) memset(texts, 0, sizeof *texts);
     texts->generation = generation;
     const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, category, name)

@@ -38,12 +38,16 @@ typedef struct npuprof_record_list_ {
 /* The one that holds: control/ hands it down with release when it is written. NULL: all are recorded. */
 static npuprof_record_list_ *npuprof_record_categories_;
 
+/* 0 not yet, 1 being set up, 2 ready, 3 a child of fork whose arena is still the parent's mapped file. Handed
+   down by process/setup.h and fork.h; stored with release, read by all with acquire. */
+static uint32_t npuprof_record_setup_;
+
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
 static bool npuprof_record_is_ready_(void)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2) return true;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) == 2) return true;
     (void)npuprof_opens_(1);
-    return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2;
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) == 2;
 }
 
 NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t count)
@@ -58,7 +62,7 @@ NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t cou
    need not share a counter. */
 NPUPROF_COLD_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
         npuprof_count_lost_(NPUPROF_LOST_READING, 1);
@@ -73,7 +77,7 @@ NPUPROF_COLD_ static bool npuprof_record_start_thread_(void)
     const int error_before = errno;
     if (!npuprof_record_is_ready_()) return false;
     /* Why asked first: a thread that gets no slot pays for this with each record. */
-    if (!NPUPROF_LOAD_(&npuprof_s_.slots_free) && npuprof_arena_is_full_()) return false;
+    if (!NPUPROF_LOAD_(&npuprof_arena_.slots_free) && npuprof_arena_is_full_()) return false;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *const slot = npuprof_slot_take_(NULL, 0, false, &held);
     /* Why a look: while it waited for a chunk, with its signals let through, a handler recorded and gave the
@@ -161,7 +165,8 @@ static inline bool npuprof_record_category_passes_(const char *category)
 static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
     /* Why acquire: the categories that are looked at below must not be older than the generation. */
-    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
+    const uint32_t muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
     const bool passes = npuprof_record_category_passes_(category);
@@ -182,7 +187,7 @@ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
 {
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
-    const bool current = known == NPUPROF_LOAD_(&npuprof_generation_);
+    const bool current = known == NPUPROF_LOAD_(&npuprof_arena_generation_);
     return NPUPROF_LIKELY_(current) || npuprof_record_resolve_site_(site);
 }
 

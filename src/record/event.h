@@ -38,7 +38,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->fast);
     bool done = false;
-    if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_fast_generation_) &&
+    if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_arena_fast_) &&
                         !npuprof_test_and_set_(&slot->busy))) {
         const uint64_t now = npuprof_clock_fast_();
         done = npuprof_record_write_args_fast_(slot, keys, args, now);
@@ -63,7 +63,7 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_arena_fast_) ||
                           npuprof_test_and_set_(&slot->busy))) {
         npuprof_record_event_now_slow_(site, value);
         return;

@@ -48,7 +48,7 @@ static void npuprof_record_take_object_(const npuprof_os_object_ *o)
     if (path && build_id && npuprof_record_knows_object_(o, path, build_id)) return;
     if (path && build_id) m = (npuprof_module_entry_ *)(void *)npuprof_table_add_entry_(sizeof *m, &id);
     if (!m) {
-        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        NPUPROF_ADD_(&npuprof_arena_.header->lost[NPUPROF_LOST_NOTES], 1);
         return;
     }
     m->head.a = NPUPROF_LOAD_(&npuprof_record_objects_.newest);

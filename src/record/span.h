@@ -35,12 +35,12 @@ enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 }; 
     npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
 
 /* So many spans may be open in a slot. */
-static inline uint32_t npuprof_record_depth_(void) { return npuprof_s_.units / 2 - 2; }
+static inline uint32_t npuprof_record_depth_(void) { return npuprof_arena_.units / 2 - 2; }
 
 /* Where the depth in the stack of open span number `depth` is noted. */
 static inline npuprof_token_ *npuprof_record_note_(npuprof_slot_ *slot, uint32_t depth)
 {
-    return &slot->open[npuprof_s_.units / 2 + 1 + depth];
+    return &slot->open[npuprof_arena_.units / 2 + 1 + depth];
 }
 
 /* exact: it is the frame of npuprof_record_begin_slow_(). */
@@ -54,7 +54,7 @@ static inline uint32_t npuprof_record_here_(const void *frame, bool exact)
    units. */
 static inline npuprof_unit_ *npuprof_record_set_end_(npuprof_slot_ *slot, size_t units)
 {
-    npuprof_unit_ *const end = npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_s_.units;
+    npuprof_unit_ *const end = npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_arena_.units;
     const size_t depth = (size_t)(slot->top - slot->open), most = npuprof_record_depth_(), noted = most / 8;
     const size_t free_units = depth >= noted ? 0 : most - noted - 2, room = (size_t)(end - slot->cursor);
     if (room < units) return NULL;
@@ -109,7 +109,7 @@ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t
     if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && in_reach)) return slot->cursor;
     if (slot->cursor && in_reach && npuprof_record_set_end_(slot, units)) return slot->cursor;
     /* The open spans move along, two units each. */
-    if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
+    if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_arena_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
     return u ? npuprof_record_set_end_(slot, units) : NULL;

@@ -27,7 +27,7 @@ static void npuprof_file_wait_for_records_(void)
     while (busy && npuprof_os_monotonic_ns_() - begin < 1000000000) {
         npuprof_os_yield_();
         busy = false;
-        for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
+        for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->slot_first); at;) {
             const npuprof_slot_ *const slot = npuprof_slot_at_(at);
             busy |= NPUPROF_LOAD_(&slot->owned) && NPUPROF_LOAD_(&slot->busy);
             at = slot->head.next_slot;
@@ -60,7 +60,7 @@ static npuprof_result npuprof_file_capture_(bool clear, uint64_t last_ns)
 {
     npuprof_path_ path;
     uint64_t error_ticks;
-    if (npuprof_s_.when_full == NPUPROF_STREAM) return npuprof_flush();
+    if (npuprof_arena_.when_full == NPUPROF_STREAM) return npuprof_flush();
     if (!npuprof_path_output_.pattern[0])
         return NPUPROF_REFUSE_("capture control: there is no path to write to; give NPUPROF_OUTPUT_PATH, or "
                                "output_path in npuprof_desc");

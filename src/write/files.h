@@ -51,7 +51,7 @@ static bool npuprof_file_is_of_this_process_(const char *path)
 {
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
     const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
@@ -73,7 +73,7 @@ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form
 {
     for (unsigned n = 0; n < 100000; n++) {
         int fd;
-        if (!npuprof_path_expand_(npuprof_s_.header, pattern, n, path)) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_path_expand_(npuprof_arena_.header, pattern, n, path)) return NPUPROF_ERR_ARGUMENT;
         const int error = npuprof_os_create_(path->text, &fd);
         if (error == EEXIST) continue;
         if (error) return npuprof_os_result_(error);
@@ -88,7 +88,7 @@ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form
 /* Inserts the suffix of the n-th file of this process that would have one path; n 0: none. */
 static bool npuprof_file_insert_(npuprof_path_ *path, unsigned n)
 {
-    const unsigned pid = (unsigned)npuprof_s_.header->pid;
+    const unsigned pid = (unsigned)npuprof_arena_.header->pid;
     char suffix[40] = "";
     if (n == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
     else if (n > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, n);
@@ -114,7 +114,7 @@ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form,
                                                   npuprof_path_ *path)
 {
     for (unsigned n = 0; n < 100000; n++) {
-        if (!npuprof_path_expand_(npuprof_s_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_path_expand_(npuprof_arena_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
         if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
         if (!npuprof_file_is_of_this_process_(path->text) || (n == 0 && npuprof_file_take_place_(path)))
@@ -136,7 +136,7 @@ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
     const npuprof_image_window_ part = npuprof_image_limits_();
     npuprof_path_ directory;
     char pattern[1100];
-    if (!npuprof_path_expand_(npuprof_s_.header, to, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_path_expand_(npuprof_arena_.header, to, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
     if (strlen(to) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory.text);
     npuprof_image_limit_(part.since, part.until ? part.until : npuprof_clock_());
@@ -174,7 +174,7 @@ static npuprof_result npuprof_file_write_next_(npuprof_path_ *path)
     const int form = npuprof_path_form_(to);
     const size_t n = strlen(to);
     npuprof_path_ pattern;
-    if (!npuprof_path_expand_(npuprof_s_.header, to, 0, path)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_path_expand_(npuprof_arena_.header, to, 0, path)) return NPUPROF_ERR_ARGUMENT;
     if (to[n - 1] == '/' || npuprof_os_in_place_(path->text)) return npuprof_file_write_output_(path);
     if (path->is_numbered) return npuprof_file_write_numbered_(to, form, path);
     npuprof_text_copy_(pattern.text, sizeof pattern.text, to);
@@ -217,7 +217,7 @@ static void npuprof_file_end_stream_(void)
     const npuprof_result r = npuprof_stream_flush_(&left);
     const char *const why = r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" :
                             r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed";
-    const unsigned long long lost = NPUPROF_LOAD_(&npuprof_s_.header->lost[NPUPROF_LOST_SINK]) + left;
+    const unsigned long long lost = NPUPROF_LOAD_(&npuprof_arena_.header->lost[NPUPROF_LOST_SINK]) + left;
     if (r == NPUPROF_OK) return;
     npuprof_os_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", why, lost);
 }
@@ -225,10 +225,10 @@ static void npuprof_file_end_stream_(void)
 /* At normal exit: ends the stream, and writes what output_path asks for. */
 static void npuprof_file_write_at_exit_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     void (*const nothing)(void *, bool) = NULL;
     npuprof_path_ path;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_) != 2) return;
     const bool is_stream = s->when_full == NPUPROF_STREAM;
     const bool is_ours = is_stream && npuprof_path_is_stream_() &&
         (npuprof_stream_.fd >= 0 || !npuprof_stream_.sink.write);

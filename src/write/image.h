@@ -4,6 +4,7 @@
 #include "../arena/state.h"
 #include "../clock/host.h"
 #include "../arena/chunks.h"
+#include "../control/lock.h"
 #include "../numbers/time.h"
 #include "../read/image.h"
 #include "../read/cursor.h"

@@ -17,7 +17,7 @@
 
 /* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
    Data: npuprof_stream_, and the chunk in the sink. One thread at a time touches them: the drainer (it
-   has put itself into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait.
+   has put itself into npuprof_arena_.drainer), or the reader that holds the scratch, for which drainers wait.
    header.streamed counts the spans and events that the sink took; header.lost those that it did not.
    This part may wait for the sink, and may not wait for a recording thread. */
 
@@ -38,8 +38,8 @@ static struct {
 static void npuprof_stream_forget_(void)
 {
     if (npuprof_stream_.fd >= 0) (void)npuprof_os_close_(npuprof_stream_.fd);
-    else if (npuprof_stream_.sink.write && npuprof_s_.when_full == NPUPROF_STREAM)
-        npuprof_s_.when_full = NPUPROF_KEEP_OLDEST;
+    else if (npuprof_stream_.sink.write && npuprof_arena_.when_full == NPUPROF_STREAM)
+        npuprof_arena_.when_full = NPUPROF_KEEP_OLDEST;
     memset(&npuprof_stream_, 0, sizeof npuprof_stream_);
     npuprof_stream_.fd = -1;
 }
@@ -47,7 +47,7 @@ static void npuprof_stream_forget_(void)
 /* Creates the file that output_path names and makes it the sink. Returns 0 or an errno value. */
 static int npuprof_stream_open_file_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     const char *const pattern = npuprof_path_output_.pattern;
     npuprof_path_ path, aside;
     int *const fd = &npuprof_stream_.fd, error;
@@ -109,7 +109,7 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, const npuprof_chunk_ 
    none. */
 static bool npuprof_stream_drain_locked_(void)
 {
-    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_header_ *const h = npuprof_arena_.header;
     npuprof_chunk_ *chunk;
     uint64_t arguments;
     bool any = false;
@@ -134,7 +134,7 @@ static bool npuprof_stream_drain_locked_(void)
    the chunks. */
 static bool npuprof_stream_drain_(void)
 {
-    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_arena_;
     uintptr_t nobody = 0;
     bool any = false;
     const int cancel = npuprof_os_hold_cancel_();
@@ -163,7 +163,7 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     uint64_t arguments;
     *left = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
+    if (npuprof_arena_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     (void)npuprof_stream_drain_locked_();
     npuprof_arena_renew_last_anchor_();

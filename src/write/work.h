@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
 #include "../arena/state.h"
+#include "../control/lock.h"
 #include "../read/image.h"
 #include "../read/place.h"
 #include "../read/walk.h"

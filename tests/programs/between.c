@@ -246,7 +246,7 @@ static void one_at_a_time_in_the_sink(void)
 
 /* A thread that is refused at each of its records while another reads: it stops whenever the reader would
    have to wait for it. */
-static bool recycles(void) { return npuprof_s_.recycling != 0; }
+static bool recycles(void) { return npuprof_arena_.recycling != 0; }
 
 static void newest_full(void)
 {
@@ -339,7 +339,7 @@ static void no_chunk_left(int when_full)
 {
     pthread_t thread;
     begin_with_signals(when_full, 2560);
-    CHECK_UINT(npuprof_s_.header->chunk_count, 4);
+    CHECK_UINT(npuprof_arena_.header->chunk_count, 4);
     CHECK_STOP(sem_init(&stay, 0, 0) == 0 && pthread_create(&thread, NULL, has_a_chunk, &stay) == 0);
     while (sem_wait(&stay) != 0) {}
     before_ns = time_ns;
@@ -637,7 +637,7 @@ static void categories_are_one_setting(void)
 /* An anchor of the clock, read while it is stored anew twice. Between the two real clocks lies the same time
    in each. */
 static npuprof_host_anchor_ anchor;
-static void read_anchor(void) { anchor = npuprof_arena_copy_last_anchor_(npuprof_s_.header); }
+static void read_anchor(void) { anchor = npuprof_arena_copy_last_anchor_(npuprof_arena_.header); }
 
 static void store_two_anchors(void)
 {

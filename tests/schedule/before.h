@@ -2,6 +2,7 @@
    SPDX-License-Identifier: MIT */
 #define NPUPROF_CHUNK_NUMBER_MASK_ NPUPROF_FREE_MASK_
 #define npuprof_arena_state_ npuprof_state_
+#define npuprof_arena_ npuprof_s_
 #define npuprof_control_ npuprof_s_
 #define npuprof_control_lists_ npuprof_s_
 #define npuprof_record_categories_ npuprof_s_.categories

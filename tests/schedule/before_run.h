@@ -17,7 +17,7 @@ static size_t arena_bytes;
 
 static void keep(library *l)
 {
-    l->state = npuprof_s_;
+    l->state = npuprof_arena_;
     l->no_slot = npuprof_slot_none_;
     memcpy(&l->categories, &npuprof_record_categories_, sizeof l->categories);
     memcpy(l->lists, &npuprof_control_lists_, sizeof l->lists);
@@ -27,7 +27,7 @@ static void keep(library *l)
 
 static void restore(const library *l)
 {
-    npuprof_s_ = l->state;
+    npuprof_arena_ = l->state;
     npuprof_slot_none_ = l->no_slot;
     memcpy(&npuprof_record_categories_, &l->categories, sizeof l->categories);
     memcpy(&npuprof_control_lists_, l->lists, sizeof l->lists);
@@ -47,9 +47,9 @@ static void set_up(int when_full, uint32_t chunks, bool grows)
         memset(arena, 0, sizeof arena);
         npuprof_gate_ = INT_MIN;
         if (npuprof_init(&desc) != NPUPROF_OK) abort();
-        if (npuprof_s_.header->chunk_count >= chunks) break;
+        if (npuprof_arena_.header->chunk_count >= chunks) break;
     }
-    if (grows) npuprof_s_.header->chunk_count = chunks;      /* so that they run out */
+    if (grows) npuprof_arena_.header->chunk_count = chunks;      /* so that they run out */
     npuprof_start(1);
     keep(&fresh);
     memcpy(fresh_arena, arena, arena_bytes);

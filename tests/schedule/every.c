@@ -48,8 +48,8 @@ static void reads(int me)
         fiber_fail("a reader is refused");
         return;
     }
-    const uint32_t head = NPUPROF_LOAD_SEQ_(&npuprof_s_.header->queue_head);
-    if (policy == NPUPROF_KEEP_NEWEST && head != NPUPROF_LOAD_SEQ_(&npuprof_s_.header->queue_head))
+    const uint32_t head = NPUPROF_LOAD_SEQ_(&npuprof_arena_.header->queue_head);
+    if (policy == NPUPROF_KEEP_NEWEST && head != NPUPROF_LOAD_SEQ_(&npuprof_arena_.header->queue_head))
         fiber_fail("a chunk was recycled under a reader");
     npuprof_scratch_unlock_();
 }
@@ -70,12 +70,12 @@ static bool is_recorder(int me)
 /* Why not slot->end: that is where the slow path comes next. */
 static bool is_full(const npuprof_slot_ *slot)
 {
-    return slot->cursor == npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_s_.units;
+    return slot->cursor == npuprof_chunk_units_(npuprof_slot_current_chunk_(slot)) + npuprof_arena_.units;
 }
 
 static void fill(int me)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
+    const npuprof_header_ *const h = npuprof_arena_.header;
     uint32_t unused = now->unused;
     for (int q = me + 1; now->run[q]; q++) unused += is_recorder(q);
     if (now->open) {
@@ -124,7 +124,7 @@ static uint64_t hash_more(uint64_t hash, const void *from, size_t count)
 static bool is_known_end(void)
 {
     uint64_t hash = hash_more(UINT64_C(0xcbf29ce484222325), arena, arena_bytes);
-    hash = hash_more(hash, &npuprof_s_, sizeof npuprof_s_);
+    hash = hash_more(hash, &npuprof_arena_, sizeof npuprof_arena_);
     hash = hash_more(hash, &npuprof_control_, sizeof npuprof_control_) | 1;
     size_t i = hash % (sizeof ends / sizeof *ends);
     while (ends[i] && ends[i] != hash) i = (i + 1) % (sizeof ends / sizeof *ends);

@@ -367,7 +367,7 @@ static uint64_t woken_at;
 static bool wake_now(void)
 {
     const uint64_t since = the.steps - woken_at;
-    if (!npuprof_s_.frozen || since < 30 || (since < 400 && !npuprof_s_.recycling)) return false;
+    if (!npuprof_arena_.frozen || since < 30 || (since < 400 && !npuprof_arena_.recycling)) return false;
     woken_at = the.steps;
     return true;
 }
@@ -453,7 +453,7 @@ static void check_free_chunks(const npuprof_header_ *h)
 #ifdef SCHEDULE_OLD                     /* the header of test_schedule.py */
     uint32_t at = h->chunk_free & npuprof_free_mask_(h);
 #else
-    uint32_t at = (uint32_t)npuprof_s_.chunk_free & NPUPROF_CHUNK_NUMBER_MASK_;
+    uint32_t at = (uint32_t)npuprof_arena_.chunk_free & NPUPROF_CHUNK_NUMBER_MASK_;
 #endif
     for (uint32_t n = 0; at; n++) {
         if (n > h->chunk_count || at > h->chunk_count) {
@@ -470,7 +470,7 @@ static void check_free_chunks(const npuprof_header_ *h)
 static void check_queue(const npuprof_header_ *h)
 {
     for (uint32_t at = h->queue_head; at != h->queue_tail; at++) {
-        const uint32_t entry = npuprof_s_.queue[at & (h->queue_slots - 1)],
+        const uint32_t entry = npuprof_arena_.queue[at & (h->queue_slots - 1)],
             number = entry & NPUPROF_CHUNK_NUMBER_MASK_;
         if (!number || number > h->chunk_count
             || (entry & ~NPUPROF_CHUNK_NUMBER_MASK_) != npuprof_chunk_queue_lap_(h, at)) {
@@ -500,8 +500,8 @@ static void check_slots(const npuprof_header_ *h)
 static void check_pages(void)
 {
 #ifndef SCHEDULE_OLD
-    for (uint32_t n = 0; n < npuprof_s_.page_count; n++) {
-        const uint32_t i = npuprof_s_.pages[n] - 1;
+    for (uint32_t n = 0; n < npuprof_arena_.page_count; n++) {
+        const uint32_t i = npuprof_arena_.pages[n] - 1;
         if (i == UINT32_MAX) continue;
         if (npuprof_chunk_at_(i)->state != NPUPROF_BLOCK_TABLE_PIECE) fiber_fail("chunk %u is no page", i);
         places[i]++;
@@ -511,7 +511,7 @@ static void check_pages(void)
 
 static void check_rest(void)
 {
-    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
     const npuprof_header_ *const h = s->header;
     memset(places, 0, sizeof places);
     check_free_chunks(h);

@@ -33,7 +33,7 @@ static int record(const char *what)
     }
     if (npuprof_init(&desc) != NPUPROF_OK) return 3;
     if (!strchr(what, 'h'))
-        madvise((void *)(((uintptr_t)npuprof_s_.base + 4095) / 4096 * 4096), 16 * MIB - 4096,
+        madvise((void *)(((uintptr_t)npuprof_arena_.base + 4095) / 4096 * 4096), 16 * MIB - 4096,
                 MADV_NOHUGEPAGE);
     npuprof_start(1);
     { PROF_SCOPE("first"); }

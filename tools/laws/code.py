@@ -48,8 +48,9 @@ class Function(NamedTuple):
 
 class Source(NamedTuple):
     functions: list   # of Function
-    declared: dict    # name to line: functions that are only declared
+    declared: dict    # name to line: functions and variables that are only declared
     types: dict       # name to line: struct, enum and union bodies and typedefs
+    variables: dict   # name to line: those outside of functions
 
 
 @functools.lru_cache(maxsize=None)
@@ -74,7 +75,7 @@ class Reader:
         self.starts = [0] + [m.end() for m in re.finditer("\n", code)]
         self.directives = [(m.start(), m.group(0).split("#", 1)[1].split()) for m in DIRECTIVE.finditer(code)]
         self.code = blank(code, DIRECTIVE)
-        self.functions, self.declared, self.types = [], {}, {}
+        self.functions, self.declared, self.types, self.variables = [], {}, {}, {}
         self.stack, self.statement = [], []
 
     def line(self, offset):
@@ -93,7 +94,7 @@ class Reader:
                 self.stack, self.statement = list(branches[-1][0]), list(branches[-1][1])
             elif word == "endif" and branches:
                 branches.pop()
-        return Source(self.functions, self.declared, self.types)
+        return Source(self.functions, self.declared, self.types, self.variables)
 
     def token(self, at, word):
         if word == "{":
@@ -155,7 +156,7 @@ class Reader:
             self.functions.append(Function(brace.name, brace.line, brace.brace, self.line(at), brace.depth))
 
     def end_of_statement(self):
-        """Outside of functions: a typedef, or a function's declaration."""
+        """Outside of functions: a typedef, a variable, or a function's declaration."""
         words = [word for _, word in self.statement]
         if self.function() or not words:
             return
@@ -163,10 +164,18 @@ class Reader:
         if words[0] == "typedef":
             pointer = re.search(r"\( \* (\w+) \) \(", " ".join(words))
             self.types.setdefault(pointer.group(1) if pointer else words[-1], line)
-        elif "(" in words and "=" not in words and all(brace.kind != "type" for brace in self.stack):
-            name = function_name(words)
-            if name:
+        elif all(brace.kind != "type" for brace in self.stack):
+            name, variable = function_name(words), variable_name(words)
+            if name and "=" not in words:
                 self.declared.setdefault(name, line)
+            if variable:
+                (self.declared if words[0] == "extern" else self.variables).setdefault(variable, line)
+
+
+def variable_name(words):
+    """What is defined here: the word before its value, its size or the end."""
+    found = re.search(r"(\w+)(?: [A-Z]\w*_)*(?: \[| =(?! =)|$)", " ".join(words))
+    return found.group(1) if found and len(words) > 1 else ""
 
 
 def before_parentheses(words):

@@ -42,13 +42,14 @@ def circles(tree):
 
 
 def definitions(tree):
-    """Name of each function, type and macro to the parts that define it."""
+    """Name of each function, type, variable and macro to the parts that define it."""
     found = {}
     for part in tree.parts:
         text = tree.texts[part]
         source = code.read(text)
         macros = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", code.code_only(text), re.M)
-        for name in {f.name for f in source.functions} | set(source.types) | set(macros):
+        names = {f.name for f in source.functions} | set(source.types) | set(source.variables)
+        for name in names | set(macros):
             found.setdefault(name, []).append(part)
     return found
 

@@ -34,16 +34,18 @@ def declared_for_users(tree):
 
 
 def rooms(tree):
-    """A private function or type of a room is npuprof_<one of the room's words>_..."""
+    """A private function, type or variable of a room is npuprof_<one of the room's words>_... But not what is
+    extern: other copies of the library have it, too."""
     declared = declared_for_users(tree)
     for part in tree.parts:
         room = tree.room(part)
         if room is None or not room.prefixes:
             continue
         source, begins = code.read(tree.texts[part]), tuple(f"npuprof_{word}_" for word in room.prefixes)
-        found = {f.name: f.line for f in source.functions if f.name not in declared} | source.types
+        found = {f.name: f.line for f in source.functions} | source.types | source.variables
         for name, line in sorted(found.items(), key=lambda item: item[1]):
-            if is_private(name) and not name.startswith(begins):
+            known = name in declared or name in source.declared
+            if is_private(name) and not known and not name.startswith(begins):
                 yield part, line, f"{name} does not say its room: npuprof_<{'|'.join(room.prefixes)}>_..."
 
 
