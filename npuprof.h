@@ -3984,9 +3984,9 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
-    const npuprof_args none = { NULL, 0 };
     const bool open = NPUPROF_OPEN_(1);
-    const npuprof_token_ token = open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
+    const npuprof_token_ token =
+        open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, PROF_NO_ARGS) : 0;
     npuprof_fw_push_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()], token);
 }
 
@@ -4030,16 +4030,14 @@ NPUPROF_OWN_ static void npuprof_fw_put_event_(uint32_t kind, const char *name, 
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!NPUPROF_OPEN_(1)) return;
-    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
+    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!npuprof_fw_arena_->cells) return;
-    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
+    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns,
@@ -4073,11 +4071,10 @@ NPUPROF_OWN_ static npuprof_fw_pool_ *npuprof_fw_find_pool_(const npuprof_device
 NPUPROF_OWN_ static void npuprof_fw_put_memory_(const npuprof_device *device, const npuprof_fw_pool_ *pool,
                                    uint64_t change, const char *tag)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!NPUPROF_OPEN_(1)) return;
     const char *const name = device && device->name ? device->name : "host";
     npuprof_fw_put_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", name, NULL, pool->used, pool->allocated,
-                          change, none);
+                          change, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
@@ -4197,11 +4194,10 @@ NPUPROF_API_ void npuprof_leave(uint32_t track)
 
 NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
 {
-    const npuprof_args none = { NULL, 0 };
     const uint64_t values[3] = { value, 0, 0 };
     if (!NPUPROF_OPEN_(1) || number > NPUPROF_NUMBER_MAX) return;
     const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_COUNTER_UINT, number);
-    (void)npuprof_fw_put_named_(ref, false, NULL, values, none);
+    (void)npuprof_fw_put_named_(ref, false, NULL, values, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_tick(void)
@@ -4763,10 +4759,9 @@ NPUPROF_API_ npuprof_result npuprof_stop(void)
 
 NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!NPUPROF_OPEN_(1)) return NPUPROF_OK;
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", none);
+    npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", PROF_NO_ARGS);
     return npuprof_fw_pause_token_ ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 
@@ -10089,24 +10084,22 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
                                                     const char *name)
 {
-    const npuprof_args none = { NULL, 0 };
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
                         NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
-    return npuprof_begin_named_(NULL, site, NULL, site->kind, category, name, none);
+    return npuprof_begin_named_(NULL, site, NULL, site->kind, category, name, PROF_NO_ARGS);
 }
 
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys, uint32_t kind)
 {
-    const npuprof_args none = { NULL, 0 };
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_arena_fast_) | NPUPROF_KEYS_ANYWHERE_)) {
         const npuprof_site_entry_ *const e =
             npuprof_record_match_anywhere_((uint32_t)(text >> 32), category, name);
         if (e) return npuprof_record_begin_number_(e->head.a >> 8);
     }
-    return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, none);
+    return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
@@ -10165,9 +10158,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
                                                     const char *category, const char *name)
 {
     uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
-    const npuprof_args none = { NULL, 0 };
     if (NPUPROF_UNLIKELY_(begins != NULL))
-        return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, none);
+        return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, PROF_NO_ARGS);
     return site ? npuprof_begin_constant_(site, category, name)
         : npuprof_begin_text_(name, category, keys, kind);
 }
@@ -10359,9 +10351,8 @@ NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *catego
     if (open && slot->by_hand_count >= 64) {
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
-        const npuprof_args none = { NULL, 0 };
         const uint32_t id = npuprof_record_named_id_(NULL, keys, NPUPROF_KIND_SPAN, category, name);
-        if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
+        if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, PROF_NO_ARGS);
         if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }
     slot->by_hand_count++;
@@ -10447,8 +10438,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
 
 NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
-    const npuprof_args none = { NULL, 0 };
-    npuprof_record_event_slow_(site, NULL, value, none);
+    npuprof_record_event_slow_(site, NULL, value, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
@@ -10493,9 +10483,8 @@ NPUPROF_OWN_ static void npuprof_record_named_event_(uint32_t kind, const char *
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
-    const npuprof_args none = { NULL, 0 };
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, none);
+    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, PROF_NO_ARGS);
 }
 
 /* Recorded while the gate is closed, too, if the thread ever recorded. Why: its beginning may be in the
@@ -10965,11 +10954,10 @@ NPUPROF_OWN_ static npuprof_record_pool_ *npuprof_record_find_pool_(const char *
 NPUPROF_OWN_ static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change,
                                          const char *tag)
 {
-    const npuprof_args none = { NULL, 0 };
     npuprof_unit_ extra;
     extra.w0 = change << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_;
     extra.w1 = allocated;
-    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, none);
+    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,

@@ -2106,9 +2106,8 @@ NPUPROF_OWN_ static inline bool npuprof_npu_best_reads_(npuprof_npu *npu, npupro
 NPUPROF_OWN_ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
 {
     const uint64_t values[3] = { add, note, npu->number_ };
-    const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || note == NPUPROF_NOTE_WRAPS) return;
-    (void)npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
+    (void)npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, PROF_NO_ARGS);
 }
 
 /* Stores an anchor of this epoch in the arena. One whose width has more than 32 bits is left out: the stamps
@@ -2120,9 +2119,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, c
     if (width > UINT32_MAX) return NPUPROF_OK;
     const uint64_t values[3] = { anchor->device_ticks, anchor->host_after,
                                  npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
-    const npuprof_args none = { NULL, 0 };
     const npuprof_token_ token =
-        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
+        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, PROF_NO_ARGS);
 #if NPUPROF_RING_
     if (!token) return NPUPROF_OK;
     npuprof_fw_release_(npuprof_fw_arena_, npu->kept_[0], false);
@@ -3228,8 +3226,7 @@ NPUPROF_OWN_ static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint
 
 NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
 {
-    const npuprof_args none = { NULL, 0 };
-    return npuprof_npu_end_args(npu, handle, none);
+    return npuprof_npu_end_args(npu, handle, PROF_NO_ARGS);
 }
 /* ==== src/npu/ring_words.h ========================================================= >>npu/ring_words ==== */
 
@@ -7439,10 +7436,9 @@ NPUPROF_API_ void npuprof_npu_instant(npuprof_npu *npu, unsigned pe, const char 
 
 NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
     npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), 0, "NPU", name, ticks, value,
-                         NPUPROF_STAMP_VALUE, NULL, none);
+                         NPUPROF_STAMP_VALUE, NULL, PROF_NO_ARGS);
 }
 /* ==== src/npu/host/kernel.h ======================================================= >>npu/host/kernel ==== */
 
@@ -7612,8 +7608,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ 
 
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
-    const npuprof_args none = { NULL, 0 };
-    (void)npuprof_npu_finish_block_(block, none);
+    (void)npuprof_npu_finish_block_(block, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
@@ -7919,9 +7914,9 @@ NPUPROF_OWN_ static void npuprof_npu_put_job_(const npuprof_npu *npu, uint32_t w
 {
     const uint64_t values[3] = { value, token,
                                  npu->number_ | what << 8 | (uint64_t)(npu->epoch_ & 0xFFFF) << 16 };
-    const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || !npu->has_submissions_) return;
-    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_JOB_), false, NULL, values, none);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_JOB_), false, NULL, values,
+                                PROF_NO_ARGS);
 }
 
 /* ---- Calls of a device that is sampled: what begin read waits in the arena. A handle is the token of that
@@ -7934,7 +7929,6 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_call_(const npuprof_npu_block
     const uint64_t state = (uint64_t)b->result | (uint64_t)b->by_host << 31 | (uint64_t)b->epoch << 32;
     const uint64_t words[NPUPROF_NPU_CALL_WORDS_] = { b->start_ticks, b->host_before, b->host_after,
                                                       b->stream, state, b->token };
-    const npuprof_args none = { NULL, 0 };
     npuprof_npu_items_ list;
     list.count = 0;
     (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, 1);
@@ -7942,7 +7936,7 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_call_(const npuprof_npu_block
         (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, words[i]);
     (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_THIRD_,
                                 b->npu->number_ | NPUPROF_CELL_JOB_CALL_ << 8);
-    return npuprof_npu_put_items_(NPUPROF_CELL_KIND_JOB_, &list, none);
+    return npuprof_npu_put_items_(NPUPROF_CELL_KIND_JOB_, &list, PROF_NO_ARGS);
 }
 
 /* The block of an open call of this device, which is over now. False: there is none. */
@@ -7979,9 +7973,9 @@ NPUPROF_OWN_ static void npuprof_npu_put_ring_word_(const npuprof_npu *npu, unsi
 {
     const char *const texts[3] = { name, NULL, NULL };
     const uint64_t values[3] = { value, what, npu->number_ | (uint64_t)ring << 8 | (uint64_t)which << 16 };
-    const npuprof_args none = { NULL, 0 };
     if (!value && !name && what == NPUPROF_CELL_RING_WORD_) return;
-    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RING_), false, texts, values, none);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RING_), false, texts, values,
+                                PROF_NO_ARGS);
 }
 
 NPUPROF_OWN_ static void npuprof_npu_put_ring_(const npuprof_npu *npu, unsigned ring, const npuprof_npu_ring *r)
@@ -8055,7 +8049,6 @@ NPUPROF_API_ npuprof_result npuprof_npu_set_job_of(npuprof_npu *npu, uint32_t ha
 NPUPROF_OWN_ static void npuprof_npu_put_entry_(const npuprof_npu *npu, unsigned ring, const unsigned char *data,
                                    size_t bytes, const npuprof_anchor_ *read, uint32_t epoch)
 {
-    const npuprof_args none = { NULL, 0 };
     npuprof_npu_items_ list;
     list.count = 0;
     (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, ring);
@@ -8071,7 +8064,7 @@ NPUPROF_OWN_ static void npuprof_npu_put_entry_(const npuprof_npu *npu, unsigned
         for (size_t i = 0; i < 8 && at + i < bytes; i++) word |= (uint64_t)data[at + i] << (8 * i);
         (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, word);
     }
-    (void)npuprof_npu_put_items_(NPUPROF_CELL_KIND_ENTRY_, &list, none);
+    (void)npuprof_npu_put_items_(NPUPROF_CELL_KIND_ENTRY_, &list, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, const void *data, size_t bytes)
@@ -8138,13 +8131,12 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
     static uint8_t devices;
     const npuprof_npu_desc *d = &npu->desc_;
     const uint64_t bits = d->counter.bits;
-    const npuprof_args none = { NULL, 0 };
     if (devices == 255) return NPUPROF_ERR_TABLE_FULL;
     npu->number_ = ++devices;
     const uint64_t values[3] = { d->counter.hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32,
                                  npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 |
                                      (uint64_t)npuprof_npu_may_stand_(npu) << 32 };
-    (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
+    (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, PROF_NO_ARGS);
     if (d->pmu_count)
         npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
                              "desc.pmu is not sampled on firmware");
@@ -8314,7 +8306,6 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *bl
 
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
-    const npuprof_args none = { NULL, 0 };
     npuprof_wait_around_(&block->npu->device);
 #ifdef NPUPROF_NPU_RECORDS
     if (block->npu->has_submissions_) {
@@ -8323,7 +8314,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         return;
     }
 #endif
-    if (block->npu->number_) (void)npuprof_npu_end_block_(block, none);
+    if (block->npu->number_) (void)npuprof_npu_end_block_(block, PROF_NO_ARGS);
     else npuprof_close_(block->token);
 }
 

@@ -60,10 +60,9 @@ NPUPROF_API_ npuprof_result npuprof_stop(void)
 
 NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!NPUPROF_OPEN_(1)) return NPUPROF_OK;
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", none);
+    npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", PROF_NO_ARGS);
     return npuprof_fw_pause_token_ ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 

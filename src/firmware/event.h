@@ -271,9 +271,9 @@ static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
-    const npuprof_args none = { NULL, 0 };
     const bool open = NPUPROF_OPEN_(1);
-    const npuprof_token_ token = open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
+    const npuprof_token_ token =
+        open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, PROF_NO_ARGS) : 0;
     npuprof_fw_push_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()], token);
 }
 
@@ -317,16 +317,14 @@ static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *c
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!NPUPROF_OPEN_(1)) return;
-    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
+    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!npuprof_fw_arena_->cells) return;
-    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
+    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns,
@@ -360,11 +358,10 @@ static npuprof_fw_pool_ *npuprof_fw_find_pool_(const npuprof_device *device)
 static void npuprof_fw_put_memory_(const npuprof_device *device, const npuprof_fw_pool_ *pool,
                                    uint64_t change, const char *tag)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!NPUPROF_OPEN_(1)) return;
     const char *const name = device && device->name ? device->name : "host";
     npuprof_fw_put_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", name, NULL, pool->used, pool->allocated,
-                          change, none);
+                          change, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,

@@ -71,11 +71,10 @@ NPUPROF_API_ void npuprof_leave(uint32_t track)
 
 NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
 {
-    const npuprof_args none = { NULL, 0 };
     const uint64_t values[3] = { value, 0, 0 };
     if (!NPUPROF_OPEN_(1) || number > NPUPROF_NUMBER_MAX) return;
     const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_COUNTER_UINT, number);
-    (void)npuprof_fw_put_named_(ref, false, NULL, values, none);
+    (void)npuprof_fw_put_named_(ref, false, NULL, values, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_tick(void)

@@ -52,6 +52,5 @@ static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint32_t handle)
 
 NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
 {
-    const npuprof_args none = { NULL, 0 };
-    return npuprof_npu_end_args(npu, handle, none);
+    return npuprof_npu_end_args(npu, handle, PROF_NO_ARGS);
 }

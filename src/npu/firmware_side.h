@@ -110,9 +110,8 @@ static inline bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *fi
 static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
 {
     const uint64_t values[3] = { add, note, npu->number_ };
-    const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || note == NPUPROF_NOTE_WRAPS) return;
-    (void)npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
+    (void)npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, PROF_NO_ARGS);
 }
 
 /* Stores an anchor of this epoch in the arena. One whose width has more than 32 bits is left out: the stamps
@@ -124,9 +123,8 @@ static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, const npuprof_
     if (width > UINT32_MAX) return NPUPROF_OK;
     const uint64_t values[3] = { anchor->device_ticks, anchor->host_after,
                                  npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
-    const npuprof_args none = { NULL, 0 };
     const npuprof_token_ token =
-        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
+        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, PROF_NO_ARGS);
 #if NPUPROF_RING_
     if (!token) return NPUPROF_OK;
     npuprof_fw_release_(npuprof_fw_arena_, npu->kept_[0], false);

@@ -316,24 +316,22 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
                                                     const char *name)
 {
-    const npuprof_args none = { NULL, 0 };
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
                         NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
-    return npuprof_begin_named_(NULL, site, NULL, site->kind, category, name, none);
+    return npuprof_begin_named_(NULL, site, NULL, site->kind, category, name, PROF_NO_ARGS);
 }
 
 static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys, uint32_t kind)
 {
-    const npuprof_args none = { NULL, 0 };
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_arena_fast_) | NPUPROF_KEYS_ANYWHERE_)) {
         const npuprof_site_entry_ *const e =
             npuprof_record_match_anywhere_((uint32_t)(text >> 32), category, name);
         if (e) return npuprof_record_begin_number_(e->head.a >> 8);
     }
-    return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, none);
+    return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,

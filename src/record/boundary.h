@@ -51,9 +51,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
                                                     const char *category, const char *name)
 {
     uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
-    const npuprof_args none = { NULL, 0 };
     if (NPUPROF_UNLIKELY_(begins != NULL))
-        return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, none);
+        return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, PROF_NO_ARGS);
     return site ? npuprof_begin_constant_(site, category, name)
         : npuprof_begin_text_(name, category, keys, kind);
 }

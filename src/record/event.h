@@ -55,8 +55,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
 
 static NPUPROF_SLOW_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
-    const npuprof_args none = { NULL, 0 };
-    npuprof_record_event_slow_(site, NULL, value, none);
+    npuprof_record_event_slow_(site, NULL, value, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
@@ -101,9 +100,8 @@ static void npuprof_record_named_event_(uint32_t kind, const char *category, con
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
-    const npuprof_args none = { NULL, 0 };
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, none);
+    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, PROF_NO_ARGS);
 }
 
 /* Recorded while the gate is closed, too, if the thread ever recorded. Why: its beginning may be in the

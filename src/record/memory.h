@@ -38,11 +38,10 @@ static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change,
                                          const char *tag)
 {
-    const npuprof_args none = { NULL, 0 };
     npuprof_unit_ extra;
     extra.w0 = change << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_;
     extra.w1 = allocated;
-    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, none);
+    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,

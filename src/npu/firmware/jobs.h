@@ -55,9 +55,9 @@ static void npuprof_npu_put_job_(const npuprof_npu *npu, uint32_t what, npuprof_
 {
     const uint64_t values[3] = { value, token,
                                  npu->number_ | what << 8 | (uint64_t)(npu->epoch_ & 0xFFFF) << 16 };
-    const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || !npu->has_submissions_) return;
-    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_JOB_), false, NULL, values, none);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_JOB_), false, NULL, values,
+                                PROF_NO_ARGS);
 }
 
 /* ---- Calls of a device that is sampled: what begin read waits in the arena. A handle is the token of that
@@ -70,7 +70,6 @@ static npuprof_token_ npuprof_npu_put_call_(const npuprof_npu_block_ *b)
     const uint64_t state = (uint64_t)b->result | (uint64_t)b->by_host << 31 | (uint64_t)b->epoch << 32;
     const uint64_t words[NPUPROF_NPU_CALL_WORDS_] = { b->start_ticks, b->host_before, b->host_after,
                                                       b->stream, state, b->token };
-    const npuprof_args none = { NULL, 0 };
     npuprof_npu_items_ list;
     list.count = 0;
     (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, 1);
@@ -78,7 +77,7 @@ static npuprof_token_ npuprof_npu_put_call_(const npuprof_npu_block_ *b)
         (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, words[i]);
     (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_THIRD_,
                                 b->npu->number_ | NPUPROF_CELL_JOB_CALL_ << 8);
-    return npuprof_npu_put_items_(NPUPROF_CELL_KIND_JOB_, &list, none);
+    return npuprof_npu_put_items_(NPUPROF_CELL_KIND_JOB_, &list, PROF_NO_ARGS);
 }
 
 /* The block of an open call of this device, which is over now. False: there is none. */
@@ -115,9 +114,9 @@ static void npuprof_npu_put_ring_word_(const npuprof_npu *npu, unsigned ring, ui
 {
     const char *const texts[3] = { name, NULL, NULL };
     const uint64_t values[3] = { value, what, npu->number_ | (uint64_t)ring << 8 | (uint64_t)which << 16 };
-    const npuprof_args none = { NULL, 0 };
     if (!value && !name && what == NPUPROF_CELL_RING_WORD_) return;
-    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RING_), false, texts, values, none);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RING_), false, texts, values,
+                                PROF_NO_ARGS);
 }
 
 static void npuprof_npu_put_ring_(const npuprof_npu *npu, unsigned ring, const npuprof_npu_ring *r)
@@ -191,7 +190,6 @@ NPUPROF_API_ npuprof_result npuprof_npu_set_job_of(npuprof_npu *npu, uint32_t ha
 static void npuprof_npu_put_entry_(const npuprof_npu *npu, unsigned ring, const unsigned char *data,
                                    size_t bytes, const npuprof_anchor_ *read, uint32_t epoch)
 {
-    const npuprof_args none = { NULL, 0 };
     npuprof_npu_items_ list;
     list.count = 0;
     (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, ring);
@@ -207,7 +205,7 @@ static void npuprof_npu_put_entry_(const npuprof_npu *npu, unsigned ring, const 
         for (size_t i = 0; i < 8 && at + i < bytes; i++) word |= (uint64_t)data[at + i] << (8 * i);
         (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_WORD_, word);
     }
-    (void)npuprof_npu_put_items_(NPUPROF_CELL_KIND_ENTRY_, &list, none);
+    (void)npuprof_npu_put_items_(NPUPROF_CELL_KIND_ENTRY_, &list, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, const void *data, size_t bytes)

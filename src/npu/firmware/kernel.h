@@ -28,13 +28,12 @@ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
     static uint8_t devices;
     const npuprof_npu_desc *d = &npu->desc_;
     const uint64_t bits = d->counter.bits;
-    const npuprof_args none = { NULL, 0 };
     if (devices == 255) return NPUPROF_ERR_TABLE_FULL;
     npu->number_ = ++devices;
     const uint64_t values[3] = { d->counter.hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32,
                                  npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 |
                                      (uint64_t)npuprof_npu_may_stand_(npu) << 32 };
-    (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
+    (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, PROF_NO_ARGS);
     if (d->pmu_count)
         npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
                              "desc.pmu is not sampled on firmware");
@@ -204,7 +203,6 @@ static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_
 
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
-    const npuprof_args none = { NULL, 0 };
     npuprof_wait_around_(&block->npu->device);
 #ifdef NPUPROF_NPU_RECORDS
     if (block->npu->has_submissions_) {
@@ -213,7 +211,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         return;
     }
 #endif
-    if (block->npu->number_) (void)npuprof_npu_end_block_(block, none);
+    if (block->npu->number_) (void)npuprof_npu_end_block_(block, PROF_NO_ARGS);
     else npuprof_close_(block->token);
 }
 

@@ -211,8 +211,7 @@ NPUPROF_API_ void npuprof_npu_instant(npuprof_npu *npu, unsigned pe, const char 
 
 NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks)
 {
-    const npuprof_args none = { NULL, 0 };
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
     npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), 0, "NPU", name, ticks, value,
-                         NPUPROF_STAMP_VALUE, NULL, none);
+                         NPUPROF_STAMP_VALUE, NULL, PROF_NO_ARGS);
 }

@@ -183,8 +183,7 @@ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npupr
 
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
-    const npuprof_args none = { NULL, 0 };
-    (void)npuprof_npu_finish_block_(block, none);
+    (void)npuprof_npu_finish_block_(block, PROF_NO_ARGS);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
