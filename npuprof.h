@@ -2493,7 +2493,7 @@ NPUPROF_OWN_ static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_
 }
 /* ==== src/numbers/text.h ============================================================= >>numbers/text ==== */
 
-/* Text: copying into a buffer of fixed size, and UTF-8.
+/* Text: copying into a buffer of fixed size, lists with commas, and UTF-8.
    Both recorders use this part, so nothing of a C library is called here. A text may hold any bytes: what is
    not well-formed UTF-8 is copied and cut, too; writers show a bad byte as U+FFFD. */
 
@@ -2503,6 +2503,17 @@ NPUPROF_OWN_ static inline void npuprof_text_copy_(char *to, size_t capacity, co
     size_t n = 0;
     for (; from && from[n] && n + 1 < capacity; n++) to[n] = from[n];
     to[n] = 0;
+}
+
+/* The next item of a list with commas, and behind it *at. False: there are no more. */
+NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static bool npuprof_text_next_item_(const char **at, const char **item,
+                                                                 size_t *length)
+{
+    if (!**at) return false;
+    *item = *at;
+    for (*length = 0; (*at)[*length] && (*at)[*length] != ',';) ++*length;
+    *at += *length + ((*at)[*length] == ',');
+    return true;
 }
 
 /* Does a byte of that value continue a sequence? */
@@ -9482,16 +9493,13 @@ NPUPROF_OWN_ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_record_list_ *list, const char *category)
 {
     const size_t length = category ? strlen(category) : 0;
-    unsigned n = 0;
-    for (const char *p = list->words; *p; n++) {
-        size_t word = 0;
-        while (p[word] && p[word] != ',') word++;
-        if (word == length && memcmp(p, category, word) == 0) {
-            const uint32_t seen = NPUPROF_LOAD_(&list->seen);
-            if (n < 32) NPUPROF_STORE_(&list->seen, seen | (uint32_t)1 << n);
-            return list->mode > 0;
-        }
-        p += word + (p[word] == ',');
+    const char *at = list->words, *word;
+    size_t bytes;
+    for (unsigned n = 0; npuprof_text_next_item_(&at, &word, &bytes); n++) {
+        if (bytes != length || memcmp(word, category, bytes) != 0) continue;
+        const uint32_t seen = NPUPROF_LOAD_(&list->seen);
+        if (n < 32) NPUPROF_STORE_(&list->seen, seen | (uint32_t)1 << n);
+        return list->mode > 0;
     }
     return list->mode < 0;
 }
@@ -11568,19 +11576,19 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
    these, -1 all but these. False: a word is empty, the list is too long, or the words are mixed. */
 NPUPROF_OWN_ static bool npuprof_control_parse_categories_(const char *spec, char *list, size_t bytes, int *mode)
 {
-    size_t n = 0;
+    const char *item;
+    size_t length, n = 0;
     *mode = 0;
-    for (const char *p = spec; *p;) {
-        while (*p == ' ' || *p == ',') p++;
-        if (!*p) break;
-        const int sign = *p == '-' ? -1 : 1;
-        if (sign < 0) p++;
+    while (npuprof_text_next_item_(&spec, &item, &length)) {
+        const char *word = item, *end = item + length;
+        while (word < end && *word == ' ') word++;
+        while (word < end && end[-1] == ' ') end--;
+        if (word == end) continue;
+        const int sign = *word == '-' ? -1 : 1;
+        word += sign < 0;
         if (*mode && *mode != sign) return false;
         *mode = sign;
-        const char *word = p;
-        while (*p && *p != ',') p++;
-        size_t length = (size_t)(p - word);
-        while (length && word[length - 1] == ' ') length--;
+        length = (size_t)(end - word);
         if (!length || n + (n > 0) + length >= bytes) return false;
         if (n) list[n++] = ',';
         memcpy(list + n, word, length);
@@ -11958,16 +11966,6 @@ NPUPROF_OWN_ static bool npuprof_capture_is_(const char *text, size_t length, co
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* The next item of a list with commas. False: there are no more. */
-NPUPROF_OWN_ static bool npuprof_capture_next_item_(const char **at, const char **item, size_t *length)
-{
-    if (!**at) return false;
-    *item = *at;
-    for (*length = 0; (*at)[*length] && (*at)[*length] != ',';) ++*length;
-    *at += *length + ((*at)[*length] == ',');
-    return true;
-}
-
 NPUPROF_OWN_ static bool npuprof_capture_is_digit_(char c) { return c >= '0' && c <= '9'; }
 
 /* Reads 20, or a time as 1.5s, with ns, us, ms, s, min or h. seconds: a number without a unit is one of
@@ -12040,7 +12038,7 @@ NPUPROF_OWN_ static const char *npuprof_capture_set_schedule_(const char *text)
     const char *item;
     size_t length, value;
     memset(amounts, 0, sizeof amounts);
-    while (npuprof_capture_next_item_(&text, &item, &length)) {
+    while (npuprof_text_next_item_(&text, &item, &length)) {
         const int key = npuprof_capture_read_key_(item, length, keys, 5, &seen, &value);
         if (key < 0) return form;
         item += value;
@@ -12091,12 +12089,12 @@ NPUPROF_OWN_ static const char *npuprof_capture_set_trigger_(const char *text)
     unsigned seen = 0;
     const char *item;
     size_t length, value;
-    if (!npuprof_capture_next_item_(&text, &item, &length)) return form;
+    if (!npuprof_text_next_item_(&text, &item, &length)) return form;
     const char *const than = (const char *)memchr(item, '>', length);
     const size_t name = than ? (size_t)(than - item) : 0;
     const uint32_t kind = npuprof_capture_kind_(item, name);
     if (!kind || !npuprof_capture_read_amount_(than + 1, length - name - 1, false, &over)) return form;
-    while (npuprof_capture_next_item_(&text, &item, &length)) {
+    while (npuprof_text_next_item_(&text, &item, &length)) {
         const int key = npuprof_capture_read_key_(item, length, keys, 3, &seen, &value);
         if (key < 0 || !npuprof_capture_read_amount_(item + value, length - value, false, &amounts[key]))
             return form;
@@ -12126,7 +12124,7 @@ NPUPROF_OWN_ static const char *npuprof_capture_set_signal_(const char *text)
     uint32_t count = 0;
     const char *item;
     size_t length;
-    while (npuprof_capture_next_item_(&text, &item, &length)) {
+    while (npuprof_text_next_item_(&text, &item, &length)) {
         const char *const colon = (const char *)memchr(item, ':', length);
         const size_t name = colon ? (size_t)(colon - item) : length;
         const int number = npuprof_os_signal_number_(item, name);
@@ -20067,16 +20065,13 @@ NPUPROF_OWN_ static void npuprof_file_report_unseen_categories_(void)
 {
     const npuprof_record_list_ *const list = npuprof_record_categories_;
     const char *const from = npuprof_control_lists_.from[0] ? npuprof_control_lists_.from : "categories";
-    unsigned n = 0;
-    for (const char *p = list ? list->words : ""; *p; n++) {
+    const char *at = list ? list->words : "", *item;
+    size_t length;
+    for (unsigned n = 0; n < 32 && npuprof_text_next_item_(&at, &item, &length); n++) {
         char word[sizeof list->words];
-        size_t length = 0;
-        while (p[length] && p[length] != ',') length++;
-        memcpy(word, p, length);
-        word[length] = 0;
-        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1))
+        npuprof_text_copy_(word, length + 1, item);
+        if (!(NPUPROF_LOAD_(&list->seen) >> n & 1))
             npuprof_env_refuse_(from, word, "this category never occurred");
-        p += length + (p[length] == ',');
     }
 }
 

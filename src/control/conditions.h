@@ -56,16 +56,6 @@ static bool npuprof_capture_is_(const char *text, size_t length, const char *wor
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-/* The next item of a list with commas. False: there are no more. */
-static bool npuprof_capture_next_item_(const char **at, const char **item, size_t *length)
-{
-    if (!**at) return false;
-    *item = *at;
-    for (*length = 0; (*at)[*length] && (*at)[*length] != ',';) ++*length;
-    *at += *length + ((*at)[*length] == ',');
-    return true;
-}
-
 static bool npuprof_capture_is_digit_(char c) { return c >= '0' && c <= '9'; }
 
 /* Reads 20, or a time as 1.5s, with ns, us, ms, s, min or h. seconds: a number without a unit is one of
@@ -138,7 +128,7 @@ static const char *npuprof_capture_set_schedule_(const char *text)
     const char *item;
     size_t length, value;
     memset(amounts, 0, sizeof amounts);
-    while (npuprof_capture_next_item_(&text, &item, &length)) {
+    while (npuprof_text_next_item_(&text, &item, &length)) {
         const int key = npuprof_capture_read_key_(item, length, keys, 5, &seen, &value);
         if (key < 0) return form;
         item += value;
@@ -189,12 +179,12 @@ static const char *npuprof_capture_set_trigger_(const char *text)
     unsigned seen = 0;
     const char *item;
     size_t length, value;
-    if (!npuprof_capture_next_item_(&text, &item, &length)) return form;
+    if (!npuprof_text_next_item_(&text, &item, &length)) return form;
     const char *const than = (const char *)memchr(item, '>', length);
     const size_t name = than ? (size_t)(than - item) : 0;
     const uint32_t kind = npuprof_capture_kind_(item, name);
     if (!kind || !npuprof_capture_read_amount_(than + 1, length - name - 1, false, &over)) return form;
-    while (npuprof_capture_next_item_(&text, &item, &length)) {
+    while (npuprof_text_next_item_(&text, &item, &length)) {
         const int key = npuprof_capture_read_key_(item, length, keys, 3, &seen, &value);
         if (key < 0 || !npuprof_capture_read_amount_(item + value, length - value, false, &amounts[key]))
             return form;
@@ -224,7 +214,7 @@ static const char *npuprof_capture_set_signal_(const char *text)
     uint32_t count = 0;
     const char *item;
     size_t length;
-    while (npuprof_capture_next_item_(&text, &item, &length)) {
+    while (npuprof_text_next_item_(&text, &item, &length)) {
         const char *const colon = (const char *)memchr(item, ':', length);
         const size_t name = colon ? (size_t)(colon - item) : length;
         const int number = npuprof_os_signal_number_(item, name);

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
+#include "../numbers/text.h"
 #include "../numbers/wide.h"
 #include "../format/arena.h"
 #include "../arena/state.h"
@@ -257,19 +258,19 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
    these, -1 all but these. False: a word is empty, the list is too long, or the words are mixed. */
 static bool npuprof_control_parse_categories_(const char *spec, char *list, size_t bytes, int *mode)
 {
-    size_t n = 0;
+    const char *item;
+    size_t length, n = 0;
     *mode = 0;
-    for (const char *p = spec; *p;) {
-        while (*p == ' ' || *p == ',') p++;
-        if (!*p) break;
-        const int sign = *p == '-' ? -1 : 1;
-        if (sign < 0) p++;
+    while (npuprof_text_next_item_(&spec, &item, &length)) {
+        const char *word = item, *end = item + length;
+        while (word < end && *word == ' ') word++;
+        while (word < end && end[-1] == ' ') end--;
+        if (word == end) continue;
+        const int sign = *word == '-' ? -1 : 1;
+        word += sign < 0;
         if (*mode && *mode != sign) return false;
         *mode = sign;
-        const char *word = p;
-        while (*p && *p != ',') p++;
-        size_t length = (size_t)(p - word);
-        while (length && word[length - 1] == ' ') length--;
+        length = (size_t)(end - word);
         if (!length || n + (n > 0) + length >= bytes) return false;
         if (n) list[n++] = ',';
         memcpy(list + n, word, length);

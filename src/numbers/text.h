@@ -1,7 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
 
-/* Text: copying into a buffer of fixed size, and UTF-8.
+/* Text: copying into a buffer of fixed size, lists with commas, and UTF-8.
    Both recorders use this part, so nothing of a C library is called here. A text may hold any bytes: what is
    not well-formed UTF-8 is copied and cut, too; writers show a bad byte as U+FFFD. */
 
@@ -11,6 +11,17 @@ static inline void npuprof_text_copy_(char *to, size_t capacity, const char *fro
     size_t n = 0;
     for (; from && from[n] && n + 1 < capacity; n++) to[n] = from[n];
     to[n] = 0;
+}
+
+/* The next item of a list with commas, and behind it *at. False: there are no more. */
+NPUPROF_ATTRIBUTE_((unused)) static bool npuprof_text_next_item_(const char **at, const char **item,
+                                                                 size_t *length)
+{
+    if (!**at) return false;
+    *item = *at;
+    for (*length = 0; (*at)[*length] && (*at)[*length] != ',';) ++*length;
+    *at += *length + ((*at)[*length] == ',');
+    return true;
 }
 
 /* Does a byte of that value continue a sequence? */

@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/hot.h"
 #include "../public/types.h"
+#include "../numbers/text.h"
 #include "../arena/state.h"
 #include "../os/common.h"
 #include "../arena/table.h"
@@ -139,16 +140,13 @@ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 static NPUPROF_SLOW_ bool npuprof_record_list_passes_(npuprof_record_list_ *list, const char *category)
 {
     const size_t length = category ? strlen(category) : 0;
-    unsigned n = 0;
-    for (const char *p = list->words; *p; n++) {
-        size_t word = 0;
-        while (p[word] && p[word] != ',') word++;
-        if (word == length && memcmp(p, category, word) == 0) {
-            const uint32_t seen = NPUPROF_LOAD_(&list->seen);
-            if (n < 32) NPUPROF_STORE_(&list->seen, seen | (uint32_t)1 << n);
-            return list->mode > 0;
-        }
-        p += word + (p[word] == ',');
+    const char *at = list->words, *word;
+    size_t bytes;
+    for (unsigned n = 0; npuprof_text_next_item_(&at, &word, &bytes); n++) {
+        if (bytes != length || memcmp(word, category, bytes) != 0) continue;
+        const uint32_t seen = NPUPROF_LOAD_(&list->seen);
+        if (n < 32) NPUPROF_STORE_(&list->seen, seen | (uint32_t)1 << n);
+        return list->mode > 0;
     }
     return list->mode < 0;
 }

@@ -197,16 +197,13 @@ static void npuprof_file_report_unseen_categories_(void)
 {
     const npuprof_record_list_ *const list = npuprof_record_categories_;
     const char *const from = npuprof_control_lists_.from[0] ? npuprof_control_lists_.from : "categories";
-    unsigned n = 0;
-    for (const char *p = list ? list->words : ""; *p; n++) {
+    const char *at = list ? list->words : "", *item;
+    size_t length;
+    for (unsigned n = 0; n < 32 && npuprof_text_next_item_(&at, &item, &length); n++) {
         char word[sizeof list->words];
-        size_t length = 0;
-        while (p[length] && p[length] != ',') length++;
-        memcpy(word, p, length);
-        word[length] = 0;
-        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1))
+        npuprof_text_copy_(word, length + 1, item);
+        if (!(NPUPROF_LOAD_(&list->seen) >> n & 1))
             npuprof_env_refuse_(from, word, "this category never occurred");
-        p += length + (p[length] == ',');
     }
 }
 
