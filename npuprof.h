@@ -8456,11 +8456,14 @@ NPUPROF_OWN_ static void npuprof_slot_give_back_(npuprof_slot_ *slot)
     NPUPROF_ADD_(&npuprof_arena_.slots_free, 1);
 }
 
-/* Takes a slot that nobody owns. fresh: one that never recorded. Else one that did, with that name; name 0:
-   an unnamed one. NULL: there is none. */
-NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh)
+#define NPUPROF_SLOT_FRESH_ UINT32_MAX
+
+/* Takes a slot that nobody owns: one that recorded under that name; 0: without one; NPUPROF_SLOT_FRESH_: one
+   that never recorded. NULL: there is none. */
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_free_(uint32_t name)
 {
     const uint32_t me = npuprof_slot_owner_();
+    const bool fresh = name == NPUPROF_SLOT_FRESH_;
     uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->slot_first);
     while (at && NPUPROF_LOAD_(&npuprof_arena_.slots_free)) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);
@@ -8814,15 +8817,14 @@ NPUPROF_OWN_ static bool npuprof_slot_end_dead_(void)
 }
 
 /* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: there is no
-   space. name: that of the slots that may be taken again; fresh: none may. */
-NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
-                                         const npuprof_os_signals_ *held)
+   space. fresh: none that recorded before; always so with a parent. */
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, bool fresh, const npuprof_os_signals_ *held)
 {
     npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *slot = NULL;
-    if (!parent && !fresh) slot = npuprof_slot_find_(name, false);
-    if (!slot) slot = npuprof_slot_find_(0, true);
-    if (!slot && !parent && !fresh && npuprof_slot_end_dead_()) slot = npuprof_slot_find_(name, false);
+    if (!fresh) slot = npuprof_slot_take_free_(0);
+    if (!slot) slot = npuprof_slot_take_free_(NPUPROF_SLOT_FRESH_);
+    if (!slot && !fresh && npuprof_slot_end_dead_()) slot = npuprof_slot_take_free_(0);
     if (!slot) slot = npuprof_slot_make_chunk_(parent != NULL, held);
     if (!slot) return NULL;
     NPUPROF_ADD_(&npuprof_arena_.slots_taken, 1);
@@ -9433,7 +9435,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
     /* Why asked first: a thread that gets no slot pays for this with each record. */
     if (!NPUPROF_LOAD_(&npuprof_arena_.slots_free) && npuprof_arena_is_full_()) return false;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *const slot = npuprof_slot_take_(NULL, 0, false, &held);
+    npuprof_slot_ *const slot = npuprof_slot_take_(NULL, false, &held);
     /* Why a look: while it waited for a chunk, with its signals let through, a handler recorded and gave the
        thread a slot. */
     bool taken = slot && npuprof_slot_mine_() == &npuprof_slot_none_;
@@ -9459,7 +9461,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void
         if (!slot->nested) {
             npuprof_os_signals_ held;
             npuprof_os_hold_signals_(&held);
-            if (!slot->nested) slot->nested = npuprof_slot_take_(slot, 0, true, &held);
+            if (!slot->nested) slot->nested = npuprof_slot_take_(slot, true, &held);
             npuprof_os_release_signals_(&held);
         }
         if (!slot->nested) return NULL;
@@ -11010,23 +11012,23 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 /* The name of the rows of threads that found no row of their own left. 0: the table is full. */
 NPUPROF_OWN_ static uint32_t npuprof_record_name_of_others_(void) { return npuprof_table_intern_string_("other threads"); }
 
-/* The slot to move to for that name: one that had the name, or one that nobody used. NULL: stay. Only the
-   first name of a thread moves it, and not while spans are open. *id becomes the name of all other threads,
-   which is counted, if the name is new and there are as many rows as may be. */
-NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t *id)
+/* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays. Only
+   the first name of a thread moves it, and not while spans are open. *id becomes the name of all other
+   threads, which is counted, if the name is new and there are as many rows as may be. */
+NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *other = npuprof_slot_find_(*id, false);
+    npuprof_slot_ *other = npuprof_slot_take_free_(*id);
     if (!other && npuprof_slot_rows_are_full_()) {
         *id = npuprof_record_name_of_others_();
         npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
-        other = npuprof_slot_find_(*id, false);
+        other = npuprof_slot_take_free_(*id);
     }
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
-    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, *id, true, &held);
+    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, true, &held);
     if (other) {
         NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
         other->top = other->open;
@@ -11046,7 +11048,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *sl
 {
     uint32_t as = id;
     if (slot->head.name == id) return slot;
-    npuprof_slot_ *const other = npuprof_record_slot_of_name_(slot, &as);
+    npuprof_slot_ *const other = npuprof_record_move_thread_(slot, &as);
     if (other) slot = other;
     const uint32_t others = npuprof_slot_rows_are_full_() ? npuprof_record_name_of_others_() : 0;
     if (others && slot->head.name == others) {     /* a row of many threads keeps its name */
@@ -11702,7 +11704,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_scratch_result_(void)
 
 /* Takes back a chunk that is given up. Returns how many spans and events began in it since `clear_ticks`:
    they are lost. counts: shall it look? */
-NPUPROF_OWN_ static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
+NPUPROF_OWN_ static uint64_t npuprof_control_give_up_(npuprof_chunk_ *chunk, bool counts)
 {
     uint64_t arguments;
     const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_arena_.header, chunk, &arguments) : 0;
@@ -11713,7 +11715,7 @@ NPUPROF_OWN_ static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, boo
 /* Empties the arena of what began before these ticks. Chunks that other threads fill stay theirs: readers
    leave out what is in them from before clear_ticks. 0: before now, and what begins meanwhile may be
    forgotten, too; else it is counted as lost where it does not stay. */
-NPUPROF_OWN_ static npuprof_result npuprof_scratch_forget_(uint64_t before)
+NPUPROF_OWN_ static npuprof_result npuprof_control_clear_before_(uint64_t before)
 {
     uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
@@ -11728,15 +11730,15 @@ NPUPROF_OWN_ static npuprof_result npuprof_scratch_forget_(uint64_t before)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
     (void)npuprof_chunk_retire_idle_();
     npuprof_chunk_ *chunk = mine ? npuprof_slot_detach_chunk_(mine) : NULL;
-    if (chunk) lost += npuprof_scratch_give_up_(chunk, before != 0);
-    while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_scratch_give_up_(chunk, before != 0);
+    if (chunk) lost += npuprof_control_give_up_(chunk, before != 0);
+    while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_control_give_up_(chunk, before != 0);
     if (lost) npuprof_count_lost_(NPUPROF_LOST_READING, lost);
     if (mine) npuprof_record_leave_(mine);
     npuprof_scratch_unlock_();
     return NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_scratch_forget_(0); }
+NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_control_clear_before_(0); }
 #ifndef NPUPROF_RECORD_ONLY
 /* ==== src/control/path.h ============================================================= >>control/path ==== */
 
@@ -12491,10 +12493,12 @@ NPUPROF_OWN_ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *i
     return e;
 }
 
-/* Sets or clears a reason why the gate is closed. mark: as a gap in the trace. Async-signal safe. */
-NPUPROF_OWN_ static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
+/* Sets or clears a reason why the gate is closed. The trace has a mark of the gap, but not of those between
+   the windows of a schedule. Async-signal safe. */
+NPUPROF_OWN_ static void npuprof_capture_hold_(uint32_t reason, bool hold)
 {
     const uint32_t bits = NPUPROF_HOLD_BITS_;
+    const bool mark = reason == NPUPROF_HOLD_COMMAND_ || !npuprof_capture_set_.by_windows;
     uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.held), next, id = 0;
     npuprof_pause_entry_ *e = NULL;
     do {
@@ -12516,7 +12520,7 @@ NPUPROF_OWN_ static void npuprof_capture_do_(int action)
     const bool held = NPUPROF_LOAD_(&npuprof_control_.held) & NPUPROF_HOLD_COMMAND_;
     if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
     else npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
-                               action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held), true);
+                               action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held));
 }
 
 /* The handler of all signals that were taken. Why it writes no file: hardly anything may be called here. */
@@ -12619,12 +12623,11 @@ NPUPROF_OWN_ static bool npuprof_capture_is_due_(int64_t now)
 /* Goes to the next phase, which begins now. Behind the last one nothing is recorded. */
 NPUPROF_OWN_ static void npuprof_capture_advance_(void)
 {
-    const bool windows = npuprof_capture_set_.by_windows;
     uint32_t next = npuprof_capture_now_.phase + 1;
     if (next == NPUPROF_PHASE_DONE_) {
-        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true, !windows);
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true);
         npuprof_control_tell_();
-        if (windows) (void)npuprof_capture_write_(true, 0);
+        if (npuprof_capture_set_.by_windows) (void)npuprof_capture_write_(true, 0);
         npuprof_capture_now_.cycles++;
         if (npuprof_capture_now_.cycles != npuprof_capture_set_.repeat) next = NPUPROF_PHASE_WAIT_;
     }
@@ -12635,7 +12638,7 @@ NPUPROF_OWN_ static void npuprof_capture_advance_(void)
     NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.phase, next);
     if (next == NPUPROF_PHASE_ACTIVE_
         || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
-        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false, false);
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false);
 }
 
 /* ---- The look */
@@ -20185,7 +20188,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_window_(npuprof_path_ *pat
     r = npuprof_file_write_next_(path);
     npuprof_image_limit_(0, 0);
     if (r == NPUPROF_OK) r = npuprof_get_stats(&now);
-    if (r == NPUPROF_OK) r = npuprof_scratch_forget_(until + 1);
+    if (r == NPUPROF_OK) r = npuprof_control_clear_before_(until + 1);
     /* What was lost meanwhile counts for the next file. */
     if (r == NPUPROF_OK && now.lost > before.lost)
         npuprof_count_lost_(NPUPROF_LOST_READING, now.lost - before.lost);

@@ -80,15 +80,14 @@ static bool npuprof_slot_end_dead_(void)
 }
 
 /* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: there is no
-   space. name: that of the slots that may be taken again; fresh: none may. */
-static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
-                                         const npuprof_os_signals_ *held)
+   space. fresh: none that recorded before; always so with a parent. */
+static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, bool fresh, const npuprof_os_signals_ *held)
 {
     npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *slot = NULL;
-    if (!parent && !fresh) slot = npuprof_slot_find_(name, false);
-    if (!slot) slot = npuprof_slot_find_(0, true);
-    if (!slot && !parent && !fresh && npuprof_slot_end_dead_()) slot = npuprof_slot_find_(name, false);
+    if (!fresh) slot = npuprof_slot_take_free_(0);
+    if (!slot) slot = npuprof_slot_take_free_(NPUPROF_SLOT_FRESH_);
+    if (!slot && !fresh && npuprof_slot_end_dead_()) slot = npuprof_slot_take_free_(0);
     if (!slot) slot = npuprof_slot_make_chunk_(parent != NULL, held);
     if (!slot) return NULL;
     NPUPROF_ADD_(&npuprof_arena_.slots_taken, 1);

@@ -84,11 +84,14 @@ static void npuprof_slot_give_back_(npuprof_slot_ *slot)
     NPUPROF_ADD_(&npuprof_arena_.slots_free, 1);
 }
 
-/* Takes a slot that nobody owns. fresh: one that never recorded. Else one that did, with that name; name 0:
-   an unnamed one. NULL: there is none. */
-static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh)
+#define NPUPROF_SLOT_FRESH_ UINT32_MAX
+
+/* Takes a slot that nobody owns: one that recorded under that name; 0: without one; NPUPROF_SLOT_FRESH_: one
+   that never recorded. NULL: there is none. */
+static npuprof_slot_ *npuprof_slot_take_free_(uint32_t name)
 {
     const uint32_t me = npuprof_slot_owner_();
+    const bool fresh = name == NPUPROF_SLOT_FRESH_;
     uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_.header->slot_first);
     while (at && NPUPROF_LOAD_(&npuprof_arena_.slots_free)) {
         npuprof_slot_ *const slot = npuprof_slot_at_(at);

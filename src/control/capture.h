@@ -76,10 +76,12 @@ static npuprof_pause_entry_ *npuprof_capture_begin_gap_(uint32_t *id)
     return e;
 }
 
-/* Sets or clears a reason why the gate is closed. mark: as a gap in the trace. Async-signal safe. */
-static void npuprof_capture_hold_(uint32_t reason, bool hold, bool mark)
+/* Sets or clears a reason why the gate is closed. The trace has a mark of the gap, but not of those between
+   the windows of a schedule. Async-signal safe. */
+static void npuprof_capture_hold_(uint32_t reason, bool hold)
 {
     const uint32_t bits = NPUPROF_HOLD_BITS_;
+    const bool mark = reason == NPUPROF_HOLD_COMMAND_ || !npuprof_capture_set_.by_windows;
     uint32_t old = NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.held), next, id = 0;
     npuprof_pause_entry_ *e = NULL;
     do {
@@ -101,7 +103,7 @@ static void npuprof_capture_do_(int action)
     const bool held = NPUPROF_LOAD_(&npuprof_control_.held) & NPUPROF_HOLD_COMMAND_;
     if (action == NPUPROF_DO_DUMP_) NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 1);
     else npuprof_capture_hold_(NPUPROF_HOLD_COMMAND_,
-                               action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held), true);
+                               action == NPUPROF_DO_STOP_ || (action == NPUPROF_DO_TOGGLE_ && !held));
 }
 
 /* The handler of all signals that were taken. Why it writes no file: hardly anything may be called here. */
@@ -204,12 +206,11 @@ static bool npuprof_capture_is_due_(int64_t now)
 /* Goes to the next phase, which begins now. Behind the last one nothing is recorded. */
 static void npuprof_capture_advance_(void)
 {
-    const bool windows = npuprof_capture_set_.by_windows;
     uint32_t next = npuprof_capture_now_.phase + 1;
     if (next == NPUPROF_PHASE_DONE_) {
-        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true, !windows);
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, true);
         npuprof_control_tell_();
-        if (windows) (void)npuprof_capture_write_(true, 0);
+        if (npuprof_capture_set_.by_windows) (void)npuprof_capture_write_(true, 0);
         npuprof_capture_now_.cycles++;
         if (npuprof_capture_now_.cycles != npuprof_capture_set_.repeat) next = NPUPROF_PHASE_WAIT_;
     }
@@ -220,7 +221,7 @@ static void npuprof_capture_advance_(void)
     NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.phase, next);
     if (next == NPUPROF_PHASE_ACTIVE_
         || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
-        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false, false);
+        npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false);
 }
 
 /* ---- The look */

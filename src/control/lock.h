@@ -71,7 +71,7 @@ static npuprof_result npuprof_scratch_result_(void)
 
 /* Takes back a chunk that is given up. Returns how many spans and events began in it since `clear_ticks`:
    they are lost. counts: shall it look? */
-static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
+static uint64_t npuprof_control_give_up_(npuprof_chunk_ *chunk, bool counts)
 {
     uint64_t arguments;
     const uint64_t lost = counts ? npuprof_chunk_count_events_(npuprof_arena_.header, chunk, &arguments) : 0;
@@ -82,7 +82,7 @@ static uint64_t npuprof_scratch_give_up_(npuprof_chunk_ *chunk, bool counts)
 /* Empties the arena of what began before these ticks. Chunks that other threads fill stay theirs: readers
    leave out what is in them from before clear_ticks. 0: before now, and what begins meanwhile may be
    forgotten, too; else it is counted as lost where it does not stay. */
-static npuprof_result npuprof_scratch_forget_(uint64_t before)
+static npuprof_result npuprof_control_clear_before_(uint64_t before)
 {
     uint64_t lost = 0;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
@@ -97,12 +97,12 @@ static npuprof_result npuprof_scratch_forget_(uint64_t before)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
     (void)npuprof_chunk_retire_idle_();
     npuprof_chunk_ *chunk = mine ? npuprof_slot_detach_chunk_(mine) : NULL;
-    if (chunk) lost += npuprof_scratch_give_up_(chunk, before != 0);
-    while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_scratch_give_up_(chunk, before != 0);
+    if (chunk) lost += npuprof_control_give_up_(chunk, before != 0);
+    while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_control_give_up_(chunk, before != 0);
     if (lost) npuprof_count_lost_(NPUPROF_LOST_READING, lost);
     if (mine) npuprof_record_leave_(mine);
     npuprof_scratch_unlock_();
     return NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_scratch_forget_(0); }
+NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_control_clear_before_(0); }

@@ -80,7 +80,7 @@ NPUPROF_COLD_ static bool npuprof_record_start_thread_(void)
     /* Why asked first: a thread that gets no slot pays for this with each record. */
     if (!NPUPROF_LOAD_(&npuprof_arena_.slots_free) && npuprof_arena_is_full_()) return false;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *const slot = npuprof_slot_take_(NULL, 0, false, &held);
+    npuprof_slot_ *const slot = npuprof_slot_take_(NULL, false, &held);
     /* Why a look: while it waited for a chunk, with its signals let through, a handler recorded and gave the
        thread a slot. */
     bool taken = slot && npuprof_slot_mine_() == &npuprof_slot_none_;
@@ -106,7 +106,7 @@ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
         if (!slot->nested) {
             npuprof_os_signals_ held;
             npuprof_os_hold_signals_(&held);
-            if (!slot->nested) slot->nested = npuprof_slot_take_(slot, 0, true, &held);
+            if (!slot->nested) slot->nested = npuprof_slot_take_(slot, true, &held);
             npuprof_os_release_signals_(&held);
         }
         if (!slot->nested) return NULL;

@@ -20,23 +20,23 @@
 /* The name of the rows of threads that found no row of their own left. 0: the table is full. */
 static uint32_t npuprof_record_name_of_others_(void) { return npuprof_table_intern_string_("other threads"); }
 
-/* The slot to move to for that name: one that had the name, or one that nobody used. NULL: stay. Only the
-   first name of a thread moves it, and not while spans are open. *id becomes the name of all other threads,
-   which is counted, if the name is new and there are as many rows as may be. */
-static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t *id)
+/* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays. Only
+   the first name of a thread moves it, and not while spans are open. *id becomes the name of all other
+   threads, which is counted, if the name is new and there are as many rows as may be. */
+static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *other = npuprof_slot_find_(*id, false);
+    npuprof_slot_ *other = npuprof_slot_take_free_(*id);
     if (!other && npuprof_slot_rows_are_full_()) {
         *id = npuprof_record_name_of_others_();
         npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
-        other = npuprof_slot_find_(*id, false);
+        other = npuprof_slot_take_free_(*id);
     }
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
-    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, *id, true, &held);
+    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, true, &held);
     if (other) {
         NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
         other->top = other->open;
@@ -56,7 +56,7 @@ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t 
 {
     uint32_t as = id;
     if (slot->head.name == id) return slot;
-    npuprof_slot_ *const other = npuprof_record_slot_of_name_(slot, &as);
+    npuprof_slot_ *const other = npuprof_record_move_thread_(slot, &as);
     if (other) slot = other;
     const uint32_t others = npuprof_slot_rows_are_full_() ? npuprof_record_name_of_others_() : 0;
     if (others && slot->head.name == others) {     /* a row of many threads keeps its name */
