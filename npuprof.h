@@ -40,7 +40,7 @@
      NPUPROF_OFF              any file: every npuprof name becomes a no-op there
      NPUPROF_STATIC           the implementing file: all names are private to it, and it has its own arena
      NPUPROF_ARENA_BYTES      the implementing file: size of the static arena, default 16 MiB
-     NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 320 KiB
+     NPUPROF_SCRATCH_BYTES    the implementing file: deprecated; what writers and reports may map
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
      NPUPROF_RECORD_ONLY      the implementing file: recorder and image alone; no other output, no environment
@@ -224,16 +224,14 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (lanes, output
-   buffer, tables). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
-   used with NPUPROF_FREESTANDING. What is sorted is in pages of the system's. Traces and tables are complete
-   with any size; the memory tables are the exception, and say so when they leave records out. */
-#ifndef NPUPROF_SCRATCH_BYTES
-#ifdef NPUPROF_RECORD_ONLY
-#define NPUPROF_SCRATCH_BYTES (16 * 1024)
+/* NPUPROF_SCRATCH_BYTES: how many bytes of address space writers and reports map for their lanes and tables,
+   while they run. Implementing file. Default 4 MiB; at least 1024; not used with NPUPROF_FREESTANDING. Traces
+   and tables are complete with any size; the memory tables are the exception, and say so when they leave
+   records out. Deprecated: what nobody touches costs nothing, so none needs another size. */
+#ifdef NPUPROF_SCRATCH_BYTES
+#pragma message("NPUPROF_SCRATCH_BYTES is deprecated: leave it out, the default is for all")
 #else
-#define NPUPROF_SCRATCH_BYTES (320 * 1024)
-#endif
+#define NPUPROF_SCRATCH_BYTES (4 * 1024 * 1024)
 #endif
 #if NPUPROF_SCRATCH_BYTES < 1024
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"
@@ -11656,9 +11654,6 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 /* What npuprof_os_hold_cancel_() gave the thread that has the lock; it alone writes and reads it. */
 static int npuprof_scratch_cancel_before_;
 
-/* The working memory of who has the lock. */
-static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
-
 /* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
    handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
 NPUPROF_OWN_ static bool npuprof_scratch_lock_(void)
@@ -16966,11 +16961,13 @@ NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
     const npuprof_slot_head_ *slot = NULL;
     npuprof_block_writer_ b;
     npuprof_image_ im;
+    uint64_t few[512];
     npuprof_image_open_unread_(&im);
     npuprof_image_take_closing_anchor_(&im, im.next ? 0 : npuprof_write_newest_live_(&im));
-    /* Why no more than 64 KiB: what is written is then still in the cache when the system copies it. */
-    const size_t buffer_bytes = sizeof npuprof_scratch_ < 65536 ? sizeof npuprof_scratch_ : 65536;
-    npuprof_block_begin_writer_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, buffer_bytes);
+    /* Why no more than 64 KiB: what is written is then still in the cache when the system copies it. Why also
+       without: an image is the last thing that can be had where memory is short. */
+    void *const pages = npuprof_os_memory_(65536);
+    npuprof_block_begin_writer_(&b, sink, im.h->chunk_bytes, pages ? pages : few, pages ? 65536 : sizeof few);
     npuprof_block_put_header_(&b, &im);
     const uint32_t table_sent = npuprof_block_put_table_(&b, &im, 0);
     npuprof_block_put_slots_(&b, &im);
@@ -16987,6 +16984,7 @@ NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
     }
     npuprof_block_put_header_piece_(&b, &im, true);
     npuprof_out_flush_(&b.out);
+    if (pages) npuprof_os_unmap_(pages, 65536);
     return b.out.error;
 }
 /* ==== src/write/dump.h ================================================================= >>write/dump ==== */
@@ -17115,10 +17113,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_by_(const char *path, npup
 #ifndef NPUPROF_RECORD_ONLY
 /* ==== src/write/work.h ================================================================= >>write/work ==== */
 
-/* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
-   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter,
-   but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for a writer's own tables.
-   Spans that are sorted are in pages (read/list.h). */
+/* The work area of the writers and reports: what is too large for a thread's stack, in pages of the system's
+   that are mapped from npuprof_work_begin_() to npuprof_work_end_(), by who holds the lock of the readers. Of
+   the NPUPROF_SCRATCH_BYTES behind it a quarter, but 64 KiB at most, is the writer's buffer, a quarter is for
+   lanes, and the rest for a writer's own tables. Pages that nobody touches cost nothing. */
 
 enum { NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
@@ -17150,24 +17148,41 @@ typedef struct npuprof_work_ {
     uint64_t arrows;
 } npuprof_work_;
 
-static npuprof_work_ npuprof_work_area_;
+#define NPUPROF_WORK_BYTES_ (sizeof(npuprof_work_) + (size_t)(NPUPROF_SCRATCH_BYTES))
 
-NPUPROF_OWN_ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
+/* NULL: the system has no memory for it. */
+NPUPROF_OWN_ static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
 {
-    uint8_t *p = (uint8_t *)npuprof_scratch_;
-    const size_t quarter = sizeof npuprof_scratch_ / 4 / 16 * 16;
-    memset(w, 0, sizeof *w);
+    npuprof_work_ *const w = (npuprof_work_ *)npuprof_os_memory_(NPUPROF_WORK_BYTES_);
+    uint8_t *const p = (uint8_t *)(w + 1);
+    const size_t quarter = (size_t)(NPUPROF_SCRATCH_BYTES) / 4 / 16 * 16;
+    if (!w) return NULL;
     w->out.sink = sink;
     w->out.bytes = (char *)p;
     /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
-    const size_t buffer = quarter < 65536 ? quarter : 65536;
-    w->out.capacity = buffer;
+    w->out.capacity = quarter < 65536 ? quarter : 65536;
     w->trace_root = UINT64_MAX;            /* of no trace */
     w->stamps.above = NPUPROF_NO_STAMP_;
-    w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
+    w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + w->out.capacity);
     w->lanes.node_count = (uint32_t)(quarter / sizeof *w->lanes.nodes);
-    w->room = p + buffer + quarter;
-    w->room_bytes = sizeof npuprof_scratch_ - buffer - quarter;
+    w->room = p + w->out.capacity + quarter;
+    w->room_bytes = (size_t)(NPUPROF_SCRATCH_BYTES) - w->out.capacity - quarter;
+    return w;
+}
+
+/* Returns 0, or the error of the output. */
+NPUPROF_OWN_ static int npuprof_work_end_(npuprof_work_ *w)
+{
+    const int error = w->out.error;
+    npuprof_os_unmap_(w, NPUPROF_WORK_BYTES_);
+    return error;
+}
+
+/* The same at the end of an output. */
+NPUPROF_OWN_ static int npuprof_work_finish_(npuprof_work_ *w)
+{
+    npuprof_out_flush_(&w->out);
+    return npuprof_work_end_(w);
 }
 
 /* ---- The walks of read/ that need memory, in that of the work area */
@@ -18258,9 +18273,9 @@ NPUPROF_OWN_ static void npuprof_json_metadata_(npuprof_work_ *w, const char *ke
 /* Writes the JSON. The caller holds the lock of the readers. 0, or what the sink returned. */
 NPUPROF_OWN_ static int npuprof_write_json_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_work_ *const w = npuprof_work_begin_(sink);
+    if (!w) return ENOMEM;
     npuprof_out_ *const o = &w->out;
-    npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     npuprof_scene_ *const s = npuprof_work_scene_(w, &npuprof_json_output_, w);
     w->next_tid = w->image.threads + 1;
@@ -18279,8 +18294,7 @@ NPUPROF_OWN_ static int npuprof_write_json_locked_(npuprof_sink sink)
     o->fresh = true;
     npuprof_json_metadata_(w, "metadata", true);
     npuprof_out_puts_(o, "}\n");
-    npuprof_out_flush_(o);
-    return o->error;
+    return npuprof_work_finish_(w);
 }
 #endif /* !NPUPROF_NO_JSON */
 /* ==== src/write/csv.h =================================================================== >>write/csv ==== */
@@ -18568,9 +18582,9 @@ NPUPROF_OWN_ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
 /* Writes the CSV. Returns 0 or an errno value. */
 NPUPROF_OWN_ static int npuprof_csv_write_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_work_ *const w = npuprof_work_begin_(sink);
     npuprof_device_walk_ d;
-    npuprof_work_share_scratch_(w, sink);
+    if (!w) return ENOMEM;
     npuprof_image_open_(&w->image);
     npuprof_out_puts_(&w->out,
                       "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,"
@@ -18582,8 +18596,7 @@ NPUPROF_OWN_ static int npuprof_csv_write_locked_(npuprof_sink sink)
     npuprof_work_walk_devices_(&d);
     npuprof_csv_placed_(&d);
     npuprof_csv_memory_(w);
-    npuprof_out_flush_(&w->out);
-    return w->out.error;
+    return npuprof_work_finish_(w);
 }
 /* ==== src/write/sheet.h =============================================================== >>write/sheet ==== */
 
@@ -18904,25 +18917,26 @@ NPUPROF_OWN_ static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 /* Writes the sheet. Returns 0 or an errno value; ENOENT: there are no operators. */
 NPUPROF_OWN_ static int npuprof_sheet_write_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *w = &npuprof_work_area_;
+    npuprof_work_ *const w = npuprof_work_begin_(sink);
     npuprof_sheet_ t;
+    if (!w) return ENOMEM;
     memset(&t, 0, sizeof t);
-    npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     t.walk.user = w;
     t.capacity = w->room_bytes / (sizeof *t.list + sizeof *t.buckets);
     t.list = (npuprof_sheet_row_ *)w->room;
     t.buckets = (uint32_t *)(void *)(t.list + t.capacity);
-    memset(t.buckets, 0, t.capacity * sizeof *t.buckets);
     if (t.capacity) npuprof_sheet_collect_(&t);
-    if (!t.count) return w->out.error ? w->out.error : ENOENT;
+    if (!t.count) {
+        const int error = npuprof_work_end_(w);
+        return error ? error : ENOENT;
+    }
     npuprof_sheet_put_settings_(&t);
     npuprof_out_puts_(&w->out, npuprof_sheet_head_);
     for (size_t i = 0; i < t.count; i++) npuprof_sheet_put_row_(&t, &t.list[i], t.shapes + 3 + i);
     npuprof_sheet_put_totals_(&t, t.shapes + 3);
     npuprof_sheet_put_notes_(&t);
-    npuprof_out_flush_(&w->out);
-    return w->out.error;
+    return npuprof_work_finish_(w);
 }
 #endif /* !NPUPROF_RECORD_ONLY */
 #ifndef NPUPROF_NO_REPORTS
@@ -18932,7 +18946,7 @@ NPUPROF_OWN_ static int npuprof_sheet_write_locked_(npuprof_sink sink)
    npuprof_report_end_(), reads the image from its work area, and prints to a FILE. Tables are for people:
    names in them cannot control a terminal. Numbers are made of integers, so the locale changes no decimal
    point.
-   Data: npuprof_work_area_, of the thread that holds the scratch. */
+   Data: the work area, of the thread that holds the scratch. */
 
 /* A sink for work areas that write nothing. */
 NPUPROF_OWN_ static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
@@ -18943,25 +18957,27 @@ NPUPROF_OWN_ static int npuprof_report_discard_(void *user, const void *bytes, s
     return 0;
 }
 
-/* Opens what the reader is to read. NULL: `out` is NULL, or the scratch cannot be had. */
-NPUPROF_OWN_ static npuprof_work_ *npuprof_report_begin_(FILE *out)
+/* Opens what the reader is to read. *work: NULL if that is refused. */
+NPUPROF_OWN_ static npuprof_result npuprof_report_open_(npuprof_work_ **work)
 {
     static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
-    if (!out || !npuprof_scratch_lock_()) return NULL;
-    npuprof_work_share_scratch_(&npuprof_work_area_, nowhere);
-    npuprof_image_open_(&npuprof_work_area_.image);
-    return &npuprof_work_area_;
+    *work = NULL;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    *work = npuprof_work_begin_(nowhere);
+    if (*work) npuprof_image_open_(&(*work)->image);
+    else npuprof_scratch_unlock_();
+    return *work ? NPUPROF_OK : NPUPROF_ERR_MEMORY;
 }
 
-/* Why npuprof_report_begin_() gave none. */
-NPUPROF_OWN_ static npuprof_result npuprof_report_refused_(FILE *out)
+/* The same, for a table that is printed. */
+NPUPROF_OWN_ static npuprof_result npuprof_report_begin_(FILE *out, npuprof_work_ **work)
 {
-    return out ? npuprof_scratch_result_() : NPUPROF_REFUSE_("npuprof_print_...: out is NULL");
+    return out ? npuprof_report_open_(work) : NPUPROF_REFUSE_("npuprof_print_...: out is NULL");
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_report_end_(FILE *out)
+NPUPROF_OWN_ static npuprof_result npuprof_report_end_(FILE *out, npuprof_work_ *w)
 {
-    const int error = npuprof_work_area_.out.error;
+    const int error = npuprof_work_end_(w);
     npuprof_scratch_unlock_();
     return ferror(out) ? NPUPROF_ERR_IO : npuprof_os_result_(error);
 }
@@ -19096,8 +19112,9 @@ NPUPROF_OWN_ static void npuprof_report_print_line_(FILE *out, const char *what,
 
 NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
 {
-    npuprof_work_ *const w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     npuprof_event_ ev;
     uint64_t count = 0, total = 0, min = UINT64_MAX, max = 0, ns;
     npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
@@ -19124,7 +19141,7 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
         }
         npuprof_report_print_line_(out, "Total latency (ns)", total);
     }
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 /* ==== src/report/tables.h =========================================================== >>report/tables ==== */
 
@@ -19135,8 +19152,9 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
 /* Host spans of a kind, one a row. */
 NPUPROF_OWN_ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
 {
-    npuprof_work_ *const w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     npuprof_event_ ev;
     uint64_t ns;
     char trace[33], name[49];
@@ -19157,7 +19175,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32
         }
         fprintf(out, "%12llu\n", (unsigned long long)ns);
     }
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 
 NPUPROF_API_ npuprof_result npuprof_print_inferences(FILE *out)
@@ -19194,14 +19212,16 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
 {
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
-    d.user = npuprof_report_begin_(out);
-    if (!d.user) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
+    d.user = w;
     d.out = out;
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index",
             "execution_index", "NPU Total", "NPU Run", "NPU IoWait", "NPU Sum");
     npuprof_work_walk_devices_(&d);
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 
 /* ---- Operators of the NPU, by name */
@@ -19290,8 +19310,9 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
 {
     npuprof_report_totals_ t;
     memset(&t, 0, sizeof t);
-    npuprof_work_ *const w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     t.walk.user = w;
     t.list = (npuprof_report_total_ *)w->room;
     t.capacity = w->room_bytes / sizeof *t.list;
@@ -19304,7 +19325,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     for (size_t i = 0; i < used; i++) npuprof_report_print_total_(out, &t, &t.list[i]);
     if (t.left_out)
         fprintf(out, "(%llu spans of further names are in the total only)\n", (unsigned long long)t.left_out);
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 /* ==== src/report/memory.h =========================================================== >>report/memory ==== */
 
@@ -19366,8 +19387,9 @@ NPUPROF_OWN_ static void npuprof_report_print_pool_records_(FILE *out, npuprof_w
 
 NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 {
-    npuprof_work_ *const w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     if (pools.end == pools.list) fprintf(out, "no memory records\n");
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
@@ -19380,13 +19402,12 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     if (pools.threads_left_out)
         fprintf(out, "(the records of %llu more threads are left out: NPUPROF_SCRATCH_BYTES)\n",
                 (unsigned long long)pools.threads_left_out);
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 
 NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npuprof_memory_peaks *out)
 {
-    static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
-    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_work_ *w;
     const char *const name = npuprof_record_pool_name_(device);
     npuprof_pool_report_ pool;
     npuprof_merge_ merge;
@@ -19394,11 +19415,11 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     if (!out) return NPUPROF_REFUSE_("npuprof_get_memory: out is NULL");
     memset(out, 0, sizeof *out);
     memset(&pool, 0, sizeof pool);
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    npuprof_work_share_scratch_(w, nowhere);
-    npuprof_image_open_(&w->image);
+    const npuprof_result refused = npuprof_report_open_(&w);
+    if (refused) return refused;
     for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
         if (npuprof_image_text_is_(&w->image, ev.category, name)) npuprof_pool_add_(&pool, &ev);
+    (void)npuprof_work_end_(w);
     npuprof_scratch_unlock_();
     *out = pool.peaks;
     return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
@@ -19576,7 +19597,9 @@ NPUPROF_OWN_ static const char *npuprof_bench_three_digits_(double v, char text[
 NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 {
     char mean[32], min[32], max[32], spread[32];
-    if (!npuprof_report_begin_(out)) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max",
             "spread (%)",
             "repeat", "workspace (B)");
@@ -19591,7 +19614,7 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
                 r->repeat > 1 ? spread : "-", r->repeat, (unsigned long long)r->workspace_bytes,
                 r->unstable ? "  unstable" : "");
     }
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 #else
 /* ==== src/report/none.h =============================================================== >>report/none ==== */

@@ -7571,7 +7571,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, n
 {
     const npuprof_result reason = npuprof_npu_explain_(npu, result);
     const char *text = npuprof_result_string(reason);
-    const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
+    npuprof_arg why[2];                    /* one by one: tcc takes no structs of functions in a list */
+    why[0] = npuprof_str_("device", npu->device.name);
+    why[1] = npuprof_str_("why", text);
     if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
     if (result == NPUPROF_ERR_NPU_CALLS) npuprof_count_lost_(NPUPROF_LOST_CALLS, 1);
     npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,

@@ -13,7 +13,6 @@
    Exit code 0: all was read and written; 1: the image is damaged, and what could be read was written;
    2: nothing could be read or written. */
 #define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
-#define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
 #include "convert/load.h"
 #include "convert/pftrace_file.h"
 #include "convert/name_image.h"

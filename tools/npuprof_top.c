@@ -8,7 +8,6 @@
    "lost" is of the whole run. The file is only read: the program does not notice.
    Exit code 0: COUNT lines are printed; 1: the program has ended; 2: the file cannot be looked at. */
 #define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
-#define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
 #include "convert/top.h"
 #include "convert/name_image.h"
 
@@ -81,8 +80,8 @@ static int look(uint64_t looks, int64_t since, int64_t now)
         return looks ? refuse(looks) : fail(2, "a program writes into it, but it is no mapped arena; start "
                                                "the program with NPUPROF_ARENA_PATH=FILE");
     if (looks) npuprof_symbols_name_loaded_(&symbols, true);
-    npuprof_work_ *const w = npuprof_report_begin_(stdout);
-    if (!w) return fail(2, "there is no memory");
+    npuprof_work_ *w;
+    if (npuprof_report_begin_(stdout, &w)) return fail(2, "there is no memory");
     const npuprof_header_ *const h = w->image.h;
     const bool is_same = !looks || seed == h->seed_low;
     seed = h->seed_low;
@@ -91,7 +90,7 @@ static int look(uint64_t looks, int64_t since, int64_t now)
     w->out.sink.user = stdout;
     if (looks && is_same) npuprof_top_print_(&w->out, &w->image, now - since);
     npuprof_out_flush_(&w->out);
-    const npuprof_result r = npuprof_report_end_(stdout);
+    const npuprof_result r = npuprof_report_end_(stdout, w);
     npuprof_unload();
     if (!is_same) return refuse(looks);
     return r == NPUPROF_OK && fflush(stdout) == 0 ? 0 : 2;

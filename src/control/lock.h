@@ -23,9 +23,6 @@
 /* What npuprof_os_hold_cancel_() gave the thread that has the lock; it alone writes and reads it. */
 static int npuprof_scratch_cancel_before_;
 
-/* The working memory of who has the lock. */
-static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
-
 /* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
    handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
 static bool npuprof_scratch_lock_(void)

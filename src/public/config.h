@@ -63,16 +63,14 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (lanes, output
-   buffer, tables). Implementing file. Default 320 KiB, with NPUPROF_RECORD_ONLY 16 KiB; at least 1024; not
-   used with NPUPROF_FREESTANDING. What is sorted is in pages of the system's. Traces and tables are complete
-   with any size; the memory tables are the exception, and say so when they leave records out. */
-#ifndef NPUPROF_SCRATCH_BYTES
-#ifdef NPUPROF_RECORD_ONLY
-#define NPUPROF_SCRATCH_BYTES (16 * 1024)
+/* NPUPROF_SCRATCH_BYTES: how many bytes of address space writers and reports map for their lanes and tables,
+   while they run. Implementing file. Default 4 MiB; at least 1024; not used with NPUPROF_FREESTANDING. Traces
+   and tables are complete with any size; the memory tables are the exception, and say so when they leave
+   records out. Deprecated: what nobody touches costs nothing, so none needs another size. */
+#ifdef NPUPROF_SCRATCH_BYTES
+#pragma message("NPUPROF_SCRATCH_BYTES is deprecated: leave it out, the default is for all")
 #else
-#define NPUPROF_SCRATCH_BYTES (320 * 1024)
-#endif
+#define NPUPROF_SCRATCH_BYTES (4 * 1024 * 1024)
 #endif
 #if NPUPROF_SCRATCH_BYTES < 1024
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"

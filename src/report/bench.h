@@ -178,7 +178,9 @@ static const char *npuprof_bench_three_digits_(double v, char text[32])
 NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 {
     char mean[32], min[32], max[32], spread[32];
-    if (!npuprof_report_begin_(out)) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max",
             "spread (%)",
             "repeat", "workspace (B)");
@@ -193,5 +195,5 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
                 r->repeat > 1 ? spread : "-", r->repeat, (unsigned long long)r->workspace_bytes,
                 r->unstable ? "  unstable" : "");
     }
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }

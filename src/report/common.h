@@ -15,7 +15,7 @@
    npuprof_report_end_(), reads the image from its work area, and prints to a FILE. Tables are for people:
    names in them cannot control a terminal. Numbers are made of integers, so the locale changes no decimal
    point.
-   Data: npuprof_work_area_, of the thread that holds the scratch. */
+   Data: the work area, of the thread that holds the scratch. */
 
 /* A sink for work areas that write nothing. */
 static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
@@ -26,25 +26,27 @@ static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
     return 0;
 }
 
-/* Opens what the reader is to read. NULL: `out` is NULL, or the scratch cannot be had. */
-static npuprof_work_ *npuprof_report_begin_(FILE *out)
+/* Opens what the reader is to read. *work: NULL if that is refused. */
+static npuprof_result npuprof_report_open_(npuprof_work_ **work)
 {
     static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
-    if (!out || !npuprof_scratch_lock_()) return NULL;
-    npuprof_work_share_scratch_(&npuprof_work_area_, nowhere);
-    npuprof_image_open_(&npuprof_work_area_.image);
-    return &npuprof_work_area_;
+    *work = NULL;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    *work = npuprof_work_begin_(nowhere);
+    if (*work) npuprof_image_open_(&(*work)->image);
+    else npuprof_scratch_unlock_();
+    return *work ? NPUPROF_OK : NPUPROF_ERR_MEMORY;
 }
 
-/* Why npuprof_report_begin_() gave none. */
-static npuprof_result npuprof_report_refused_(FILE *out)
+/* The same, for a table that is printed. */
+static npuprof_result npuprof_report_begin_(FILE *out, npuprof_work_ **work)
 {
-    return out ? npuprof_scratch_result_() : NPUPROF_REFUSE_("npuprof_print_...: out is NULL");
+    return out ? npuprof_report_open_(work) : NPUPROF_REFUSE_("npuprof_print_...: out is NULL");
 }
 
-static npuprof_result npuprof_report_end_(FILE *out)
+static npuprof_result npuprof_report_end_(FILE *out, npuprof_work_ *w)
 {
-    const int error = npuprof_work_area_.out.error;
+    const int error = npuprof_work_end_(w);
     npuprof_scratch_unlock_();
     return ferror(out) ? NPUPROF_ERR_IO : npuprof_os_result_(error);
 }

@@ -68,8 +68,9 @@ static void npuprof_report_print_pool_records_(FILE *out, npuprof_work_ *w, cons
 
 NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 {
-    npuprof_work_ *const w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     if (pools.end == pools.list) fprintf(out, "no memory records\n");
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
@@ -82,13 +83,12 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     if (pools.threads_left_out)
         fprintf(out, "(the records of %llu more threads are left out: NPUPROF_SCRATCH_BYTES)\n",
                 (unsigned long long)pools.threads_left_out);
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 
 NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npuprof_memory_peaks *out)
 {
-    static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
-    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_work_ *w;
     const char *const name = npuprof_record_pool_name_(device);
     npuprof_pool_report_ pool;
     npuprof_merge_ merge;
@@ -96,11 +96,11 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     if (!out) return NPUPROF_REFUSE_("npuprof_get_memory: out is NULL");
     memset(out, 0, sizeof *out);
     memset(&pool, 0, sizeof pool);
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    npuprof_work_share_scratch_(w, nowhere);
-    npuprof_image_open_(&w->image);
+    const npuprof_result refused = npuprof_report_open_(&w);
+    if (refused) return refused;
     for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
         if (npuprof_image_text_is_(&w->image, ev.category, name)) npuprof_pool_add_(&pool, &ev);
+    (void)npuprof_work_end_(w);
     npuprof_scratch_unlock_();
     *out = pool.peaks;
     return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;

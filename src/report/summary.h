@@ -78,8 +78,9 @@ static void npuprof_report_print_line_(FILE *out, const char *what, uint64_t val
 
 NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
 {
-    npuprof_work_ *const w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     npuprof_event_ ev;
     uint64_t count = 0, total = 0, min = UINT64_MAX, max = 0, ns;
     npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
@@ -106,5 +107,5 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
         }
         npuprof_report_print_line_(out, "Total latency (ns)", total);
     }
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }

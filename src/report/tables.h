@@ -21,8 +21,9 @@
 /* Host spans of a kind, one a row. */
 static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
 {
-    npuprof_work_ *const w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     npuprof_event_ ev;
     uint64_t ns;
     char trace[33], name[49];
@@ -43,7 +44,7 @@ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
         }
         fprintf(out, "%12llu\n", (unsigned long long)ns);
     }
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 
 NPUPROF_API_ npuprof_result npuprof_print_inferences(FILE *out)
@@ -80,14 +81,16 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
 {
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
-    d.user = npuprof_report_begin_(out);
-    if (!d.user) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
+    d.user = w;
     d.out = out;
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index",
             "execution_index", "NPU Total", "NPU Run", "NPU IoWait", "NPU Sum");
     npuprof_work_walk_devices_(&d);
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }
 
 /* ---- Operators of the NPU, by name */
@@ -176,8 +179,9 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
 {
     npuprof_report_totals_ t;
     memset(&t, 0, sizeof t);
-    npuprof_work_ *const w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
+    npuprof_work_ *w;
+    const npuprof_result refused = npuprof_report_begin_(out, &w);
+    if (refused) return refused;
     t.walk.user = w;
     t.list = (npuprof_report_total_ *)w->room;
     t.capacity = w->room_bytes / sizeof *t.list;
@@ -190,5 +194,5 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     for (size_t i = 0; i < used; i++) npuprof_report_print_total_(out, &t, &t.list[i]);
     if (t.left_out)
         fprintf(out, "(%llu spans of further names are in the total only)\n", (unsigned long long)t.left_out);
-    return npuprof_report_end_(out);
+    return npuprof_report_end_(out, w);
 }

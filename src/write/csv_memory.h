@@ -105,9 +105,9 @@ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
 /* Writes the CSV. Returns 0 or an errno value. */
 static int npuprof_csv_write_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_work_ *const w = npuprof_work_begin_(sink);
     npuprof_device_walk_ d;
-    npuprof_work_share_scratch_(w, sink);
+    if (!w) return ENOMEM;
     npuprof_image_open_(&w->image);
     npuprof_out_puts_(&w->out,
                       "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,"
@@ -119,6 +119,5 @@ static int npuprof_csv_write_locked_(npuprof_sink sink)
     npuprof_work_walk_devices_(&d);
     npuprof_csv_placed_(&d);
     npuprof_csv_memory_(w);
-    npuprof_out_flush_(&w->out);
-    return w->out.error;
+    return npuprof_work_finish_(w);
 }

@@ -4,7 +4,6 @@
 #include "../arena/state.h"
 #include "../clock/host.h"
 #include "../arena/chunks.h"
-#include "../control/lock.h"
 #include "../numbers/time.h"
 #include "../read/image.h"
 #include "../read/cursor.h"
@@ -61,11 +60,13 @@ static int npuprof_write_image_locked_(npuprof_sink sink)
     const npuprof_slot_head_ *slot = NULL;
     npuprof_block_writer_ b;
     npuprof_image_ im;
+    uint64_t few[512];
     npuprof_image_open_unread_(&im);
     npuprof_image_take_closing_anchor_(&im, im.next ? 0 : npuprof_write_newest_live_(&im));
-    /* Why no more than 64 KiB: what is written is then still in the cache when the system copies it. */
-    const size_t buffer_bytes = sizeof npuprof_scratch_ < 65536 ? sizeof npuprof_scratch_ : 65536;
-    npuprof_block_begin_writer_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, buffer_bytes);
+    /* Why no more than 64 KiB: what is written is then still in the cache when the system copies it. Why also
+       without: an image is the last thing that can be had where memory is short. */
+    void *const pages = npuprof_os_memory_(65536);
+    npuprof_block_begin_writer_(&b, sink, im.h->chunk_bytes, pages ? pages : few, pages ? 65536 : sizeof few);
     npuprof_block_put_header_(&b, &im);
     const uint32_t table_sent = npuprof_block_put_table_(&b, &im, 0);
     npuprof_block_put_slots_(&b, &im);
@@ -82,5 +83,6 @@ static int npuprof_write_image_locked_(npuprof_sink sink)
     }
     npuprof_block_put_header_piece_(&b, &im, true);
     npuprof_out_flush_(&b.out);
+    if (pages) npuprof_os_unmap_(pages, 65536);
     return b.out.error;
 }

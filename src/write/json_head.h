@@ -285,9 +285,9 @@ static void npuprof_json_metadata_(npuprof_work_ *w, const char *key, bool sites
 /* Writes the JSON. The caller holds the lock of the readers. 0, or what the sink returned. */
 static int npuprof_write_json_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_work_ *const w = npuprof_work_begin_(sink);
+    if (!w) return ENOMEM;
     npuprof_out_ *const o = &w->out;
-    npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     npuprof_scene_ *const s = npuprof_work_scene_(w, &npuprof_json_output_, w);
     w->next_tid = w->image.threads + 1;
@@ -306,6 +306,5 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     o->fresh = true;
     npuprof_json_metadata_(w, "metadata", true);
     npuprof_out_puts_(o, "}\n");
-    npuprof_out_flush_(o);
-    return o->error;
+    return npuprof_work_finish_(w);
 }

@@ -336,23 +336,24 @@ static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 /* Writes the sheet. Returns 0 or an errno value; ENOENT: there are no operators. */
 static int npuprof_sheet_write_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *w = &npuprof_work_area_;
+    npuprof_work_ *const w = npuprof_work_begin_(sink);
     npuprof_sheet_ t;
+    if (!w) return ENOMEM;
     memset(&t, 0, sizeof t);
-    npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     t.walk.user = w;
     t.capacity = w->room_bytes / (sizeof *t.list + sizeof *t.buckets);
     t.list = (npuprof_sheet_row_ *)w->room;
     t.buckets = (uint32_t *)(void *)(t.list + t.capacity);
-    memset(t.buckets, 0, t.capacity * sizeof *t.buckets);
     if (t.capacity) npuprof_sheet_collect_(&t);
-    if (!t.count) return w->out.error ? w->out.error : ENOENT;
+    if (!t.count) {
+        const int error = npuprof_work_end_(w);
+        return error ? error : ENOENT;
+    }
     npuprof_sheet_put_settings_(&t);
     npuprof_out_puts_(&w->out, npuprof_sheet_head_);
     for (size_t i = 0; i < t.count; i++) npuprof_sheet_put_row_(&t, &t.list[i], t.shapes + 3 + i);
     npuprof_sheet_put_totals_(&t, t.shapes + 3);
     npuprof_sheet_put_notes_(&t);
-    npuprof_out_flush_(&w->out);
-    return w->out.error;
+    return npuprof_work_finish_(w);
 }

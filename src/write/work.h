@@ -1,7 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
-#include "../arena/state.h"
-#include "../control/lock.h"
+#include "../os/common.h"
 #include "../read/image.h"
 #include "../read/place.h"
 #include "../read/walk.h"
@@ -11,10 +10,10 @@
 #include "../read/memory.h"
 #include "text.h"
 
-/* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
-   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter,
-   but 64 KiB at most, for the writer's buffer, a quarter for lanes, and the rest for a writer's own tables.
-   Spans that are sorted are in pages (read/list.h). */
+/* The work area of the writers and reports: what is too large for a thread's stack, in pages of the system's
+   that are mapped from npuprof_work_begin_() to npuprof_work_end_(), by who holds the lock of the readers. Of
+   the NPUPROF_SCRATCH_BYTES behind it a quarter, but 64 KiB at most, is the writer's buffer, a quarter is for
+   lanes, and the rest for a writer's own tables. Pages that nobody touches cost nothing. */
 
 enum { NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
@@ -46,24 +45,41 @@ typedef struct npuprof_work_ {
     uint64_t arrows;
 } npuprof_work_;
 
-static npuprof_work_ npuprof_work_area_;
+#define NPUPROF_WORK_BYTES_ (sizeof(npuprof_work_) + (size_t)(NPUPROF_SCRATCH_BYTES))
 
-static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
+/* NULL: the system has no memory for it. */
+static npuprof_work_ *npuprof_work_begin_(npuprof_sink sink)
 {
-    uint8_t *p = (uint8_t *)npuprof_scratch_;
-    const size_t quarter = sizeof npuprof_scratch_ / 4 / 16 * 16;
-    memset(w, 0, sizeof *w);
+    npuprof_work_ *const w = (npuprof_work_ *)npuprof_os_memory_(NPUPROF_WORK_BYTES_);
+    uint8_t *const p = (uint8_t *)(w + 1);
+    const size_t quarter = (size_t)(NPUPROF_SCRATCH_BYTES) / 4 / 16 * 16;
+    if (!w) return NULL;
     w->out.sink = sink;
     w->out.bytes = (char *)p;
     /* Why 64 KiB: fewer calls cost less than a first cache that holds it all gains; more gains nothing. */
-    const size_t buffer = quarter < 65536 ? quarter : 65536;
-    w->out.capacity = buffer;
+    w->out.capacity = quarter < 65536 ? quarter : 65536;
     w->trace_root = UINT64_MAX;            /* of no trace */
     w->stamps.above = NPUPROF_NO_STAMP_;
-    w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + buffer);
+    w->lanes.nodes = (npuprof_lane_node_ *)(void *)(p + w->out.capacity);
     w->lanes.node_count = (uint32_t)(quarter / sizeof *w->lanes.nodes);
-    w->room = p + buffer + quarter;
-    w->room_bytes = sizeof npuprof_scratch_ - buffer - quarter;
+    w->room = p + w->out.capacity + quarter;
+    w->room_bytes = (size_t)(NPUPROF_SCRATCH_BYTES) - w->out.capacity - quarter;
+    return w;
+}
+
+/* Returns 0, or the error of the output. */
+static int npuprof_work_end_(npuprof_work_ *w)
+{
+    const int error = w->out.error;
+    npuprof_os_unmap_(w, NPUPROF_WORK_BYTES_);
+    return error;
+}
+
+/* The same at the end of an output. */
+static int npuprof_work_finish_(npuprof_work_ *w)
+{
+    npuprof_out_flush_(&w->out);
+    return npuprof_work_end_(w);
 }
 
 /* ---- The walks of read/ that need memory, in that of the work area */

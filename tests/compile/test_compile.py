@@ -172,6 +172,11 @@ class Matrix(unittest.TestCase):
         spans = [e for e in json.loads((scratch() / "tcc_environment.json").read_text())["traceEvents"]
                  if e["ph"] == "X"]
         self.assertEqual([e["args"] for e in spans], [{"i": i, "s": "text", "r": 0.5} for i in range(3)])
+        path = scratch() / "tcc_npu.c"
+        path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include "npuprof_npu.h"\n'
+                        'int main(void) { return 0; }\n')
+        done = run(["tcc", f"-I{ROOT}", path, "-o", scratch() / "tcc_npu"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def msvc(self, text, language, *flags):
         """clang as MSVC, without its own name and with stubs of the system's headers: the branches for

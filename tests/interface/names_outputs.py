@@ -55,8 +55,12 @@ def sources(*rooms):
 
 
 def members_written():
-    """The names of members that the writer of JSON has, wherever they are."""
-    return set(re.findall(r'\\"(\w+)\\":', sources("write"))) - {"args", "traceEvents"}
+    """The names of members that the writer of JSON has, wherever they are: typed, emitted, and of facts."""
+    facts = re.search(r"#define NPUPROF_FACTS_\(X\)(.*?)\n#", sources("read"), re.S)[1]
+    written = sources("write")
+    found = {*re.findall(r'\\"(\w+)\\":', written), *re.findall(r'X\(\w+, "(\w+)"\)', facts),
+             *re.findall(r'npuprof_(?:emit|json_known)_\w+_\([^;",]*, "(\w+)"', written)}
+    return found - {"args", "traceEvents"}
 
 
 def arguments_written():

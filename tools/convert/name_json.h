@@ -186,12 +186,12 @@ static struct {
 static int npuprof_symbols_write_locked_(npuprof_sink sink)
 {
     npuprof_symbols_json_ *const j = &npuprof_symbols_job_.json;
-    npuprof_work_ *const w = &npuprof_work_area_;
-    npuprof_work_share_scratch_(w, sink);
-    if (fseek(j->file, 0, SEEK_SET) != 0) return EIO;
-    npuprof_symbols_write_json_(&npuprof_symbols_job_.symbols, j, &w->out);
-    npuprof_out_flush_(&w->out);
-    return ferror(j->file) ? EIO : w->out.error;
+    npuprof_work_ *const w = npuprof_work_begin_(sink);
+    if (!w) return ENOMEM;
+    const bool begins = fseek(j->file, 0, SEEK_SET) == 0;
+    if (begins) npuprof_symbols_write_json_(&npuprof_symbols_job_.symbols, j, &w->out);
+    const int error = npuprof_work_finish_(w);
+    return !begins || ferror(j->file) ? EIO : error;
 }
 
 /* Is it a JSON trace that the library wrote? */

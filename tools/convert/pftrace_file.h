@@ -100,8 +100,8 @@ static void npuprof_pftrace_begin_clocks_(npuprof_pftrace_ *p)
 static int npuprof_pftrace_write_locked_(npuprof_sink sink)
 {
     npuprof_pftrace_ *const p = &npuprof_pftrace_state_;
-    npuprof_work_ *const w = p->work = &npuprof_work_area_;
-    npuprof_work_share_scratch_(w, sink);
+    npuprof_work_ *const w = p->work = npuprof_work_begin_(sink);
+    if (!w) return ENOMEM;
     npuprof_image_open_(&w->image);
     npuprof_scene_ *const s = npuprof_work_scene_(w, &npuprof_pftrace_output_, p);
     int error = ENOMEM;
@@ -119,10 +119,11 @@ static int npuprof_pftrace_write_locked_(npuprof_sink sink)
         npuprof_scene_pauses_(s, p->process);
         npuprof_pftrace_put_metadata_(p, p->process);
         npuprof_out_flush_(&w->out);
-        error = p->error ? p->error : w->out.error;
+        error = p->error;
     }
+    const int written = npuprof_work_end_(w);
     npuprof_pftrace_end_buffers_(p);
-    return error;
+    return error ? error : written;
 }
 
 /* Writes the loaded image to a file, whole or not at all. Results as npuprof_dump(). */
