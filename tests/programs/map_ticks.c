@@ -19,7 +19,7 @@ int main(int argc, char **argv)
         if (scanf("%" SCNu64 " %" SCNu64 " %" SCNu64, &anchors[i].device_ticks, &anchors[i].host_before,
                   &anchors[i].host_after) != 3) return 2;
     while (scanf("%" SCNu64, &ticks) == 1) {
-        const bool good = npuprof_map_ticks_(anchors, count, &rate, ticks, &host, &error);
+        const bool good = npuprof_map_ticks_(anchors, count, NULL, 0, &rate, ticks, &host, &error);
         printf("%d %" PRIu64 " %" PRIu64 "\n", good, host, error);
     }
     return 0;
