@@ -17,8 +17,8 @@
    The child of a fork has one thread: every word that names a thread is set back. Names, metadata and devices
    stay.
 
-   Data: all of npuprof_arena_ and of the arena. A thread's end changes that thread's slot only. And
-   npuprof_setup_thread_, of setup.h.
+   Data: npuprof_setup_thread_, of setup.h. In the child, npuprof_arena_ and the arena, and what lower rooms
+   know of threads or of an arena that is no more. A thread's end changes that thread's slot only.
 
    This part may not know formats, nor files. */
 
