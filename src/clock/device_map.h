@@ -248,11 +248,16 @@ static bool npuprof_map_steady_(npuprof_map_ *m, int side, uint32_t i, uint64_t 
     return true;
 }
 
-/* The bound by the limits of the slope and the order of L alone, from the points beside x. smallest, largest:
-   host ticks for one device tick; largest 0: no limit. False: no point bounds it. */
-static bool npuprof_map_by_order_(const npuprof_map_ *m, int side, uint32_t i, uint64_t x, double smallest,
-                                  double largest, double *v)
+/* The bound by the order of L alone, from the points beside x, and with has_limits by those of the slope.
+   False: no point bounds it. */
+static bool npuprof_map_by_order_(const npuprof_map_ *m, int side, uint32_t i, uint64_t x, bool has_limits,
+                                  double *v)
 {
+    const npuprof_map_rate_ *const rate = &m->rate;
+    const double second = (double)rate->second;
+    /* Host ticks for one device tick; largest 0: no limit. */
+    const double smallest = has_limits && rate->hz_max ? second / (double)rate->hz_max : 0;
+    const double largest = has_limits && rate->hz_min ? second / (double)rate->hz_min : 0;
     const uint32_t from = i < NPUPROF_MAP_SIDE_ ? 0 : i - NPUPROF_MAP_SIDE_;
     bool found = false;
     for (uint32_t j = from; j < m->count && j <= i + NPUPROF_MAP_SIDE_; j++) {
@@ -289,13 +294,9 @@ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x, bool by_ord
     if (npuprof_map_ticks_at_(&m->point[i], side) > x) i = 0;
     while (i + 1 < m->count && npuprof_map_ticks_at_(&m->point[i + 1], side) <= x) i++;
     m->at[side] = i;
-    const npuprof_map_rate_ *const rate = &m->rate;
-    const double second = (double)rate->second;
-    const bool has_limits = !by_order && rate->kind != NPUPROF_MAP_STEADY_;
-    const double smallest = has_limits && rate->hz_max ? second / (double)rate->hz_max : 0;
-    const double largest = has_limits && rate->hz_min ? second / (double)rate->hz_min : 0;
+    const bool has_limits = !by_order && m->rate.kind != NPUPROF_MAP_STEADY_;
     if ((by_order || !npuprof_map_steady_(m, side, i, x, &v)) &&
-        !npuprof_map_by_order_(m, side, i, x, smallest, largest, &v)) return false;
+        !npuprof_map_by_order_(m, side, i, x, has_limits, &v)) return false;
     *host = npuprof_map_outwards_(npuprof_map_host_at_(&m->point[i], side), v, side);
     return true;
 }
