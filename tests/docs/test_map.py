@@ -1,4 +1,5 @@
-# tests/README.md: its map has every folder, its commands exist, its example is a test that passes
+# tests/README.md: its map has every folder, its commands exist, its example is a test that passes;
+# src/README.md: where a new thing goes
 # SPDX-License-Identifier: MIT
 import re
 import textwrap
@@ -42,6 +43,54 @@ class Map(unittest.TestCase):
                 lost += [(name, f) for f in file.findall(comment)
                          if not any(other == f or other.endswith("/" + f) for other in there)]
         self.assertEqual(lost, [])
+
+
+def names(path, pattern):
+    return re.findall(pattern, (ROOT / path).read_text(encoding="utf-8"))
+
+
+def listed(path, macro):
+    """The first column of a list X(...) in a macro."""
+    body = re.search(rf"#define {macro}\(X\)(.*?[^\\])\n", (ROOT / path).read_text(encoding="utf-8"), re.S)[1]
+    return re.findall(r"X\((\w+)", body)
+
+
+class WhereANewThingGoes(unittest.TestCase):
+    """A file that names most members of a family is one where a new member goes: its row says so."""
+    FAMILIES = {
+        "kind of event": lambda: names("src/public/macros.h",
+                                       r"#define (PROF_(?:SCOPE|RECORD|INFERENCE|OPERATOR|INSTANT|COUNTER|"
+                                       r"MEMORY|FLOW_OUT|FLOW_IN|ALLOC))\("),
+        "fact of an event": lambda: listed("src/read/scene.h", "NPUPROF_FACTS_"),
+        "printed table": lambda: names("src/public/api.h", r"\bnpuprof_(print_\w+)"),
+        "ready rule": lambda: names("src/npu/ring_types.h", r"\bNPUPROF_NPU_(READY_[A-Z]+)\b"),
+        "knob": lambda: names("src/public/config.h", r"(?:/\*|  ) (NPUPROF_[A-Z_]+):"),
+        "environment variable": lambda: names("src/control/environment.h", r'"(NPUPROF_\w+)", npuprof_env'),
+        "result code": lambda: listed("src/public/types.h", "NPUPROF_RESULTS"),
+        "cause of loss": lambda: listed("src/public/types.h", "NPUPROF_LOSSES"),
+    }
+    EVERYWHERE = {"tests/golden/interface.txt",                # made by a command: "How to make a change"
+                  "examples/digits/digits.c"}                  # shows everything; not needed
+
+    def test_each_family(self):
+        table = pages.rows(ROOT / "src/README.md", "Where a new thing goes")[0]
+        rows = {row[0]: " ".join(row[1:]) for row in table}
+        files = [p for part in ("src", "tools", "tests", "examples") for p in sorted((ROOT / part).rglob("*"))
+                 if p.suffix in (".h", ".c", ".py", ".md", ".txt") and "corpus" not in p.parts]
+        words = {str(p.relative_to(ROOT)): set(re.findall(r"\w+", p.read_text(errors="replace")))
+                 for p in files}
+        for what, members in self.FAMILIES.items():
+            family = set(members())
+            self.assertGreaterEqual(len(family), 4, what)
+            row = rows[what]
+            for path, there in words.items():
+                known = sum(bool({name, "npuprof_" + name, "NPUPROF_NPU_" + name} & there) for name in family)
+                if known >= 0.75 * len(family) and path not in self.EVERYWHERE:
+                    short = path.removeprefix("src/")
+                    said = any(name in row for name in (path, short, path.rpartition("/")[0] + "/` `"
+                                                        + path.rpartition("/")[2]))
+                    with self.subTest(what, file=path):
+                        self.assertTrue(said, f"{what!r}: {path} names {known} of {len(family)}")
 
 
 if __name__ == "__main__":
