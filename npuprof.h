@@ -3089,26 +3089,6 @@ NPUPROF_OWN_ static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_heade
     return (npuprof_cell_ *)(uintptr_t)(c + 1);
 }
 
-/* What the first field of a record of so many cells says of them. */
-#define NPUPROF_FW_CELLS_WORD_(count) (NPUPROF_RING_ ? (uint32_t)(count) << 20 : 0)
-
-/* The head of the record with that token, which must be one (>>firmware/cells), is element NPUPROF_FW_HEAD_
-   of what this returns. Why an element: so the header's size becomes part of the instructions. */
-NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-#if NPUPROF_RING_
-    return npuprof_fw_cells_(c) + (token & NPUPROF_RING_INDEX_);
-#else
-    return (npuprof_cell_ *)(uintptr_t)c + token;
-#endif
-}
-enum { NPUPROF_FW_HEAD_ = NPUPROF_RING_ ? 0 : NPUPROF_FW_HEADER_CELLS_ - 1 };
-
-NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    return npuprof_fw_near_cell_(c, token) + NPUPROF_FW_HEAD_;
-}
-
 /* Why by hand: a compiler turns a loop that it knows into a call of strlen or memcpy, which may not be there.
    */
 NPUPROF_OWN_ static uint32_t npuprof_fw_text_length_(const char *text)
@@ -3159,83 +3139,401 @@ NPUPROF_OWN_ static inline uint32_t npuprof_fw_context_(void)
     return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
 }
 
-/* Why a function: the user's expression sees no names of ours. */
-#ifdef NPUPROF_BUILD_ID
-NPUPROF_OWN_ static const uint8_t *npuprof_user_build_id_(void) { return (const uint8_t *)(NPUPROF_BUILD_ID); }
-enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_GNU_ };
-#else
-enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
+/* ==== src/firmware/cells.h ========================================================= >>firmware/cells ==== */
+
+/* What a cell says, for all policies: whether it begins an event, and the way through the fields of a record.
+   Reads cells only. */
+
+/* Spans of PROF_BEGIN, a stack for each context. top: token of the innermost. skipped: PROF_BEGINs after it
+   that were not recorded. While such a span is open, its cell keeps both as they were before it:
+   npuprof_fw_save_() of the policy. */
+typedef struct npuprof_fw_by_hand_ {
+    npuprof_token_ top;
+    uint16_t skipped;
+} npuprof_fw_by_hand_;
+
+/* Whether a record that is there is an event. */
+NPUPROF_OWN_ static inline bool npuprof_fw_says_event_(const npuprof_cell_ *head)
+{
+    return !(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1;
+}
+
+NPUPROF_OWN_ static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c)
+{
+    return (uint64_t)c->first_high << 32 | c->first_low;
+}
+#define NPUPROF_BITS_MASK_(bits) (UINT64_MAX >> (64 - (bits)))
+#define NPUPROF_FW_RANGE_ NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_)
+
+/* The cell after a field and its text. */
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_after_field_(const npuprof_cell_ *field)
+{
+    return field + 1 + (NPUPROF_FIELD_LENGTH_(field->start) + 7) / 16;
+}
+
+/* The next field of a record: the first one if `at` is the head. After the last one NULL, and *end is where
+   the next record may begin. */
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool head,
+                                                   const npuprof_cell_ **end)
+{
+    const bool more = head ? at->ref & 1 : at->start & NPUPROF_FIELD_MORE_;
+    *end = head ? at + 1 : npuprof_fw_after_field_(at);
+    return more ? *end : NULL;
+}
+
+/* A record's field of that type, or NULL; *end is where the next record begins. */
+NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
+                                                          const npuprof_cell_ **end)
+{
+    const npuprof_cell_ *found = NULL;
+    const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, end);
+    for (; f; f = npuprof_fw_next_field_(f, false, end))
+        if ((f->start & 0xFF) == type) found = f;
+    return found;
+}
+
+/* ==== src/firmware/oldest.h ======================================================= >>firmware/oldest ==== */
+
+/* NPUPROF_KEEP_OLDEST: cells are taken one behind the other, until there are none. What a policy is, and what
+   each of its functions does, is said in >>firmware/policy.
+   Owns header.used and header.lost. May not know what a record says, except how long it is. */
+
+#if NPUPROF_WHEN_FULL == NPUPROF_KEEP_OLDEST
+
+#define NPUPROF_FW_CELLS_WORD_(count) 0
+#define NPUPROF_FW_CAUSE_ "arena_full"
+enum {
+    NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1,
+    NPUPROF_FW_CAN_WRITE_ = 1,
+    NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL
+};
+
+/* ---- Recording */
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_usable_(uint32_t cells) { return cells; }
+
+NPUPROF_OWN_ static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c) { (void)c; }
+
+NPUPROF_OWN_ static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
+{
+    (void)desc;
+    return NPUPROF_OK;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { (void)desc; }
+
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    return (npuprof_cell_ *)(uintptr_t)c + token;
+}
+
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    return npuprof_fw_near_cell_(c, token) + NPUPROF_FW_HEAD_;
+}
+
+#if !NPUPROF_MASKS_
+/* Cells from `at` on were taken and are too few: counts that as lost. Those that exist stay empty.
+   Why they are not given back: whoever took cells meanwhile has those after them. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at,
+                                                               uint32_t *lost)
+{
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
+    uint32_t used = NPUPROF_LOAD_(&c->used);
+    for (; at < cells; at++) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].ref, NPUPROF_CELL_CLEARED_);
+    if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not wrap to 0 */
+    NPUPROF_INCREMENT_(lost);
+    return 0;
+}
 #endif
 
-/* Makes an arena of that memory, and begins the trace. `cells` is stored last: it says that the arena is
-   ready. */
-NPUPROF_OWN_ static void npuprof_fw_set_up_(void *memory, size_t bytes)
+/* Takes `count` cells: the token of the first. 0: they do not fit, and *lost is one more. While its `ref` is
+   0, its `end` says how many they are, so that readers can step over it; of a span without fields it is 0,
+   which is 1. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *c, uint32_t count,
+                                                       uint32_t *lost)
 {
-    static const struct {
-        uint8_t magic[8];
-        uint32_t words[4];
-        uint8_t bytes[4];
-    } blank = {
-        { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' },
-        { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
-        { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *),
-          NPUPROF_BUILD_KIND_ | NPUPROF_WHEN_FULL << 4 },
-    };
-    npuprof_compact_header_ *c = (npuprof_compact_header_ *)memory;
-#if !NPUPROF_ARENA_BYTES
-    for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
-    npuprof_fw_arena_ = c;
-#endif
-    npuprof_fw_copy_bytes_((uint8_t *)c, &blank, sizeof blank);
-    c->hz_low = (uint32_t)npuprof_user_hz_();
-    if (npuprof_user_hz_() >> 32) c->hz_high = (uint32_t)(npuprof_user_hz_() >> 32);
-    if (sizeof(void *) > 4) {
-        c->address_low = (uint32_t)(uintptr_t)&blank;
-        c->address_high = (uint32_t)((uint64_t)(uintptr_t)&blank >> 32);
+    const bool is_plain = NPUPROF_CONSTANT_(count) && count == 1;
+#if NPUPROF_MASKS_
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
+    int32_t places = (int32_t)(cells - count + 1);         /* where it may begin; not above 0: nowhere */
+    if (!is_plain) NPUPROF_KNOWN_(places);
+    NPUPROF_MASKED_BEGIN_
+    const uint32_t at = c->used;
+    const bool fits = (int32_t)at < places;
+    if (NPUPROF_LIKELY_(fits)) {
+        c->used = at + count;
+        if (!is_plain) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, count);
+    } else {
+        NPUPROF_INCREMENT_(lost);
     }
-#ifdef NPUPROF_BUILD_ID
-    const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
-    npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
+    NPUPROF_MASKED_END_
+    return fits ? at + 1 : 0;
+#else
+    const uint32_t at = NPUPROF_ADD_(&c->used, count), cells = NPUPROF_FW_CELL_COUNT_();
+    if (NPUPROF_UNLIKELY_(at >= cells || count > cells - at)) return npuprof_fw_lose_cells_(c, at, lost);
+    if (!is_plain) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, count);
+    return at + 1;
 #endif
-    if (NPUPROF_RING_) c->used = NPUPROF_RING_IS_;
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) c->crc = NPUPROF_RING_IS_;
-    const uint64_t now = npuprof_fw_stamp_(c);
-    c->first_low = (uint32_t)now;
-    c->first_high = (uint32_t)(now >> 32);
-    uint32_t cells = (uint32_t)NPUPROF_FW_CELLS_IN_(bytes);
-#if NPUPROF_RING_ && !NPUPROF_ARENA_BYTES
-    if (cells > NPUPROF_RING_INDEX_) cells = NPUPROF_RING_INDEX_;
-#endif
-    NPUPROF_STORE_(&c->cells, cells);
 }
 
-/* Whether there is an arena. A static one is set up at the first call; it is always there, which the compiler
-   then knows. */
-#if NPUPROF_ARENA_BYTES
-NPUPROF_OWN_ static void npuprof_fw_make_ready_(void)
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
+                                                                uint32_t *lost)
 {
-    if (!npuprof_fw_arena_->cells) npuprof_fw_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
+    return npuprof_fw_take_(c, count, lost);
 }
-#define npuprof_fw_is_ready_() (npuprof_fw_make_ready_(), true)
 
-#else /* !NPUPROF_ARENA_BYTES */
-NPUPROF_OWN_ static bool npuprof_fw_is_ready_(void) { return npuprof_fw_arena_->cells != 0; }
+/* Why two orders: each is the shorter one there. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
+{
+#if NPUPROF_MASKS_
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
+    *now = npuprof_fw_stamp_(c);
+    return token;
+#else
+    *now = npuprof_fw_stamp_(c);
+    return npuprof_fw_take_(c, 1, &c->lost);
 #endif
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32_t ref, uint32_t half)
+{
+    head->high.half[1] = (uint16_t)half;
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_os_store_(&head->ref, ref);
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
+                                                bool open)
+{
+    (void)token;
+    npuprof_fw_publish_half_(head, ref, open ? NPUPROF_CELL_OPEN_ : 0);
+}
+
+/* What did not fit was counted when it was to be taken. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                        uint32_t *lost)
+{
+    (void)c;
+    (void)lost;
+    return token;
+}
+
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
+    npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
+    const uint16_t half = NPUPROF_LOAD_(&around[NPUPROF_FW_HEAD_].high.half[1]);
+    return NPUPROF_LIKELY_(half & NPUPROF_CELL_OPEN_) ? around + NPUPROF_FW_HEAD_ : NULL;
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                 uint64_t now)
+{
+    const npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
+    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+    if (NPUPROF_UNLIKELY_(!cell)) return;
+    npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
+    NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);
+    NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
+}
+
+NPUPROF_OWN_ static inline bool npuprof_fw_is_kept_(uint32_t ref)
+{
+    (void)ref;
+    return false;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    (void)c;
+    (void)token;
+}
+
+/* `end` is the token, and the bits beside NPUPROF_CELL_OPEN_ are what was skipped. */
+NPUPROF_OWN_ static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+{
+    cell->end = h->top;
+    cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
+}
+
+NPUPROF_OWN_ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+{
+    h->top = cell->end;
+    h->skipped = cell->high.half[1] & 0x7FFF;
+}
+
+/* ---- Reading */
+
+#define npuprof_fw_oldest_ 0u
+
+NPUPROF_OWN_ static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head) { return head->ref != 0; }
+
+NPUPROF_OWN_ static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c)
+{
+    const uint32_t used = NPUPROF_LOAD_(&c->used);
+    return used < c->cells ? used : c->cells;
+}
+
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
+{
+    const npuprof_cell_ *end = head + (head->end ? head->end : 1);
+    if (head->ref) (void)npuprof_fw_find_field_(head, 0, &end);
+    return end;
+}
+
+NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
+{
+    (void)end;
+    return npuprof_fw_after_record_(at);
+}
+
+NPUPROF_OWN_ static inline bool npuprof_fw_hold_(npuprof_compact_header_ *c)
+{
+    (void)c;
+    return true;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_let_go_(npuprof_compact_header_ *c) { (void)c; }
+
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_recorded_of_(uint64_t found) { return found; }
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
+{
+    (void)found;
+    return c->lost;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_set_image_words_(npuprof_compact_header_ *h, uint32_t used) { h->used = used; }
+
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_token_of_(const npuprof_compact_header_ *c, const npuprof_cell_ *head)
+{
+    return (npuprof_token_)(head - npuprof_fw_cells_(c)) + 1;
+}
+
+/* The one that was found last is the youngest. */
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_age_now_(void) { return 0; }
+
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_age_(const npuprof_cell_ *head, uint64_t now)
+{
+    (void)head;
+    return now;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_find_zero_(npuprof_compact_header_ *c) { (void)c; }
+
+NPUPROF_ATTRIBUTE_((unused))             /* without JSON nobody asks */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
+{
+    const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
+    return ticks & NPUPROF_FW_RANGE_;
+}
+
+NPUPROF_OWN_ static inline bool npuprof_fw_is_of_(const npuprof_cell_ *result, uint32_t token, const npuprof_cell_ *head)
+{
+    (void)result;
+    return token == npuprof_fw_token_of_(npuprof_fw_arena_, head);
+}
+
+NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_first_after_(const npuprof_cell_ *head)
+{
+    return npuprof_fw_after_record_(head);
+}
+
+/* A cell as nobody has taken it yet. */
+NPUPROF_OWN_ static void npuprof_fw_empty_cell_(npuprof_cell_ *cell)
+{
+    NPUPROF_STORE_(&cell->ref, 0);
+    NPUPROF_STORE_(&cell->start, 0);
+    NPUPROF_STORE_(&cell->end, 0);
+    NPUPROF_STORE_(&cell->high.word, 0);
+}
+
+/* Gives cleared cells back one by one, from the last, as long as nobody takes one meanwhile. */
+NPUPROF_OWN_ static void npuprof_fw_give_back_cells_(npuprof_compact_header_ *c)
+{
+    uint32_t seen = NPUPROF_LOAD_(&c->used);
+    while (seen > c->cells && !NPUPROF_REPLACE_(&c->used, &seen, c->cells)) { }
+    for (uint32_t at = NPUPROF_LOAD_(&c->used), was = at; at && was == at; at--) {
+        npuprof_cell_ *const cell = &npuprof_fw_cells_(c)[at - 1];
+        if (NPUPROF_LOAD_(&cell->ref) != NPUPROF_CELL_CLEARED_) break;
+        if (NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) break;
+        npuprof_fw_empty_cell_(cell);
+        NPUPROF_MASKED_BEGIN_
+        was = NPUPROF_LOAD_(&c->used);
+        while (was == at && !NPUPROF_REPLACE_(&c->used, &was, at - 1)) { }
+        NPUPROF_MASKED_END_
+        if (was != at) NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
+        else was = at - 1;
+    }
+}
+
+/* Records that are open, or not finished, stay where they are: their end is still to be written. Open ones
+   lose their name. */
+NPUPROF_API_ npuprof_result npuprof_clear(void)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    npuprof_cell_ *const cells = npuprof_fw_cells_(c);
+    const int gate = NPUPROF_LOAD_(&npuprof_gate_);
+    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    for (npuprof_cell_ *head = cells, *const end = cells + npuprof_fw_used_cells_(c); head < end;) {
+        npuprof_cell_ *const next = cells + (npuprof_fw_after_record_(head) - cells);
+        /* Why from the last to the first: an interrupt that reads meanwhile still finds the next record. */
+        for (npuprof_cell_ *cell = NPUPROF_LOAD_(&head->ref) ? next : head; cell > head;) {
+            if (--cell > head) NPUPROF_STORE_(&cell->high.word, 0);
+            NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
+        }
+        head = next;
+    }
+    npuprof_fw_give_back_cells_(c);
+    c->lost = c->lost_notes = 0;
+    NPUPROF_STORE_(&npuprof_gate_, gate);
+    return NPUPROF_OK;
+}
+
+#endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_OLDEST */
 /* ==== src/firmware/ring.h =========================================================== >>firmware/ring ==== */
 
-/* The ring: taking cells from the oldest records (format/compact.h, RING).
+/* The ring, which NPUPROF_KEEP_NEWEST and NPUPROF_STREAM share: taking cells from the oldest records
+   (format/compact.h, RING).
    Who wants cells claims the old record at header.used and moves header.used behind it. A record that is
    kept, or that another task is writing, cannot be claimed: it is passed. So nobody waits, and a task that is
    left in the middle of a record keeps its cells however many laps the others make.
-   Owns header.used and the upper bits of half[1]. An index in header.used beyond the cells: a reader of
-   NPUPROF_KEEP_NEWEST is at work, and what would be recorded is lost. */
+   What each function does is said in >>firmware/policy.
+   Owns header.used and the upper bits of half[1]. */
 
 #if NPUPROF_RING_
 
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-/* Spans and events that were recorded. */
-static uint32_t npuprof_fw_recorded_;
-#endif
+#define NPUPROF_FW_CELLS_WORD_(count) ((uint32_t)(count) << 20)
+enum { NPUPROF_FW_HEAD_ = 0 };
+
+/* ---- What the two decide, each in its file */
+
+/* Whether the cells before `next` may be replaced, or passed. */
+NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next);
+/* Whether a reader keeps that header.used for itself. */
+NPUPROF_OWN_ static inline bool npuprof_fw_is_held_(uint32_t used);
+/* How often else it may be tried to find a record that can be claimed. */
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_tries_after_(uint32_t tries);
+/* half[1] of a cell, as its token has it. */
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell);
+
+/* ---- Cells */
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_usable_(uint32_t cells)
+{
+    return !NPUPROF_ARENA_BYTES && cells > NPUPROF_RING_INDEX_ ? NPUPROF_RING_INDEX_ : cells;
+}
+
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    return npuprof_fw_cells_(c) + (token & NPUPROF_RING_INDEX_);
+}
+
+NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    return npuprof_fw_near_cell_(c, token);
+}
 
 /* high.word with that half[1]; the other half is whatever it is. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -3294,21 +3592,6 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
     return n;
 }
 
-/* Whether the cells before `next` may be replaced, or passed: of NPUPROF_STREAM if they were sent, so if it
-   is ahead of header.crc by one lap at most. */
-NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
-{
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    /* Why shifted: laps have 13 bits. Why signed: if header.used has moved on, more may have been sent. */
-    const int32_t ahead = (int32_t)((next - npuprof_os_load_(&c->crc)) << 3);
-    return ahead <= (int32_t)1 << (NPUPROF_RING_LAP_SHIFT_ + 3);
-#else
-    (void)c;
-    (void)next;
-    return true;
-#endif
-}
-
 /* Moves header.used from `used` to `next`, behind the record at `head`. True: that record is claimed. False:
    it is passed, or another task was faster. Why its length may be read before: while header.used stands, it
    has that. */
@@ -3318,7 +3601,7 @@ NPUPROF_OWN_ static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, np
     uint32_t high;
 #if NPUPROF_MASKS_
     uint32_t claimed = NPUPROF_FW_CLAIMED_WORD_;
-    if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST) NPUPROF_KNOWN_(claimed);
+    NPUPROF_KNOWN_(claimed);
     NPUPROF_MASKED_BEGIN_
     bool is_ours = NPUPROF_LOAD_(&c->used) == used;
     if (is_ours) {
@@ -3355,16 +3638,15 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_empty_(npuprof_cell_ *head
 }
 
 /* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
-   gives the others back. 0: there is none.
-   Why no limit for NPUPROF_STREAM: it ends where nothing was sent yet. */
+   gives the others back. 0: there is none. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_header_ *c,
                                                                 uint32_t most)
 {
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
-    for (uint32_t tries = cells; tries; tries -= NPUPROF_WHEN_FULL != NPUPROF_STREAM) {
+    for (uint32_t tries = cells; tries; tries = npuprof_fw_tries_after_(tries)) {
         const uint32_t used = npuprof_os_load_(&c->used);
         npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
-        if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
+        if (npuprof_fw_is_held_(used)) break;
         const uint32_t n = npuprof_fw_length_(head);
         uint32_t next = used + n;
         if ((next & NPUPROF_RING_INDEX_) >= cells) {
@@ -3430,116 +3712,9 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
     return 0;
 }
 
-#endif /* NPUPROF_RING_ */
-/* ==== src/firmware/cells.h ========================================================= >>firmware/cells ==== */
+/* ---- Recording */
 
-/* Taking cells, and finishing the record in them. Two ways, of which a build has one:
-     KEEP_OLDEST   Cells are taken one behind the other, until there are none.
-     a ring        The next record replaces the oldest ones (format/compact.h, RING).
-   A token is what names a record in cells: from npuprof_fw_take_() to npuprof_fw_finish_(), and for an open
-   span until it ends. 0: no cells, so no record.
-   Owns header.used and header.lost. May not know what a record says, except how long it is. */
-
-/* Whether a record is there, and nobody is writing it. */
-NPUPROF_OWN_ static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head)
-{
-    const uint32_t claimed = NPUPROF_CELL_OPEN_ | NPUPROF_CELL_CLAIMED_;
-    if (NPUPROF_RING_ && (NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed) return false;
-    return head->ref != 0;
-}
-
-NPUPROF_OWN_ static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
-{
-    return npuprof_fw_is_there_(head) &&
-           (!(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
-}
-
-#if !NPUPROF_RING_
-
-#if !NPUPROF_MASKS_
-/* Cells from `at` on were taken and are too few: counts that as lost. Those that exist stay empty.
-   Why they are not given back: whoever took cells meanwhile has those after them. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at,
-                                                               uint32_t *lost)
-{
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
-    uint32_t used = NPUPROF_LOAD_(&c->used);
-    for (; at < cells; at++) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].ref, NPUPROF_CELL_CLEARED_);
-    if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not wrap to 0 */
-    NPUPROF_INCREMENT_(lost);
-    return 0;
-}
-#endif
-
-/* Takes `count` cells: the token of the first. 0: they do not fit, and *lost is one more. While its `ref` is
-   0, its `end` says how many they are, so that readers can step over it; of a span without fields it is 0,
-   which is 1. */
-NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *c, uint32_t count,
-                                                       uint32_t *lost)
-{
-    const bool is_plain = NPUPROF_CONSTANT_(count) && count == 1;
-#if NPUPROF_MASKS_
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
-    int32_t places = (int32_t)(cells - count + 1);         /* where it may begin; not above 0: nowhere */
-    if (!is_plain) NPUPROF_KNOWN_(places);
-    NPUPROF_MASKED_BEGIN_
-    const uint32_t at = c->used;
-    const bool fits = (int32_t)at < places;
-    if (NPUPROF_LIKELY_(fits)) {
-        c->used = at + count;
-        if (!is_plain) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, count);
-    } else {
-        NPUPROF_INCREMENT_(lost);
-    }
-    NPUPROF_MASKED_END_
-    return fits ? at + 1 : 0;
-#else
-    const uint32_t at = NPUPROF_ADD_(&c->used, count), cells = NPUPROF_FW_CELL_COUNT_();
-    if (NPUPROF_UNLIKELY_(at >= cells || count > cells - at)) return npuprof_fw_lose_cells_(c, at, lost);
-    if (!is_plain) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, count);
-    return at + 1;
-#endif
-}
-
-/* The last thing done to a record: now it is there. half: its half[1]. */
-NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32_t ref, uint32_t half)
-{
-    head->high.half[1] = (uint16_t)half;
-    NPUPROF_SIGNAL_FENCE_();
-    npuprof_os_store_(&head->ref, ref);
-}
-
-/* The same. open: a span that is still to be ended. */
-NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
-                                                bool open)
-{
-    (void)token;
-    npuprof_fw_publish_half_(head, ref, open ? NPUPROF_CELL_OPEN_ : 0);
-}
-
-/* After that, or instead of it: nothing, what did not fit was counted. */
-NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
-                                                        uint32_t *lost)
-{
-    (void)c;
-    (void)lost;
-    return token;
-}
-
-/* The open span of that token, or NULL.
-   Why it asks: a goto past a scope leaves garbage in its token, and garbage must not write anywhere. */
-NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
-    npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
-    const uint16_t half = NPUPROF_LOAD_(&around[NPUPROF_FW_HEAD_].high.half[1]);
-    return NPUPROF_LIKELY_(half & NPUPROF_CELL_OPEN_) ? around + NPUPROF_FW_HEAD_ : NULL;
-}
-
-#else /* NPUPROF_RING_ */
-
-/* Takes `count` cells: the token of the first. 0: they do not fit. Until npuprof_fw_publish_() the record is
-   claimed, and is stepped over as a whole. */
+/* Until npuprof_fw_publish_() the record is claimed, and is stepped over as a whole. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *c, uint32_t count,
                                                        uint32_t *lost)
 {
@@ -3547,70 +3722,396 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
     return count > 1 ? npuprof_fw_take_more_(c, count) : npuprof_fw_claim_next_(c, 1);
 }
 
-/* The last thing done to a record: now it is there. half: its half[1]. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
+                                                                uint32_t *lost)
+{
+    const npuprof_token_ token = npuprof_fw_take_(c, count, lost);
+    if (token) npuprof_fw_cell_(c, token)->end = count;
+    return token;
+}
+
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
+{
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
+    *now = npuprof_fw_stamp_(c);
+    return token;
+}
+
 NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32_t ref, uint32_t half)
 {
     npuprof_os_store_(&head->ref, ref);
     npuprof_fw_store_half_(head, half);
 }
 
-/* The same. open: it is kept; a span until it ends. */
 NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
                                                 bool open)
 {
     npuprof_fw_publish_half_(head, ref, open ? token >> NPUPROF_RING_LAP_SHIFT_ : 0);
 }
 
-/* After that, or instead of it: *lost counts what did not fit; header.lost of NPUPROF_KEEP_NEWEST counts
-   all. NPUPROF_STREAM counts the others, too. */
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
-                                               uint32_t *lost)
-{
-    const bool is_event = lost == &c->lost;
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    if (token && is_event) lost = &npuprof_fw_recorded_;
-#endif
-    if (!token || is_event) npuprof_fw_count_(lost);
-    return token;
-}
-
-/* The open span of that token, or NULL: garbage, or an end that came twice. */
+/* NULL: garbage, or an end that came twice. */
 NPUPROF_ALWAYS_INLINE_ npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
     if (!(token & NPUPROF_RING_IS_)) return NULL;
     if (NPUPROF_UNLIKELY_((token & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_())) return NULL;
-    uint32_t half = NPUPROF_LOAD_(&cell->high.half[1]);
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) half &= ~(uint32_t)NPUPROF_CELL_SENT_;
-    return half == token >> NPUPROF_RING_LAP_SHIFT_ ? cell : NULL;
+    return npuprof_fw_half_of_(cell) == token >> NPUPROF_RING_LAP_SHIFT_ ? cell : NULL;
+}
+
+/* ---- Records that are kept */
+
+/* What says a name, or how clocks go together. */
+NPUPROF_OWN_ static inline bool npuprof_fw_is_kept_(uint32_t ref)
+{
+    const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
+    const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
+                          1u << (NPUPROF_CELL_KIND_DEVICE_ - NPUPROF_CELL_KIND_THREAD_) |
+                          1u << (NPUPROF_CELL_KIND_ANCHOR_ - NPUPROF_CELL_KIND_THREAD_) |
+                          1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
+    return (ref & 2) && note < 32 && (kept >> note & 1);
+}
+
+/* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
+NPUPROF_OWN_ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
+{
+    const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
+    const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
+    if (a->ref != b->ref) return false;
+    if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
+        return !((a->high.half[0] ^ b->high.half[0]) & ((1u << NPUPROF_CONTEXT_BITS_) - 1));
+    if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
+    for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
+        if (p[i] != q[i]) return false;
+    return true;
+}
+
+/* Why a search and no list: notes are rare. If tasks replace
+   cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
+   it looked at the other: an interrupt that replaced it has a newer one. */
+NPUPROF_OWN_ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
+    if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
+    for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
+        const npuprof_cell_ *const old = npuprof_fw_cell_(c, at);
+        const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
+        n = npuprof_fw_length_(old);
+        if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
+        if (!npuprof_fw_open_cell_(c, token)) return;
+        npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
+    }
+}
+
+/* `end` has the index of the outer span's cell, from 1, and above it what was skipped. Why no token: the bits
+   beside NPUPROF_CELL_OPEN_ check one. */
+NPUPROF_OWN_ static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+{
+    cell->end = (h->top ? (h->top & NPUPROF_RING_INDEX_) + 1 : 0) | (uint32_t)h->skipped << 16;
+}
+
+NPUPROF_OWN_ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+{
+    const uint32_t outer = (cell->end & NPUPROF_RING_INDEX_) - 1;
+    h->skipped = (uint16_t)(cell->end >> 16);
+    h->top = 0;
+    if (outer == UINT32_MAX) return;
+    const uint32_t half = npuprof_fw_cell_(npuprof_fw_arena_, outer)->high.half[1];
+    h->top = outer | (half & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
+}
+
+/* ---- Reading */
+
+/* Index of the oldest cell, of the reader that is at work. */
+static uint32_t npuprof_fw_oldest_;
+
+NPUPROF_OWN_ static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head)
+{
+    const uint32_t claimed = NPUPROF_CELL_OPEN_ | NPUPROF_CELL_CLAIMED_;
+    if ((NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed) return false;
+    return head->ref > (NPUPROF_CELL_CLEARED_ | 1);
+}
+
+NPUPROF_OWN_ static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c) { return c->cells; }
+
+/* Why bounded: a task that is left in the middle of a record may be at it. */
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t n = npuprof_fw_length_(head);
+    const uint32_t left = (uint32_t)(npuprof_fw_cells_(c) + c->cells - head);
+    return head + (n - 1 < left ? n : left);
+}
+
+NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
+{
+    const npuprof_cell_ *const next = npuprof_fw_after_record_(at);
+    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
+    const npuprof_cell_ *const first = cells + npuprof_fw_oldest_;
+    if (at < first) return next < first ? next : end;
+    return next < end || first == cells ? next : cells;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_set_image_words_(npuprof_compact_header_ *h, uint32_t used)
+{
+    (void)used;
+    h->used = (h->used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_;
+    if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(npuprof_fw_arena_) >> 16);
+}
+
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_token_of_(const npuprof_compact_header_ *c, const npuprof_cell_ *head)
+{
+    return (npuprof_token_)(head - npuprof_fw_cells_(c)) |
+           (head->high.half[1] & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
+}
+
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_age_now_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
+
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_age_(const npuprof_cell_ *head, uint64_t now)
+{
+    const uint64_t start = (uint64_t)(head->high.half[0] >> NPUPROF_CONTEXT_BITS_) << 32 | head->start;
+    return (now - start) & NPUPROF_BITS_MASK_(48 - NPUPROF_CONTEXT_BITS_);
+}
+
+/* Ticks since the trace began that no record is older than: a ring runs longer than the range of a cell's
+   stamp. */
+static uint64_t npuprof_fw_zero_;
+NPUPROF_OWN_ static inline void npuprof_fw_find_zero_(npuprof_compact_header_ *c)
+{
+    const uint64_t back = NPUPROF_FW_RANGE_ / 4 * 3, now = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
+    npuprof_fw_zero_ = now > back ? now - back : 0;
+}
+
+NPUPROF_ATTRIBUTE_((unused))             /* without JSON nobody asks */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
+{
+    const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
+    return ((ticks - npuprof_fw_zero_) & NPUPROF_FW_RANGE_) + npuprof_fw_zero_;
+}
+
+/* A record that is newer than the result may have replaced the span; a span that was open for long may lie
+   behind its results. */
+NPUPROF_OWN_ static inline bool npuprof_fw_is_of_(const npuprof_cell_ *result, uint32_t token, const npuprof_cell_ *head)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t cells = c->cells, number = (uint32_t)(head - npuprof_fw_cells_(c));
+    const uint32_t own = (uint32_t)(result - npuprof_fw_cells_(c)) + cells - npuprof_fw_oldest_;
+    if (!npuprof_fw_is_there_(result) || (token & NPUPROF_RING_INDEX_) != number) return false;
+    if (own % cells > (number + cells - npuprof_fw_oldest_) % cells) return true;
+    return npuprof_fw_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start) <
+           npuprof_fw_since_first_(result->high.half[0] >> NPUPROF_CONTEXT_BITS_, result->start);
+}
+
+NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_first_after_(const npuprof_cell_ *head)
+{
+    (void)head;
+    return npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_;
 }
 
 #endif /* NPUPROF_RING_ */
-/* ==== src/firmware/record.h ======================================================= >>firmware/record ==== */
+/* ==== src/firmware/newest.h ======================================================= >>firmware/newest ==== */
 
-/* The hot path on firmware: a span of one cell.
-   Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
+/* NPUPROF_KEEP_NEWEST: the ring runs for ever, and who reads it holds it meanwhile: then the index in
+   header.used is beyond the cells, and what would be recorded is lost. What each function does is said in
+   >>firmware/policy. */
 
-/* The upper bits of a stamp and the context, as a cell has them. */
-NPUPROF_OWN_ static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
+#if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
+
+#define NPUPROF_FW_CAUSE_ "overwritten"
+enum { NPUPROF_FW_CAN_WRITE_ = 1, NPUPROF_FW_LOST_ = NPUPROF_LOST_OVERWRITTEN };
+
+NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
 {
-    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
+    (void)c;
+    (void)next;
+    return true;
 }
 
-/* Begins a span in the cell of that token. Its token, or 0. */
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
-                                                    uint32_t ref, uint64_t now, uint32_t context)
+NPUPROF_OWN_ static inline bool npuprof_fw_is_held_(uint32_t used)
 {
-    if (NPUPROF_LIKELY_(token)) {
-        npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
-        around[NPUPROF_FW_HEAD_].start = (uint32_t)now;
-        around[NPUPROF_FW_HEAD_].high.half[0] = npuprof_fw_high_half_(now, context);
-        npuprof_fw_publish_(&around[NPUPROF_FW_HEAD_], token, ref, true);
+    return (used & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_();
+}
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_tries_after_(uint32_t tries) { return tries - 1; }
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell)
+{
+    return NPUPROF_LOAD_(&cell->high.half[1]);
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c) { c->used = NPUPROF_RING_IS_; }
+
+NPUPROF_OWN_ static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
+{
+    (void)desc;
+    return NPUPROF_OK;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { (void)desc; }
+
+/* header.lost counts all events, also those that are recorded. */
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                               uint32_t *lost)
+{
+    if (!token || lost == &c->lost) npuprof_fw_count_(lost);
+    return token;
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                 uint64_t now)
+{
+    npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
+    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+    if (NPUPROF_UNLIKELY_(!cell)) return;
+    NPUPROF_STORE_(&cell->end, (uint32_t)now);
+    npuprof_fw_store_half_(cell, end);
+}
+
+NPUPROF_OWN_ static bool npuprof_fw_hold_(npuprof_compact_header_ *c)
+{
+    for (;;) {
+        const uint32_t used = npuprof_os_load_(&c->used), at = used & NPUPROF_RING_INDEX_;
+        if (at == NPUPROF_RING_INDEX_ || !c->cells) return false;
+        if (!npuprof_fw_replace_(&c->used, used, used | NPUPROF_RING_INDEX_)) continue;
+        npuprof_fw_oldest_ = at;
+        return true;
     }
-    return npuprof_fw_tally_(c, token, &c->lost);
 }
+
+NPUPROF_OWN_ static void npuprof_fw_let_go_(npuprof_compact_header_ *c)
+{
+    npuprof_os_store_(&c->used, (c->used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_);
+}
+
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_recorded_of_(uint64_t found) { return found; }
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
+{
+    const uint32_t all = c->lost;
+    return all > found ? (uint32_t)(all - found) : 0;
+}
+
+/* Spans that are open stay where they are, and lose their name. What is kept besides stays. */
+NPUPROF_API_ npuprof_result npuprof_clear(void)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    npuprof_cell_ *const cells = npuprof_fw_cells_(c);
+    if (!c->cells) return NPUPROF_OK;
+    if (!npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
+    for (npuprof_cell_ *head = cells, *const end = cells + c->cells; head < end;) {
+        npuprof_cell_ *const next = cells + (npuprof_fw_after_record_(head) - cells);
+        const bool is_kept = (NPUPROF_LOAD_(&head->high.half[1]) & NPUPROF_CELL_OPEN_) != 0;
+        if ((npuprof_fw_is_there_(head) && npuprof_fw_says_event_(head)) || !is_kept)
+            npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (head->ref & 1));
+        head = next;
+    }
+    c->lost = c->lost_notes = 0;
+    npuprof_fw_let_go_(c);
+    return NPUPROF_OK;
+}
+#endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */
+/* ==== src/firmware/stream.h ======================================================= >>firmware/stream ==== */
+
+/* NPUPROF_STREAM: the ring replaces only what was sent, and what finds no place is lost. What each function
+   does is said in >>firmware/policy, who sends in >>firmware/poll.
+   Data: npuprof_fw_recorded_, which any task counts; npuprof_fw_stream_, of the one task that polls;
+   header.crc, which it alone moves on. */
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+
+/* Spans and events that were recorded. */
+static uint32_t npuprof_fw_recorded_;
+
+#define NPUPROF_FW_CAUSE_ ""
+enum { NPUPROF_FW_CAN_WRITE_ = 0, NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL };
+
+/* What was sent may: what is ahead of header.crc by one lap at most. Why shifted: laps have 13 bits. Why
+   signed: if header.used has moved on, more may have been sent. */
+NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
+{
+    const int32_t ahead = (int32_t)((next - npuprof_os_load_(&c->crc)) << 3);
+    return ahead <= (int32_t)1 << (NPUPROF_RING_LAP_SHIFT_ + 3);
+}
+
+NPUPROF_OWN_ static inline bool npuprof_fw_is_held_(uint32_t used)
+{
+    (void)used;
+    return false;
+}
+
+/* Why no limit: it ends where nothing was sent yet. */
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_tries_after_(uint32_t tries) { return tries; }
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell)
+{
+    return NPUPROF_LOAD_(&cell->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
+}
+
+enum { NPUPROF_FW_PARTS_ = 64 };                   /* from a header to the next one */
+typedef struct npuprof_fw_stream_state_ {
+    uint16_t left;                                 /* bytes of the part that the sink has not taken yet */
+    uint16_t lead;                                 /* cells from the next one on that continue a record */
+    uint8_t parts;                                 /* until the next header */
+    bool is_busy;
+    uint8_t may_lack;                              /* so many cells a part may have less than 16 */
+    npuprof_stream_head_ head;
+    npuprof_cell_ cell[NPUPROF_PART_CELLS_];
+} npuprof_fw_stream_state_;
+static npuprof_fw_stream_state_ npuprof_fw_stream_;
+
+/* How many bytes the sink took; another number: it failed. */
+#ifdef NPUPROF_SINK
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_write_(const void *bytes, size_t count)
+{
+    return (uint32_t)(NPUPROF_SINK(bytes, count));
+}
+enum { NPUPROF_FW_SINK_CAN_FAIL_ = 0 };
+
+NPUPROF_OWN_ static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
+{
+    return desc && desc->sink.write ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { (void)desc; }
+
+#else /* !NPUPROF_SINK */
+static npuprof_sink npuprof_fw_sink_;
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_write_(const void *bytes, size_t count)
+{
+    const int result = npuprof_fw_sink_.write(npuprof_fw_sink_.user, bytes, count);
+    if (result > 0) return UINT32_MAX;
+    return result ? (uint32_t)~result : (uint32_t)count;   /* see NPUPROF_SINK_TOOK */
+}
+enum { NPUPROF_FW_SINK_CAN_FAIL_ = 1 };
+
+NPUPROF_OWN_ static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
+{
+    return desc && desc->sink.write ? NPUPROF_OK : NPUPROF_ERR_ARGUMENT;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { npuprof_fw_sink_ = desc->sink; }
+#endif /* NPUPROF_SINK */
+
+/* Why a static arena needs no more: there is one trace only. */
+NPUPROF_OWN_ static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c)
+{
+    uint8_t *const p = (uint8_t *)&npuprof_fw_stream_;
+    c->used = c->crc = NPUPROF_RING_IS_;
+    if (NPUPROF_ARENA_BYTES) return;
+    for (size_t i = 0; i < sizeof npuprof_fw_stream_; i++) NPUPROF_STORE_(p + i, 0);
+    npuprof_fw_recorded_ = 0;
+}
+
+/* header.lost counts what did not fit. */
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                               uint32_t *lost)
+{
+    const bool is_event = lost == &c->lost;
+    if (token && is_event) lost = &npuprof_fw_recorded_;
+    if (!token || is_event) npuprof_fw_count_(lost);
+    return token;
+}
 
 /* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. Why they are
    emptied first: else they could be sent again behind the end. */
@@ -3668,37 +4169,323 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_
         npuprof_fw_close_sent_(c, cell, now);
 }
 
+/* ---- Reading: on the target only the figures */
+
+NPUPROF_OWN_ static inline bool npuprof_fw_hold_(npuprof_compact_header_ *c)
+{
+    (void)c;
+    return true;
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_let_go_(npuprof_compact_header_ *c) { (void)c; }
+
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_recorded_of_(uint64_t found)
+{
+    (void)found;
+    return npuprof_fw_recorded_;
+}
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
+{
+    (void)found;
+    return c->lost;
+}
+
+/* Records are on their way to the sink. */
+NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED; }
+
+#endif /* NPUPROF_WHEN_FULL is NPUPROF_STREAM */
+/* ==== src/firmware/policy.h ======================================================= >>firmware/policy ==== */
+
+/* The policy: what happens when the cells are all taken. NPUPROF_WHEN_FULL chooses one of three files:
+   oldest.h, newest.h, stream.h; the last two have ring.h in common. The rest of the room calls these
+   functions, npuprof_fw_ before each name, and asks nothing. A token is what names a record in cells, from
+   when it is taken until it is finished, and for an open span until it ends; 0: no cells, so no record.
+
+   Set-up
+     usable_(cells)           how many of the cells can be used
+     begin_trace_(c)          first words of the header
+     check_sink_(desc)        whether npuprof_init() may go on; keep_sink_(desc) when it did
+   Recording
+     near_cell_(c, token)     the head of the record is element NPUPROF_FW_HEAD_ of it. Why an element: so the
+                              header's size becomes part of the instructions. cell_(c, token): that head
+     take_(c, count, lost)    takes cells: a token. take_fields_() the same, for a record with fields;
+                              take_now_(c, &now) one cell, and the stamp
+     publish_(head, token, ref, open)    the last thing done to a record: now it is there. open: a span that
+                              is still to be ended, or a record that is kept. publish_half_(): with that
+                              half[1]
+     tally_(c, token, lost)   counts a record, after it is there, or one that did not fit. lost: the header's
+                              lost or lost_notes
+     open_cell_(c, token)     the open span, or NULL. Why it asks: a goto past a scope leaves garbage in its
+                              token, and garbage must not write anywhere
+     end_cell_(c, token, now) ends that span
+     is_kept_(ref)            whether a record stays however much comes after it; replace_notes_(c, token)
+                              empties what such a record replaces
+     save_(cell, h)           what an open PROF_BEGIN keeps of its stack, and restore_(cell, h) back
+     NPUPROF_FW_CELLS_WORD_(count)       what the first field of a record of so many cells says of them
+   Reading
+     hold_(c), let_go_(c)     a reader begins, unless another is at work, and ends
+     used_cells_(c)           cells to read; oldest_ is the index of the first one in time
+     is_there_(head)          whether a record is there, and nobody is writing it
+     after_record_(head)      where the next one begins; next_record_(at, end): the next in the order of time
+                              but for those that are kept, after the last one `end`
+     recorded_of_(found), lost_of_(c, found)    events, if so many are there. NPUPROF_FW_LOST_: why they are
+                              lost; NPUPROF_FW_CAUSE_ the same as text
+     set_image_words_(h, used)           the header of an image that begins with the oldest cell
+     token_of_(c, head)       the token of an open span; age_(head, age_now_()): how old it is
+     find_zero_(c)            before since_first_(high, low): ticks since the trace began
+     is_of_(result, token, head), first_after_(head)    whether a result that names that token is of the span
+                              at head, and where such records begin
+     NPUPROF_FW_CAN_WRITE_    whether image and JSON are written on the target
+   and npuprof_clear(). */
+
+NPUPROF_OWN_ static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
+{
+    return npuprof_fw_is_there_(head) && npuprof_fw_says_event_(head);
+}
+
+NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_cells_end_(const npuprof_compact_header_ *c)
+{
+    return npuprof_fw_cells_(c) + npuprof_fw_used_cells_(c);
+}
+
+#define NPUPROF_FW_EACH_RECORD_(at, end)                                                           \
+    (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_; at < end; \
+     at = npuprof_fw_next_record_(at, end))
+
+/* Why a function: the user's expression sees no names of ours. */
+#ifdef NPUPROF_BUILD_ID
+NPUPROF_OWN_ static const uint8_t *npuprof_user_build_id_(void) { return (const uint8_t *)(NPUPROF_BUILD_ID); }
+enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_GNU_ };
+#else
+enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
+#endif
+
+/* Makes an arena of that memory, and begins the trace. `cells` is stored last: it says that the arena is
+   ready. */
+NPUPROF_OWN_ static void npuprof_fw_set_up_(void *memory, size_t bytes)
+{
+    static const struct {
+        uint8_t magic[8];
+        uint32_t words[4];
+        uint8_t bytes[4];
+    } blank = {
+        { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' },
+        { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
+        { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *),
+          NPUPROF_BUILD_KIND_ | NPUPROF_WHEN_FULL << 4 },
+    };
+    npuprof_compact_header_ *c = (npuprof_compact_header_ *)memory;
+#if !NPUPROF_ARENA_BYTES
+    for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
+    npuprof_fw_arena_ = c;
+#endif
+    npuprof_fw_copy_bytes_((uint8_t *)c, &blank, sizeof blank);
+    c->hz_low = (uint32_t)npuprof_user_hz_();
+    if (npuprof_user_hz_() >> 32) c->hz_high = (uint32_t)(npuprof_user_hz_() >> 32);
+    if (sizeof(void *) > 4) {
+        c->address_low = (uint32_t)(uintptr_t)&blank;
+        c->address_high = (uint32_t)((uint64_t)(uintptr_t)&blank >> 32);
+    }
+#ifdef NPUPROF_BUILD_ID
+    const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
+    npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
+#endif
+    npuprof_fw_begin_trace_(c);
+    const uint64_t now = npuprof_fw_stamp_(c);
+    c->first_low = (uint32_t)now;
+    c->first_high = (uint32_t)(now >> 32);
+    NPUPROF_STORE_(&c->cells, npuprof_fw_usable_((uint32_t)NPUPROF_FW_CELLS_IN_(bytes)));
+}
+
+/* Whether there is an arena. A static one is set up at the first call; it is always there, which the compiler
+   then knows. */
+#if NPUPROF_ARENA_BYTES
+NPUPROF_OWN_ static void npuprof_fw_make_ready_(void)
+{
+    if (!npuprof_fw_arena_->cells) npuprof_fw_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
+}
+#define npuprof_fw_is_ready_() (npuprof_fw_make_ready_(), true)
+
+#else /* !NPUPROF_ARENA_BYTES */
+NPUPROF_OWN_ static bool npuprof_fw_is_ready_(void) { return npuprof_fw_arena_->cells != 0; }
+#endif
+/* ==== src/firmware/poll.h =========================================================== >>firmware/poll ==== */
+
+/* npuprof_poll() and npuprof_flush() of NPUPROF_STREAM: the cells of the ring as parts, and the header as a
+   part before every 64 of them (format/compact.h).
+   A part is filled cell by cell. What is in it was copied, so its cells are free at once, and a part that the
+   sink took half of goes on where it was. A record that is not finished holds up those behind it. No CRC of
+   the names: that would take flash, and NPUPROF_BUILD_ID tells builds apart. */
+
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+
+/* Copies a cell, and marks a record that is kept as sent. lead: see there. Returns the cells of its record
+   from it on; 0: the record is not finished.
+   Why the upper half is loaded first: it says whether the rest is there. An open span may end meanwhile; then
+   it is copied once more.
+   Why a record that was sent is cleared where nothing is masked: a task that claims it may find that another
+   task was faster and passed it. Then it stays where it is, and would be sent again. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_fw_send_cell_(npuprof_cell_ *to, npuprof_cell_ *from,
+                                                        uint32_t lead)
+{
+    uint32_t word;
+    do {
+        word = npuprof_os_acquire_(&from->high.word);
+        to->high.word = word;
+        to->ref = from->ref;
+        to->start = from->start;
+        to->end = from->end;
+        NPUPROF_SIGNAL_FENCE_();
+        if (lead) return lead;
+        if (!(word & NPUPROF_FW_OPEN_WORD_)) {
+            if (!NPUPROF_MASKS_) npuprof_os_store_(&from->ref, NPUPROF_CELL_CLEARED_ | (from->ref & 1));
+            break;
+        }
+        if (NPUPROF_FW_IS_CLAIMED_(word)) return 0;
+    } while (!npuprof_fw_replace_(&from->high.word, word, word | NPUPROF_FW_SENT_WORD_));
+    return npuprof_fw_length_(from);
+}
+
+/* Copies the cells before `used` into the part, until it has 16. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_gather_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c,
+                                                 uint32_t used)
+{
+    for (;;) {
+        const uint32_t n = s->head.count;
+        uint32_t sent = c->crc;
+        if (n == NPUPROF_PART_CELLS_ || sent == used) return;
+        const uint32_t lead = npuprof_fw_send_cell_(&s->cell[n], npuprof_fw_cell_(c, sent), s->lead);
+        if (!lead) return;
+        s->lead = (uint16_t)(lead - 1);
+        s->head.count = (uint16_t)(n + 1);
+        s->head.next++;
+        sent++;
+        /* Why the lap of `used`: that is ahead by less than one. */
+        if ((sent & NPUPROF_RING_INDEX_) == NPUPROF_FW_CELL_COUNT_()) sent = used & ~NPUPROF_RING_INDEX_;
+        npuprof_os_release_(&c->crc, sent);
+    }
+}
+
+/* Fills the next part. False: there is none. */
+NPUPROF_OWN_ static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c, uint32_t used)
+{
+    uint32_t parts = s->parts;
+    if (!parts) {
+        npuprof_compact_header_ *const h = (npuprof_compact_header_ *)(uintptr_t)s->cell;
+        /* Why by words: an interrupt that counts meanwhile must not leave half of a count. */
+        for (uint32_t i = 0; i < sizeof *h / 4; i++)
+            NPUPROF_STORE_((uint32_t *)h + i, npuprof_os_load_((const uint32_t *)c + i));
+        h->layout = NPUPROF_LAYOUT_PARTS;
+        if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+        s->head.count = NPUPROF_FW_HEADER_CELLS_;
+        parts = NPUPROF_FW_PARTS_ + 1;
+    } else {
+        npuprof_fw_gather_(s, c, used);
+        if (s->head.count + s->may_lack < NPUPROF_PART_CELLS_) return false;
+    }
+    const uint32_t bytes = (s->head.count + 1u) * (uint32_t)sizeof(npuprof_cell_);
+    s->parts = (uint8_t)(parts - 1);
+    s->left = (uint16_t)bytes;
+    s->head.mark = NPUPROF_STREAM_MARK_;
+    s->head.crc = ~npuprof_crc_add_(UINT32_MAX, &s->head.next,
+                                    (size_t)bytes - offsetof(npuprof_stream_head_, next));
+    return true;
+}
+
+/* Why no further than where the records end now: what is recorded meanwhile would keep the task here. */
+NPUPROF_OWN_ static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c)
+{
+    const uint32_t used = npuprof_os_acquire_(&c->used);
+    while (s->left || npuprof_fw_fill_(s, c, used)) {
+        const uint32_t left = s->left;
+        const uint8_t *const from = (const uint8_t *)&s->cell[s->head.count] - left;
+        const uint32_t took = npuprof_fw_write_(from, (size_t)left);
+        if (took != left) {
+            if (took < left) s->left = (uint16_t)(left - took);
+            return NPUPROF_FW_SINK_CAN_FAIL_ && took == UINT32_MAX ? NPUPROF_ERR_IO : NPUPROF_ERR_BUSY;
+        }
+        s->left = s->head.count = 0;
+        s->head.lead = s->lead;
+    }
+    return NPUPROF_OK;
+}
+
+/* One task at a time: a second one, or the sink itself, would find the part half done. */
+NPUPROF_API_ npuprof_result npuprof_poll(void)
+{
+    npuprof_fw_stream_state_ *s = &npuprof_fw_stream_;
+    npuprof_compact_header_ *c = npuprof_fw_arena_;
+    /* Why: else gcc loads the address of each field. */
+    NPUPROF_KNOWN_(s);
+    NPUPROF_KNOWN_(c);
+#ifdef NPUPROF_SINK
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+#else
+    if (!npuprof_fw_sink_.write) return NPUPROF_ERR_ARGUMENT;
+#endif
+    if (s->is_busy) return NPUPROF_ERR_BUSY;
+    s->is_busy = true;
+    const npuprof_result result = npuprof_fw_hand_over_(s, c);
+    s->is_busy = false;
+    return result;
+}
+
+/* The part that is not full, and then a header, unless one was the last and says what was lost. That one is
+   still there: nothing came after it. */
+NPUPROF_API_ npuprof_result npuprof_flush(void)
+{
+    npuprof_fw_stream_state_ *const s = &npuprof_fw_stream_;
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_compact_header_ *const h = (const npuprof_compact_header_ *)(uintptr_t)s->cell;
+    if (s->is_busy) return NPUPROF_ERR_BUSY;
+    s->may_lack = NPUPROF_PART_CELLS_ - 1;
+    npuprof_result result = npuprof_poll();
+    if (result == NPUPROF_OK &&
+        (s->parts != NPUPROF_FW_PARTS_ || h->lost != c->lost || h->lost_notes != c->lost_notes)) {
+        s->parts = 0;
+        result = npuprof_poll();
+    }
+    s->may_lack = 0;
+    return result;
+}
+
 #else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
 
-NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
-                                                 uint64_t now)
-{
-    npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
-    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
-    if (NPUPROF_UNLIKELY_(!cell)) return;
-#if NPUPROF_RING_
-    NPUPROF_STORE_(&cell->end, (uint32_t)now);
-    npuprof_fw_store_half_(cell, end);
-#else
-    npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
-    NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);
-    NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
-#endif
-}
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
+
 #endif /* NPUPROF_WHEN_FULL */
+/* ==== src/firmware/record.h ======================================================= >>firmware/record ==== */
+
+/* The hot path on firmware: a span of one cell.
+   Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
+
+/* The upper bits of a stamp and the context, as a cell has them. */
+NPUPROF_OWN_ static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
+{
+    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
+}
+
+/* Begins a span in the cell of that token. Its token, or 0. */
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                    uint32_t ref, uint64_t now, uint32_t context)
+{
+    if (NPUPROF_LIKELY_(token)) {
+        npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
+        around[NPUPROF_FW_HEAD_].start = (uint32_t)now;
+        around[NPUPROF_FW_HEAD_].high.half[0] = npuprof_fw_high_half_(now, context);
+        npuprof_fw_publish_(&around[NPUPROF_FW_HEAD_], token, ref, true);
+    }
+    return npuprof_fw_tally_(c, token, &c->lost);
+}
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint32_t ref = (uint32_t)(uintptr_t)site;
-    /* Why two orders: each is the shorter one there. */
-#if NPUPROF_MASKS_ || NPUPROF_RING_
-    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
-    const uint64_t now = npuprof_fw_stamp_(c);
-#else
-    const uint64_t now = npuprof_fw_stamp_(c);
-    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
-#endif
+    uint64_t now;
+    const npuprof_token_ token = npuprof_fw_take_now_(c, &now);
     return npuprof_fw_begin_cell_(c, token, ref, now, npuprof_fw_context_());
 }
 
@@ -3799,65 +4586,12 @@ NPUPROF_OWN_ static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_
     npuprof_fw_publish_(head, token, ref, open);
 }
 
-/* Whether a ring keeps a record: what says a name, or how clocks go together. */
-NPUPROF_OWN_ static inline bool npuprof_fw_is_kept_(uint32_t ref)
-{
-    const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
-    const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
-                          1u << (NPUPROF_CELL_KIND_DEVICE_ - NPUPROF_CELL_KIND_THREAD_) |
-                          1u << (NPUPROF_CELL_KIND_ANCHOR_ - NPUPROF_CELL_KIND_THREAD_) |
-                          1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
-    return NPUPROF_RING_ && (ref & 2) && note < 32 && (kept >> note & 1);
-}
-
-#if NPUPROF_RING_
-/* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
-NPUPROF_OWN_ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
-{
-    const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
-    const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
-    if (a->ref != b->ref) return false;
-    if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
-        return !((a->high.half[0] ^ b->high.half[0]) & ((1u << NPUPROF_CONTEXT_BITS_) - 1));
-    if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
-    for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
-        if (p[i] != q[i]) return false;
-    return true;
-}
-
-/* Empties what the note of that token replaces. Why a search and no list: notes are rare. If tasks replace
-   cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
-   it looked at the other: an interrupt that replaced it has a newer one. */
-NPUPROF_OWN_ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
-    if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
-    for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
-        const npuprof_cell_ *const old = npuprof_fw_cell_(c, at);
-        const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
-        n = npuprof_fw_length_(old);
-        if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
-        if (!npuprof_fw_open_cell_(c, token)) return;
-        npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
-    }
-}
-#endif /* NPUPROF_RING_ */
-
 /* Where a record is counted that is lost: an event, or a note. */
 NPUPROF_OWN_ static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
 {
     const uint32_t kind = ref >> 8 & 0xFF;
     const bool is_note = (ref & 2) && kind >= NPUPROF_CELL_KIND_THREAD_ && kind < NPUPROF_CELL_KIND_ENTRY_;
     return is_note ? &c->lost_notes : &c->lost;
-}
-
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
-                                                                uint32_t *lost)
-{
-    const npuprof_token_ token = npuprof_fw_take_(c, count, lost);
-    if (NPUPROF_RING_ && token) npuprof_fw_cell_(c, token)->end = count;
-    return token;
 }
 
 NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_);
@@ -3882,9 +4616,7 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool spa
         }
     const bool is_kept = npuprof_fw_is_kept_(ref);
     npuprof_fw_finish_(head, token, ref, span || is_kept, now);
-#if NPUPROF_RING_
     if (is_kept) npuprof_fw_replace_notes_(c, token);
-#endif
     return npuprof_fw_tally_(c, token, lost);
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
@@ -3922,47 +4654,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *cate
     return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), true, texts, NULL, args);
 }
 
-/* Spans of PROF_BEGIN, a stack for each context. top: token of the innermost. skipped: PROF_BEGINs after it
-   that were not recorded. While such a span is open, its cell's `end` is the token of the one outside it, and
-   the bits beside NPUPROF_CELL_OPEN_ are what `skipped` was. */
-typedef struct npuprof_fw_by_hand_ {
-    npuprof_token_ top;
-    uint16_t skipped;
-} npuprof_fw_by_hand_;
+/* Spans of PROF_BEGIN, a stack for each context. */
 static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
-
-#if NPUPROF_RING_
-/* What a span's cell keeps of its stack while it is open, and back. Why otherwise in a ring: there the bits
-   beside NPUPROF_CELL_OPEN_ check a token. `end` has the index of the outer span's cell, from 1, and above it
-   what `skipped` was. */
-NPUPROF_OWN_ static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
-{
-    cell->end = (h->top ? (h->top & NPUPROF_RING_INDEX_) + 1 : 0) | (uint32_t)h->skipped << 16;
-}
-
-NPUPROF_OWN_ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
-{
-    const uint32_t outer = (cell->end & NPUPROF_RING_INDEX_) - 1;
-    h->skipped = (uint16_t)(cell->end >> 16);
-    h->top = 0;
-    if (outer == UINT32_MAX) return;
-    const uint32_t half = npuprof_fw_cell_(npuprof_fw_arena_, outer)->high.half[1];
-    h->top = outer | (half & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
-}
-
-#else /* !NPUPROF_RING_ */
-NPUPROF_OWN_ static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
-{
-    cell->end = h->top;
-    cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
-}
-
-NPUPROF_OWN_ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
-{
-    h->top = cell->end;
-    h->skipped = cell->high.half[1] & 0x7FFF;
-}
-#endif /* NPUPROF_RING_ */
 
 /* Makes a span the innermost of its stack; token 0: it was not recorded. */
 NPUPROF_OWN_ static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
@@ -4241,9 +4934,8 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
 }
 /* ==== src/firmware/read.h =========================================================== >>firmware/read ==== */
 
-/* Reading the list of cells on the target: ticks as nanoseconds, the way from record to record,
-   npuprof_clear(), npuprof_get_stats(). Tasks may record meanwhile: a record that is not finished says how
-   many cells it has. May not know an output. */
+/* Reading the cells on the target: ticks as nanoseconds, and npuprof_get_stats(). Tasks may record meanwhile:
+   a record that is not finished says how many cells it has. May not know an output. */
 
 /* A clock's rate. Why 32 bits on a machine of 32: nobody has a faster clock there, and arithmetic of 64 takes
    flash. */
@@ -4290,12 +4982,6 @@ NPUPROF_OWN_ static uint64_t npuprof_fw_ticks_to_ns_(uint64_t ticks)
     return npuprof_fw_divide_(ticks, npuprof_fw_rate_of_(npuprof_fw_arena_), 9);
 }
 
-NPUPROF_OWN_ static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c)
-{
-    return (uint64_t)c->first_high << 32 | c->first_low;
-}
-#define NPUPROF_BITS_MASK_(bits) (UINT64_MAX >> (64 - (bits)))
-
 NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_fw_is_ready_()) return 0;
@@ -4303,198 +4989,6 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
     const uint64_t ticks = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
     return (int64_t)npuprof_fw_ticks_to_ns_(ticks & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_));
 }
-
-NPUPROF_OWN_ static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c)
-{
-    if (NPUPROF_RING_) return c->cells;
-    const uint32_t used = NPUPROF_LOAD_(&c->used);
-    return used < c->cells ? used : c->cells;
-}
-
-NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_cells_end_(const npuprof_compact_header_ *c)
-{
-    return npuprof_fw_cells_(c) + npuprof_fw_used_cells_(c);
-}
-
-/* The cell after a field and its text. */
-NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_after_field_(const npuprof_cell_ *field)
-{
-    return field + 1 + (NPUPROF_FIELD_LENGTH_(field->start) + 7) / 16;
-}
-
-/* The next field of a record: the first one if `at` is the head. After the last one NULL, and *end is where
-   the next record may begin. */
-NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool head,
-                                                   const npuprof_cell_ **end)
-{
-    const bool more = head ? at->ref & 1 : at->start & NPUPROF_FIELD_MORE_;
-    *end = head ? at + 1 : npuprof_fw_after_field_(at);
-    return more ? *end : NULL;
-}
-
-/* A record's field of that type, or NULL; *end is where the next record begins. */
-NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
-                                                          const npuprof_cell_ **end)
-{
-    const npuprof_cell_ *found = NULL;
-    const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, end);
-    for (; f; f = npuprof_fw_next_field_(f, false, end))
-        if ((f->start & 0xFF) == type) found = f;
-    return found;
-}
-
-/* Where the next record begins. */
-NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
-{
-#if NPUPROF_RING_
-    /* Why bounded: a task that is left in the middle of a record may be at it. */
-    const uint32_t n = npuprof_fw_length_(head);
-    const uint32_t left = (uint32_t)(npuprof_fw_cells_end_(npuprof_fw_arena_) - head);
-    return head + (n - 1 < left ? n : left);
-#else
-    const npuprof_cell_ *end = head + (head->end ? head->end : 1);
-    if (head->ref) (void)npuprof_fw_find_field_(head, 0, &end);
-    return end;
-#endif
-}
-
-#if NPUPROF_RING_
-/* Index of the oldest cell, of the reader that is at work. */
-static uint32_t npuprof_fw_oldest_;
-#else
-enum { npuprof_fw_oldest_ = 0 };
-#endif
-
-/* Whether a reader may begin: in a ring, what would be recorded is lost until npuprof_fw_let_go_(). False:
-   another reader is at work. */
-NPUPROF_OWN_ static bool npuprof_fw_hold_(npuprof_compact_header_ *c)
-{
-#if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
-    for (;;) {
-        const uint32_t used = npuprof_os_load_(&c->used), at = used & NPUPROF_RING_INDEX_;
-        if (at == NPUPROF_RING_INDEX_ || !c->cells) return false;
-        if (!npuprof_fw_replace_(&c->used, used, used | NPUPROF_RING_INDEX_)) continue;
-        npuprof_fw_oldest_ = at;
-        return true;
-    }
-#else
-    (void)c;
-    return true;
-#endif
-}
-
-NPUPROF_OWN_ static void npuprof_fw_let_go_(npuprof_compact_header_ *c)
-{
-    (void)c;
-#if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
-    npuprof_os_store_(&c->used, (c->used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_);
-#endif
-}
-
-/* The record after one, in the order of time but for those that are kept. After the last one `end`. */
-NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
-{
-    const npuprof_cell_ *const next = npuprof_fw_after_record_(at);
-    if (!NPUPROF_RING_) return next;
-    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
-    const npuprof_cell_ *const first = cells + npuprof_fw_oldest_;
-    if (at < first) return next < first ? next : end;
-    return next < end || first == cells ? next : cells;
-}
-
-#define NPUPROF_FW_EACH_RECORD_(at, end)                                                           \
-    (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_; at < end; \
-     at = npuprof_fw_next_record_(at, end))
-
-/* How many events were lost of NPUPROF_KEEP_NEWEST, if so many are there. */
-NPUPROF_OWN_ static inline uint32_t npuprof_fw_overwritten_(const npuprof_compact_header_ *c, uint64_t recorded)
-{
-    const uint32_t all = c->lost;
-    return all > recorded ? (uint32_t)(all - recorded) : 0;
-}
-
-#if NPUPROF_RING_
-
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-/* Records are on their way to the sink. */
-NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED; }
-
-#else /* NPUPROF_KEEP_NEWEST */
-
-/* Spans that are open stay where they are, and lose their name. What is kept besides stays. */
-NPUPROF_API_ npuprof_result npuprof_clear(void)
-{
-    npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    npuprof_cell_ *const cells = npuprof_fw_cells_(c);
-    if (!c->cells) return NPUPROF_OK;
-    if (!npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
-    for (npuprof_cell_ *head = cells, *const end = cells + c->cells; head < end;) {
-        npuprof_cell_ *const next = cells + (npuprof_fw_after_record_(head) - cells);
-        const bool is_kept = (NPUPROF_LOAD_(&head->high.half[1]) & NPUPROF_CELL_OPEN_) != 0;
-        if (npuprof_fw_is_event_(head) || !is_kept)
-            npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | (head->ref & 1));
-        head = next;
-    }
-    c->lost = c->lost_notes = 0;
-    npuprof_fw_let_go_(c);
-    return NPUPROF_OK;
-}
-#endif /* NPUPROF_WHEN_FULL */
-
-#else /* !NPUPROF_RING_ */
-
-/* A cell as nobody has taken it yet. */
-NPUPROF_OWN_ static void npuprof_fw_empty_cell_(npuprof_cell_ *cell)
-{
-    NPUPROF_STORE_(&cell->ref, 0);
-    NPUPROF_STORE_(&cell->start, 0);
-    NPUPROF_STORE_(&cell->end, 0);
-    NPUPROF_STORE_(&cell->high.word, 0);
-}
-
-/* Gives cleared cells back one by one, from the last, as long as nobody takes one meanwhile. */
-NPUPROF_OWN_ static void npuprof_fw_give_back_cells_(npuprof_compact_header_ *c)
-{
-    uint32_t seen = NPUPROF_LOAD_(&c->used);
-    while (seen > c->cells && !NPUPROF_REPLACE_(&c->used, &seen, c->cells)) { }
-    for (uint32_t at = NPUPROF_LOAD_(&c->used), was = at; at && was == at; at--) {
-        npuprof_cell_ *const cell = &npuprof_fw_cells_(c)[at - 1];
-        if (NPUPROF_LOAD_(&cell->ref) != NPUPROF_CELL_CLEARED_) break;
-        if (NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) break;
-        npuprof_fw_empty_cell_(cell);
-        NPUPROF_MASKED_BEGIN_
-        was = NPUPROF_LOAD_(&c->used);
-        while (was == at && !NPUPROF_REPLACE_(&c->used, &was, at - 1)) { }
-        NPUPROF_MASKED_END_
-        if (was != at) NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
-        else was = at - 1;
-    }
-}
-
-/* Records that are open, or not finished, stay where they are: their end is still to be written. Open ones
-   lose their name. */
-NPUPROF_API_ npuprof_result npuprof_clear(void)
-{
-    npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    npuprof_cell_ *const cells = npuprof_fw_cells_(c);
-    const int gate = NPUPROF_LOAD_(&npuprof_gate_);
-    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    for (npuprof_cell_ *head = cells, *const end = cells + npuprof_fw_used_cells_(c); head < end;) {
-        npuprof_cell_ *const next = cells + (npuprof_fw_after_record_(head) - cells);
-        /* Why from the last to the first: an interrupt that reads meanwhile still finds the next record. */
-        for (npuprof_cell_ *cell = NPUPROF_LOAD_(&head->ref) ? next : head; cell > head;) {
-            if (--cell > head) NPUPROF_STORE_(&cell->high.word, 0);
-            NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
-        }
-        head = next;
-    }
-    npuprof_fw_give_back_cells_(c);
-    c->lost = c->lost_notes = 0;
-    NPUPROF_STORE_(&npuprof_gate_, gate);
-    return NPUPROF_OK;
-}
-
-#endif /* NPUPROF_RING_ */
 
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
@@ -4509,210 +5003,14 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
         out->recorded++;
         if (context >= out->threads) out->threads = context + 1;
     }
-#if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
-    out->lost = out->lost_by_cause[NPUPROF_LOST_OVERWRITTEN] = npuprof_fw_overwritten_(c, out->recorded);
+    out->lost = out->lost_by_cause[NPUPROF_FW_LOST_] = npuprof_fw_lost_of_(c, out->recorded);
+    out->recorded = npuprof_fw_recorded_of_(out->recorded);
     if (c->cells) npuprof_fw_let_go_(c);
-#else
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    out->recorded = npuprof_fw_recorded_;
-#endif
-    out->lost = out->lost_by_cause[NPUPROF_LOST_FULL] = c->lost;
-#endif
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
     out->bytes_used = (uint64_t)(end - npuprof_fw_cells_(c)) * sizeof(npuprof_cell_);
     out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_cell_);
     return NPUPROF_OK;
 }
-/* ==== src/firmware/stream.h ======================================================= >>firmware/stream ==== */
-
-/* npuprof_poll() and npuprof_flush() of NPUPROF_STREAM: the cells of the ring as parts, and the header as a
-   part before every 64 of them (format/compact.h).
-   A part is filled cell by cell. What is in it was copied, so its cells are free at once, and a part that the
-   sink took half of goes on where it was. A record that is not finished holds up those behind it. No CRC of
-   the names: that would take flash, and NPUPROF_BUILD_ID tells builds apart.
-   Data: npuprof_fw_stream_, of the one task that polls; header.crc, which it alone moves on. */
-
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-
-enum { NPUPROF_FW_PARTS_ = 64 };                   /* from a header to the next one */
-typedef struct npuprof_fw_stream_state_ {
-    uint16_t left;                                 /* bytes of the part that the sink has not taken yet */
-    uint16_t lead;                                 /* cells from the next one on that continue a record */
-    uint8_t parts;                                 /* until the next header */
-    bool is_busy;
-    uint8_t may_lack;                              /* so many cells a part may have less than 16 */
-    npuprof_stream_head_ head;
-    npuprof_cell_ cell[NPUPROF_PART_CELLS_];
-} npuprof_fw_stream_state_;
-static npuprof_fw_stream_state_ npuprof_fw_stream_;
-
-/* How many bytes the sink took; another number: it failed. */
-#ifdef NPUPROF_SINK
-NPUPROF_OWN_ static inline uint32_t npuprof_fw_write_(const void *bytes, size_t count)
-{
-    return (uint32_t)(NPUPROF_SINK(bytes, count));
-}
-enum { NPUPROF_FW_SINK_CAN_FAIL_ = 0 };
-
-#else /* !NPUPROF_SINK */
-static npuprof_sink npuprof_fw_sink_;
-
-NPUPROF_OWN_ static inline uint32_t npuprof_fw_write_(const void *bytes, size_t count)
-{
-    const int result = npuprof_fw_sink_.write(npuprof_fw_sink_.user, bytes, count);
-    if (result > 0) return UINT32_MAX;
-    return result ? (uint32_t)~result : (uint32_t)count;   /* see NPUPROF_SINK_TOOK */
-}
-enum { NPUPROF_FW_SINK_CAN_FAIL_ = 1 };
-#endif /* NPUPROF_SINK */
-
-#if !NPUPROF_ARENA_BYTES
-NPUPROF_OWN_ static void npuprof_fw_stream_anew_(void)
-{
-    uint8_t *const p = (uint8_t *)&npuprof_fw_stream_;
-    for (size_t i = 0; i < sizeof npuprof_fw_stream_; i++) NPUPROF_STORE_(p + i, 0);
-    npuprof_fw_recorded_ = 0;
-}
-#else
-#define npuprof_fw_stream_anew_() ((void)0)        /* there is one trace only */
-#endif
-
-/* Copies a cell, and marks a record that is kept as sent. lead: see there. Returns the cells of its record
-   from it on; 0: the record is not finished.
-   Why the upper half is loaded first: it says whether the rest is there. An open span may end meanwhile; then
-   it is copied once more.
-   Why a record that was sent is cleared where nothing is masked: a task that claims it may find that another
-   task was faster and passed it. Then it stays where it is, and would be sent again. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint32_t npuprof_fw_send_cell_(npuprof_cell_ *to, npuprof_cell_ *from,
-                                                        uint32_t lead)
-{
-    uint32_t word;
-    do {
-        word = npuprof_os_acquire_(&from->high.word);
-        to->high.word = word;
-        to->ref = from->ref;
-        to->start = from->start;
-        to->end = from->end;
-        NPUPROF_SIGNAL_FENCE_();
-        if (lead) return lead;
-        if (!(word & NPUPROF_FW_OPEN_WORD_)) {
-            if (!NPUPROF_MASKS_) npuprof_os_store_(&from->ref, NPUPROF_CELL_CLEARED_ | (from->ref & 1));
-            break;
-        }
-        if (NPUPROF_FW_IS_CLAIMED_(word)) return 0;
-    } while (!npuprof_fw_replace_(&from->high.word, word, word | NPUPROF_FW_SENT_WORD_));
-    return npuprof_fw_length_(from);
-}
-
-/* Copies the cells before `used` into the part, until it has 16. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_gather_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c,
-                                                 uint32_t used)
-{
-    for (;;) {
-        const uint32_t n = s->head.count;
-        uint32_t sent = c->crc;
-        if (n == NPUPROF_PART_CELLS_ || sent == used) return;
-        const uint32_t lead = npuprof_fw_send_cell_(&s->cell[n], npuprof_fw_cell_(c, sent), s->lead);
-        if (!lead) return;
-        s->lead = (uint16_t)(lead - 1);
-        s->head.count = (uint16_t)(n + 1);
-        s->head.next++;
-        sent++;
-        /* Why the lap of `used`: that is ahead by less than one. */
-        if ((sent & NPUPROF_RING_INDEX_) == NPUPROF_FW_CELL_COUNT_()) sent = used & ~NPUPROF_RING_INDEX_;
-        npuprof_os_release_(&c->crc, sent);
-    }
-}
-
-/* Fills the next part. False: there is none. */
-NPUPROF_OWN_ static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c, uint32_t used)
-{
-    uint32_t parts = s->parts;
-    if (!parts) {
-        npuprof_compact_header_ *const h = (npuprof_compact_header_ *)(uintptr_t)s->cell;
-        /* Why by words: an interrupt that counts meanwhile must not leave half of a count. */
-        for (uint32_t i = 0; i < sizeof *h / 4; i++)
-            NPUPROF_STORE_((uint32_t *)h + i, npuprof_os_load_((const uint32_t *)c + i));
-        h->layout = NPUPROF_LAYOUT_PARTS;
-        if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-        s->head.count = NPUPROF_FW_HEADER_CELLS_;
-        parts = NPUPROF_FW_PARTS_ + 1;
-    } else {
-        npuprof_fw_gather_(s, c, used);
-        if (s->head.count + s->may_lack < NPUPROF_PART_CELLS_) return false;
-    }
-    const uint32_t bytes = (s->head.count + 1u) * (uint32_t)sizeof(npuprof_cell_);
-    s->parts = (uint8_t)(parts - 1);
-    s->left = (uint16_t)bytes;
-    s->head.mark = NPUPROF_STREAM_MARK_;
-    s->head.crc = ~npuprof_crc_add_(UINT32_MAX, &s->head.next,
-                                    (size_t)bytes - offsetof(npuprof_stream_head_, next));
-    return true;
-}
-
-/* Why no further than where the records end now: what is recorded meanwhile would keep the task here. */
-NPUPROF_OWN_ static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c)
-{
-    const uint32_t used = npuprof_os_acquire_(&c->used);
-    while (s->left || npuprof_fw_fill_(s, c, used)) {
-        const uint32_t left = s->left;
-        const uint8_t *const from = (const uint8_t *)&s->cell[s->head.count] - left;
-        const uint32_t took = npuprof_fw_write_(from, (size_t)left);
-        if (took != left) {
-            if (took < left) s->left = (uint16_t)(left - took);
-            return NPUPROF_FW_SINK_CAN_FAIL_ && took == UINT32_MAX ? NPUPROF_ERR_IO : NPUPROF_ERR_BUSY;
-        }
-        s->left = s->head.count = 0;
-        s->head.lead = s->lead;
-    }
-    return NPUPROF_OK;
-}
-
-/* One task at a time: a second one, or the sink itself, would find the part half done. */
-NPUPROF_API_ npuprof_result npuprof_poll(void)
-{
-    npuprof_fw_stream_state_ *s = &npuprof_fw_stream_;
-    npuprof_compact_header_ *c = npuprof_fw_arena_;
-    /* Why: else gcc loads the address of each field. */
-    NPUPROF_KNOWN_(s);
-    NPUPROF_KNOWN_(c);
-#ifdef NPUPROF_SINK
-    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-#else
-    if (!npuprof_fw_sink_.write) return NPUPROF_ERR_ARGUMENT;
-#endif
-    if (s->is_busy) return NPUPROF_ERR_BUSY;
-    s->is_busy = true;
-    const npuprof_result result = npuprof_fw_hand_over_(s, c);
-    s->is_busy = false;
-    return result;
-}
-
-/* The part that is not full, and then a header, unless one was the last and says what was lost. That one is
-   still there: nothing came after it. */
-NPUPROF_API_ npuprof_result npuprof_flush(void)
-{
-    npuprof_fw_stream_state_ *const s = &npuprof_fw_stream_;
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const npuprof_compact_header_ *const h = (const npuprof_compact_header_ *)(uintptr_t)s->cell;
-    if (s->is_busy) return NPUPROF_ERR_BUSY;
-    s->may_lack = NPUPROF_PART_CELLS_ - 1;
-    npuprof_result result = npuprof_poll();
-    if (result == NPUPROF_OK &&
-        (s->parts != NPUPROF_FW_PARTS_ || h->lost != c->lost || h->lost_notes != c->lost_notes)) {
-        s->parts = 0;
-        result = npuprof_poll();
-    }
-    s->may_lack = 0;
-    return result;
-}
-
-#else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
-
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
-
-#endif /* NPUPROF_WHEN_FULL */
 /* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
 
 /* Start, stop and pause on firmware; what needs a file or a sink is unsupported there.
@@ -4728,11 +5026,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
     if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
                  desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
-#ifdef NPUPROF_SINK
-    if (desc && desc->sink.write) return NPUPROF_ERR_UNSUPPORTED;
-#else
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM && (!desc || !desc->sink.write)) return NPUPROF_ERR_ARGUMENT;
-#endif
+    const npuprof_result result = npuprof_fw_check_sink_(desc);
+    if (result != NPUPROF_OK) return result;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
         if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
@@ -4740,12 +5035,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         npuprof_fw_set_up_(desc->arena, desc->arena_bytes);
     }
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    npuprof_fw_stream_anew_();
-#ifndef NPUPROF_SINK
-    npuprof_fw_sink_ = desc->sink;
-#endif
-#endif
+    npuprof_fw_keep_sink_(desc);
     return NPUPROF_OK;
 }
 
@@ -4837,7 +5127,6 @@ NPUPROF_OWN_ static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_c
 {
     const npuprof_cell_ *end;
     if (!npuprof_fw_is_there_(head)) return crc;
-    if (NPUPROF_RING_ && head->ref >> 1 == 1) return crc;
     if (!(head->ref & 2)) {
         const npuprof_site_ *site = npuprof_fw_site_of_(head);
         crc = npuprof_fw_crc_text_(crc, site->name);
@@ -4878,13 +5167,7 @@ NPUPROF_OWN_ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t use
     npuprof_compact_header_ h;
     npuprof_fw_copy_bytes_((uint8_t *)&h, npuprof_fw_arena_, sizeof h);
     h.layout = NPUPROF_LAYOUT_PARTS;
-#if NPUPROF_RING_
-    (void)used;
-    h.used = (h.used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_;
-    if (NPUPROF_CLOCK_BITS_ >= 48) h.clock = (uint32_t)(npuprof_fw_stamp_(npuprof_fw_arena_) >> 16);
-#else
-    h.used = used;
-#endif
+    npuprof_fw_set_image_words_(&h, used);
     h.crc = ~npuprof_crc_add_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
     return sink.write(sink.user, &h, sizeof h);
 }
@@ -4927,7 +5210,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
     struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
     const uint32_t used = npuprof_fw_used_cells_(npuprof_fw_arena_);
     if (!sink.write || !npuprof_fw_arena_->cells) return NPUPROF_ERR_ARGUMENT;
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) return NPUPROF_ERR_UNSUPPORTED;
+    if (!NPUPROF_FW_CAN_WRITE_) return NPUPROF_ERR_UNSUPPORTED;
     if (!npuprof_fw_hold_(npuprof_fw_arena_)) return NPUPROF_ERR_BUSY;
     int error = npuprof_fw_write_header_(sink, used);
     for (uint32_t at = 0, next = 0; at < used && !error;) {
@@ -4958,23 +5241,15 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_h
     const npuprof_cell_ *const cells = npuprof_fw_cells_(c), *const end = npuprof_fw_cells_end_(c);
     const uint32_t context = npuprof_fw_context_(), mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
     npuprof_token_ token = 0;
-#if NPUPROF_RING_
-    const uint64_t now = npuprof_fw_stamp_(npuprof_fw_arena_);
+    const uint64_t now = npuprof_fw_age_now_();
     uint64_t youngest = 0;
-#endif
     for (const npuprof_cell_ *at = cells; at < end; at = npuprof_fw_after_record_(at)) {
         const bool open = NPUPROF_LOAD_(&at->high.half[1]) & NPUPROF_CELL_OPEN_;
         if (!open || (at->high.half[0] & mask) != context || !npuprof_fw_is_event_(at)) continue;
-#if NPUPROF_RING_
-        const uint64_t start = (uint64_t)(at->high.half[0] >> NPUPROF_CONTEXT_BITS_) << 32 | at->start;
-        const uint64_t age = (now - start) & NPUPROF_BITS_MASK_(48 - NPUPROF_CONTEXT_BITS_);
+        const uint64_t age = npuprof_fw_age_(at, now);
         if (token && age > youngest) continue;
         youngest = age;
-        token = (npuprof_token_)(at - cells) |
-                (at->high.half[1] & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
-#else
-        token = (npuprof_token_)(at - cells) + 1;
-#endif
+        token = npuprof_fw_token_of_(c, at);
     }
     return token;
 }
@@ -5167,29 +5442,6 @@ NPUPROF_OWN_ static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
     return (uint64_t)field->high.word << 32 | field->end;
 }
 
-#define NPUPROF_FW_RANGE_ NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_)
-
-#if NPUPROF_RING_
-/* Ticks since the trace began that no record is older than: a ring runs longer than the range of a cell's
-   stamp. */
-static uint64_t npuprof_fw_zero_;
-NPUPROF_OWN_ static void npuprof_fw_find_zero_(npuprof_compact_header_ *c)
-{
-    const uint64_t back = NPUPROF_FW_RANGE_ / 4 * 3, now = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
-    npuprof_fw_zero_ = now > back ? now - back : 0;
-}
-
-#else
-enum { npuprof_fw_zero_ = 0 };
-#endif
-
-/* Ticks since the trace began. */
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
-{
-    const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
-    return ((ticks - npuprof_fw_zero_) & NPUPROF_FW_RANGE_) + npuprof_fw_zero_;
-}
-
 NPUPROF_OWN_ static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
 {
     return npuprof_fw_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
@@ -5299,22 +5551,11 @@ NPUPROF_OWN_ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof
     return comma;
 }
 
-/* Whether the RESULT at `at` is of the span at `head`. In a ring, a record that is newer than the result has
-   replaced the span; a span that was open for long may lie behind its results. */
+/* Whether the RESULT at `at` is of the span at `head`: its first field says so. */
 NPUPROF_OWN_ static bool npuprof_fw_is_result_of_(const npuprof_cell_ *at, const npuprof_cell_ *head)
 {
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint32_t number = (uint32_t)(head - npuprof_fw_cells_(c));
-    if (at->ref != (NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1)) return false;
-    const uint32_t token = at[1].end;              /* its first field */
-#if NPUPROF_RING_
-    const uint32_t cells = c->cells, own = (uint32_t)(at - npuprof_fw_cells_(c)) + cells - npuprof_fw_oldest_;
-    if (!npuprof_fw_is_there_(at) || (token & NPUPROF_RING_INDEX_) != number) return false;
-    if (own % cells > (number + cells - npuprof_fw_oldest_) % cells) return true;
-    return npuprof_fw_start_of_(head) < npuprof_fw_start_of_(at);
-#else
-    return token == number + 1;
-#endif
+    return at->ref == (NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1) &&
+           npuprof_fw_is_of_(at, at[1].end, head);
 }
 
 /* The next record behind `at` with results of the span at `head`, or NULL. The first one: `at` is the head.
@@ -5322,13 +5563,12 @@ NPUPROF_OWN_ static bool npuprof_fw_is_result_of_(const npuprof_cell_ *at, const
 NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
-    if (NPUPROF_RING_ && at == head) {
-        at = npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_;
-        if (npuprof_fw_is_result_of_(at, head)) return at;
-    }
-    while ((at = npuprof_fw_next_record_(at, end)) < end)
-        if (npuprof_fw_is_result_of_(at, head)) return at;
-    return NULL;
+    bool is_first = at == head;
+    do {
+        at = is_first ? npuprof_fw_first_after_(at) : npuprof_fw_next_record_(at, end);
+        is_first = false;
+    } while (at < end && !npuprof_fw_is_result_of_(at, head));
+    return at < end ? at : NULL;
 }
 
 /* All arguments of a record; those of a span may go on in RESULT records. Whether there is one. */
@@ -5407,23 +5647,15 @@ NPUPROF_OWN_ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
     return recorded;
 }
 
-#if NPUPROF_RING_
-#define NPUPROF_FW_CAUSE_ "overwritten"
-#else
-#define NPUPROF_FW_CAUSE_ "arena_full"
-#endif
-
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_fw_out_ o;
     if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) return NPUPROF_ERR_UNSUPPORTED;
+    if (!NPUPROF_FW_CAN_WRITE_) return NPUPROF_ERR_UNSUPPORTED;
     if (sizeof(npuprof_fw_rate_) < 8 && c->hz_high) return NPUPROF_ERR_UNSUPPORTED;
     if (!npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
-#if NPUPROF_RING_
     npuprof_fw_find_zero_(c);
-#endif
     o.sink.write = sink.write;
     o.sink.user = sink.user;
     o.error = 0;
@@ -5434,11 +5666,7 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++)
         npuprof_fw_put_context_(&o, context);
     o.number[2] = npuprof_fw_rate_of_(c);
-#if NPUPROF_RING_
-    o.number[3] = npuprof_fw_overwritten_(c, recorded);
-#else
-    o.number[3] = c->lost;
-#endif
+    o.number[3] = npuprof_fw_lost_of_(c, recorded);
     o.number[4] = c->lost_notes;
     o.number[5] = recorded;
     o.number[6] = o.left_out;

@@ -52,26 +52,6 @@ static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c)
     return (npuprof_cell_ *)(uintptr_t)(c + 1);
 }
 
-/* What the first field of a record of so many cells says of them. */
-#define NPUPROF_FW_CELLS_WORD_(count) (NPUPROF_RING_ ? (uint32_t)(count) << 20 : 0)
-
-/* The head of the record with that token, which must be one (>>firmware/cells), is element NPUPROF_FW_HEAD_
-   of what this returns. Why an element: so the header's size becomes part of the instructions. */
-static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-#if NPUPROF_RING_
-    return npuprof_fw_cells_(c) + (token & NPUPROF_RING_INDEX_);
-#else
-    return (npuprof_cell_ *)(uintptr_t)c + token;
-#endif
-}
-enum { NPUPROF_FW_HEAD_ = NPUPROF_RING_ ? 0 : NPUPROF_FW_HEADER_CELLS_ - 1 };
-
-static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    return npuprof_fw_near_cell_(c, token) + NPUPROF_FW_HEAD_;
-}
-
 /* Why by hand: a compiler turns a loop that it knows into a call of strlen or memcpy, which may not be there.
    */
 static uint32_t npuprof_fw_text_length_(const char *text)
@@ -122,65 +102,3 @@ static inline uint32_t npuprof_fw_context_(void)
     return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
 }
 
-/* Why a function: the user's expression sees no names of ours. */
-#ifdef NPUPROF_BUILD_ID
-static const uint8_t *npuprof_user_build_id_(void) { return (const uint8_t *)(NPUPROF_BUILD_ID); }
-enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_GNU_ };
-#else
-enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
-#endif
-
-/* Makes an arena of that memory, and begins the trace. `cells` is stored last: it says that the arena is
-   ready. */
-static void npuprof_fw_set_up_(void *memory, size_t bytes)
-{
-    static const struct {
-        uint8_t magic[8];
-        uint32_t words[4];
-        uint8_t bytes[4];
-    } blank = {
-        { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' },
-        { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
-        { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *),
-          NPUPROF_BUILD_KIND_ | NPUPROF_WHEN_FULL << 4 },
-    };
-    npuprof_compact_header_ *c = (npuprof_compact_header_ *)memory;
-#if !NPUPROF_ARENA_BYTES
-    for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
-    npuprof_fw_arena_ = c;
-#endif
-    npuprof_fw_copy_bytes_((uint8_t *)c, &blank, sizeof blank);
-    c->hz_low = (uint32_t)npuprof_user_hz_();
-    if (npuprof_user_hz_() >> 32) c->hz_high = (uint32_t)(npuprof_user_hz_() >> 32);
-    if (sizeof(void *) > 4) {
-        c->address_low = (uint32_t)(uintptr_t)&blank;
-        c->address_high = (uint32_t)((uint64_t)(uintptr_t)&blank >> 32);
-    }
-#ifdef NPUPROF_BUILD_ID
-    const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
-    npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
-#endif
-    if (NPUPROF_RING_) c->used = NPUPROF_RING_IS_;
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) c->crc = NPUPROF_RING_IS_;
-    const uint64_t now = npuprof_fw_stamp_(c);
-    c->first_low = (uint32_t)now;
-    c->first_high = (uint32_t)(now >> 32);
-    uint32_t cells = (uint32_t)NPUPROF_FW_CELLS_IN_(bytes);
-#if NPUPROF_RING_ && !NPUPROF_ARENA_BYTES
-    if (cells > NPUPROF_RING_INDEX_) cells = NPUPROF_RING_INDEX_;
-#endif
-    NPUPROF_STORE_(&c->cells, cells);
-}
-
-/* Whether there is an arena. A static one is set up at the first call; it is always there, which the compiler
-   then knows. */
-#if NPUPROF_ARENA_BYTES
-static void npuprof_fw_make_ready_(void)
-{
-    if (!npuprof_fw_arena_->cells) npuprof_fw_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
-}
-#define npuprof_fw_is_ready_() (npuprof_fw_make_ready_(), true)
-
-#else /* !NPUPROF_ARENA_BYTES */
-static bool npuprof_fw_is_ready_(void) { return npuprof_fw_arena_->cells != 0; }
-#endif

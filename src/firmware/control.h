@@ -5,7 +5,7 @@
 #include "record.h"
 #include "event.h"
 #include "read.h"
-#include "stream.h"
+#include "policy.h"
 
 /* Start, stop and pause on firmware; what needs a file or a sink is unsupported there.
    Owns the gate, the level and the token of the open pause: one task controls. May not know how cells are
@@ -20,11 +20,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
     if (desc && (desc->when_full != NPUPROF_WHEN_FULL || desc->arena_path || desc->output_path ||
                  desc->categories || desc->capture)) return NPUPROF_ERR_UNSUPPORTED;
-#ifdef NPUPROF_SINK
-    if (desc && desc->sink.write) return NPUPROF_ERR_UNSUPPORTED;
-#else
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM && (!desc || !desc->sink.write)) return NPUPROF_ERR_ARGUMENT;
-#endif
+    const npuprof_result result = npuprof_fw_check_sink_(desc);
+    if (result != NPUPROF_OK) return result;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
         if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
@@ -32,12 +29,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         npuprof_fw_set_up_(desc->arena, desc->arena_bytes);
     }
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    npuprof_fw_stream_anew_();
-#ifndef NPUPROF_SINK
-    npuprof_fw_sink_ = desc->sink;
-#endif
-#endif
+    npuprof_fw_keep_sink_(desc);
     return NPUPROF_OK;
 }
 

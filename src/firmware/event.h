@@ -4,7 +4,7 @@
 #include "../format/compact.h"
 #include "../os/none.h"
 #include "arena.h"
-#include "cells.h"
+#include "policy.h"
 #include "record.h"
 
 /* Records with fields: spans with arguments or run-time names, events, memory, names and metadata. A record
@@ -77,65 +77,12 @@ static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token,
     npuprof_fw_publish_(head, token, ref, open);
 }
 
-/* Whether a ring keeps a record: what says a name, or how clocks go together. */
-static inline bool npuprof_fw_is_kept_(uint32_t ref)
-{
-    const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
-    const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
-                          1u << (NPUPROF_CELL_KIND_DEVICE_ - NPUPROF_CELL_KIND_THREAD_) |
-                          1u << (NPUPROF_CELL_KIND_ANCHOR_ - NPUPROF_CELL_KIND_THREAD_) |
-                          1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
-    return NPUPROF_RING_ && (ref & 2) && note < 32 && (kept >> note & 1);
-}
-
-#if NPUPROF_RING_
-/* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
-static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
-{
-    const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
-    const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
-    if (a->ref != b->ref) return false;
-    if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
-        return !((a->high.half[0] ^ b->high.half[0]) & ((1u << NPUPROF_CONTEXT_BITS_) - 1));
-    if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
-    for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
-        if (p[i] != q[i]) return false;
-    return true;
-}
-
-/* Empties what the note of that token replaces. Why a search and no list: notes are rare. If tasks replace
-   cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
-   it looked at the other: an interrupt that replaced it has a newer one. */
-static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
-    if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
-    for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
-        const npuprof_cell_ *const old = npuprof_fw_cell_(c, at);
-        const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
-        n = npuprof_fw_length_(old);
-        if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
-        if (!npuprof_fw_open_cell_(c, token)) return;
-        npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
-    }
-}
-#endif /* NPUPROF_RING_ */
-
 /* Where a record is counted that is lost: an event, or a note. */
 static uint32_t *npuprof_fw_lost_(npuprof_compact_header_ *c, uint32_t ref)
 {
     const uint32_t kind = ref >> 8 & 0xFF;
     const bool is_note = (ref & 2) && kind >= NPUPROF_CELL_KIND_THREAD_ && kind < NPUPROF_CELL_KIND_ENTRY_;
     return is_note ? &c->lost_notes : &c->lost;
-}
-
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
-                                                                uint32_t *lost)
-{
-    const npuprof_token_ token = npuprof_fw_take_(c, count, lost);
-    if (NPUPROF_RING_ && token) npuprof_fw_cell_(c, token)->end = count;
-    return token;
 }
 
 NPUPROF_ASSERT_(shape, (int)NPUPROF_SHAPE_EVENT_ == (int)NPUPROF_FIELD_VALUE_);
@@ -160,9 +107,7 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
         }
     const bool is_kept = npuprof_fw_is_kept_(ref);
     npuprof_fw_finish_(head, token, ref, span || is_kept, now);
-#if NPUPROF_RING_
     if (is_kept) npuprof_fw_replace_notes_(c, token);
-#endif
     return npuprof_fw_tally_(c, token, lost);
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
@@ -200,47 +145,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *cate
     return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), true, texts, NULL, args);
 }
 
-/* Spans of PROF_BEGIN, a stack for each context. top: token of the innermost. skipped: PROF_BEGINs after it
-   that were not recorded. While such a span is open, its cell's `end` is the token of the one outside it, and
-   the bits beside NPUPROF_CELL_OPEN_ are what `skipped` was. */
-typedef struct npuprof_fw_by_hand_ {
-    npuprof_token_ top;
-    uint16_t skipped;
-} npuprof_fw_by_hand_;
+/* Spans of PROF_BEGIN, a stack for each context. */
 static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
-
-#if NPUPROF_RING_
-/* What a span's cell keeps of its stack while it is open, and back. Why otherwise in a ring: there the bits
-   beside NPUPROF_CELL_OPEN_ check a token. `end` has the index of the outer span's cell, from 1, and above it
-   what `skipped` was. */
-static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
-{
-    cell->end = (h->top ? (h->top & NPUPROF_RING_INDEX_) + 1 : 0) | (uint32_t)h->skipped << 16;
-}
-
-static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
-{
-    const uint32_t outer = (cell->end & NPUPROF_RING_INDEX_) - 1;
-    h->skipped = (uint16_t)(cell->end >> 16);
-    h->top = 0;
-    if (outer == UINT32_MAX) return;
-    const uint32_t half = npuprof_fw_cell_(npuprof_fw_arena_, outer)->high.half[1];
-    h->top = outer | (half & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
-}
-
-#else /* !NPUPROF_RING_ */
-static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
-{
-    cell->end = h->top;
-    cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
-}
-
-static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
-{
-    h->top = cell->end;
-    h->skipped = cell->high.half[1] & 0x7FFF;
-}
-#endif /* NPUPROF_RING_ */
 
 /* Makes a span the innermost of its stack; token 0: it was not recorded. */
 static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)

@@ -5,8 +5,8 @@
 #include "../format/compact.h"
 #include "../os/none.h"
 #include "arena.h"
-#include "event.h"
-#include "read.h"
+#include "cells.h"
+#include "policy.h"
 
 /* npuprof_write_image(): the cells in parts of 16 with a checksum each, over any line (format/compact.h).
    Tasks may record meanwhile. Also the way from a cell to what the program's constants say of it. Reads cells
@@ -39,7 +39,6 @@ static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end;
     if (!npuprof_fw_is_there_(head)) return crc;
-    if (NPUPROF_RING_ && head->ref >> 1 == 1) return crc;
     if (!(head->ref & 2)) {
         const npuprof_site_ *site = npuprof_fw_site_of_(head);
         crc = npuprof_fw_crc_text_(crc, site->name);
@@ -80,13 +79,7 @@ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
     npuprof_compact_header_ h;
     npuprof_fw_copy_bytes_((uint8_t *)&h, npuprof_fw_arena_, sizeof h);
     h.layout = NPUPROF_LAYOUT_PARTS;
-#if NPUPROF_RING_
-    (void)used;
-    h.used = (h.used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_;
-    if (NPUPROF_CLOCK_BITS_ >= 48) h.clock = (uint32_t)(npuprof_fw_stamp_(npuprof_fw_arena_) >> 16);
-#else
-    h.used = used;
-#endif
+    npuprof_fw_set_image_words_(&h, used);
     h.crc = ~npuprof_crc_add_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
     return sink.write(sink.user, &h, sizeof h);
 }
@@ -129,7 +122,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
     struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
     const uint32_t used = npuprof_fw_used_cells_(npuprof_fw_arena_);
     if (!sink.write || !npuprof_fw_arena_->cells) return NPUPROF_ERR_ARGUMENT;
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) return NPUPROF_ERR_UNSUPPORTED;
+    if (!NPUPROF_FW_CAN_WRITE_) return NPUPROF_ERR_UNSUPPORTED;
     if (!npuprof_fw_hold_(npuprof_fw_arena_)) return NPUPROF_ERR_BUSY;
     int error = npuprof_fw_write_header_(sink, used);
     for (uint32_t at = 0, next = 0; at < used && !error;) {

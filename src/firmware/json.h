@@ -4,6 +4,8 @@
 #include "../format/layouts.h"
 #include "../format/compact.h"
 #include "arena.h"
+#include "cells.h"
+#include "policy.h"
 #include "event.h"
 #include "read.h"
 #include "image.h"
@@ -26,29 +28,6 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
 {
     return (uint64_t)field->high.word << 32 | field->end;
-}
-
-#define NPUPROF_FW_RANGE_ NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_)
-
-#if NPUPROF_RING_
-/* Ticks since the trace began that no record is older than: a ring runs longer than the range of a cell's
-   stamp. */
-static uint64_t npuprof_fw_zero_;
-static void npuprof_fw_find_zero_(npuprof_compact_header_ *c)
-{
-    const uint64_t back = NPUPROF_FW_RANGE_ / 4 * 3, now = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
-    npuprof_fw_zero_ = now > back ? now - back : 0;
-}
-
-#else
-enum { npuprof_fw_zero_ = 0 };
-#endif
-
-/* Ticks since the trace began. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
-{
-    const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
-    return ((ticks - npuprof_fw_zero_) & NPUPROF_FW_RANGE_) + npuprof_fw_zero_;
 }
 
 static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
@@ -160,22 +139,11 @@ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
     return comma;
 }
 
-/* Whether the RESULT at `at` is of the span at `head`. In a ring, a record that is newer than the result has
-   replaced the span; a span that was open for long may lie behind its results. */
+/* Whether the RESULT at `at` is of the span at `head`: its first field says so. */
 static bool npuprof_fw_is_result_of_(const npuprof_cell_ *at, const npuprof_cell_ *head)
 {
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint32_t number = (uint32_t)(head - npuprof_fw_cells_(c));
-    if (at->ref != (NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1)) return false;
-    const uint32_t token = at[1].end;              /* its first field */
-#if NPUPROF_RING_
-    const uint32_t cells = c->cells, own = (uint32_t)(at - npuprof_fw_cells_(c)) + cells - npuprof_fw_oldest_;
-    if (!npuprof_fw_is_there_(at) || (token & NPUPROF_RING_INDEX_) != number) return false;
-    if (own % cells > (number + cells - npuprof_fw_oldest_) % cells) return true;
-    return npuprof_fw_start_of_(head) < npuprof_fw_start_of_(at);
-#else
-    return token == number + 1;
-#endif
+    return at->ref == (NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_RESULT_) | 1) &&
+           npuprof_fw_is_of_(at, at[1].end, head);
 }
 
 /* The next record behind `at` with results of the span at `head`, or NULL. The first one: `at` is the head.
@@ -183,13 +151,12 @@ static bool npuprof_fw_is_result_of_(const npuprof_cell_ *at, const npuprof_cell
 static const npuprof_cell_ *npuprof_fw_next_result_(const npuprof_cell_ *at, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
-    if (NPUPROF_RING_ && at == head) {
-        at = npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_;
-        if (npuprof_fw_is_result_of_(at, head)) return at;
-    }
-    while ((at = npuprof_fw_next_record_(at, end)) < end)
-        if (npuprof_fw_is_result_of_(at, head)) return at;
-    return NULL;
+    bool is_first = at == head;
+    do {
+        at = is_first ? npuprof_fw_first_after_(at) : npuprof_fw_next_record_(at, end);
+        is_first = false;
+    } while (at < end && !npuprof_fw_is_result_of_(at, head));
+    return at < end ? at : NULL;
 }
 
 /* All arguments of a record; those of a span may go on in RESULT records. Whether there is one. */
@@ -268,23 +235,15 @@ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
     return recorded;
 }
 
-#if NPUPROF_RING_
-#define NPUPROF_FW_CAUSE_ "overwritten"
-#else
-#define NPUPROF_FW_CAUSE_ "arena_full"
-#endif
-
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_fw_out_ o;
     if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
-    if (NPUPROF_WHEN_FULL == NPUPROF_STREAM) return NPUPROF_ERR_UNSUPPORTED;
+    if (!NPUPROF_FW_CAN_WRITE_) return NPUPROF_ERR_UNSUPPORTED;
     if (sizeof(npuprof_fw_rate_) < 8 && c->hz_high) return NPUPROF_ERR_UNSUPPORTED;
     if (!npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
-#if NPUPROF_RING_
     npuprof_fw_find_zero_(c);
-#endif
     o.sink.write = sink.write;
     o.sink.user = sink.user;
     o.error = 0;
@@ -295,11 +254,7 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++)
         npuprof_fw_put_context_(&o, context);
     o.number[2] = npuprof_fw_rate_of_(c);
-#if NPUPROF_RING_
-    o.number[3] = npuprof_fw_overwritten_(c, recorded);
-#else
-    o.number[3] = c->lost;
-#endif
+    o.number[3] = npuprof_fw_lost_of_(c, recorded);
     o.number[4] = c->lost_notes;
     o.number[5] = recorded;
     o.number[6] = o.left_out;

@@ -3,8 +3,8 @@
 #include "../format/compact.h"
 #include "../os/none.h"
 #include "arena.h"
+#include "policy.h"
 #include "event.h"
-#include "read.h"
 
 /* PROF_RESULT on firmware: arguments of a span that become known while it is open, as a record of their own
    (NPUPROF_CELL_KIND_RESULT_) that names the cell of the span. The host makes one list of them.
@@ -21,23 +21,15 @@ static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
     const npuprof_cell_ *const cells = npuprof_fw_cells_(c), *const end = npuprof_fw_cells_end_(c);
     const uint32_t context = npuprof_fw_context_(), mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
     npuprof_token_ token = 0;
-#if NPUPROF_RING_
-    const uint64_t now = npuprof_fw_stamp_(npuprof_fw_arena_);
+    const uint64_t now = npuprof_fw_age_now_();
     uint64_t youngest = 0;
-#endif
     for (const npuprof_cell_ *at = cells; at < end; at = npuprof_fw_after_record_(at)) {
         const bool open = NPUPROF_LOAD_(&at->high.half[1]) & NPUPROF_CELL_OPEN_;
         if (!open || (at->high.half[0] & mask) != context || !npuprof_fw_is_event_(at)) continue;
-#if NPUPROF_RING_
-        const uint64_t start = (uint64_t)(at->high.half[0] >> NPUPROF_CONTEXT_BITS_) << 32 | at->start;
-        const uint64_t age = (now - start) & NPUPROF_BITS_MASK_(48 - NPUPROF_CONTEXT_BITS_);
+        const uint64_t age = npuprof_fw_age_(at, now);
         if (token && age > youngest) continue;
         youngest = age;
-        token = (npuprof_token_)(at - cells) |
-                (at->high.half[1] & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
-#else
-        token = (npuprof_token_)(at - cells) + 1;
-#endif
+        token = npuprof_fw_token_of_(c, at);
     }
     return token;
 }

@@ -4,20 +4,48 @@
 #include "../format/compact.h"
 #include "../os/none.h"
 #include "arena.h"
+#include "cells.h"
 
-/* The ring: taking cells from the oldest records (format/compact.h, RING).
+/* The ring, which NPUPROF_KEEP_NEWEST and NPUPROF_STREAM share: taking cells from the oldest records
+   (format/compact.h, RING).
    Who wants cells claims the old record at header.used and moves header.used behind it. A record that is
    kept, or that another task is writing, cannot be claimed: it is passed. So nobody waits, and a task that is
    left in the middle of a record keeps its cells however many laps the others make.
-   Owns header.used and the upper bits of half[1]. An index in header.used beyond the cells: a reader of
-   NPUPROF_KEEP_NEWEST is at work, and what would be recorded is lost. */
+   What each function does is said in >>firmware/policy.
+   Owns header.used and the upper bits of half[1]. */
 
 #if NPUPROF_RING_
 
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-/* Spans and events that were recorded. */
-static uint32_t npuprof_fw_recorded_;
-#endif
+#define NPUPROF_FW_CELLS_WORD_(count) ((uint32_t)(count) << 20)
+enum { NPUPROF_FW_HEAD_ = 0 };
+
+/* ---- What the two decide, each in its file */
+
+/* Whether the cells before `next` may be replaced, or passed. */
+static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next);
+/* Whether a reader keeps that header.used for itself. */
+static inline bool npuprof_fw_is_held_(uint32_t used);
+/* How often else it may be tried to find a record that can be claimed. */
+static inline uint32_t npuprof_fw_tries_after_(uint32_t tries);
+/* half[1] of a cell, as its token has it. */
+static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell);
+
+/* ---- Cells */
+
+static inline uint32_t npuprof_fw_usable_(uint32_t cells)
+{
+    return !NPUPROF_ARENA_BYTES && cells > NPUPROF_RING_INDEX_ ? NPUPROF_RING_INDEX_ : cells;
+}
+
+static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    return npuprof_fw_cells_(c) + (token & NPUPROF_RING_INDEX_);
+}
+
+static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    return npuprof_fw_near_cell_(c, token);
+}
 
 /* high.word with that half[1]; the other half is whatever it is. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -76,21 +104,6 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
     return n;
 }
 
-/* Whether the cells before `next` may be replaced, or passed: of NPUPROF_STREAM if they were sent, so if it
-   is ahead of header.crc by one lap at most. */
-static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
-{
-#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
-    /* Why shifted: laps have 13 bits. Why signed: if header.used has moved on, more may have been sent. */
-    const int32_t ahead = (int32_t)((next - npuprof_os_load_(&c->crc)) << 3);
-    return ahead <= (int32_t)1 << (NPUPROF_RING_LAP_SHIFT_ + 3);
-#else
-    (void)c;
-    (void)next;
-    return true;
-#endif
-}
-
 /* Moves header.used from `used` to `next`, behind the record at `head`. True: that record is claimed. False:
    it is passed, or another task was faster. Why its length may be read before: while header.used stands, it
    has that. */
@@ -100,7 +113,7 @@ static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *
     uint32_t high;
 #if NPUPROF_MASKS_
     uint32_t claimed = NPUPROF_FW_CLAIMED_WORD_;
-    if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST) NPUPROF_KNOWN_(claimed);
+    NPUPROF_KNOWN_(claimed);
     NPUPROF_MASKED_BEGIN_
     bool is_ours = NPUPROF_LOAD_(&c->used) == used;
     if (is_ours) {
@@ -137,16 +150,15 @@ static NPUPROF_NOINLINE_ void npuprof_fw_empty_(npuprof_cell_ *head)
 }
 
 /* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
-   gives the others back. 0: there is none.
-   Why no limit for NPUPROF_STREAM: it ends where nothing was sent yet. */
+   gives the others back. 0: there is none. */
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_header_ *c,
                                                                 uint32_t most)
 {
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
-    for (uint32_t tries = cells; tries; tries -= NPUPROF_WHEN_FULL != NPUPROF_STREAM) {
+    for (uint32_t tries = cells; tries; tries = npuprof_fw_tries_after_(tries)) {
         const uint32_t used = npuprof_os_load_(&c->used);
         npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
-        if (NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && (used & NPUPROF_RING_INDEX_) >= cells) break;
+        if (npuprof_fw_is_held_(used)) break;
         const uint32_t n = npuprof_fw_length_(head);
         uint32_t next = used + n;
         if ((next & NPUPROF_RING_INDEX_) >= cells) {
@@ -210,6 +222,202 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
     }
     if (have) npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
     return 0;
+}
+
+/* ---- Recording */
+
+/* Until npuprof_fw_publish_() the record is claimed, and is stepped over as a whole. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *c, uint32_t count,
+                                                       uint32_t *lost)
+{
+    (void)lost;
+    return count > 1 ? npuprof_fw_take_more_(c, count) : npuprof_fw_claim_next_(c, 1);
+}
+
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
+                                                                uint32_t *lost)
+{
+    const npuprof_token_ token = npuprof_fw_take_(c, count, lost);
+    if (token) npuprof_fw_cell_(c, token)->end = count;
+    return token;
+}
+
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
+{
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
+    *now = npuprof_fw_stamp_(c);
+    return token;
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32_t ref, uint32_t half)
+{
+    npuprof_os_store_(&head->ref, ref);
+    npuprof_fw_store_half_(head, half);
+}
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
+                                                bool open)
+{
+    npuprof_fw_publish_half_(head, ref, open ? token >> NPUPROF_RING_LAP_SHIFT_ : 0);
+}
+
+/* NULL: garbage, or an end that came twice. */
+NPUPROF_ALWAYS_INLINE_ npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
+    if (!(token & NPUPROF_RING_IS_)) return NULL;
+    if (NPUPROF_UNLIKELY_((token & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_())) return NULL;
+    return npuprof_fw_half_of_(cell) == token >> NPUPROF_RING_LAP_SHIFT_ ? cell : NULL;
+}
+
+/* ---- Records that are kept */
+
+/* What says a name, or how clocks go together. */
+static inline bool npuprof_fw_is_kept_(uint32_t ref)
+{
+    const uint32_t note = (ref >> 8 & 0xFF) - NPUPROF_CELL_KIND_THREAD_;
+    const uint32_t kept = 1u << (NPUPROF_CELL_KIND_METADATA_ - NPUPROF_CELL_KIND_THREAD_) | 1u |
+                          1u << (NPUPROF_CELL_KIND_DEVICE_ - NPUPROF_CELL_KIND_THREAD_) |
+                          1u << (NPUPROF_CELL_KIND_ANCHOR_ - NPUPROF_CELL_KIND_THREAD_) |
+                          1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
+    return (ref & 2) && note < 32 && (kept >> note & 1);
+}
+
+/* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
+static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
+{
+    const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
+    const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
+    if (a->ref != b->ref) return false;
+    if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
+        return !((a->high.half[0] ^ b->high.half[0]) & ((1u << NPUPROF_CONTEXT_BITS_) - 1));
+    if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
+    for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
+        if (p[i] != q[i]) return false;
+    return true;
+}
+
+/* Why a search and no list: notes are rare. If tasks replace
+   cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
+   it looked at the other: an interrupt that replaced it has a newer one. */
+static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
+{
+    const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
+    if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
+    for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
+        const npuprof_cell_ *const old = npuprof_fw_cell_(c, at);
+        const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
+        n = npuprof_fw_length_(old);
+        if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
+        if (!npuprof_fw_open_cell_(c, token)) return;
+        npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
+    }
+}
+
+/* `end` has the index of the outer span's cell, from 1, and above it what was skipped. Why no token: the bits
+   beside NPUPROF_CELL_OPEN_ check one. */
+static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
+{
+    cell->end = (h->top ? (h->top & NPUPROF_RING_INDEX_) + 1 : 0) | (uint32_t)h->skipped << 16;
+}
+
+static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *h)
+{
+    const uint32_t outer = (cell->end & NPUPROF_RING_INDEX_) - 1;
+    h->skipped = (uint16_t)(cell->end >> 16);
+    h->top = 0;
+    if (outer == UINT32_MAX) return;
+    const uint32_t half = npuprof_fw_cell_(npuprof_fw_arena_, outer)->high.half[1];
+    h->top = outer | (half & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
+}
+
+/* ---- Reading */
+
+/* Index of the oldest cell, of the reader that is at work. */
+static uint32_t npuprof_fw_oldest_;
+
+static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head)
+{
+    const uint32_t claimed = NPUPROF_CELL_OPEN_ | NPUPROF_CELL_CLAIMED_;
+    if ((NPUPROF_LOAD_(&head->high.half[1]) & claimed) == claimed) return false;
+    return head->ref > (NPUPROF_CELL_CLEARED_ | 1);
+}
+
+static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c) { return c->cells; }
+
+/* Why bounded: a task that is left in the middle of a record may be at it. */
+static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t n = npuprof_fw_length_(head);
+    const uint32_t left = (uint32_t)(npuprof_fw_cells_(c) + c->cells - head);
+    return head + (n - 1 < left ? n : left);
+}
+
+static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
+{
+    const npuprof_cell_ *const next = npuprof_fw_after_record_(at);
+    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
+    const npuprof_cell_ *const first = cells + npuprof_fw_oldest_;
+    if (at < first) return next < first ? next : end;
+    return next < end || first == cells ? next : cells;
+}
+
+static inline void npuprof_fw_set_image_words_(npuprof_compact_header_ *h, uint32_t used)
+{
+    (void)used;
+    h->used = (h->used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_;
+    if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(npuprof_fw_arena_) >> 16);
+}
+
+static inline npuprof_token_ npuprof_fw_token_of_(const npuprof_compact_header_ *c, const npuprof_cell_ *head)
+{
+    return (npuprof_token_)(head - npuprof_fw_cells_(c)) |
+           (head->high.half[1] & ~(uint32_t)NPUPROF_CELL_SENT_) << NPUPROF_RING_LAP_SHIFT_;
+}
+
+static inline uint64_t npuprof_fw_age_now_(void) { return npuprof_fw_stamp_(npuprof_fw_arena_); }
+
+static inline uint64_t npuprof_fw_age_(const npuprof_cell_ *head, uint64_t now)
+{
+    const uint64_t start = (uint64_t)(head->high.half[0] >> NPUPROF_CONTEXT_BITS_) << 32 | head->start;
+    return (now - start) & NPUPROF_BITS_MASK_(48 - NPUPROF_CONTEXT_BITS_);
+}
+
+/* Ticks since the trace began that no record is older than: a ring runs longer than the range of a cell's
+   stamp. */
+static uint64_t npuprof_fw_zero_;
+static inline void npuprof_fw_find_zero_(npuprof_compact_header_ *c)
+{
+    const uint64_t back = NPUPROF_FW_RANGE_ / 4 * 3, now = npuprof_fw_stamp_(c) - npuprof_fw_first_stamp_(c);
+    npuprof_fw_zero_ = now > back ? now - back : 0;
+}
+
+NPUPROF_ATTRIBUTE_((unused))             /* without JSON nobody asks */
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
+{
+    const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
+    return ((ticks - npuprof_fw_zero_) & NPUPROF_FW_RANGE_) + npuprof_fw_zero_;
+}
+
+/* A record that is newer than the result may have replaced the span; a span that was open for long may lie
+   behind its results. */
+static inline bool npuprof_fw_is_of_(const npuprof_cell_ *result, uint32_t token, const npuprof_cell_ *head)
+{
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint32_t cells = c->cells, number = (uint32_t)(head - npuprof_fw_cells_(c));
+    const uint32_t own = (uint32_t)(result - npuprof_fw_cells_(c)) + cells - npuprof_fw_oldest_;
+    if (!npuprof_fw_is_there_(result) || (token & NPUPROF_RING_INDEX_) != number) return false;
+    if (own % cells > (number + cells - npuprof_fw_oldest_) % cells) return true;
+    return npuprof_fw_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start) <
+           npuprof_fw_since_first_(result->high.half[0] >> NPUPROF_CONTEXT_BITS_, result->start);
+}
+
+static inline const npuprof_cell_ *npuprof_fw_first_after_(const npuprof_cell_ *head)
+{
+    (void)head;
+    return npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_;
 }
 
 #endif /* NPUPROF_RING_ */

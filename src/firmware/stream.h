@@ -5,18 +5,43 @@
 #include "../format/layouts.h"
 #include "../os/none.h"
 #include "arena.h"
-#include "ring.h"
 #include "cells.h"
-#include "read.h"
+#include "ring.h"
 
-/* npuprof_poll() and npuprof_flush() of NPUPROF_STREAM: the cells of the ring as parts, and the header as a
-   part before every 64 of them (format/compact.h).
-   A part is filled cell by cell. What is in it was copied, so its cells are free at once, and a part that the
-   sink took half of goes on where it was. A record that is not finished holds up those behind it. No CRC of
-   the names: that would take flash, and NPUPROF_BUILD_ID tells builds apart.
-   Data: npuprof_fw_stream_, of the one task that polls; header.crc, which it alone moves on. */
+/* NPUPROF_STREAM: the ring replaces only what was sent, and what finds no place is lost. What each function
+   does is said in >>firmware/policy, who sends in >>firmware/poll.
+   Data: npuprof_fw_recorded_, which any task counts; npuprof_fw_stream_, of the one task that polls;
+   header.crc, which it alone moves on. */
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+
+/* Spans and events that were recorded. */
+static uint32_t npuprof_fw_recorded_;
+
+#define NPUPROF_FW_CAUSE_ ""
+enum { NPUPROF_FW_CAN_WRITE_ = 0, NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL };
+
+/* What was sent may: what is ahead of header.crc by one lap at most. Why shifted: laps have 13 bits. Why
+   signed: if header.used has moved on, more may have been sent. */
+static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
+{
+    const int32_t ahead = (int32_t)((next - npuprof_os_load_(&c->crc)) << 3);
+    return ahead <= (int32_t)1 << (NPUPROF_RING_LAP_SHIFT_ + 3);
+}
+
+static inline bool npuprof_fw_is_held_(uint32_t used)
+{
+    (void)used;
+    return false;
+}
+
+/* Why no limit: it ends where nothing was sent yet. */
+static inline uint32_t npuprof_fw_tries_after_(uint32_t tries) { return tries; }
+
+static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell)
+{
+    return NPUPROF_LOAD_(&cell->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
+}
 
 enum { NPUPROF_FW_PARTS_ = 64 };                   /* from a header to the next one */
 typedef struct npuprof_fw_stream_state_ {
@@ -38,6 +63,13 @@ static inline uint32_t npuprof_fw_write_(const void *bytes, size_t count)
 }
 enum { NPUPROF_FW_SINK_CAN_FAIL_ = 0 };
 
+static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
+{
+    return desc && desc->sink.write ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK;
+}
+
+static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { (void)desc; }
+
 #else /* !NPUPROF_SINK */
 static npuprof_sink npuprof_fw_sink_;
 
@@ -48,152 +80,114 @@ static inline uint32_t npuprof_fw_write_(const void *bytes, size_t count)
     return result ? (uint32_t)~result : (uint32_t)count;   /* see NPUPROF_SINK_TOOK */
 }
 enum { NPUPROF_FW_SINK_CAN_FAIL_ = 1 };
+
+static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
+{
+    return desc && desc->sink.write ? NPUPROF_OK : NPUPROF_ERR_ARGUMENT;
+}
+
+static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { npuprof_fw_sink_ = desc->sink; }
 #endif /* NPUPROF_SINK */
 
-#if !NPUPROF_ARENA_BYTES
-static void npuprof_fw_stream_anew_(void)
+/* Why a static arena needs no more: there is one trace only. */
+static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c)
 {
     uint8_t *const p = (uint8_t *)&npuprof_fw_stream_;
+    c->used = c->crc = NPUPROF_RING_IS_;
+    if (NPUPROF_ARENA_BYTES) return;
     for (size_t i = 0; i < sizeof npuprof_fw_stream_; i++) NPUPROF_STORE_(p + i, 0);
     npuprof_fw_recorded_ = 0;
 }
+
+/* header.lost counts what did not fit. */
+static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                               uint32_t *lost)
+{
+    const bool is_event = lost == &c->lost;
+    if (token && is_event) lost = &npuprof_fw_recorded_;
+    if (!token || is_event) npuprof_fw_count_(lost);
+    return token;
+}
+
+/* Ends a span that was sent while it was open: a record CLOSE, and its own cells are free. Why they are
+   emptied first: else they could be sent again behind the end. */
+static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell, uint64_t now)
+{
+    const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
+    const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
+    if (token) {
+        npuprof_cell_ *const own = npuprof_fw_cell_(c, token);
+        own->start = (uint32_t)now;
+        own->end = cell->start;
+        own->high.half[0] = (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ |
+                                       (cell->high.half[0] & mask));
+        npuprof_fw_publish_half_(own, (uint32_t)NPUPROF_CELL_KIND_CLOSE_ << 8 | 2,
+                                 (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
+    }
+    (void)npuprof_fw_tally_(c, token, &c->lost_notes);
+    npuprof_fw_store_half_(cell, 0);
+}
+
+/* Ends a span if half[1] of its cell is `was`. Returns what it was. */
+static inline uint32_t npuprof_fw_end_if_(npuprof_cell_ *cell, uint32_t was, uint64_t now)
+{
+    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+#if NPUPROF_MASKS_
+    NPUPROF_MASKED_BEGIN_
+    const uint32_t half = NPUPROF_LOAD_(&cell->high.half[1]);
+    if (half == was) {
+        NPUPROF_STORE_(&cell->end, (uint32_t)now);
+        NPUPROF_STORE_(&cell->high.half[1], end);
+    }
+    NPUPROF_MASKED_END_
+    return half;
 #else
-#define npuprof_fw_stream_anew_() ((void)0)        /* there is one trace only */
-#endif
-
-/* Copies a cell, and marks a record that is kept as sent. lead: see there. Returns the cells of its record
-   from it on; 0: the record is not finished.
-   Why the upper half is loaded first: it says whether the rest is there. An open span may end meanwhile; then
-   it is copied once more.
-   Why a record that was sent is cleared where nothing is masked: a task that claims it may find that another
-   task was faster and passed it. Then it stays where it is, and would be sent again. */
-static NPUPROF_NOINLINE_ uint32_t npuprof_fw_send_cell_(npuprof_cell_ *to, npuprof_cell_ *from,
-                                                        uint32_t lead)
-{
-    uint32_t word;
+    npuprof_cell_ is, to;
     do {
-        word = npuprof_os_acquire_(&from->high.word);
-        to->high.word = word;
-        to->ref = from->ref;
-        to->start = from->start;
-        to->end = from->end;
-        NPUPROF_SIGNAL_FENCE_();
-        if (lead) return lead;
-        if (!(word & NPUPROF_FW_OPEN_WORD_)) {
-            if (!NPUPROF_MASKS_) npuprof_os_store_(&from->ref, NPUPROF_CELL_CLEARED_ | (from->ref & 1));
-            break;
-        }
-        if (NPUPROF_FW_IS_CLAIMED_(word)) return 0;
-    } while (!npuprof_fw_replace_(&from->high.word, word, word | NPUPROF_FW_SENT_WORD_));
-    return npuprof_fw_length_(from);
+        is.high.word = to.high.word = NPUPROF_LOAD_(&cell->high.word);
+        if (is.high.half[1] != was) return is.high.half[1];
+        NPUPROF_STORE_(&cell->end, (uint32_t)now);
+        to.high.half[1] = end;
+    } while (!npuprof_fw_replace_(&cell->high.word, is.high.word, to.high.word));
+    return was;
+#endif
 }
 
-/* Copies the cells before `used` into the part, until it has 16. */
-static NPUPROF_NOINLINE_ void npuprof_fw_gather_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c,
-                                                 uint32_t used)
+static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                   uint64_t now)
 {
-    for (;;) {
-        const uint32_t n = s->head.count;
-        uint32_t sent = c->crc;
-        if (n == NPUPROF_PART_CELLS_ || sent == used) return;
-        const uint32_t lead = npuprof_fw_send_cell_(&s->cell[n], npuprof_fw_cell_(c, sent), s->lead);
-        if (!lead) return;
-        s->lead = (uint16_t)(lead - 1);
-        s->head.count = (uint16_t)(n + 1);
-        s->head.next++;
-        sent++;
-        /* Why the lap of `used`: that is ahead by less than one. */
-        if ((sent & NPUPROF_RING_INDEX_) == NPUPROF_FW_CELL_COUNT_()) sent = used & ~NPUPROF_RING_INDEX_;
-        npuprof_os_release_(&c->crc, sent);
-    }
+    npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
+    const uint32_t was = token >> NPUPROF_RING_LAP_SHIFT_;
+    if (!(token & NPUPROF_RING_IS_)) return;
+    if (NPUPROF_UNLIKELY_((token & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_())) return;
+    if (npuprof_fw_end_if_(cell, was, now) == (was | NPUPROF_CELL_SENT_))
+        npuprof_fw_close_sent_(c, cell, now);
 }
 
-/* Fills the next part. False: there is none. */
-static inline bool npuprof_fw_fill_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c, uint32_t used)
+/* ---- Reading: on the target only the figures */
+
+static inline bool npuprof_fw_hold_(npuprof_compact_header_ *c)
 {
-    uint32_t parts = s->parts;
-    if (!parts) {
-        npuprof_compact_header_ *const h = (npuprof_compact_header_ *)(uintptr_t)s->cell;
-        /* Why by words: an interrupt that counts meanwhile must not leave half of a count. */
-        for (uint32_t i = 0; i < sizeof *h / 4; i++)
-            NPUPROF_STORE_((uint32_t *)h + i, npuprof_os_load_((const uint32_t *)c + i));
-        h->layout = NPUPROF_LAYOUT_PARTS;
-        if (NPUPROF_CLOCK_BITS_ >= 48) h->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-        s->head.count = NPUPROF_FW_HEADER_CELLS_;
-        parts = NPUPROF_FW_PARTS_ + 1;
-    } else {
-        npuprof_fw_gather_(s, c, used);
-        if (s->head.count + s->may_lack < NPUPROF_PART_CELLS_) return false;
-    }
-    const uint32_t bytes = (s->head.count + 1u) * (uint32_t)sizeof(npuprof_cell_);
-    s->parts = (uint8_t)(parts - 1);
-    s->left = (uint16_t)bytes;
-    s->head.mark = NPUPROF_STREAM_MARK_;
-    s->head.crc = ~npuprof_crc_add_(UINT32_MAX, &s->head.next,
-                                    (size_t)bytes - offsetof(npuprof_stream_head_, next));
+    (void)c;
     return true;
 }
 
-/* Why no further than where the records end now: what is recorded meanwhile would keep the task here. */
-static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_stream_state_ *s, npuprof_compact_header_ *c)
+static inline void npuprof_fw_let_go_(npuprof_compact_header_ *c) { (void)c; }
+
+static inline uint64_t npuprof_fw_recorded_of_(uint64_t found)
 {
-    const uint32_t used = npuprof_os_acquire_(&c->used);
-    while (s->left || npuprof_fw_fill_(s, c, used)) {
-        const uint32_t left = s->left;
-        const uint8_t *const from = (const uint8_t *)&s->cell[s->head.count] - left;
-        const uint32_t took = npuprof_fw_write_(from, (size_t)left);
-        if (took != left) {
-            if (took < left) s->left = (uint16_t)(left - took);
-            return NPUPROF_FW_SINK_CAN_FAIL_ && took == UINT32_MAX ? NPUPROF_ERR_IO : NPUPROF_ERR_BUSY;
-        }
-        s->left = s->head.count = 0;
-        s->head.lead = s->lead;
-    }
-    return NPUPROF_OK;
+    (void)found;
+    return npuprof_fw_recorded_;
 }
 
-/* One task at a time: a second one, or the sink itself, would find the part half done. */
-NPUPROF_API_ npuprof_result npuprof_poll(void)
+static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
 {
-    npuprof_fw_stream_state_ *s = &npuprof_fw_stream_;
-    npuprof_compact_header_ *c = npuprof_fw_arena_;
-    /* Why: else gcc loads the address of each field. */
-    NPUPROF_KNOWN_(s);
-    NPUPROF_KNOWN_(c);
-#ifdef NPUPROF_SINK
-    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-#else
-    if (!npuprof_fw_sink_.write) return NPUPROF_ERR_ARGUMENT;
-#endif
-    if (s->is_busy) return NPUPROF_ERR_BUSY;
-    s->is_busy = true;
-    const npuprof_result result = npuprof_fw_hand_over_(s, c);
-    s->is_busy = false;
-    return result;
+    (void)found;
+    return c->lost;
 }
 
-/* The part that is not full, and then a header, unless one was the last and says what was lost. That one is
-   still there: nothing came after it. */
-NPUPROF_API_ npuprof_result npuprof_flush(void)
-{
-    npuprof_fw_stream_state_ *const s = &npuprof_fw_stream_;
-    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const npuprof_compact_header_ *const h = (const npuprof_compact_header_ *)(uintptr_t)s->cell;
-    if (s->is_busy) return NPUPROF_ERR_BUSY;
-    s->may_lack = NPUPROF_PART_CELLS_ - 1;
-    npuprof_result result = npuprof_poll();
-    if (result == NPUPROF_OK &&
-        (s->parts != NPUPROF_FW_PARTS_ || h->lost != c->lost || h->lost_notes != c->lost_notes)) {
-        s->parts = 0;
-        result = npuprof_poll();
-    }
-    s->may_lack = 0;
-    return result;
-}
+/* Records are on their way to the sink. */
+NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED; }
 
-#else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
-
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
-
-#endif /* NPUPROF_WHEN_FULL */
+#endif /* NPUPROF_WHEN_FULL is NPUPROF_STREAM */

@@ -7,6 +7,7 @@ from . import code
 from .tree import ROOTS
 
 
+PROTOTYPE = re.compile(r"^static [^;{}=]*?\b(npuprof_\w+_)\([^;{}]*\);", re.M)
 NAME = re.compile(r"\b(?:npuprof_|NPUPROF_|PROF_|WITH_)\w*_\b")      # private
 
 # public/ declares it for the macros; whatever finds that the library is not set up calls it.
@@ -59,14 +60,15 @@ def same_side(one, other):
 
 
 def upward(tree):
-    """A part uses what stands in it or in what it includes. What public parts declare and others define, as
-    a user's file sees it, may be used by all; and these parts themselves are not asked."""
+    """A part uses what stands in it, also as a prototype, or in what it includes. What public parts declare
+    and others define, as a user's file sees it, may be used by all; and these parts themselves are not asked.
+    """
     defined = definitions(tree)
     for part in tree.parts:
         room = tree.room(part)
         if room is None or room.kind == "both":
             continue
-        closure, seen = tree.closure(part), set()
+        closure, seen = tree.closure(part), set(PROTOTYPE.findall(code.code_only(tree.texts[part])))
         for name in closure:
             if tree.room(name) and tree.room(name).kind == "both":
                 seen |= set(NAME.findall(code.code_only(tree.texts[name])))

@@ -49,10 +49,14 @@ def rooms(tree):
                 yield part, line, f"{name} does not say its room: npuprof_<{'|'.join(room.prefixes)}>_..."
 
 
+# Of such parts a build has one, and each has the same functions.
+EACH_HAS = ("src/os/", *(f"src/firmware/{policy}.h" for policy in ("oldest", "ring", "newest", "stream")))
+
+
 def once(tree):
-    """A private function or type has one meaning. In os/ a function is there once for each system; what
-    public/ declares, and what a part <name>_side.h defines, is there once for hosted code and once for
-    firmware. A part only.h stands in place of others, with their names."""
+    """A private function or type has one meaning. In os/ a function is there once for each system, in the
+    policies of firmware once for each; what public/ declares, and what a part <name>_side.h defines, is there
+    once for hosted code and once for firmware. A part only.h stands in place of others, with their names."""
     places, declared = {}, declared_for_users(tree)
     for part in tree.parts:
         source = code.read(tree.texts[part])
@@ -63,7 +67,7 @@ def once(tree):
         kinds = [tree.room(part).kind for part in found if tree.room(part)]
         sides = name in declared or all(part.endswith("_side.h") for part in found)
         for_each_side = sides and len(kinds) == len(set(kinds))
-        if len(found) > 1 and not for_each_side and not all(part.startswith("src/os/") for part in found):
+        if len(found) > 1 and not for_each_side and not all(part.startswith(EACH_HAS) for part in found):
             part, first = list(found)[-1], list(found)[0]
             yield part, found[part], f"{name} is also in {first}"
 
