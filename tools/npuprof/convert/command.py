@@ -29,13 +29,8 @@ from ..base.files import check_output, plain_path, whole_file
 from ..base.messages import Refused
 from ..read import load
 from ..read.image import converter, is_addressed
+from .forms import ENDINGS, FORMS, form_of
 from .image import convert_image, is_image
-from .otlp import write_otlp
-from .pftrace import write_pftrace
-from .spans_csv import write_csv
-from .speedscope import write_speedscope
-
-ENDINGS = (".json", ".csv", ".npuprof", ".otlp.json", ".otlp.jsonl", ".speedscope.json", ".pftrace")
 
 
 def add_arguments(parser):
@@ -61,28 +56,21 @@ def load_with_ids(path):
 
 def run(arguments):
     path, output = arguments.trace, arguments.output
-    name = output.removesuffix(".gz")
-    otlp, speedscope = name.endswith((".otlp.json", ".otlp.jsonl")), name.endswith(".speedscope.json")
-    extension = os.path.splitext(name)[1]
+    form = form_of(output)
     check_output(output, ENDINGS, path)
     image = is_image(path)
-    if (image or extension == ".json" and is_addressed(path)) and not (otlp or speedscope):
+    if (not form or form.of_image) and (image or form and form.ending == ".json" and is_addressed(path)):
         return convert_image(path, output)
-    if not (otlp or speedscope) and extension not in (".csv", ".pftrace"):
-        raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; "
-                      "this file becomes .csv, .otlp.json, .otlp.jsonl, .pftrace or .speedscope.json")
-    trace = load_with_ids(path) if image and otlp else load(path, progress=True)
+    if not (form and form.write):
+        *written, last = sorted(one.ending for one in FORMS if one.write)
+        raise Refused(f"{path}: only an image (.npuprof) becomes "
+                      f"{os.path.splitext(output.removesuffix('.gz'))[1]}; "
+                      f"this file becomes {', '.join(written)} or {last}")
+    trace = load_with_ids(path) if image and form.ids else load(path, progress=True)
     with whole_file(output) as file:
-        if otlp:
-            left_out = write_otlp(trace, file, name.endswith("l"), progress=True)
-            if left_out:
-                print(f"{output}: {left_out} instants lie in no span and are left out", file=sys.stderr)
-        elif speedscope:
-            write_speedscope(trace, file)
-        elif extension == ".pftrace":
-            write_pftrace(trace, file)
-        else:
-            write_csv(trace, file)
+        left_out = form.write(trace, file)
+        if left_out:
+            print(f"{output}: {left_out} instants lie in no span and are left out", file=sys.stderr)
     if trace.left_out:
         said = ", ".join(f"{count} of ph {phase}" for phase, count in sorted(trace.left_out.items()))
         print(f"{path}: events without a place in other forms are left out: {said}", file=sys.stderr)

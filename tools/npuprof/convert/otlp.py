@@ -140,7 +140,7 @@ def rows_by_process(trace):
     return rows_of
 
 
-def write_otlp(trace, file, lines=False, progress=False):
+def write_otlp(trace, file, lines=False):
     """Writes to a binary file: one TracesData object; with `lines`, one in each line for every 10,000 spans,
     as collectors write files. Returns how many instants were left out because no span is around them."""
     spans, rows_of = Spans(trace), rows_by_process(trace)
@@ -148,7 +148,7 @@ def write_otlp(trace, file, lines=False, progress=False):
     processes = {p.get("pid"): p
                  for p in reversed(trace.metadata.get("processes", []))} if len(rows_of) > 1 else {}
     scope = '"scope":{"name":"npuprof","version":%s}' % quoted(str(trace.metadata.get("version", "")))
-    bar = Progress(f"writing {len(trace)} spans", len(trace)) if progress else None
+    bar = Progress(f"writing {len(trace)} spans", len(trace))
     done = 0
     separator = b'{"resourceSpans":['
     for pid, rows in rows_of.items():
@@ -166,10 +166,8 @@ def write_otlp(trace, file, lines=False, progress=False):
             elif ends:
                 separator = b","
             done += min(LINE, len(rows) - first)
-            if bar:
-                bar.at(done)
+            bar.at(done)
     if not lines:
         file.write(b'{"resourceSpans":[]}' if separator != b"," else b"]}")
-    if bar:
-        bar.done()
+    bar.done()
     return spans.outside

@@ -5,6 +5,7 @@ import os
 import sys
 
 from ..base.messages import Progress, Refused
+from ..convert.forms import FOREIGN
 from ..report.data_files import write_csv_dir, write_json
 from ..report.text import SHOWN, table_lines
 from . import findings
@@ -15,8 +16,6 @@ from .tables import TABLES
 ENDINGS = tuple(form + packed for form in (".json", ".csv", ".npuprof") for packed in ("", ".gz"))
 ONE = ("html", "csv", "what_if", "record", "inference", "between", "name", "nth", "pe", "thread", "wait",
        "device", "vela", "annotate")    # options for one trace
-# Written by convert, no traces to read.
-OTHER_JSON = ".otlp.json", ".speedscope.json", ".otlp.json.gz", ".speedscope.json.gz"
 
 
 def is_fleet(paths):
@@ -31,7 +30,7 @@ def traces_of(paths):
             found.append(path)
             continue
         inside = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
-                  if name.endswith(ENDINGS) and not name.endswith(OTHER_JSON)]
+                  if name.endswith(ENDINGS) and not name.removesuffix(".gz").endswith(FOREIGN)]
         if not inside:
             raise Refused(f"{path}: holds no trace: no {', '.join(ENDINGS)}")
         found += sorted(inside)
