@@ -11869,7 +11869,7 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 /* ==== src/control/lock.h ============================================================= >>control/lock ==== */
 
 /* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
-   a time uses the scratch, and while it does, no chunk is recycled.
+   a time is at work, and while it is, no chunk is recycled.
 
    Data, in npuprof_arena_, which is for arena/:
      writer   the thread that has the lock, 0: none. CAS from 0; back to 0 with release
@@ -11880,11 +11880,11 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
    This part may not know what the readers do. */
 
 /* What npuprof_os_hold_cancel_() gave the thread that has the lock; it alone writes and reads it. */
-static int npuprof_scratch_cancel_before_;
+static int npuprof_reader_cancel_before_;
 
 /* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
    handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
-NPUPROF_OWN_ static bool npuprof_scratch_lock_(void)
+NPUPROF_OWN_ static bool npuprof_reader_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_arena_;
     const uintptr_t me = npuprof_slot_me_();
@@ -11899,7 +11899,7 @@ NPUPROF_OWN_ static bool npuprof_scratch_lock_(void)
         }
         npuprof_os_yield_();
     }
-    npuprof_scratch_cancel_before_ = cancel_before;
+    npuprof_reader_cancel_before_ = cancel_before;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
     /* Why this wait ends: a thread that recycles cannot be the one that waits here. Its signals are blocked,
        so no handler of it waits; or it is the drainer, which was refused above. */
@@ -11908,19 +11908,19 @@ NPUPROF_OWN_ static bool npuprof_scratch_lock_(void)
 }
 
 /* Gives the lock back. Threads that found no chunk may look again: chunks may be free, or be recycled. */
-NPUPROF_OWN_ static void npuprof_scratch_unlock_(void)
+NPUPROF_OWN_ static void npuprof_reader_unlock_(void)
 {
     NPUPROF_ADD_SEQ_(&npuprof_arena_.exchanging, 1);
     npuprof_exchange_begin_round_();
     NPUPROF_STORE_SEQ_(&npuprof_arena_.frozen, 0);
     npuprof_exchange_end_();
-    const int cancel_before = npuprof_scratch_cancel_before_;
+    const int cancel_before = npuprof_reader_cancel_before_;
     NPUPROF_STORE_RELEASE_(&npuprof_arena_.writer, (uintptr_t)0);
     npuprof_os_release_cancel_(cancel_before);
 }
 
-/* The result to return after npuprof_scratch_lock_() returned false. */
-NPUPROF_OWN_ static npuprof_result npuprof_scratch_result_(void)
+/* The result to return after npuprof_reader_lock_() returned false. */
+NPUPROF_OWN_ static npuprof_result npuprof_reader_result_(void)
 {
     return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
 }
@@ -11941,7 +11941,7 @@ NPUPROF_OWN_ static uint64_t npuprof_control_give_up_(npuprof_chunk_ *chunk, boo
 NPUPROF_OWN_ static npuprof_result npuprof_control_clear_before_(uint64_t before)
 {
     uint64_t lost = 0;
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_() == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
@@ -11957,7 +11957,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_control_clear_before_(uint64_t before
     while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_control_give_up_(chunk, before != 0);
     if (lost) npuprof_count_lost_(NPUPROF_LOST_READING, lost);
     if (mine) npuprof_record_leave_(mine);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return NPUPROF_OK;
 }
 
@@ -16900,9 +16900,9 @@ NPUPROF_HOT_ static uint64_t npuprof_block_coder_sum_(const uint64_t *words, siz
 /* Blocks: what the image in a file and a stream consist of behind their header (src/format/arena.h, BLOCK).
    A block is made of a chunk, or of a piece of a region: header, table or slots.
    Data: npuprof_block_writer_, and npuprof_block_now_, the block that is being made. Both are of the one
-   thread that writes: it holds the scratch, or is the drainer, and neither runs while the other does. What is
-   written may belong to threads that record meanwhile; the words of a region and of an open chunk are loaded
-   one by one, so each is whole.
+   thread that writes: it has the readers' lock, or is the drainer, and neither runs while the other does.
+   What is written may belong to threads that record meanwhile; the words of a region and of an open chunk
+   are loaded one by one, so each is whole.
    This part does not know whether the blocks go to a file or a sink, nor which of them are needed. */
 
 /* Why not all of a chunk: one of 64 KiB would need as much memory, which nothing else does. */
@@ -17145,7 +17145,7 @@ NPUPROF_OWN_ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, cons
 /* The image of an arena, in one go: header, table, slots, chunks, and a last header that says it is complete.
    Threads go on recording meanwhile. What they add to chunks behind the place that was read is not in the
    image; the table is sent up to the newest name that a copied record may use.
-   Data: the caller holds the scratch, which is the buffer here. */
+   The caller has the readers' lock. */
 
 /* The newest stamp in an open chunk of the live arena: the start of a record, or the end of a span; now, if a
    span is open. */
@@ -17218,15 +17218,15 @@ NPUPROF_OWN_ static int npuprof_write_image_locked_(npuprof_sink sink)
 }
 /* ==== src/write/dump.h ================================================================= >>write/dump ==== */
 
-/* The image into a sink of the program, and the counts of what was recorded. They lock the scratch, so one
-   thread at a time writes or reads. */
+/* The image into a sink of the program, and the counts of what was recorded. They take the readers'
+   lock, so one thread at a time writes or reads. */
 
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
     if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_image: sink.write is NULL");
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     const int error = npuprof_write_image_locked_(sink);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return npuprof_os_result_(error);
 }
 
@@ -17247,7 +17247,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     const npuprof_slot_head_ *slot = NULL;
     if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
     memset(out, 0, sizeof *out);
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     npuprof_image_ im;
     npuprof_image_open_unread_(&im);
     npuprof_image_sum_lost_(&im);
@@ -17264,7 +17264,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
         out->bytes_used += npuprof_write_count_bytes_(&im, slot);
     out->bytes_total = im.next ? h->table_bytes + chunk_bytes : h->arena_bytes;
     out->threads = im.threads;
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 #ifndef NPUPROF_RECORD_ONLY
     out->captures = NPUPROF_LOAD_(&npuprof_capture_now_.files);
     out->captures_failed = NPUPROF_LOAD_(&npuprof_capture_now_.failed);
@@ -17291,9 +17291,9 @@ NPUPROF_OWN_ static int npuprof_file_run_writer_(npuprof_file_writer_ writer, in
     npuprof_sink sink;
     sink.write = npuprof_os_write_;
     sink.user = fd;
-    if (!npuprof_scratch_lock_()) return EBUSY;
+    if (!npuprof_reader_lock_()) return EBUSY;
     const int error = writer(sink);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return error;
 }
 
@@ -17502,7 +17502,7 @@ NPUPROF_HOT_ static inline char *npuprof_span_text_copy_(char *p, const npuprof_
 
 /* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
    Data: npuprof_stream_, and the chunk in the sink. One thread at a time touches them: the drainer (it
-   has put itself into npuprof_arena_.drainer), or the reader that holds the scratch, for which drainers wait.
+   has put itself into npuprof_arena_.drainer), or who has the readers' lock, for which drainers wait.
    header.streamed counts the spans and events that the sink took; header.lost those that it did not.
    This part may wait for the sink, and may not wait for a recording thread. */
 
@@ -17649,7 +17649,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     *left = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_arena_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     (void)npuprof_stream_drain_locked_();
     npuprof_arena_renew_last_anchor_();
     npuprof_image_open_live_(&im);
@@ -17663,7 +17663,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     (void)npuprof_stream_send_(&im, NULL, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return r;
 }
 
@@ -18531,7 +18531,7 @@ NPUPROF_OWN_ static int npuprof_write_json_locked_(npuprof_sink sink)
 /* Rows of the CSV, one for each span: ids and times, which differ from row to row, then names and arguments,
    which repeat. A span without arguments has the same text each time, so that is cached by call site and
    thread (span_text.h). Times are in ns since the Unix epoch.
-   Data: npuprof_work_, of the thread that holds the scratch. */
+   Data: npuprof_work_, of the thread that has the readers' lock. */
 
 /* What a row's ids and times are made of. */
 typedef struct npuprof_csv_columns_ {
@@ -18721,7 +18721,7 @@ NPUPROF_OWN_ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npup
 /* ==== src/write/csv_memory.h ===================================================== >>write/csv_memory ==== */
 
 /* The CSV as a whole: the rows of all threads, of the devices, of spans with stamps of the caller's, and
-   behind them a row for the peak of each memory pool. What the scratch had no space for is a last such
+   behind them a row for the peak of each memory pool. What the work area had no space for is a last such
    row. */
 
 /* A row that is no span: it has no ids, and its name is put by the caller, up to
@@ -18833,8 +18833,9 @@ NPUPROF_OWN_ static int npuprof_csv_write_locked_(npuprof_sink sink)
    formulas that a spreadsheet computes. An operator is a span with the argument ne.type. Spans whose texts
    are the same are one operator; its latency is their mean. Warm-up is left out.
    tools/npuprof/report/operator_sheet.py writes the same sheet, byte for byte; a test compares them.
-   Data: npuprof_sheet_, whose list and buckets lie in the upper half of the scratch's space for sorting, of
-   the thread that holds the scratch. Texts are not copied: an operator keeps the place of its first span. */
+   Data: npuprof_sheet_, whose list and buckets lie in the upper half of the work area's space for sorting,
+   of the thread that has the readers' lock. Texts are not copied: an operator keeps the place of its first
+   span. */
 
 /* The texts of an operator are its first columns. "": the span's name. */
 enum { NPUPROF_SHEET_TYPE_, NPUPROF_SHEET_NAME_ = 2, NPUPROF_SHEET_WEIGHT_ = 9, NPUPROF_SHEET_TEXTS_ };
@@ -19171,11 +19172,11 @@ NPUPROF_OWN_ static int npuprof_sheet_write_locked_(npuprof_sink sink)
 #ifndef NPUPROF_NO_REPORTS
 /* ==== src/report/common.h =========================================================== >>report/common ==== */
 
-/* What all printed tables need: a report holds the scratch from npuprof_report_begin_() to
+/* What all printed tables need: a report has the readers' lock from npuprof_report_begin_() to
    npuprof_report_end_(), reads the image from its work area, and prints to a FILE. Tables are for people:
    names in them cannot control a terminal. Numbers are made of integers, so the locale changes no decimal
    point.
-   Data: the work area, of the thread that holds the scratch. */
+   Data: the work area, of the thread that has the readers' lock. */
 
 /* A sink for work areas that write nothing. */
 NPUPROF_OWN_ static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
@@ -19191,10 +19192,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_report_open_(npuprof_work_ **work)
 {
     static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
     *work = NULL;
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     *work = npuprof_work_begin_(nowhere);
     if (*work) npuprof_image_open_(&(*work)->image);
-    else npuprof_scratch_unlock_();
+    else npuprof_reader_unlock_();
     return *work ? NPUPROF_OK : NPUPROF_ERR_MEMORY;
 }
 
@@ -19207,7 +19208,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_report_begin_(FILE *out, npuprof_work
 NPUPROF_OWN_ static npuprof_result npuprof_report_end_(FILE *out, npuprof_work_ *w)
 {
     const int error = npuprof_work_end_(w);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return ferror(out) ? NPUPROF_ERR_IO : npuprof_os_result_(error);
 }
 
@@ -19300,7 +19301,7 @@ NPUPROF_OWN_ static void npuprof_report_find_ranks_(npuprof_work_ *w, uint32_t k
     }
 }
 
-/* The same for any number of ranks: as many at a time as the scratch has space for, at least one. */
+/* The same for any number of ranks: as many at a time as the work area has space for, at least one. */
 NPUPROF_OWN_ static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], size_t ranks,
                                              uint64_t value[])
 {
@@ -19649,7 +19650,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
         if (npuprof_image_text_is_(&w->image, ev.category, name)) npuprof_pool_add_(&pool, &ev);
     (void)npuprof_work_end_(w);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     *out = pool.peaks;
     return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
 }
@@ -19657,8 +19658,8 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
 
 /* Measuring operators: npuprof_bench() and its cache.
    Data: the cache, a ring of the last results, and the number of results that ever went into it. Both belong
-   to the thread that holds the scratch; npuprof_bench_size() loads the number without it. While an operator
-   runs, nothing is held. */
+   to the thread that has the readers' lock; npuprof_bench_size() loads the number without it. While an
+   operator runs, nothing is held. */
 
 enum { NPUPROF_BENCH_CACHE_ = 32 };
 
@@ -19762,26 +19763,26 @@ NPUPROF_OWN_ static uint64_t npuprof_bench_hash_(const npuprof_bench_desc *d, si
 /* Takes a result from the cache. False: it is not there. */
 NPUPROF_OWN_ static bool npuprof_bench_find_(const char *key, uint64_t settings, npuprof_bench_result *out)
 {
-    if (!npuprof_scratch_lock_()) return false;
+    if (!npuprof_reader_lock_()) return false;
     for (size_t i = 0; i < npuprof_bench_size() && !out->cached; i++) {
         const npuprof_bench_entry_ *const e = &npuprof_bench_cache_[i];
         if (e->settings != settings || e->result.repeat != out->repeat || strcmp(e->key, key) != 0) continue;
         *out = e->result;
         out->cached = true;
     }
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return out->cached;
 }
 
 NPUPROF_OWN_ static void npuprof_bench_store_(const char *key, uint64_t settings, const npuprof_bench_result *result)
 {
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_reader_lock_()) return;
     npuprof_bench_entry_ *const e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
     e->settings = settings;
     npuprof_text_copy_(e->key, sizeof e->key, key);
     e->result = *result;
     NPUPROF_STORE_(&npuprof_bench_stored_, npuprof_bench_stored_ + 1);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 }
 
 NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_bench_result *out)
@@ -19804,9 +19805,9 @@ NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_b
 
 NPUPROF_API_ void npuprof_bench_reset(void)
 {
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_reader_lock_()) return;
     NPUPROF_STORE_(&npuprof_bench_stored_, 0);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 }
 
 NPUPROF_API_ size_t npuprof_bench_size(void)
@@ -20394,9 +20395,9 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 #ifdef NPUPROF_NO_JSON
     return NPUPROF_LEFT_OUT_("NPUPROF_NO_JSON leaves JSON out; npuprof-convert makes it of an image");
 #else
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     const int error = npuprof_write_json_locked_(sink);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return npuprof_os_result_(error);
 #endif
 }

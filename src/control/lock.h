@@ -10,7 +10,7 @@
 #include "start.h"
 
 /* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
-   a time uses the scratch, and while it does, no chunk is recycled.
+   a time is at work, and while it is, no chunk is recycled.
 
    Data, in npuprof_arena_, which is for arena/:
      writer   the thread that has the lock, 0: none. CAS from 0; back to 0 with release
@@ -21,11 +21,11 @@
    This part may not know what the readers do. */
 
 /* What npuprof_os_hold_cancel_() gave the thread that has the lock; it alone writes and reads it. */
-static int npuprof_scratch_cancel_before_;
+static int npuprof_reader_cancel_before_;
 
 /* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
    handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
-static bool npuprof_scratch_lock_(void)
+static bool npuprof_reader_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_arena_;
     const uintptr_t me = npuprof_slot_me_();
@@ -40,7 +40,7 @@ static bool npuprof_scratch_lock_(void)
         }
         npuprof_os_yield_();
     }
-    npuprof_scratch_cancel_before_ = cancel_before;
+    npuprof_reader_cancel_before_ = cancel_before;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
     /* Why this wait ends: a thread that recycles cannot be the one that waits here. Its signals are blocked,
        so no handler of it waits; or it is the drainer, which was refused above. */
@@ -49,19 +49,19 @@ static bool npuprof_scratch_lock_(void)
 }
 
 /* Gives the lock back. Threads that found no chunk may look again: chunks may be free, or be recycled. */
-static void npuprof_scratch_unlock_(void)
+static void npuprof_reader_unlock_(void)
 {
     NPUPROF_ADD_SEQ_(&npuprof_arena_.exchanging, 1);
     npuprof_exchange_begin_round_();
     NPUPROF_STORE_SEQ_(&npuprof_arena_.frozen, 0);
     npuprof_exchange_end_();
-    const int cancel_before = npuprof_scratch_cancel_before_;
+    const int cancel_before = npuprof_reader_cancel_before_;
     NPUPROF_STORE_RELEASE_(&npuprof_arena_.writer, (uintptr_t)0);
     npuprof_os_release_cancel_(cancel_before);
 }
 
-/* The result to return after npuprof_scratch_lock_() returned false. */
-static npuprof_result npuprof_scratch_result_(void)
+/* The result to return after npuprof_reader_lock_() returned false. */
+static npuprof_result npuprof_reader_result_(void)
 {
     return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
 }
@@ -82,7 +82,7 @@ static uint64_t npuprof_control_give_up_(npuprof_chunk_ *chunk, bool counts)
 static npuprof_result npuprof_control_clear_before_(uint64_t before)
 {
     uint64_t lost = 0;
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_() == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
@@ -98,7 +98,7 @@ static npuprof_result npuprof_control_clear_before_(uint64_t before)
     while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_control_give_up_(chunk, before != 0);
     if (lost) npuprof_count_lost_(NPUPROF_LOST_READING, lost);
     if (mine) npuprof_record_leave_(mine);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return NPUPROF_OK;
 }
 

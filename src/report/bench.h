@@ -9,8 +9,8 @@
 
 /* Measuring operators: npuprof_bench() and its cache.
    Data: the cache, a ring of the last results, and the number of results that ever went into it. Both belong
-   to the thread that holds the scratch; npuprof_bench_size() loads the number without it. While an operator
-   runs, nothing is held. */
+   to the thread that has the readers' lock; npuprof_bench_size() loads the number without it. While an
+   operator runs, nothing is held. */
 
 enum { NPUPROF_BENCH_CACHE_ = 32 };
 
@@ -114,26 +114,26 @@ static uint64_t npuprof_bench_hash_(const npuprof_bench_desc *d, size_t ops, int
 /* Takes a result from the cache. False: it is not there. */
 static bool npuprof_bench_find_(const char *key, uint64_t settings, npuprof_bench_result *out)
 {
-    if (!npuprof_scratch_lock_()) return false;
+    if (!npuprof_reader_lock_()) return false;
     for (size_t i = 0; i < npuprof_bench_size() && !out->cached; i++) {
         const npuprof_bench_entry_ *const e = &npuprof_bench_cache_[i];
         if (e->settings != settings || e->result.repeat != out->repeat || strcmp(e->key, key) != 0) continue;
         *out = e->result;
         out->cached = true;
     }
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return out->cached;
 }
 
 static void npuprof_bench_store_(const char *key, uint64_t settings, const npuprof_bench_result *result)
 {
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_reader_lock_()) return;
     npuprof_bench_entry_ *const e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
     e->settings = settings;
     npuprof_text_copy_(e->key, sizeof e->key, key);
     e->result = *result;
     NPUPROF_STORE_(&npuprof_bench_stored_, npuprof_bench_stored_ + 1);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 }
 
 NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_bench_result *out)
@@ -156,9 +156,9 @@ NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_b
 
 NPUPROF_API_ void npuprof_bench_reset(void)
 {
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_reader_lock_()) return;
     NPUPROF_STORE_(&npuprof_bench_stored_, 0);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 }
 
 NPUPROF_API_ size_t npuprof_bench_size(void)

@@ -11,11 +11,11 @@
 #include "../write/text.h"
 #include "../write/work.h"
 
-/* What all printed tables need: a report holds the scratch from npuprof_report_begin_() to
+/* What all printed tables need: a report has the readers' lock from npuprof_report_begin_() to
    npuprof_report_end_(), reads the image from its work area, and prints to a FILE. Tables are for people:
    names in them cannot control a terminal. Numbers are made of integers, so the locale changes no decimal
    point.
-   Data: the work area, of the thread that holds the scratch. */
+   Data: the work area, of the thread that has the readers' lock. */
 
 /* A sink for work areas that write nothing. */
 static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
@@ -31,10 +31,10 @@ static npuprof_result npuprof_report_open_(npuprof_work_ **work)
 {
     static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
     *work = NULL;
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     *work = npuprof_work_begin_(nowhere);
     if (*work) npuprof_image_open_(&(*work)->image);
-    else npuprof_scratch_unlock_();
+    else npuprof_reader_unlock_();
     return *work ? NPUPROF_OK : NPUPROF_ERR_MEMORY;
 }
 
@@ -47,7 +47,7 @@ static npuprof_result npuprof_report_begin_(FILE *out, npuprof_work_ **work)
 static npuprof_result npuprof_report_end_(FILE *out, npuprof_work_ *w)
 {
     const int error = npuprof_work_end_(w);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return ferror(out) ? NPUPROF_ERR_IO : npuprof_os_result_(error);
 }
 

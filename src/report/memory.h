@@ -101,7 +101,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
         if (npuprof_image_text_is_(&w->image, ev.category, name)) npuprof_pool_add_(&pool, &ev);
     (void)npuprof_work_end_(w);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     *out = pool.peaks;
     return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
 }

@@ -37,7 +37,7 @@ static void npuprof_report_find_ranks_(npuprof_work_ *w, uint32_t kind, uint64_t
     }
 }
 
-/* The same for any number of ranks: as many at a time as the scratch has space for, at least one. */
+/* The same for any number of ranks: as many at a time as the work area has space for, at least one. */
 static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], size_t ranks,
                                              uint64_t value[])
 {

@@ -13,9 +13,9 @@
 /* Blocks: what the image in a file and a stream consist of behind their header (src/format/arena.h, BLOCK).
    A block is made of a chunk, or of a piece of a region: header, table or slots.
    Data: npuprof_block_writer_, and npuprof_block_now_, the block that is being made. Both are of the one
-   thread that writes: it holds the scratch, or is the drainer, and neither runs while the other does. What is
-   written may belong to threads that record meanwhile; the words of a region and of an open chunk are loaded
-   one by one, so each is whole.
+   thread that writes: it has the readers' lock, or is the drainer, and neither runs while the other does.
+   What is written may belong to threads that record meanwhile; the words of a region and of an open chunk
+   are loaded one by one, so each is whole.
    This part does not know whether the blocks go to a file or a sink, nor which of them are needed. */
 
 /* Why not all of a chunk: one of 64 KiB would need as much memory, which nothing else does. */

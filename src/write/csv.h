@@ -15,7 +15,7 @@
 /* Rows of the CSV, one for each span: ids and times, which differ from row to row, then names and arguments,
    which repeat. A span without arguments has the same text each time, so that is cached by call site and
    thread (span_text.h). Times are in ns since the Unix epoch.
-   Data: npuprof_work_, of the thread that holds the scratch. */
+   Data: npuprof_work_, of the thread that has the readers' lock. */
 
 /* What a row's ids and times are made of. */
 typedef struct npuprof_csv_columns_ {

@@ -15,7 +15,7 @@
 #include "csv.h"
 
 /* The CSV as a whole: the rows of all threads, of the devices, of spans with stamps of the caller's, and
-   behind them a row for the peak of each memory pool. What the scratch had no space for is a last such
+   behind them a row for the peak of each memory pool. What the work area had no space for is a last such
    row. */
 
 /* A row that is no span: it has no ids, and its name is put by the caller, up to

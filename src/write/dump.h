@@ -12,15 +12,15 @@
 #include "block.h"
 #include "image.h"
 
-/* The image into a sink of the program, and the counts of what was recorded. They lock the scratch, so one
-   thread at a time writes or reads. */
+/* The image into a sink of the program, and the counts of what was recorded. They take the readers'
+   lock, so one thread at a time writes or reads. */
 
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
     if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_image: sink.write is NULL");
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     const int error = npuprof_write_image_locked_(sink);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return npuprof_os_result_(error);
 }
 
@@ -41,7 +41,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     const npuprof_slot_head_ *slot = NULL;
     if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
     memset(out, 0, sizeof *out);
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     npuprof_image_ im;
     npuprof_image_open_unread_(&im);
     npuprof_image_sum_lost_(&im);
@@ -58,7 +58,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
         out->bytes_used += npuprof_write_count_bytes_(&im, slot);
     out->bytes_total = im.next ? h->table_bytes + chunk_bytes : h->arena_bytes;
     out->threads = im.threads;
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 #ifndef NPUPROF_RECORD_ONLY
     out->captures = NPUPROF_LOAD_(&npuprof_capture_now_.files);
     out->captures_failed = NPUPROF_LOAD_(&npuprof_capture_now_.failed);

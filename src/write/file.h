@@ -24,9 +24,9 @@ static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
     npuprof_sink sink;
     sink.write = npuprof_os_write_;
     sink.user = fd;
-    if (!npuprof_scratch_lock_()) return EBUSY;
+    if (!npuprof_reader_lock_()) return EBUSY;
     const int error = writer(sink);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return error;
 }
 

@@ -271,9 +271,9 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 #ifdef NPUPROF_NO_JSON
     return NPUPROF_LEFT_OUT_("NPUPROF_NO_JSON leaves JSON out; npuprof-convert makes it of an image");
 #else
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     const int error = npuprof_write_json_locked_(sink);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return npuprof_os_result_(error);
 #endif
 }

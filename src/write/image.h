@@ -15,7 +15,7 @@
 /* The image of an arena, in one go: header, table, slots, chunks, and a last header that says it is complete.
    Threads go on recording meanwhile. What they add to chunks behind the place that was read is not in the
    image; the table is sent up to the newest name that a copied record may use.
-   Data: the caller holds the scratch, which is the buffer here. */
+   The caller has the readers' lock. */
 
 /* The newest stamp in an open chunk of the live arena: the start of a record, or the end of a span; now, if a
    span is open. */

@@ -23,8 +23,9 @@
    formulas that a spreadsheet computes. An operator is a span with the argument ne.type. Spans whose texts
    are the same are one operator; its latency is their mean. Warm-up is left out.
    tools/npuprof/report/operator_sheet.py writes the same sheet, byte for byte; a test compares them.
-   Data: npuprof_sheet_, whose list and buckets lie in the upper half of the scratch's space for sorting, of
-   the thread that holds the scratch. Texts are not copied: an operator keeps the place of its first span. */
+   Data: npuprof_sheet_, whose list and buckets lie in the upper half of the work area's space for sorting,
+   of the thread that has the readers' lock. Texts are not copied: an operator keeps the place of its first
+   span. */
 
 /* The texts of an operator are its first columns. "": the span's name. */
 enum { NPUPROF_SHEET_TYPE_, NPUPROF_SHEET_NAME_ = 2, NPUPROF_SHEET_WEIGHT_ = 9, NPUPROF_SHEET_TEXTS_ };

@@ -17,7 +17,7 @@
 
 /* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
    Data: npuprof_stream_, and the chunk in the sink. One thread at a time touches them: the drainer (it
-   has put itself into npuprof_arena_.drainer), or the reader that holds the scratch, for which drainers wait.
+   has put itself into npuprof_arena_.drainer), or who has the readers' lock, for which drainers wait.
    header.streamed counts the spans and events that the sink took; header.lost those that it did not.
    This part may wait for the sink, and may not wait for a recording thread. */
 
@@ -164,7 +164,7 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     *left = 0;
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_arena_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     (void)npuprof_stream_drain_locked_();
     npuprof_arena_renew_last_anchor_();
     npuprof_image_open_live_(&im);
@@ -178,7 +178,7 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     (void)npuprof_stream_send_(&im, NULL, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return r;
 }
 

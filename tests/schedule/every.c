@@ -44,14 +44,14 @@ static void records_and_ends(int me)
 static void reads(int me)
 {
     (void)me;
-    if (!npuprof_scratch_lock_()) {
+    if (!npuprof_reader_lock_()) {
         fiber_fail("a reader is refused");
         return;
     }
     const uint32_t head = NPUPROF_LOAD_SEQ_(&npuprof_arena_.header->queue_head);
     if (policy == NPUPROF_KEEP_NEWEST && head != NPUPROF_LOAD_SEQ_(&npuprof_arena_.header->queue_head))
         fiber_fail("a chunk was recycled under a reader");
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 }
 
 static void flushes_once(int me)

@@ -99,7 +99,7 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
 {
     npuprof_result r = NPUPROF_OK;
     if (damage) *damage = npuprof_load_no_damage_;
-    if ((!path && !image) || ((uintptr_t)image & 7) || !npuprof_scratch_lock_()) return NPUPROF_ERR_ARGUMENT;
+    if ((!path && !image) || ((uintptr_t)image & 7) || !npuprof_reader_lock_()) return NPUPROF_ERR_ARGUMENT;
     npuprof_load_release_locked_();
     npuprof_loaded_.damage = npuprof_load_no_damage_;
     if (path) {
@@ -117,7 +117,7 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
     } else {
         npuprof_load_release_locked_();
     }
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
     return r;
 }
 
@@ -154,7 +154,7 @@ NPUPROF_API_ npuprof_result npuprof_load_firmware_from(const char *dump, const c
 
 NPUPROF_API_ void npuprof_unload(void)
 {
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_reader_lock_()) return;
     npuprof_load_release_locked_();
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 }

@@ -4,7 +4,7 @@
 
 /* The one loaded image, and its damage.
    Data: npuprof_loaded_, and the pointer npuprof_image_given_ of the reader, which is set while an image is
-   loaded. Only the thread that holds the scratch (npuprof_scratch_lock_) reads or writes them. What follows
+   loaded. Only the thread that has the readers' lock reads or writes them. What follows
    from the file's contents lies in `side`, so the image itself stays as it is, but for byte order and
    damage. */
 

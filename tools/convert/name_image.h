@@ -105,7 +105,7 @@ static void npuprof_symbols_apply_(npuprof_symbols_ *s, bool offsets)
 static void npuprof_symbols_name_loaded_(const npuprof_symbols_options_ *options, bool offsets)
 {
     npuprof_symbols_ s;
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_reader_lock_()) return;
     memset(&s, 0, sizeof s);
     s.options = options;
     const npuprof_image_ *const im = npuprof_image_given_;
@@ -114,5 +114,5 @@ static void npuprof_symbols_name_loaded_(const npuprof_symbols_options_ *options
         npuprof_symbols_apply_(&s, offsets);
     }
     npuprof_symbols_end_(&s);
-    npuprof_scratch_unlock_();
+    npuprof_reader_unlock_();
 }
