@@ -3208,19 +3208,29 @@ enum {
     NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL
 };
 
+/* What there is nothing to do for. tally: what did not fit was counted when it was to be taken. age: the span
+   that was found last is the youngest. */
+#define npuprof_fw_usable_(cells) (cells)
+#define npuprof_fw_begin_trace_(c) ((void)(c))
+#define npuprof_fw_check_sink_(desc) NPUPROF_OK
+#define npuprof_fw_keep_sink_(desc) ((void)(desc))
+#define npuprof_fw_tally_(c, token, lost) ((void)(lost), (token))
+#define npuprof_fw_is_kept_(ref) false
+#define npuprof_fw_replace_notes_(c, token) ((void)(token))
+#define npuprof_fw_oldest_ 0u
+#define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)
+#define npuprof_fw_first_after_(head) npuprof_fw_after_record_(head)
+#define npuprof_fw_hold_(c) true
+#define npuprof_fw_let_go_(c) ((void)(c))
+#define npuprof_fw_recorded_of_(found) (found)
+#define npuprof_fw_lost_of_(c, found) ((c)->lost)
+#define npuprof_fw_set_image_words_(h, cells) ((void)((h)->used = (cells)))
+#define npuprof_fw_age_now_() UINT64_C(0)
+#define npuprof_fw_age_(head, now) (now)
+#define npuprof_fw_find_zero_(c) ((void)(c))
+#define npuprof_fw_is_of_(result, token, head) ((token) == npuprof_fw_token_of_(npuprof_fw_arena_, head))
+
 /* ---- Recording */
-
-NPUPROF_OWN_ static inline uint32_t npuprof_fw_usable_(uint32_t cells) { return cells; }
-
-NPUPROF_OWN_ static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c) { (void)c; }
-
-NPUPROF_OWN_ static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
-{
-    (void)desc;
-    return NPUPROF_OK;
-}
-
-NPUPROF_OWN_ static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { (void)desc; }
 
 NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
@@ -3310,15 +3320,6 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_tok
     npuprof_fw_publish_half_(head, ref, open ? NPUPROF_CELL_OPEN_ : 0);
 }
 
-/* What did not fit was counted when it was to be taken. */
-NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
-                                                        uint32_t *lost)
-{
-    (void)c;
-    (void)lost;
-    return token;
-}
-
 NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
@@ -3338,18 +3339,6 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
 }
 
-NPUPROF_OWN_ static inline bool npuprof_fw_is_kept_(uint32_t ref)
-{
-    (void)ref;
-    return false;
-}
-
-NPUPROF_OWN_ static inline void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    (void)c;
-    (void)token;
-}
-
 /* `end` is the token, and the bits beside NPUPROF_CELL_OPEN_ are what was skipped. */
 NPUPROF_OWN_ static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
 {
@@ -3364,8 +3353,6 @@ NPUPROF_OWN_ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_
 }
 
 /* ---- Reading */
-
-#define npuprof_fw_oldest_ 0u
 
 NPUPROF_OWN_ static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head) { return head->ref != 0; }
 
@@ -3382,62 +3369,16 @@ NPUPROF_OWN_ static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_
     return end;
 }
 
-NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
-{
-    (void)end;
-    return npuprof_fw_after_record_(at);
-}
-
-NPUPROF_OWN_ static inline bool npuprof_fw_hold_(npuprof_compact_header_ *c)
-{
-    (void)c;
-    return true;
-}
-
-NPUPROF_OWN_ static inline void npuprof_fw_let_go_(npuprof_compact_header_ *c) { (void)c; }
-
-NPUPROF_OWN_ static inline uint64_t npuprof_fw_recorded_of_(uint64_t found) { return found; }
-
-NPUPROF_OWN_ static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
-{
-    (void)found;
-    return c->lost;
-}
-
-NPUPROF_OWN_ static inline void npuprof_fw_set_image_words_(npuprof_compact_header_ *h, uint32_t used) { h->used = used; }
-
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_token_of_(const npuprof_compact_header_ *c, const npuprof_cell_ *head)
 {
     return (npuprof_token_)(head - npuprof_fw_cells_(c)) + 1;
 }
-
-/* The one that was found last is the youngest. */
-NPUPROF_OWN_ static inline uint64_t npuprof_fw_age_now_(void) { return 0; }
-
-NPUPROF_OWN_ static inline uint64_t npuprof_fw_age_(const npuprof_cell_ *head, uint64_t now)
-{
-    (void)head;
-    return now;
-}
-
-NPUPROF_OWN_ static inline void npuprof_fw_find_zero_(npuprof_compact_header_ *c) { (void)c; }
 
 NPUPROF_ATTRIBUTE_((unused))             /* without JSON nobody asks */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
 {
     const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
     return ticks & NPUPROF_FW_RANGE_;
-}
-
-NPUPROF_OWN_ static inline bool npuprof_fw_is_of_(const npuprof_cell_ *result, uint32_t token, const npuprof_cell_ *head)
-{
-    (void)result;
-    return token == npuprof_fw_token_of_(npuprof_fw_arena_, head);
-}
-
-NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_first_after_(const npuprof_cell_ *head)
-{
-    return npuprof_fw_after_record_(head);
 }
 
 /* A cell as nobody has taken it yet. */
@@ -3918,6 +3859,9 @@ NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_first_after_(const np
 #if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
 
 #define NPUPROF_FW_CAUSE_ "overwritten"
+#define npuprof_fw_check_sink_(desc) NPUPROF_OK
+#define npuprof_fw_keep_sink_(desc) ((void)(desc))
+#define npuprof_fw_recorded_of_(found) (found)
 enum { NPUPROF_FW_CAN_WRITE_ = 1, NPUPROF_FW_LOST_ = NPUPROF_LOST_OVERWRITTEN };
 
 NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
@@ -3940,14 +3884,6 @@ NPUPROF_OWN_ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cel
 }
 
 NPUPROF_OWN_ static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c) { c->used = NPUPROF_RING_IS_; }
-
-NPUPROF_OWN_ static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
-{
-    (void)desc;
-    return NPUPROF_OK;
-}
-
-NPUPROF_OWN_ static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { (void)desc; }
 
 /* header.lost counts all events, also those that are recorded. */
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
@@ -3982,8 +3918,6 @@ NPUPROF_OWN_ static void npuprof_fw_let_go_(npuprof_compact_header_ *c)
 {
     npuprof_os_store_(&c->used, (c->used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_);
 }
-
-NPUPROF_OWN_ static inline uint64_t npuprof_fw_recorded_of_(uint64_t found) { return found; }
 
 NPUPROF_OWN_ static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
 {
@@ -4170,26 +4104,10 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_
 }
 
 /* ---- Reading: on the target only the figures */
-
-NPUPROF_OWN_ static inline bool npuprof_fw_hold_(npuprof_compact_header_ *c)
-{
-    (void)c;
-    return true;
-}
-
-NPUPROF_OWN_ static inline void npuprof_fw_let_go_(npuprof_compact_header_ *c) { (void)c; }
-
-NPUPROF_OWN_ static inline uint64_t npuprof_fw_recorded_of_(uint64_t found)
-{
-    (void)found;
-    return npuprof_fw_recorded_;
-}
-
-NPUPROF_OWN_ static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
-{
-    (void)found;
-    return c->lost;
-}
+#define npuprof_fw_hold_(c) true
+#define npuprof_fw_let_go_(c) ((void)(c))
+#define npuprof_fw_recorded_of_(found) npuprof_fw_recorded_
+#define npuprof_fw_lost_of_(c, found) ((c)->lost)
 
 /* Records are on their way to the sink. */
 NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED; }
@@ -4994,17 +4912,18 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(c);
+    uint32_t found = 0;
     if (!out) return NPUPROF_ERR_ARGUMENT;
     for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
     if (c->cells && !npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
     for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_event_(at)) continue;
         const uint32_t context = at->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
-        out->recorded++;
+        found++;
         if (context >= out->threads) out->threads = context + 1;
     }
-    out->lost = out->lost_by_cause[NPUPROF_FW_LOST_] = npuprof_fw_lost_of_(c, out->recorded);
-    out->recorded = npuprof_fw_recorded_of_(out->recorded);
+    out->lost = out->lost_by_cause[NPUPROF_FW_LOST_] = npuprof_fw_lost_of_(c, found);
+    out->recorded = npuprof_fw_recorded_of_(found);
     if (c->cells) npuprof_fw_let_go_(c);
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
     out->bytes_used = (uint64_t)(end - npuprof_fw_cells_(c)) * sizeof(npuprof_cell_);

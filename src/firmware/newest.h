@@ -15,6 +15,9 @@
 #if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
 
 #define NPUPROF_FW_CAUSE_ "overwritten"
+#define npuprof_fw_check_sink_(desc) NPUPROF_OK
+#define npuprof_fw_keep_sink_(desc) ((void)(desc))
+#define npuprof_fw_recorded_of_(found) (found)
 enum { NPUPROF_FW_CAN_WRITE_ = 1, NPUPROF_FW_LOST_ = NPUPROF_LOST_OVERWRITTEN };
 
 static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
@@ -37,14 +40,6 @@ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell)
 }
 
 static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c) { c->used = NPUPROF_RING_IS_; }
-
-static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
-{
-    (void)desc;
-    return NPUPROF_OK;
-}
-
-static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { (void)desc; }
 
 /* header.lost counts all events, also those that are recorded. */
 static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
@@ -79,8 +74,6 @@ static void npuprof_fw_let_go_(npuprof_compact_header_ *c)
 {
     npuprof_os_store_(&c->used, (c->used & ~NPUPROF_RING_INDEX_) | npuprof_fw_oldest_);
 }
-
-static inline uint64_t npuprof_fw_recorded_of_(uint64_t found) { return found; }
 
 static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
 {

@@ -21,19 +21,29 @@ enum {
     NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL
 };
 
+/* What there is nothing to do for. tally: what did not fit was counted when it was to be taken. age: the span
+   that was found last is the youngest. */
+#define npuprof_fw_usable_(cells) (cells)
+#define npuprof_fw_begin_trace_(c) ((void)(c))
+#define npuprof_fw_check_sink_(desc) NPUPROF_OK
+#define npuprof_fw_keep_sink_(desc) ((void)(desc))
+#define npuprof_fw_tally_(c, token, lost) ((void)(lost), (token))
+#define npuprof_fw_is_kept_(ref) false
+#define npuprof_fw_replace_notes_(c, token) ((void)(token))
+#define npuprof_fw_oldest_ 0u
+#define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)
+#define npuprof_fw_first_after_(head) npuprof_fw_after_record_(head)
+#define npuprof_fw_hold_(c) true
+#define npuprof_fw_let_go_(c) ((void)(c))
+#define npuprof_fw_recorded_of_(found) (found)
+#define npuprof_fw_lost_of_(c, found) ((c)->lost)
+#define npuprof_fw_set_image_words_(h, cells) ((void)((h)->used = (cells)))
+#define npuprof_fw_age_now_() UINT64_C(0)
+#define npuprof_fw_age_(head, now) (now)
+#define npuprof_fw_find_zero_(c) ((void)(c))
+#define npuprof_fw_is_of_(result, token, head) ((token) == npuprof_fw_token_of_(npuprof_fw_arena_, head))
+
 /* ---- Recording */
-
-static inline uint32_t npuprof_fw_usable_(uint32_t cells) { return cells; }
-
-static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c) { (void)c; }
-
-static inline npuprof_result npuprof_fw_check_sink_(const npuprof_desc *desc)
-{
-    (void)desc;
-    return NPUPROF_OK;
-}
-
-static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { (void)desc; }
 
 static inline npuprof_cell_ *npuprof_fw_near_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
@@ -123,15 +133,6 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_tok
     npuprof_fw_publish_half_(head, ref, open ? NPUPROF_CELL_OPEN_ : 0);
 }
 
-/* What did not fit was counted when it was to be taken. */
-NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
-                                                        uint32_t *lost)
-{
-    (void)c;
-    (void)lost;
-    return token;
-}
-
 static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
 {
     if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
@@ -151,18 +152,6 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
 }
 
-static inline bool npuprof_fw_is_kept_(uint32_t ref)
-{
-    (void)ref;
-    return false;
-}
-
-static inline void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    (void)c;
-    (void)token;
-}
-
 /* `end` is the token, and the bits beside NPUPROF_CELL_OPEN_ are what was skipped. */
 static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
 {
@@ -177,8 +166,6 @@ static void npuprof_fw_restore_(const npuprof_cell_ *cell, npuprof_fw_by_hand_ *
 }
 
 /* ---- Reading */
-
-#define npuprof_fw_oldest_ 0u
 
 static inline bool npuprof_fw_is_there_(const npuprof_cell_ *head) { return head->ref != 0; }
 
@@ -195,62 +182,16 @@ static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
     return end;
 }
 
-static inline const npuprof_cell_ *npuprof_fw_next_record_(const npuprof_cell_ *at, const npuprof_cell_ *end)
-{
-    (void)end;
-    return npuprof_fw_after_record_(at);
-}
-
-static inline bool npuprof_fw_hold_(npuprof_compact_header_ *c)
-{
-    (void)c;
-    return true;
-}
-
-static inline void npuprof_fw_let_go_(npuprof_compact_header_ *c) { (void)c; }
-
-static inline uint64_t npuprof_fw_recorded_of_(uint64_t found) { return found; }
-
-static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
-{
-    (void)found;
-    return c->lost;
-}
-
-static inline void npuprof_fw_set_image_words_(npuprof_compact_header_ *h, uint32_t used) { h->used = used; }
-
 static inline npuprof_token_ npuprof_fw_token_of_(const npuprof_compact_header_ *c, const npuprof_cell_ *head)
 {
     return (npuprof_token_)(head - npuprof_fw_cells_(c)) + 1;
 }
-
-/* The one that was found last is the youngest. */
-static inline uint64_t npuprof_fw_age_now_(void) { return 0; }
-
-static inline uint64_t npuprof_fw_age_(const npuprof_cell_ *head, uint64_t now)
-{
-    (void)head;
-    return now;
-}
-
-static inline void npuprof_fw_find_zero_(npuprof_compact_header_ *c) { (void)c; }
 
 NPUPROF_ATTRIBUTE_((unused))             /* without JSON nobody asks */
 static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
 {
     const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
     return ticks & NPUPROF_FW_RANGE_;
-}
-
-static inline bool npuprof_fw_is_of_(const npuprof_cell_ *result, uint32_t token, const npuprof_cell_ *head)
-{
-    (void)result;
-    return token == npuprof_fw_token_of_(npuprof_fw_arena_, head);
-}
-
-static inline const npuprof_cell_ *npuprof_fw_first_after_(const npuprof_cell_ *head)
-{
-    return npuprof_fw_after_record_(head);
 }
 
 /* A cell as nobody has taken it yet. */

@@ -67,17 +67,18 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(c);
+    uint32_t found = 0;
     if (!out) return NPUPROF_ERR_ARGUMENT;
     for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
     if (c->cells && !npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
     for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_event_(at)) continue;
         const uint32_t context = at->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
-        out->recorded++;
+        found++;
         if (context >= out->threads) out->threads = context + 1;
     }
-    out->lost = out->lost_by_cause[NPUPROF_FW_LOST_] = npuprof_fw_lost_of_(c, out->recorded);
-    out->recorded = npuprof_fw_recorded_of_(out->recorded);
+    out->lost = out->lost_by_cause[NPUPROF_FW_LOST_] = npuprof_fw_lost_of_(c, found);
+    out->recorded = npuprof_fw_recorded_of_(found);
     if (c->cells) npuprof_fw_let_go_(c);
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
     out->bytes_used = (uint64_t)(end - npuprof_fw_cells_(c)) * sizeof(npuprof_cell_);

@@ -166,26 +166,10 @@ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, n
 }
 
 /* ---- Reading: on the target only the figures */
-
-static inline bool npuprof_fw_hold_(npuprof_compact_header_ *c)
-{
-    (void)c;
-    return true;
-}
-
-static inline void npuprof_fw_let_go_(npuprof_compact_header_ *c) { (void)c; }
-
-static inline uint64_t npuprof_fw_recorded_of_(uint64_t found)
-{
-    (void)found;
-    return npuprof_fw_recorded_;
-}
-
-static inline uint32_t npuprof_fw_lost_of_(const npuprof_compact_header_ *c, uint64_t found)
-{
-    (void)found;
-    return c->lost;
-}
+#define npuprof_fw_hold_(c) true
+#define npuprof_fw_let_go_(c) ((void)(c))
+#define npuprof_fw_recorded_of_(found) npuprof_fw_recorded_
+#define npuprof_fw_lost_of_(c, found) ((c)->lost)
 
 /* Records are on their way to the sink. */
 NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED; }
