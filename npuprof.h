@@ -11787,7 +11787,7 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 }
 /* ==== src/control/lock.h ============================================================= >>control/lock ==== */
 
-/* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
+/* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them
    a time is at work, and while it is, no chunk is recycled.
 
    Data, in npuprof_arena_, which is for arena/:
@@ -18160,7 +18160,7 @@ NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npupro
 /* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
    counts */
 
-/* The last entry of each key: a hash table in the scratch memory, which lanes and spans no longer need. Where
+/* The last entry of each key: a hash table in the work area, where lanes no longer need it. Where
    keys may be more than half of its room, they are written in rounds, a share of them by hash in each. */
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
 typedef struct npuprof_json_last_pairs_ {

@@ -24,7 +24,7 @@
 /* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
    counts */
 
-/* The last entry of each key: a hash table in the scratch memory, which lanes and spans no longer need. Where
+/* The last entry of each key: a hash table in the work area, where lanes no longer need it. Where
    keys may be more than half of its room, they are written in rounds, a share of them by hash in each. */
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
 typedef struct npuprof_json_last_pairs_ {
