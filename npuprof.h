@@ -11787,7 +11787,7 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 }
 /* ==== src/control/lock.h ============================================================= >>control/lock ==== */
 
-/* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them
+/* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
    a time is at work, and while it is, no chunk is recycled.
 
    Data, in npuprof_arena_, which is for arena/:

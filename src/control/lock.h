@@ -9,7 +9,7 @@
 #include "../record/enter.h"
 #include "start.h"
 
-/* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them
+/* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
    a time is at work, and while it is, no chunk is recycled.
 
    Data, in npuprof_arena_, which is for arena/:
