@@ -3208,13 +3208,11 @@ enum {
     NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL
 };
 
-/* What there is nothing to do for. tally: what did not fit was counted when it was to be taken. age: the span
-   that was found last is the youngest. */
+/* What there is nothing to do for. age: the span that was found last is the youngest. */
 #define npuprof_fw_usable_(cells) (cells)
 #define npuprof_fw_begin_trace_(c) ((void)(c))
 #define npuprof_fw_check_sink_(desc) NPUPROF_OK
 #define npuprof_fw_keep_sink_(desc) ((void)(desc))
-#define npuprof_fw_tally_(c, token, lost) ((void)(lost), (token))
 #define npuprof_fw_is_kept_(ref) false
 #define npuprof_fw_replace_notes_(c, token) ((void)(token))
 #define npuprof_fw_oldest_ 0u
@@ -3318,6 +3316,15 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_tok
 {
     (void)token;
     npuprof_fw_publish_half_(head, ref, open ? NPUPROF_CELL_OPEN_ : 0);
+}
+
+/* What did not fit was counted when it was to be taken. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
+                                                        uint32_t *lost)
+{
+    (void)c;
+    (void)lost;
+    return token;
 }
 
 NPUPROF_OWN_ static inline npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
