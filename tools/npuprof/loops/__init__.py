@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The loops over all spans.
+"""The loops over all spans, each in C and in Python.
 
-Reading, nesting and finding have a twin in C (build/libnpuprof-columns.so, from `make tools`), which is used
-if it is built; a report without it takes up to twice as long and says the same. All else is here alone. A
-column is an array (module array) or bytearray with one element for each span. A row is the number of a span;
--1 means none.
+The C library (build/libnpuprof-columns.so, from `make tools`) is used if it is built; Python takes about four
+times as long and gives the same. A column is an array (module array) or bytearray with one element for each
+span. A row is the number of a span; -1 means none.
 """
 
 from . import native

@@ -19,6 +19,14 @@ def executions(track, start, dur, base_of, number, step):
 
     base_of: by track, the base track of a device's track, -1 for other tracks. number, step: index columns or
     None."""
+    count = len(start)
+    if native.library():
+        groups, ends, members = (native.zeros("i", count) for _ in range(3))
+        found = native.call("executions", count, track, start, dur, array("i", base_of), number, step,
+                            native.zeros("i", count), groups, ends, members)
+        del groups[found:], ends[found:]
+        del members[ends[-1] if found else 0:]
+        return groups, ends, members
     groups, ends, members = array("i"), array("i"), array("i")
 
     def put(row, inside):
@@ -62,6 +70,11 @@ def runs(grouping, start, dur, name, compute, warm):
     {name: (count, total)} of the compute spans outside warm-up. compute: bytes by name, 1 if it computes."""
     groups, ends, members = grouping
     run, added = native.zeros("q", len(groups)), native.zeros("q", len(groups))
+    if native.library():
+        counts, totals, order = (native.zeros(kind, len(compute)) for kind in "qqI")
+        names = native.call("runs", len(groups), groups, ends, members, start, dur, name, compute, warm, run,
+                            added, counts, totals, order)
+        return run, added, {n: (counts[n], totals[n]) for n in order[:names]}
     found, first = {}, 0
     for g, (execution, last) in enumerate(zip(groups, ends)):
         inside = members[first:last]
@@ -89,6 +102,15 @@ def runs(grouping, start, dur, name, compute, warm):
 
 def grouped(key, keys, dur):
     """A list by key, from 0 to keys - 1: the durations of its spans, ascending."""
+    if native.library():
+        ends, out = native.zeros("q", keys), native.zeros("q", len(dur))
+        native.call("grouped", len(dur), key, keys, dur, ends, out, native.zeros("q", len(dur)))
+        view, first = memoryview(out), 0
+        columns = []
+        for last in ends:
+            columns.append(view[first:last])
+            first = last
+        return columns
     columns = [array("q") for _ in range(keys)]
     append = [column.append for column in columns]
     for number, ns in zip(key, dur):
@@ -99,6 +121,9 @@ def grouped(key, keys, dur):
 def own_time(key, dur, parents, track, host, totals):
     """Totals by key minus the durations of children on host tracks. host: bytes by track."""
     own = array("q", totals)
+    if native.library():
+        native.call("self", len(dur), key, dur, parents, track, host, own)
+        return own
     for i, parent in enumerate(parents):
         if parent >= 0 and host[track[i]]:
             own[key[parent]] -= dur[i]

@@ -3,8 +3,8 @@
 
 from array import array
 from collections.abc import Sequence
-from itertools import islice
-from operator import gt
+
+from . import native
 
 
 class Intervals(Sequence):
@@ -31,13 +31,12 @@ class Intervals(Sequence):
 
 
 def merged(flat):
-    """Sorts and merges the pairs of an array start, end, start, end ... """
-    out, starts = array("q"), flat[::2]
-    pairs = zip(starts, flat[1::2])
-    # Why not always: a sorted list of a large trace's pairs takes ten times the memory of the array.
-    if any(map(gt, starts, islice(starts, 1, None))):
-        pairs = sorted(pairs)
-    for start, end in pairs:
+    """Sorts and merges the pairs of an array start, end, start, end ... The array may be changed."""
+    if native.library():
+        del flat[2 * native.call("merge", len(flat) // 2, flat):]
+        return Intervals(flat)
+    out = array("q")
+    for start, end in sorted(zip(flat[::2], flat[1::2])):
         if out and start <= out[-1]:
             out[-1] = max(out[-1], end)
         else:
@@ -47,6 +46,10 @@ def merged(flat):
 
 def minus(a, b):
     """The parts of the Intervals `a` that `b` does not cover."""
+    if native.library():
+        out = native.zeros("q", 2 * (len(a) + len(b)))
+        del out[2 * native.call("minus", len(a), a.flat, len(b), b.flat, out):]
+        return Intervals(out)
     left, k, b = array("q"), 0, list(b)
     for start, end in a:
         while k and b[k - 1][1] > start:
@@ -67,22 +70,33 @@ def busy(track, start, dur, bases):
     """By base track: (number of spans, sum of durations, Intervals in which one is open). bases: of each
     track."""
     tracks = len(bases)
-    states, flats = {}, {base: array("q") for base in dict.fromkeys(bases)}
-    for number, begin, ns in zip(track, start, dur):
-        end = begin + ns
-        state = states.get(number)
-        if state is None:
-            state = states[number] = [0, 0, begin, end]
-        elif begin > state[3] or begin < state[2]:
+    if native.library():
+        state = native.zeros("q", 4 * tracks)
+        count = native.call("busy", len(start), track, start, dur, tracks, state, None)
+        found = native.zeros("q", 3 * count)
+        native.call("busy", len(start), track, start, dur, tracks, state, found)
+        spans, sums = state[::4], state[1::4]
+        out, ends = native.zeros("q", 2 * count), native.zeros("q", tracks)
+        native.call("by_base", count, found, array("q", bases), tracks, ends, out)
+        flats = {base: out[2 * (ends[base - 1] if base else 0):2 * ends[base]]
+                 for base in dict.fromkeys(bases)}
+    else:
+        states, flats = {}, {base: array("q") for base in dict.fromkeys(bases)}
+        for number, begin, ns in zip(track, start, dur):
+            end = begin + ns
+            state = states.get(number)
+            if state is None:
+                state = states[number] = [0, 0, begin, end]
+            elif begin > state[3] or begin < state[2]:
+                flats[bases[number]].extend(state[2:])
+                state[2:] = begin, end
+            elif end > state[3]:
+                state[3] = end
+            state[0] += 1
+            state[1] += ns
+        for number, state in states.items():
             flats[bases[number]].extend(state[2:])
-            state[2:] = begin, end
-        elif end > state[3]:
-            state[3] = end
-        state[0] += 1
-        state[1] += ns
-    for number, state in states.items():
-        flats[bases[number]].extend(state[2:])
-    spans, sums = ([states.get(t, (0, 0))[n] for t in range(tracks)] for n in (0, 1))
+        spans, sums = ([states.get(t, (0, 0))[n] for t in range(tracks)] for n in (0, 1))
     totals = {}
     for base, count, ns in zip(bases, spans, sums):
         if count:

@@ -4,10 +4,14 @@
 from array import array
 
 from ..base.contract import NULL, OPERATOR, SPAN
+from . import native
 
 
 def moved(values, more):
-    """The array with `more` added to every number."""
+    """The array with `more` added to every number. It may be the same array, changed."""
+    if native.library():
+        native.call("add", len(values), values, more)
+        return values
     return array("q", [value + more for value in values])
 
 
@@ -16,7 +20,8 @@ def set_kinds(kind, name, track, of_name, host, operators):
     index.
 
     of_name: bytes by name, 0 for no kind. host: bytes by track. operators: the index column, or None."""
-    if not operators and not any(of_name):
+    if native.library():
+        native.call("kinds", len(kind), name, track, of_name, host, operators, kind)
         return
     for i, number in enumerate(name):
         if host[track[i]]:
@@ -29,9 +34,12 @@ def set_kinds(kind, name, track, of_name, host, operators):
 def tracks_with(track, kind, wanted, count):
     """Bytes by track: 1 if a span of that kind lies on it."""
     out = bytearray(count)
-    for number, own in zip(track, kind):
-        if own == wanted:
-            out[number] = 1
+    if native.library():
+        native.call("tracks", len(track), track, kind, wanted, out)
+    else:
+        for number, own in zip(track, kind):
+            if own == wanted:
+                out[number] = 1
     return out
 
 
@@ -42,4 +50,8 @@ def steps_on(track, name, compute, step, other):
     compute: bytes by name."""
     if step is None:
         return array("I", [other]) * len(track)
+    if native.library():
+        out = native.zeros("I", len(track))
+        native.call("steps", len(track), track, name, compute, step, other, out)
+        return out
     return array("I", (t if s != NULL and compute[n] else other for t, n, s in zip(track, name, step)))

@@ -7,7 +7,7 @@ from array import array
 
 from ..base.files import BUILD
 
-FORM = 1007                 # version of the interface; columns_open() of the C library wants the same
+FORM = 1006                 # version of the interface; columns_open() of the C library wants the same
 
 
 class Block(ctypes.Structure):
@@ -18,7 +18,9 @@ class Block(ctypes.Structure):
                 *((name, ctypes.c_uint32) for name in "given_count others_count indexes rich".split())]
 
 
-FUNCTIONS = "close json csv gather nest nest_by_id roots by_track innermost beginning".split()
+FUNCTIONS = """close json csv gather add kinds tracks steps nest nest_by_id roots warm_up executions runs
+    grouped self busy by_base merge minus by_track innermost beginning nest_devices ends
+    latest""".split()
 
 
 @functools.cache

@@ -66,7 +66,8 @@ def warm_up(kind, parents, marked, order=None):
     """Sets marked[i] = 1 for every warm-up record and every row inside one. Rows already marked stay.
 
     order: the rows with parents first; None if they come so."""
-    if WARM_UP not in kind and not any(marked):
+    if native.library() and order is None:
+        native.call("warm_up", len(parents), kind, parents, marked)
         return
     for i in order or range(len(parents)):
         above, steps = parents[i], 0
@@ -82,6 +83,9 @@ def nest_devices(grouping, callers, called, parents):
 
     callers, called: the rows at both ends of each arrow."""
     groups, ends, members = grouping
+    if native.library():
+        native.call("nest_devices", len(groups), groups, ends, members, len(called), callers, called, parents)
+        return
     first = 0
     for execution, last in zip(groups, ends):
         if execution >= 0:

@@ -89,8 +89,8 @@ A CSV of npuprof has no kinds, arrows or counters. There the name makes a span a
 warm-up; `open`, `path` and `memory` are empty; the NPU Run of an execution without spans in it is known only
 if its name is Execution.
 
-A trace of ten million spans takes 25 to 60 s of CPU and up to 1.5 GB after `make tools` (`make bench-tools`
-measures it), and up to twice as long without. Percentiles are by linear interpolation (type 7), rounded
+A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB after `make tools` (`make bench-tools`
+measures it), and about four times as long without. Percentiles are by linear interpolation (type 7), rounded
 half up.
 
 Exit code 0; 1: a --fail-on holds, and the last line says which (on stderr if stdout is JSON); 2: the file
