@@ -2504,8 +2504,7 @@ NPUPROF_OWN_ static inline void npuprof_text_copy_(char *to, size_t capacity, co
 }
 
 /* The next item of a list with commas, and behind it *at. False: there are no more. */
-NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static bool npuprof_text_next_item_(const char **at, const char **item,
-                                                                 size_t *length)
+NPUPROF_OWN_ static inline bool npuprof_text_next_item_(const char **at, const char **item, size_t *length)
 {
     if (!**at) return false;
     *item = *at;

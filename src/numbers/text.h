@@ -14,8 +14,7 @@ static inline void npuprof_text_copy_(char *to, size_t capacity, const char *fro
 }
 
 /* The next item of a list with commas, and behind it *at. False: there are no more. */
-NPUPROF_ATTRIBUTE_((unused)) static bool npuprof_text_next_item_(const char **at, const char **item,
-                                                                 size_t *length)
+static inline bool npuprof_text_next_item_(const char **at, const char **item, size_t *length)
 {
     if (!**at) return false;
     *item = *at;
