@@ -227,7 +227,8 @@ extern "C++" {                     /* the user may include this header inside ex
 /* NPUPROF_SCRATCH_BYTES: how many bytes of address space writers and reports map for their lanes and tables,
    while they run. Implementing file. Default 4 MiB; at least 1024; not used with NPUPROF_FREESTANDING. Traces
    and tables are complete with any size; the memory tables are the exception, and say so when they leave
-   records out. Deprecated: what nobody touches costs nothing, so none needs another size. */
+   records out: of more than 70,000 threads with the default. Deprecated: what is mapped and not used
+   costs nothing. */
 #ifdef NPUPROF_SCRATCH_BYTES
 #pragma message("NPUPROF_SCRATCH_BYTES is deprecated: leave it out, the default is for all")
 #else
@@ -1263,6 +1264,7 @@ NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
             NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace to a file. The extension of path chooses the format: .json, .csv or .npuprof; none means
    JSON; another is NPUPROF_ERR_UNSUPPORTED. File errors: NPUPROF_ERR_NOT_FOUND, _ACCESS, _NO_SPACE, _IO.
+   NPUPROF_ERR_MEMORY: the system gives no pages to work in; .npuprof needs none.
    The file appears whole or not at all. It has the mode of the file it replaces. A temporary file that a
    killed dump to the same path left behind is removed. The arena is not changed: a second call writes the
    same bytes if nothing was recorded between and no span is open: those end at the moment of the call.
@@ -1384,7 +1386,9 @@ NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
 #define NPUPROF_SINK_TOOK(count) (-1 - (int)(count))
 
 #ifndef NPUPROF_FREESTANDING
-/* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */
+/* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP.
+   NPUPROF_ERR_BUSY: this thread is writing already. NPUPROF_ERR_MEMORY: the system gives no pages to work
+   in. NPUPROF_ERR_IO: the FILE* failed. */
 
 /* The latencies of all PROF_INFERENCE spans: count, min, max, mean, percentiles, total. Percentiles are
    linear interpolation between order statistics (type 7), rounded half up. */

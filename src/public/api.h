@@ -66,6 +66,7 @@ NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
             NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace to a file. The extension of path chooses the format: .json, .csv or .npuprof; none means
    JSON; another is NPUPROF_ERR_UNSUPPORTED. File errors: NPUPROF_ERR_NOT_FOUND, _ACCESS, _NO_SPACE, _IO.
+   NPUPROF_ERR_MEMORY: the system gives no pages to work in; .npuprof needs none.
    The file appears whole or not at all. It has the mode of the file it replaces. A temporary file that a
    killed dump to the same path left behind is removed. The arena is not changed: a second call writes the
    same bytes if nothing was recorded between and no span is open: those end at the moment of the call.
@@ -187,7 +188,9 @@ NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
 #define NPUPROF_SINK_TOOK(count) (-1 - (int)(count))
 
 #ifndef NPUPROF_FREESTANDING
-/* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */
+/* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP.
+   NPUPROF_ERR_BUSY: this thread is writing already. NPUPROF_ERR_MEMORY: the system gives no pages to work
+   in. NPUPROF_ERR_IO: the FILE* failed. */
 
 /* The latencies of all PROF_INFERENCE spans: count, min, max, mean, percentiles, total. Percentiles are
    linear interpolation between order statistics (type 7), rounded half up. */
