@@ -70,6 +70,8 @@ BROKEN = [
     (ARENA, "os/linux.h", "public/types.h", "law 1", "npuprof_os_page_ of src/os/linux.h, which it does not"),
     (OS, "return 4096", "return npuprof_chunk_now_.count", "law 1",
      "npuprof_chunk_now_ of src/arena/chunks.h, above it"),
+    (OS, "static inline", "static int npuprof_chunk_size_(void *chunk);\nstatic inline", "law 1",
+     "npuprof_chunk_size_ of src/arena/chunks.h, above it"),
     (FW, "public/types.h", "os/linux.h", "law 1", "which is hosted code, this is for firmware"),
     (ARENA, "#pragma once   ", "", "law 1", "no #pragma once"),
     ("src/README.md", "| `arena/` |", "| `other/` |", "law 1", "in no room of the map"),

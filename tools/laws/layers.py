@@ -60,15 +60,17 @@ def same_side(one, other):
 
 
 def upward(tree):
-    """A part uses what stands in it, also as a prototype, or in what it includes. What public parts declare
-    and others define, as a user's file sees it, may be used by all; and these parts themselves are not asked.
-    """
+    """A part uses what stands in it, or in what it includes; of its own room also what it has a prototype of.
+    What public parts declare and others define, as a user's file sees it, may be used by all; and these parts
+    themselves are not asked."""
     defined = definitions(tree)
     for part in tree.parts:
         room = tree.room(part)
         if room is None or room.kind == "both":
             continue
-        closure, seen = tree.closure(part), set(PROTOTYPE.findall(code.code_only(tree.texts[part])))
+        closure = tree.closure(part)
+        seen = {name for name in PROTOTYPE.findall(code.code_only(tree.texts[part]))
+                if any(tree.room(d) is room for d in defined.get(name, ()))}
         for name in closure:
             if tree.room(name) and tree.room(name).kind == "both":
                 seen |= set(NAME.findall(code.code_only(tree.texts[name])))
