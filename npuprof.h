@@ -3221,7 +3221,6 @@ enum {
 #define npuprof_fw_oldest_ 0u
 #define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)
 #define npuprof_fw_first_after_(head) npuprof_fw_after_record_(head)
-#define npuprof_fw_hold_(c) true
 #define npuprof_fw_let_go_(c) ((void)(c))
 #define npuprof_fw_recorded_of_(found) (found)
 #define npuprof_fw_lost_of_(c, found) ((c)->lost)
@@ -3230,6 +3229,12 @@ enum {
 #define npuprof_fw_age_(head, now) (now)
 #define npuprof_fw_find_zero_(c) ((void)(c))
 #define npuprof_fw_is_of_(result, token, head) ((token) == npuprof_fw_token_of_(npuprof_fw_arena_, head))
+
+NPUPROF_OWN_ static inline bool npuprof_fw_hold_(npuprof_compact_header_ *c)
+{
+    (void)c;
+    return true;
+}
 
 /* ---- Recording */
 

@@ -2777,8 +2777,9 @@ NPUPROF_OWN_ static void npuprof_npu_measure_rate_(npuprof_npu *npu)
     if (!NPUPROF_NPU_DIVIDES_) npuprof_npu_set_fast_(npu);
 }
 
-/* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
+/* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. runs: the
+   counter runs now. Why no rate if not: it would be that of a clock that mostly stood. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_put_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor, bool runs)
 {
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
@@ -2791,20 +2792,25 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, con
     npu->anchor_count_ = n + 1;
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (!npu->best_width_ || width < npu->best_width_) npu->best_width_ = width;
-    npuprof_npu_measure_rate_(npu);
+    if (runs) npuprof_npu_measure_rate_(npu);
     if (!NPUPROF_NPU_DIVIDES_) npu->anchor_interval_ = npuprof_npu_anchor_interval_(npu);
     return npuprof_npu_store_anchor_(npu, anchor);
 }
 
+NPUPROF_OWN_ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
+{
+    return npuprof_npu_put_anchor_(npu, anchor, true);
+}
+
 /* Keeps the best two reads since the last anchor, or the one that is given if there are none. The first
    anchor of an epoch is that alone. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_reads_(npuprof_npu *npu, const npuprof_anchor_ *else_this)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_keep_reads_(npuprof_npu *npu, const npuprof_anchor_ *else_this, bool runs)
 {
     npuprof_anchor_ first, second;
     const bool alone = !npuprof_npu_best_reads_(npu, &first, &second) || !npu->anchor_count_;
-    if (alone) return npuprof_npu_add_anchor_(npu, else_this);
-    const npuprof_result result = npuprof_npu_add_anchor_(npu, &first);
-    const npuprof_result then = npuprof_npu_add_anchor_(npu, &second);
+    if (alone) return npuprof_npu_put_anchor_(npu, else_this, runs);
+    const npuprof_result result = npuprof_npu_put_anchor_(npu, &first, runs);
+    const npuprof_result then = npuprof_npu_put_anchor_(npu, &second, runs);
     return result == NPUPROF_OK ? then : result;
 }
 
@@ -2862,7 +2868,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, 
     *stale = !fresh && npuprof_npu_predict_(npu, host, host, &min, &max) && min >= 4;
     if (last && best.device_ticks <= last->device_ticks && best.host_before > last->host_after) *stale = true;
     if (*stale) return result;
-    const npuprof_result stored = npuprof_npu_keep_reads_(npu, &best);
+    const npuprof_result stored = npuprof_npu_keep_reads_(npu, &best, true);
     return result == NPUPROF_OK ? stored : result;
 }
 
@@ -2886,6 +2892,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bo
         if (first == NPUPROF_OK) first = result;
         if (!stale || !npuprof_npu_time_goes_on_(result)) return first;
     }
+    /* Why: it may have run since the last anchor. What was read then is true, and shows that it stands. */
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    (void)npuprof_npu_keep_reads_(npu, &npu->last_, false);
+    npuprof_npu_unlock_(npu);
     return first == NPUPROF_OK ? NPUPROF_ERR_NPU_STOPPED : first;
 }
 
@@ -3123,6 +3133,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_blo
     const npuprof_npu *npu = block->npu;
     const uint64_t mask = npuprof_npu_mask_(npu->desc_.counter.bits);
     uint64_t min, most = mask / 2;
+    const uint64_t hz = npu->desc_.counter.hz;
     *ticks = 0;
     if (block->result != NPUPROF_OK) return block->result;
     if (!block->by_host) {
@@ -3132,9 +3143,12 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_blo
     if (!npuprof_npu_time_goes_on_(result) && result != NPUPROF_ERR_NPU_STOPPED) return result;
     *ticks = (end->device_ticks - block->start_ticks) & mask;
     if (!*ticks) return NPUPROF_ERR_NPU_STOPPED;
-    if (NPUPROF_NPU_DIVIDES_)
-        (void)npuprof_npu_predict_(npu, 0, npuprof_saturating_sub_(end->host_after, block->host_before), &min,
-                                   &most);
+    if (NPUPROF_NPU_DIVIDES_) {
+        const uint64_t host = npuprof_saturating_sub_(end->host_after, block->host_before);
+        (void)npuprof_npu_predict_(npu, 0, host, &min, &most);
+        /* Why the nominal rate, too: the measured one is less if the counter stood in between. */
+        if (hz) most = npuprof_max_(most, npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true));
+    }
     /* Why RESET: a counter that seems to have run too fast has gone back. */
     return *ticks <= npuprof_min_(most, mask / 2) ? NPUPROF_OK : NPUPROF_ERR_NPU_RESET;
 }
@@ -7537,7 +7551,7 @@ NPUPROF_OWN_ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, 
     if (anchors && read == NPUPROF_OK && !renew &&
         npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
         npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
-        (void)npuprof_npu_keep_reads_(npu, &end->sample);
+        (void)npuprof_npu_keep_reads_(npu, &end->sample, true);
     npuprof_npu_unlock_(npu);
     return renew;
 }

@@ -48,8 +48,9 @@ static void npuprof_npu_measure_rate_(npuprof_npu *npu)
     if (!NPUPROF_NPU_DIVIDES_) npuprof_npu_set_fast_(npu);
 }
 
-/* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. */
-static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
+/* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. runs: the
+   counter runs now. Why no rate if not: it would be that of a clock that mostly stood. */
+static npuprof_result npuprof_npu_put_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor, bool runs)
 {
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
@@ -62,20 +63,25 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
     npu->anchor_count_ = n + 1;
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (!npu->best_width_ || width < npu->best_width_) npu->best_width_ = width;
-    npuprof_npu_measure_rate_(npu);
+    if (runs) npuprof_npu_measure_rate_(npu);
     if (!NPUPROF_NPU_DIVIDES_) npu->anchor_interval_ = npuprof_npu_anchor_interval_(npu);
     return npuprof_npu_store_anchor_(npu, anchor);
 }
 
+static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
+{
+    return npuprof_npu_put_anchor_(npu, anchor, true);
+}
+
 /* Keeps the best two reads since the last anchor, or the one that is given if there are none. The first
    anchor of an epoch is that alone. */
-static npuprof_result npuprof_npu_keep_reads_(npuprof_npu *npu, const npuprof_anchor_ *else_this)
+static npuprof_result npuprof_npu_keep_reads_(npuprof_npu *npu, const npuprof_anchor_ *else_this, bool runs)
 {
     npuprof_anchor_ first, second;
     const bool alone = !npuprof_npu_best_reads_(npu, &first, &second) || !npu->anchor_count_;
-    if (alone) return npuprof_npu_add_anchor_(npu, else_this);
-    const npuprof_result result = npuprof_npu_add_anchor_(npu, &first);
-    const npuprof_result then = npuprof_npu_add_anchor_(npu, &second);
+    if (alone) return npuprof_npu_put_anchor_(npu, else_this, runs);
+    const npuprof_result result = npuprof_npu_put_anchor_(npu, &first, runs);
+    const npuprof_result then = npuprof_npu_put_anchor_(npu, &second, runs);
     return result == NPUPROF_OK ? then : result;
 }
 
@@ -133,7 +139,7 @@ static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
     *stale = !fresh && npuprof_npu_predict_(npu, host, host, &min, &max) && min >= 4;
     if (last && best.device_ticks <= last->device_ticks && best.host_before > last->host_after) *stale = true;
     if (*stale) return result;
-    const npuprof_result stored = npuprof_npu_keep_reads_(npu, &best);
+    const npuprof_result stored = npuprof_npu_keep_reads_(npu, &best, true);
     return result == NPUPROF_OK ? stored : result;
 }
 
@@ -157,6 +163,10 @@ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
         if (first == NPUPROF_OK) first = result;
         if (!stale || !npuprof_npu_time_goes_on_(result)) return first;
     }
+    /* Why: it may have run since the last anchor. What was read then is true, and shows that it stands. */
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    (void)npuprof_npu_keep_reads_(npu, &npu->last_, false);
+    npuprof_npu_unlock_(npu);
     return first == NPUPROF_OK ? NPUPROF_ERR_NPU_STOPPED : first;
 }
 

@@ -42,6 +42,7 @@ static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_block_ *block, n
     const npuprof_npu *npu = block->npu;
     const uint64_t mask = npuprof_npu_mask_(npu->desc_.counter.bits);
     uint64_t min, most = mask / 2;
+    const uint64_t hz = npu->desc_.counter.hz;
     *ticks = 0;
     if (block->result != NPUPROF_OK) return block->result;
     if (!block->by_host) {
@@ -51,9 +52,12 @@ static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_block_ *block, n
     if (!npuprof_npu_time_goes_on_(result) && result != NPUPROF_ERR_NPU_STOPPED) return result;
     *ticks = (end->device_ticks - block->start_ticks) & mask;
     if (!*ticks) return NPUPROF_ERR_NPU_STOPPED;
-    if (NPUPROF_NPU_DIVIDES_)
-        (void)npuprof_npu_predict_(npu, 0, npuprof_saturating_sub_(end->host_after, block->host_before), &min,
-                                   &most);
+    if (NPUPROF_NPU_DIVIDES_) {
+        const uint64_t host = npuprof_saturating_sub_(end->host_after, block->host_before);
+        (void)npuprof_npu_predict_(npu, 0, host, &min, &most);
+        /* Why the nominal rate, too: the measured one is less if the counter stood in between. */
+        if (hz) most = npuprof_max_(most, npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true));
+    }
     /* Why RESET: a counter that seems to have run too fast has gone back. */
     return *ticks <= npuprof_min_(most, mask / 2) ? NPUPROF_OK : NPUPROF_ERR_NPU_RESET;
 }

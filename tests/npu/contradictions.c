@@ -162,6 +162,7 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
 
 static void stands_while_idle(void) { at_feed = 1; play("stands", 0.5, 0, 0, 20000000); }
 static void stands_when_read(void) { at_feed = 0.5; play("stands, too", 0.5, 0, 0, 200000000); }
+static void stands_when_fed(void) { at_feed = 0; play("stands, always", 0.5, 0, 0, 200000000); }
 static void governor(void) { play("governor", 1, 0.5, 20000000, 20000000); }
 static void steady(void) { even = true; play("steady", 0.1, 0.1, 100000000, 720); }
 
@@ -212,6 +213,64 @@ static void late_first(void)
     for (unsigned i = 0; i < 4; i++) check_in_child(late_among_the_first, &which[i]);
 }
 
+/* Kernels whose counter is read at both ends: a clock that runs in them only, and a governed one. The stream
+   is the job. */
+static void sampled(const void *user)
+{
+    SIM_DESC(desc);
+    seed = 88172645463325252u;
+    sim.tick = show;
+    sim.bits = 64;
+    clk.fast = 0.5;
+    clk.slow = 0.25;
+    clk.period = *(const uint64_t *)user;
+    clk.phase = 1e9L;
+    clk.from = sim.host;
+    clk.to = sim.host + 3000000;
+    desc.counter.hz = 500000000;
+    show();
+    npuprof_start(1);
+    const uint64_t begun = sim.host;
+    const int64_t ns = npuprof_ticks_to_ns_(begun);
+    npuprof_span("zero", "test", "zero", ns, ns + 1000, PROF_NO_ARGS);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned job = 1; job <= jobs; job++) {
+        const double length = between(2e3, 5e6);
+        WITH_NPU_PROFILER(&npu, job, "job", "NPU", PROF_NO_ARGS, {
+            truth[job].begin = sim.host;
+            clk.phase = clk.period ? 0 : phase_at(sim.host);
+            clk.from = sim.host;
+            clk.to = sim.host + (uint64_t)length;
+            pass(length);
+            truth[job].end = sim.host;
+        });
+        pass(between(1e3, 1e8));
+    }
+    npuprof_npu_close(&npu);
+    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
+    json_node *const t = trace_load(check_path("t.json"));
+    const int64_t zero = trace_start(trace_event(t, "X", "zero", 0));
+    unsigned out = 0, spans = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        json_node *const bound = json_get(e, "args.error_ns");
+        if (!bound) continue;
+        const int64_t j = json_int(json_get(e, "args.stream"));
+        const int64_t error = json_int(bound) + 6000;  /* of a read */
+        out += llabs(trace_start(e) - zero - (int64_t)(truth[j].begin - begun)) > error;
+        out += llabs(trace_end(e) - zero - (int64_t)(truth[j].end - begun)) > error;
+        spans++;
+    }
+    CHECK_UINT(out, 0);
+    CHECK_UINT(spans, jobs);
+    CHECK(json_get(clock_sync(t), "contradictions") != NULL);
+}
+
+static void sampled_kernels(void)
+{
+    static const uint64_t periods[] = { 0, 20000000, 700000000 };
+    for (unsigned i = 0; i < 3; i++) check_in_child(sampled, &periods[i]);
+}
+
 /* Where reads contradict each other, what was just read is mapped all the same: it was before now. */
 static void asked_at_once(void)
 {
@@ -254,9 +313,11 @@ static void in_many(const void *user)
 
 static void many_jobs(void)
 {
-    static void (*const plays[])(void) = { stands_while_idle, stands_when_read, governor, toggled, steady };
-    for (unsigned i = 0; i < 5; i++) check_in_child(in_many, &plays[i]);
+    static void (*const plays[])(void) = { stands_while_idle, stands_when_read, stands_when_fed, governor,
+                                           toggled, steady };
+    for (unsigned i = 0; i < 6; i++) check_in_child(in_many, &plays[i]);
 }
 
-CHECK_MAIN(CASE(stands_while_idle), CASE(stands_when_read), CASE(governor), CASE(toggled), CASE(steady),
-           CASE(late), CASE(late_first), CASE(asked_at_once), CASE_THOROUGH(many_jobs))
+CHECK_MAIN(CASE(stands_while_idle), CASE(stands_when_read), CASE(stands_when_fed), CASE(governor),
+           CASE(toggled), CASE(steady), CASE(late), CASE(late_first), CASE(asked_at_once),
+           CASE(sampled_kernels), CASE_THOROUGH(many_jobs))

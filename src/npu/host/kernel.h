@@ -112,7 +112,7 @@ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_e
     if (anchors && read == NPUPROF_OK && !renew &&
         npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
         npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
-        (void)npuprof_npu_keep_reads_(npu, &end->sample);
+        (void)npuprof_npu_keep_reads_(npu, &end->sample, true);
     npuprof_npu_unlock_(npu);
     return renew;
 }
