@@ -4121,7 +4121,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_
 /* ---- Reading: on the target only the figures */
 #define npuprof_fw_hold_(c) true
 #define npuprof_fw_let_go_(c) ((void)(c))
-#define npuprof_fw_recorded_of_(found) npuprof_fw_recorded_
+#define npuprof_fw_recorded_of_(found) ((void)(found), npuprof_fw_recorded_)
 #define npuprof_fw_lost_of_(c, found) ((c)->lost)
 
 /* Records are on their way to the sink. */
