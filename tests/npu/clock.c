@@ -24,7 +24,7 @@ static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
 static npuprof_map_rate_ steady(uint32_t ppb, uint64_t window)
 {
-    npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, ppb, 1000000000, window, 0, 0 };
+    npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, ppb, 1000000000, window, 0, 0, false };
     return rate;
 }
 

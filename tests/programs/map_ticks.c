@@ -9,7 +9,7 @@
 int main(int argc, char **argv)
 {
     static npuprof_anchor_ anchors[64];
-    npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, 0, 1000000000, 0, 0, 0 };
+    npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, 0, 1000000000, 0, 0, 0, false };
     unsigned count;
     uint64_t ticks, host, error;
     if (argc != 2 || !freopen(argv[1], "r", stdin)) return 2;
