@@ -63,14 +63,11 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: how many bytes of address space writers and reports map for their lanes and tables,
-   while they run. Implementing file. Default 4 MiB; at least 1024; not used with NPUPROF_FREESTANDING. Traces
-   and tables are complete with any size; the memory tables are the exception, and say so when they leave
-   records out: of more than 70,000 threads with the default. Deprecated: what is mapped and not used
-   costs nothing. */
-#ifdef NPUPROF_SCRATCH_BYTES
-#pragma message("NPUPROF_SCRATCH_BYTES is deprecated: leave it out, the default is for all")
-#else
+/* NPUPROF_SCRATCH_BYTES: how many bytes of address space writers and reports map for lanes and tables, while
+   they run. Implementing file. Default 4 MiB; at least 1024; not used with NPUPROF_FREESTANDING. What is
+   mapped and not used costs nothing. Traces and tables are complete with any size; the memory tables are the
+   exception, and say so when they leave records out: of more than 70,000 threads with the default. */
+#ifndef NPUPROF_SCRATCH_BYTES
 #define NPUPROF_SCRATCH_BYTES (4 * 1024 * 1024)
 #endif
 #if NPUPROF_SCRATCH_BYTES < 1024
