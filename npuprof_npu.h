@@ -550,6 +550,18 @@ typedef struct npuprof_npu_ring {
     unsigned more_arg_count;
 } npuprof_npu_ring;
 
+/* The values of an entry: X(WORD, member of npuprof_npu_ring), where its field comes first. In the order in
+   which they are loaded and checked. */
+#define NPUPROF_NPU_PLAIN_VALUES_(X)                                                                       \
+    X(SEQUENCE, sequence) X(VALID, valid) X(PHASE, phase) X(CLOCK_HIGH, clock_high) X(KIND, kind)          \
+    X(PE, pe) X(STAMP, stamp) X(START, start) X(END, end) X(DURATION, duration) X(JOB, job) X(OP, op)      \
+    X(STATUS, status) X(EXECUTION, execution) X(INSTRUCTION, instruction) X(VALUE, value)
+#define NPUPROF_NPU_RING_VALUES_(X)                                                                        \
+    NPUPROF_NPU_PLAIN_VALUES_(X)                                                                           \
+    X(EMPTY, empty[0]) X(EMPTY_1, empty[1]) X(CLOCK_WHEN, clock_when[0]) X(CLOCK_WHEN_1, clock_when[1])    \
+    X(KEY, key[0]) X(KEY_1, key[1]) X(ARGS, args[0]) X(ARGS_1, args[1]) X(ARGS_2, args[2])                 \
+    X(ARGS_3, args[3])
+
 /* An index of finished jobs, for a device without records: every job below it is done. Not with a ring. */
 typedef struct npuprof_npu_progress {
     bool is_there;
@@ -564,18 +576,13 @@ typedef struct npuprof_npu_progress {
    user only gives storage for it, inside npuprof_npu. All of it belongs to who holds the queue lock. */
 
 #ifndef NPUPROF_FREESTANDING
-/* The values of an entry, by their place in npuprof_npu_record_. */
+/* NPUPROF_NPU_AT_*: their places in npuprof_npu_record_. Behind them those of more_args. */
+#define NPUPROF_NPU_VALUE_AT_(word, member) NPUPROF_NPU_AT_##word##_,
 enum {
-    NPUPROF_NPU_AT_SEQUENCE_, NPUPROF_NPU_AT_VALID_, NPUPROF_NPU_AT_PHASE_, NPUPROF_NPU_AT_EMPTY_,
-    NPUPROF_NPU_AT_CLOCK_WHEN_ = NPUPROF_NPU_AT_EMPTY_ + NPUPROF_NPU_CONDITIONS,
-    NPUPROF_NPU_AT_CLOCK_HIGH_ = NPUPROF_NPU_AT_CLOCK_WHEN_ + NPUPROF_NPU_CONDITIONS,
-    NPUPROF_NPU_AT_KIND_, NPUPROF_NPU_AT_PE_, NPUPROF_NPU_AT_STAMP_, NPUPROF_NPU_AT_START_,
-    NPUPROF_NPU_AT_END_, NPUPROF_NPU_AT_DURATION_, NPUPROF_NPU_AT_KEY_,
-    NPUPROF_NPU_AT_JOB_ = NPUPROF_NPU_AT_KEY_ + NPUPROF_NPU_KEYS,
-    NPUPROF_NPU_AT_OP_, NPUPROF_NPU_AT_STATUS_, NPUPROF_NPU_AT_EXECUTION_, NPUPROF_NPU_AT_INSTRUCTION_,
-    NPUPROF_NPU_AT_VALUE_, NPUPROF_NPU_AT_ARGS_,
+    NPUPROF_NPU_RING_VALUES_(NPUPROF_NPU_VALUE_AT_)
+    NPUPROF_NPU_AT_MORE_ARGS_,
     NPUPROF_NPU_ALL_ARGS_ = NPUPROF_NPU_ARGS + NPUPROF_NPU_MORE_ARGS,
-    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_ARGS_ + NPUPROF_NPU_ALL_ARGS_
+    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_MORE_ARGS_ + NPUPROF_NPU_MORE_ARGS
 };
 
 enum {
@@ -613,6 +620,7 @@ typedef struct npuprof_npu_index_state_ {
 
 typedef struct npuprof_npu_queue_ {
     npuprof_npu_ring is;                 /* the user's, with the defaults filled in */
+    const struct npuprof_npu_rule_ *rule;        /* who says that an entry is there; NULL: the ring is fed */
     const volatile unsigned char *base;  /* entry 0; NULL: the ring is fed */
     npuprof_npu_word_ words[2 * NPUPROF_NPU_VALUES_];
     npuprof_npu_value_ values[NPUPROF_NPU_VALUES_];
@@ -828,8 +836,8 @@ enum {
 #ifndef NPUPROF_FREESTANDING
 typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen; see
                                             npu/host/jobs.h */
-    uint32_t state;                      /* NPUPROF_NPU_FREE_, _READY_ or _HELD_; who turned it to _HELD_ owns
-                                            the rest */
+    uint32_t state;                      /* NPUPROF_NPU_JOB_FREE_, _OPEN_ or _HELD_; who turned it to _HELD_
+                                            owns the rest */
     uint32_t ticket;                     /* number of the submission */
     uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without
                                             holding it */
@@ -3624,7 +3632,7 @@ NPUPROF_OWN_ static void npuprof_npu_sample_pmu_(npuprof_npu *npu)
    Owns jobs_ (npuprof_npu in types.h), one entry for each open submission, and used_, a bit for each entry:
      used_     Who sets a bit has that entry, which nobody else has; who clears it gives it back.
      state     A new submission turns FREE to HELD, and then to READY. Who changes or ends it turns READY to
-               HELD, and then to READY or FREE. Only the thread that turned it to HELD writes the other words.
+               HELD, and then to OPEN or FREE. Only the thread that turned it to HELD writes the other words.
                It stores the next state with release order, after a few instructions.
      ticket    Number of the submission: the smaller one is older. Anybody may read it, to find out whether
                the entry is still the one he knows.
@@ -3635,7 +3643,7 @@ NPUPROF_OWN_ static void npuprof_npu_sample_pmu_(npuprof_npu *npu)
    nobody's. */
 
 enum {
-    NPUPROF_NPU_FREE_ = 0, NPUPROF_NPU_READY_ = 1, NPUPROF_NPU_HELD_ = 2,
+    NPUPROF_NPU_JOB_FREE_ = 0, NPUPROF_NPU_JOB_OPEN_ = 1, NPUPROF_NPU_JOB_HELD_ = 2,
     NPUPROF_NPU_HAS_ID_ = 1,             /* flags: the command has a number */
     NPUPROF_NPU_IN_BLOCK_ = 2,           /* its block has not ended */
     NPUPROF_NPU_MUTED_ = 4,              /* not to be recorded */
@@ -3654,10 +3662,10 @@ NPUPROF_OWN_ static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint3
 {
     for (int i = 0; i < 1000; i++) {
         uint32_t seen = NPUPROF_LOAD_(&job->state);
-        if (seen == NPUPROF_NPU_HELD_) continue;
-        if (seen != state || NPUPROF_CAS_(&job->state, &seen, (uint32_t)NPUPROF_NPU_HELD_)) return seen;
+        if (seen == NPUPROF_NPU_JOB_HELD_) continue;
+        if (seen != state || NPUPROF_CAS_(&job->state, &seen, (uint32_t)NPUPROF_NPU_JOB_HELD_)) return seen;
     }
-    return NPUPROF_NPU_HELD_;
+    return NPUPROF_NPU_JOB_HELD_;
 }
 
 NPUPROF_OWN_ static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t state)
@@ -3670,7 +3678,7 @@ NPUPROF_OWN_ static void npuprof_npu_release_job_(npuprof_npu *npu, npuprof_npu_
 {
     const size_t at = (size_t)(job - npu->jobs_);
     NPUPROF_STORE_RELEASE_(&job->state, state);
-    if (state != NPUPROF_NPU_FREE_) return;
+    if (state != NPUPROF_NPU_JOB_FREE_) return;
     uint32_t used = NPUPROF_LOAD_(&npu->used_[at / 32]);
     while (!NPUPROF_CAS_(&npu->used_[at / 32], &used, used & ~((uint32_t)1 << at % 32))) {}
 }
@@ -3694,7 +3702,7 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_take_free_job_(npuprof_npu *np
         while (~used) {
             const uint32_t bit = NPUPROF_LOW_ZEROS_(~used);
             if (!NPUPROF_CAS_(&npu->used_[word], &used, used | (uint32_t)1 << bit)) continue;
-            NPUPROF_STORE_(&npu->jobs_[word * 32 + bit].state, (uint32_t)NPUPROF_NPU_HELD_);
+            NPUPROF_STORE_(&npu->jobs_[word * 32 + bit].state, (uint32_t)NPUPROF_NPU_JOB_HELD_);
             return &npu->jobs_[word * 32 + bit];
         }
     }
@@ -3733,12 +3741,12 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_drop_oldest_job_(npuprof_npu *
         uint32_t ticket = 0;
         for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
             const uint32_t its = NPUPROF_LOAD_(&job->ticket);
-            if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_READY_) continue;
+            if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_) continue;
             if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
             oldest = job;
             ticket = its;
         }
-        if (!oldest || !npuprof_npu_hold_job_(oldest, NPUPROF_NPU_READY_)) continue;
+        if (!oldest || !npuprof_npu_hold_job_(oldest, NPUPROF_NPU_JOB_OPEN_)) continue;
         npuprof_npu_drop_job_(npu, oldest);
         return oldest;
     }
@@ -3784,14 +3792,14 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu,
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
         const uint32_t its = NPUPROF_LOAD_(&job->ticket);
         if (!npuprof_npu_is_my_block_(NPUPROF_LOAD_(&job->flags), here)) continue;
-        if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_) continue;
+        if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_JOB_FREE_) continue;
         if (newest && npuprof_npu_is_older_(its, ticket)) continue;
         newest = job;
         ticket = its;
     }
-    if (!newest || !npuprof_npu_hold_job_(newest, NPUPROF_NPU_READY_)) return NULL;
+    if (!newest || !npuprof_npu_hold_job_(newest, NPUPROF_NPU_JOB_OPEN_)) return NULL;
     if (npuprof_npu_is_my_block_(newest->flags, here) && newest->ticket == ticket) return newest;
-    npuprof_npu_release_job_(npu, newest, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, newest, NPUPROF_NPU_JOB_OPEN_);
     return NULL;
 }
 
@@ -3804,7 +3812,7 @@ NPUPROF_OWN_ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_
     const bool first = NPUPROF_CAS_(&npu->uses_ids_, &none, 1u);
     /* Its record, which came before any number, was matched by order. */
     if (first && job && job->flags & NPUPROF_NPU_OVER_) {
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
         return;
     }
     /* the second is one more command of it */
@@ -3817,7 +3825,7 @@ NPUPROF_OWN_ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_
             link = job->link;
             stream = job->stream;
             memcpy(name, job->name, sizeof name);
-            npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
         } else {
             flags = here->ticks ? NPUPROF_NPU_LOOSE_ : NPUPROF_NPU_LOOSE_ | NPUPROF_NPU_MUTED_;
         }
@@ -3827,7 +3835,7 @@ NPUPROF_OWN_ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_
     }
     NPUPROF_STORE_(&job->id, id);
     NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_ | ours);
-    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
 }
 
 /* Gives a number to the command being submitted. */
@@ -3842,10 +3850,10 @@ NPUPROF_OWN_ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, 
 NPUPROF_OWN_ static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t at, uint32_t ticket, uint64_t id)
 {
     npuprof_npu_job_ *job = &npu->jobs_[at];
-    if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return false;
+    if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_JOB_OPEN_)) return false;
     const bool mine = job->ticket == ticket;
     if (mine) npuprof_npu_give_id_(npu, job, &job->link, id, 0);
-    else npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    else npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     return mine;
 }
 
@@ -3882,7 +3890,7 @@ NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
     npuprof_npu_job_ *const job = npuprof_npu_find_my_job_(npu, &here);
     if (!job) return;
     job->records = n;
-    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
 }
 
 /* The block that a submission was made in ends. The submission is over, too, if its record came already, or
@@ -3892,14 +3900,14 @@ NPUPROF_OWN_ static bool npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_
 {
     npuprof_npu_job_ *job = &npu->jobs_[at];
     uint32_t none = 0;
-    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_))
+    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_JOB_OPEN_))
         return false;
     const bool mine = job->ticket == ticket;
     const uint32_t flags = job->flags;
     const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) &&
                       (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
     if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
-    npuprof_npu_release_job_(npu, job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, job, over ? NPUPROF_NPU_JOB_FREE_ : NPUPROF_NPU_JOB_OPEN_);
     return !NPUPROF_LOAD_(&npu->uses_ids_) && NPUPROF_CAS_(&npu->ended_unnumbered_, &none, 1u);
 }
 /* ==== src/npu/host/draw.h =========================================================== >>npu/host/draw ==== */
@@ -4056,8 +4064,9 @@ NPUPROF_OWN_ static bool npuprof_npu_is_in_scope_(const npuprof_npu_job_ *job, u
 /* The state of an entry; HELD: its holder was interrupted. */
 NPUPROF_OWN_ static uint32_t npuprof_npu_state_of_job_(const npuprof_npu_job_ *job)
 {
-    uint32_t state = NPUPROF_NPU_HELD_;
-    for (int i = 0; i < 1000 && state == NPUPROF_NPU_HELD_; i++) state = NPUPROF_LOAD_ACQUIRE_(&job->state);
+    uint32_t state = NPUPROF_NPU_JOB_HELD_;
+    for (int i = 0; i < 1000 && state == NPUPROF_NPU_JOB_HELD_; i++)
+        state = NPUPROF_LOAD_ACQUIRE_(&job->state);
     return state;
 }
 
@@ -4073,9 +4082,9 @@ NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu
             continue;
         }
         f.elsewhere = f.elsewhere || !in_scope;
-        const uint32_t state = in_scope ? npuprof_npu_state_of_job_(job) : (uint32_t)NPUPROF_NPU_FREE_;
-        f.busy = f.busy || state == NPUPROF_NPU_HELD_;
-        if (state == NPUPROF_NPU_READY_) npuprof_npu_add_found_(&f, job, ticket);
+        const uint32_t state = in_scope ? npuprof_npu_state_of_job_(job) : (uint32_t)NPUPROF_NPU_JOB_FREE_;
+        f.busy = f.busy || state == NPUPROF_NPU_JOB_HELD_;
+        if (state == NPUPROF_NPU_JOB_OPEN_) npuprof_npu_add_found_(&f, job, ticket);
     }
     return f;
 }
@@ -4087,8 +4096,8 @@ NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_
         const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
         if (NPUPROF_LOAD_(&job->flags) & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)) continue;
         const uint32_t state = npuprof_npu_state_of_job_(job);
-        f.busy = f.busy || state == NPUPROF_NPU_HELD_;
-        if (state != NPUPROF_NPU_READY_) continue;
+        f.busy = f.busy || state == NPUPROF_NPU_JOB_HELD_;
+        if (state != NPUPROF_NPU_JOB_OPEN_) continue;
         f.awaited = f.awaited || (s->has_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_IN_BLOCK_ &&
                                   !NPUPROF_LOAD_(&npu->ended_unnumbered_));
         const bool fits = s->any_stream || NPUPROF_LOAD_(&job->stream) == s->stream;
@@ -4132,7 +4141,7 @@ NPUPROF_OWN_ static void npuprof_npu_end_job_(npuprof_npu *npu, npuprof_npu_job_
     const uint32_t open = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_;
     NPUPROF_STORE_(&job->flags, (flags & ~open) | NPUPROF_NPU_OVER_);
     npuprof_npu_release_job_(npu, job,
-                             flags & NPUPROF_NPU_IN_BLOCK_ ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
+                             flags & NPUPROF_NPU_IN_BLOCK_ ? NPUPROF_NPU_JOB_OPEN_ : NPUPROF_NPU_JOB_FREE_);
 }
 
 /* Whether its record may be lost: entries were, or a reset came, since it was submitted. It is held. */
@@ -4155,13 +4164,13 @@ NPUPROF_OWN_ static bool npuprof_npu_is_ambiguous_(const npuprof_npu *npu, const
 NPUPROF_OWN_ static void npuprof_npu_give_both_up_(npuprof_npu *npu, const npuprof_npu_found_ *f, bool whole)
 {
     if (!whole) {
-        npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
         return;
     }
     npuprof_npu_end_job_(npu, f->oldest);
-    if (!f->second || !npuprof_npu_hold_job_(f->second, NPUPROF_NPU_READY_)) return;
+    if (!f->second || !npuprof_npu_hold_job_(f->second, NPUPROF_NPU_JOB_OPEN_)) return;
     if (f->second->ticket == f->second_ticket) npuprof_npu_end_job_(npu, f->second);
-    else npuprof_npu_release_job_(npu, f->second, NPUPROF_NPU_READY_);
+    else npuprof_npu_release_job_(npu, f->second, NPUPROF_NPU_JOB_OPEN_);
 }
 
 /* The submission that a record belongs to, f->oldest, held; NULL: there is none, or nobody can tell which.
@@ -4174,20 +4183,20 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, co
         *f = by_id ? npuprof_npu_look_by_id_(npu, s) : npuprof_npu_look_by_order_(npu, s);
         *wait = can_wait && (f->busy || (f->awaited && !(by_id && f->oldest)));
         if (*wait) return NULL;
-        const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_READY_);
+        const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_JOB_OPEN_);
         if (held && (f->oldest->ticket != f->ticket || (by_id && !npuprof_npu_has_id_(f->oldest, s)))) {
-            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             continue;                    /* it changed meanwhile */
         }
         if (f->oldest && !held) continue;
         *wait = held && by_id && can_wait && f->awaited && npuprof_npu_is_doubtful_(npu, f->oldest);
         if (*wait) {
-            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             return NULL;
         }
         const bool dropped = npuprof_npu_may_be_dropped_(npu, s, by_id, whole);
         if (held && !by_id && dropped) {         /* the dropped one is older */
-            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             return NULL;
         }
         if (held && !dropped && !(by_id && npuprof_npu_is_ambiguous_(npu, f, s))) return f->oldest;
@@ -4223,11 +4232,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu
     if (whole && job->records > 1) {
         job->records--;
         NPUPROF_STORE_(&job->flags, flags | NPUPROF_NPU_HAS_ARROW_);
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     } else if (whole) {
         npuprof_npu_end_job_(npu, job);
     } else {
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     }
     return NPUPROF_OK;
 }
@@ -4259,11 +4268,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, u
                                which, key, why);
 }
 
+#define NPUPROF_NPU_VALUE_KEY_(word, member) #member,
 static const char *const npuprof_npu_value_keys_[NPUPROF_NPU_VALUES_] = {
-    "sequence", "valid", "phase", "empty[0]", "empty[1]", "clock_when[0]", "clock_when[1]", "clock_high",
-    "kind", "pe", "stamp", "start", "end", "duration", "key[0]", "key[1]", "job", "op", "status", "execution",
-    "instruction", "value", "args[0]", "args[1]", "args[2]", "args[3]", "more_args[0]", "more_args[1]",
-    "more_args[2]", "more_args[3]", "more_args[4]", "more_args[5]", "more_args[6]", "more_args[7]"
+    NPUPROF_NPU_RING_VALUES_(NPUPROF_NPU_VALUE_KEY_)
+    "more_args[0]", "more_args[1]", "more_args[2]", "more_args[3]", "more_args[4]", "more_args[5]",
+    "more_args[6]", "more_args[7]"
 };
 
 /* An argument of the span; without a field if there is none. */
@@ -4275,31 +4284,14 @@ NPUPROF_OWN_ static npuprof_npu_arg npuprof_npu_arg_at_(const npuprof_npu_ring *
 }
 
 /* The field of a value. */
+#define NPUPROF_NPU_VALUE_OFFSET_(word, member) offsetof(npuprof_npu_ring, member),
 NPUPROF_OWN_ static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsigned at)
 {
+    static const uint16_t offsets[] = { NPUPROF_NPU_RING_VALUES_(NPUPROF_NPU_VALUE_OFFSET_) };
+    npuprof_npu_field field;
     if (at >= NPUPROF_NPU_AT_ARGS_) return npuprof_npu_arg_at_(r, at - NPUPROF_NPU_AT_ARGS_).field;
-    switch (at) {
-    case NPUPROF_NPU_AT_SEQUENCE_: return r->sequence;
-    case NPUPROF_NPU_AT_VALID_: return r->valid;
-    case NPUPROF_NPU_AT_PHASE_: return r->phase;
-    case NPUPROF_NPU_AT_CLOCK_HIGH_: return r->clock_high;
-    case NPUPROF_NPU_AT_KIND_: return r->kind;
-    case NPUPROF_NPU_AT_PE_: return r->pe;
-    case NPUPROF_NPU_AT_STAMP_: return r->stamp;
-    case NPUPROF_NPU_AT_START_: return r->start;
-    case NPUPROF_NPU_AT_END_: return r->end;
-    case NPUPROF_NPU_AT_DURATION_: return r->duration;
-    case NPUPROF_NPU_AT_JOB_: return r->job;
-    case NPUPROF_NPU_AT_OP_: return r->op;
-    case NPUPROF_NPU_AT_STATUS_: return r->status;
-    case NPUPROF_NPU_AT_EXECUTION_: return r->execution;
-    case NPUPROF_NPU_AT_INSTRUCTION_: return r->instruction;
-    case NPUPROF_NPU_AT_VALUE_: return r->value;
-    default: break;
-    }
-    if (at >= NPUPROF_NPU_AT_KEY_) return r->key[at - NPUPROF_NPU_AT_KEY_];
-    if (at >= NPUPROF_NPU_AT_CLOCK_WHEN_) return r->clock_when[at - NPUPROF_NPU_AT_CLOCK_WHEN_].field;
-    return r->empty[at - NPUPROF_NPU_AT_EMPTY_].field;
+    memcpy(&field, (const char *)r + offsets[at], sizeof field);
+    return field;
 }
 
 /* A word of the entry, added to those that are loaded. NULL, or what is wrong with the part of a field. */
@@ -4514,6 +4506,58 @@ NPUPROF_OWN_ static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, co
             words[i] = npuprof_npu_swap_bytes_(words[i], q->copied[i].bytes);
     npuprof_npu_decode_(q, words, r);
 }
+/* ==== src/npu/host/rule.h =========================================================== >>npu/host/rule ==== */
+
+/* What a ready rule is: the functions by which the reader of a ring asks who says that entry number n is
+   there. One file for each of them, ready_*.h, and one line of the table in rules.h. The reader keeps its own
+   n, which starts at 0 and never wraps. Owns no data. */
+
+enum { NPUPROF_NPU_BATCH_ = 32 };        /* entries copied before they are judged */
+
+/* What a copied entry is. */
+enum {
+    NPUPROF_NPU_ENTRY_GOOD_, NPUPROF_NPU_ENTRY_LOST_, NPUPROF_NPU_ENTRY_LATER_, NPUPROF_NPU_ENTRY_LAPPED_
+};
+
+/* A ring that is being read. */
+typedef struct npuprof_npu_reading_ {
+    uint64_t producer;                   /* number of the entry where it ends */
+    npuprof_result result;               /* of the ring */
+    unsigned count;                      /* of the batch */
+    bool is_clear;                       /* the batch has been set to 0 */
+    npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
+    uint8_t fate[NPUPROF_NPU_BATCH_];    /* NPUPROF_NPU_ENTRY_* */
+    uint64_t gap[NPUPROF_NPU_BATCH_];    /* LAPPED: entries that are missing; GOOD: missing before it */
+} npuprof_npu_reading_;
+
+typedef struct npuprof_npu_rule_ {
+    /* Its description. field: the value of an entry that it needs, NPUPROF_NPU_AT_*; VALUES_: none. is_own:
+       no other rule has that field. lacks: what to say if it is missing, or there without the rule. */
+    unsigned field;
+    bool is_own;
+    const char *lacks;
+    bool is_announced;                   /* `producer` says it for a whole batch, which is older than that */
+    bool is_cleared;                     /* somebody clears entries: their content is remembered in seen_ */
+
+    /* What is wrong with the bits of `field`; NULL: nothing. */
+    const char *(*check)(const npuprof_npu_queue_ *q);
+    /* After how many entries the ring shows the same again, if none tells its number; 0: never. */
+    uint64_t (*period)(const npuprof_npu_queue_ *q);
+    /* Finds out where a ring that was just opened is, `next`: what lies in it is older. */
+    npuprof_result (*find)(npuprof_npu *npu, npuprof_npu_queue_ *q);
+    /* Begins to read: catches up with the device, and sets where it ends. False: nothing can be read. */
+    bool (*begin)(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading);
+    /* Copies and judges the next batch, from `next` on. False: there is none, or it cannot be trusted. */
+    bool (*copy)(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading);
+
+    /* Of a rule that asks each entry, which npuprof_npu_copy_asked_() copies. Is that entry there: GOOD,
+       LATER or LAPPED, by *gap. *word: what said so, the same before and after a copy that is whole. */
+    int (*is_there)(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number, uint64_t *word,
+                    uint64_t *gap);
+    /* What place i of the batch is, if more than its word tells; NULL: its word tells all. */
+    int (*judge)(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading, unsigned i,
+                 int fate);
+} npuprof_npu_rule_;
 /* ==== src/npu/host/index.h ========================================================= >>npu/host/index ==== */
 
 /* An index that a device writes: how far it has come, in whatever unit, wherever it lies. Becomes the number
@@ -4728,12 +4772,6 @@ NPUPROF_OWN_ static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *
     return (uint32_t)(hash >> 32);
 }
 
-/* Whether the producer index tells a slot, and no laps. */
-NPUPROF_OWN_ static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
-{
-    return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
-}
-
 /* Counts entries that are lost in front of the next one. */
 NPUPROF_OWN_ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t count)
 {
@@ -4744,21 +4782,10 @@ NPUPROF_OWN_ static void npuprof_npu_count_gap_(npuprof_npu *npu, npuprof_npu_qu
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, count);
 }
 
-/* The phase of the entry of that number. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
+/* Whether it may come round unseen, and a look at the entry before the next one costs no load of the BAR. */
+NPUPROF_OWN_ static bool npuprof_npu_may_come_round_(const npuprof_npu_queue_ *q)
 {
-    return (q->is.phase_first ^ number / q->is.count) & 1;
-}
-
-/* After how many entries it does, if none tells its number; 0: never. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_period_(const npuprof_npu_queue_ *q)
-{
-    const npuprof_npu_index *const x = &q->is.producer;
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return 0;
-    if (q->is.ready == NPUPROF_NPU_READY_PHASE) return 2 * (uint64_t)q->is.count;
-    if (q->is.ready) return 0;
-    if (npuprof_npu_tells_slot_(x)) return (x->has_wrap ? 2 : 1) * (uint64_t)q->is.count;
-    return x->unit == NPUPROF_NPU_INDEX_COUNT && q->index.mask < UINT32_MAX ? q->index.mask + 1 : 0;
+    return q->is.memory && q->rule->period(q);
 }
 
 /* Remembers the entry before the next one, as it is now. */
@@ -4766,72 +4793,28 @@ NPUPROF_OWN_ static void npuprof_npu_remember_(npuprof_npu *npu, npuprof_npu_que
 {
     npuprof_npu_record_ last;
     memset(&last, 0, sizeof last);
-    if (!q->is.memory || !npuprof_npu_period_(q)) return;
+    if (!npuprof_npu_may_come_round_(q)) return;
     npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->next + q->is.count - 1), &last);
     q->read_end = q->next + 1;
     q->read_hash = npuprof_npu_hash_record_(q, &last);
 }
 
-/* Whether that entry is another one now: the device came round. With a phase, by an even number of laps. */
+/* Whether that entry is another one now: the device came round. */
 NPUPROF_OWN_ static bool npuprof_npu_came_round_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     const uint32_t hash = q->read_hash;
-    const bool by_phase = q->is.ready == NPUPROF_NPU_READY_PHASE;
-    if (!q->is.memory || !npuprof_npu_period_(q)) return false;
-    for (unsigned back = 1; by_phase && back <= 2; back++) {     /* Why two: one may be half written. */
-        const uint64_t number = q->next + 2 * (uint64_t)q->is.count - back;
-        if (npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, number), NPUPROF_NPU_AT_PHASE_) !=
-            npuprof_npu_phase_of_(q, number)) return false;
-    }
+    if (!npuprof_npu_may_come_round_(q)) return false;
     const bool known = q->read_end == q->next + 1;
     npuprof_npu_remember_(npu, q);
     return known && q->read_hash != hash;
 }
-
-/* The device came round, and what the ring shows does not tell how often: once at least, if what is new is
-   less than half of the ring. Why half: a device may write entries before it announces them. */
-NPUPROF_OWN_ static void npuprof_npu_pass_period_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
-{
-    const uint64_t period = npuprof_npu_period_(q), fresh = *producer - q->next;
-    const bool by_phase = q->is.ready == NPUPROF_NPU_READY_PHASE;
-    if (!by_phase && fresh >= q->is.count) return;
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
-    if (!by_phase && fresh > q->is.count / 2) return;
-    q->index.last += period;
-    *producer += period;
-    if (!by_phase) return;
-    npuprof_npu_count_gap_(npu, q, period);
-    q->next += period;
-    q->read_end = q->next + 1;
-}
 /* ==== src/npu/host/ready.h ========================================================= >>npu/host/ready ==== */
 
-/* Transport of a polled ring: who says that entry number n is there, and whether the copy that was made of it
-   is whole. The reader keeps its own n, which starts at 0 and never wraps. Owns the transport's part of an
-   npuprof_npu_queue_. May not know what a value means.
+/* How an entry that tells itself that it is there is copied, for every such rule; and the number that it
+   carries. May not know what a value means.
 
-   An entry may change while it is copied. With a producer index, the index is read again behind a batch of
-   copies: what the device may have come round to is lost. With another rule, the word that says "ready" is
-   read before and after the copy: if it changed, the entry is copied once more, and lost if it changed
-   again. */
-
-enum { NPUPROF_NPU_BATCH_ = 32 };        /* entries copied before the index is read again */
-
-/* What a copied entry is. */
-enum {
-    NPUPROF_NPU_ENTRY_GOOD_, NPUPROF_NPU_ENTRY_LOST_, NPUPROF_NPU_ENTRY_LATER_, NPUPROF_NPU_ENTRY_LAPPED_
-};
-
-/* A ring that is being read. */
-typedef struct npuprof_npu_reading_ {
-    uint64_t producer;                   /* number of the entry where it ends */
-    npuprof_result result;               /* of the ring */
-    unsigned count;                      /* of the batch */
-    bool is_clear;                       /* the batch has been set to 0 */
-    npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
-    uint8_t fate[NPUPROF_NPU_BATCH_];    /* NPUPROF_NPU_ENTRY_* */
-    uint64_t gap[NPUPROF_NPU_BATCH_];    /* LAPPED: entries that are missing; GOOD: missing before it */
-} npuprof_npu_reading_;
+   An entry may change while it is copied: the word that says "ready" is read before and after. If it changed,
+   the entry is copied once more, and lost if it changed again. */
 
 /* Is there nothing but zeros in an entry? */
 NPUPROF_OWN_ static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
@@ -4847,215 +4830,82 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_
 {
     unsigned bits = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_);
     const npuprof_npu_index *x = &q->is.producer;
-    const bool counts = !q->is.feed && !q->is.ready && x->unit == NPUPROF_NPU_INDEX_COUNT;
+    const bool counts = q->rule && q->rule->is_announced && x->unit == NPUPROF_NPU_INDEX_COUNT;
     if (counts && bits > x->bits) bits = x->bits;
     return npuprof_npu_mask_(bits);
 }
 
-/* Whether an entry is there, by READY_VALID, _PHASE or _SEQUENCE: GOOD, LATER or LAPPED. *word: what said
-   so. */
-NPUPROF_OWN_ static int npuprof_npu_is_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
-                                 const volatile unsigned char *entry, uint64_t *word, uint64_t *gap)
+NPUPROF_OWN_ static bool npuprof_npu_is_there_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
 {
-    const npuprof_npu_ring *r = &q->is;
-    if (r->ready == NPUPROF_NPU_READY_VALID) {
-        *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_VALID_);
-        return *word == r->valid_value ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LATER_;
-    }
-    if (r->ready == NPUPROF_NPU_READY_PHASE) {
-        *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_PHASE_);
-        if (*word != npuprof_npu_phase_of_(q, number)) return NPUPROF_NPU_ENTRY_LATER_;
-        if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return NPUPROF_NPU_ENTRY_GOOD_;
-    }
-    const bool by_phase = r->ready == NPUPROF_NPU_READY_PHASE;
-    const uint64_t shown = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
-    const uint64_t mask = npuprof_npu_sequence_mask_(q);
-    const uint64_t ahead = (shown - (number + r->sequence_first)) & mask;
-    if (!by_phase) *word = shown;
-    if (by_phase && (ahead == 0 || ahead > mask / 2 || ahead % r->count)) return NPUPROF_NPU_ENTRY_GOOD_;
-    if (ahead == 0) {                    /* Why: memory that was never written may show the number 0. */
-        if (*word == 0 && npuprof_npu_is_blank_(npu, q, entry)) return NPUPROF_NPU_ENTRY_LATER_;
-        return NPUPROF_NPU_ENTRY_GOOD_;
-    }
-    if (ahead > mask / 2 || ahead % r->count) return NPUPROF_NPU_ENTRY_LATER_;
-    *gap = ahead - (r->count - 1);       /* the newest ones are still there */
-    return NPUPROF_NPU_ENTRY_LAPPED_;
+    uint64_t word, gap;
+    return q->rule->is_there(npu, q, number, &word, &gap) == NPUPROF_NPU_ENTRY_GOOD_;
 }
 
 /* Copies an entry if it is there. */
-NPUPROF_OWN_ static int npuprof_npu_copy_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
-                                   npuprof_npu_record_ *record, uint64_t *gap)
+NPUPROF_OWN_ static int npuprof_npu_copy_one_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
+                                 npuprof_npu_record_ *record, uint64_t *gap)
 {
-    const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, number);
     for (int i = 0; i < 2; i++) {
         uint64_t before, after;
-        const int is = npuprof_npu_is_ready_(npu, q, number, entry, &before, gap);
+        *gap = 0;
+        const int is = q->rule->is_there(npu, q, number, &before, gap);
         if (is == NPUPROF_NPU_ENTRY_LATER_) return i ? NPUPROF_NPU_ENTRY_LOST_ : is;
         if (is != NPUPROF_NPU_ENTRY_GOOD_) return is;
-        npuprof_npu_copy_entry_(npu, q, entry, record);
-        const int now = npuprof_npu_is_ready_(npu, q, number, entry, &after, gap);
+        npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, number), record);
+        const int now = q->rule->is_there(npu, q, number, &after, gap);
         if (now == NPUPROF_NPU_ENTRY_GOOD_ && after == before) return now;
     }
     return NPUPROF_NPU_ENTRY_LOST_;
 }
 
-/* ---- READY_VALID */
-
-/* Entries that the numbers of a device's entries say are missing before this one. False: it has an old
-   number, so it was read before. A device that numbers nothing shows 0 always. */
-NPUPROF_OWN_ static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, uint64_t *missing)
+/* Where reading ends for now. Why a lap: a device that is faster than this must not hold it up. */
+NPUPROF_OWN_ static bool npuprof_npu_begin_asked_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
 {
-    const uint64_t now = r->v[NPUPROF_NPU_AT_SEQUENCE_], mask = npuprof_npu_sequence_mask_(q);
-    const uint64_t ahead = (now - q->last_sequence - 1) & mask;
-    *missing = 0;
-    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return true;
-    const bool numbered = q->has_sequence && (now || q->last_sequence);
-    if (numbered && ahead > mask / 2) return false;
-    if (numbered) *missing = ahead;
-    q->last_sequence = now;
-    q->has_sequence = true;
+    (void)npu;
+    reading->producer = q->next + q->is.count;
     return true;
 }
 
-/* Whether no entry of the ring is cleared. */
-NPUPROF_OWN_ static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+/* Copies a batch of entries that are asked one by one. */
+NPUPROF_OWN_ static bool npuprof_npu_copy_asked_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
 {
-    for (uint64_t i = 0; i < q->is.count; i++) {
-        uint64_t word, gap;
-        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, q->next + i);
-        if (npuprof_npu_is_ready_(npu, q, i, entry, &word, &gap) != NPUPROF_NPU_ENTRY_GOOD_) return false;
+    const uint64_t end = npuprof_min_(reading->producer - q->next, NPUPROF_NPU_BATCH_);
+    while (reading->count < end) {
+        const unsigned i = reading->count;
+        int fate = npuprof_npu_copy_one_(npu, q, q->next + i, &reading->batch[i], &reading->gap[i]);
+        if (q->rule->judge) fate = q->rule->judge(npu, q, reading, i, fate);
+        if (fate == NPUPROF_NPU_ENTRY_LATER_) break;
+        reading->fate[i] = (uint8_t)fate;
+        reading->count++;
+        if (fate == NPUPROF_NPU_ENTRY_LAPPED_) break;
     }
-    return true;
+    return reading->count != 0;
 }
 
-/* An entry that is valid: is it a new one? If nobody clears them, all stay valid, and only what they hold
-   tells. */
-NPUPROF_OWN_ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t number,
-                                    const npuprof_npu_record_ *r, npuprof_npu_reading_ *reading,
-                                    uint64_t *gap)
+/* A rule by which no entry can look like one of another lap. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_no_period_(const npuprof_npu_queue_ *q)
 {
-    uint32_t *const seen = q->seen_at < NPUPROF_NPU_SEEN_ ? &npu->seen_[q->seen_at + number % q->is.count]
-                                                          : NULL;
-    const uint32_t hash = npuprof_npu_hash_record_(q, r);
-    const bool again = seen && *seen == hash && number >= q->is.count;
-    if (!q->stuck && (q->run >= q->is.count || (again && npuprof_npu_are_all_valid_(npu, q)))) {
-        q->stuck = true;
-        reading->result = NPUPROF_ERR_NPU_RING;
-    }
-    if (q->stuck && (!seen || *seen == hash)) return NPUPROF_NPU_ENTRY_LATER_;
-    if (!npuprof_npu_follows_(q, r, gap)) return NPUPROF_NPU_ENTRY_LATER_;
-    if (seen) *seen = hash;
-    q->run++;
-    return NPUPROF_NPU_ENTRY_GOOD_;
-}
-
-/* Finds out where the device writes: the first valid entry behind one that is not. False: none is valid. */
-NPUPROF_OWN_ static bool npuprof_npu_find_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, bool behind)
-{
-    const uint64_t count = q->is.count;
-    uint64_t word, gap;
-    bool last = npuprof_npu_is_ready_(npu, q, count - 1, npuprof_npu_entry_at_(q, count - 1), &word, &gap) ==
-                NPUPROF_NPU_ENTRY_GOOD_;
-    for (uint64_t i = 0; i < count; i++) {
-        const bool now = npuprof_npu_is_ready_(npu, q, i, npuprof_npu_entry_at_(q, i), &word, &gap) ==
-                         NPUPROF_NPU_ENTRY_GOOD_;
-        if (behind ? last && !now : !last && now) {
-            q->next = i;
-            return true;
-        }
-        last = now;
-    }
-    return false;
-}
-
-NPUPROF_OWN_ static bool npuprof_npu_is_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number)
-{
-    uint64_t word, gap;
-    return npuprof_npu_is_ready_(npu, q, number, npuprof_npu_entry_at_(q, number), &word, &gap) ==
-           NPUPROF_NPU_ENTRY_GOOD_;
-}
-
-/* If the next entry was cleared before it was read, valid ones lie further on, and none right before it: goes
-   on there, and what it passes is lost. Entries are cleared in order. At most 100 times a second, since it
-   looks at the whole ring. */
-NPUPROF_OWN_ static void npuprof_npu_pass_cleared_(npuprof_npu *npu, npuprof_npu_queue_ *q)
-{
-    const uint64_t count = q->is.count, now = npuprof_npu_ticks_();
-    uint64_t ahead = 1;
-    if (npuprof_npu_is_valid_(npu, q, q->next) || npuprof_npu_is_valid_(npu, q, q->next + count - 1)) return;
-    if (q->searched_at && npuprof_saturating_sub_(now, q->searched_at) < npu->second_ / 100) return;
-    q->searched_at = now;
-    while (ahead < count && !npuprof_npu_is_valid_(npu, q, q->next + ahead)) ahead++;
-    /* Why again: the device may have written it meanwhile. */
-    if (ahead == count || npuprof_npu_is_valid_(npu, q, q->next)) return;
-    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) npuprof_npu_count_gap_(npu, q, ahead);
-    q->next += ahead;
-}
-
-/* ---- READY_PHASE */
-
-/* The number behind the newest entry: the least one, not before `from`, that the phases agree with. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_find_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t from)
-{
-    const uint64_t count = q->is.count;
-    uint64_t edge = 1;
-    const uint64_t first =
-        npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, 0), NPUPROF_NPU_AT_PHASE_);
-    while (edge < count && npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, edge),
-                                                   NPUPROF_NPU_AT_PHASE_) == first) edge++;
-    if (from == 0 && edge == count && first != npuprof_npu_phase_of_(q, 0)) return 0;
-    for (uint64_t lap = from / count;; lap++) {
-        const uint64_t end = lap * count + edge;
-        if (first == npuprof_npu_phase_of_(q, lap * count) && end >= from) return end;
-    }
-}
-
-/* What the newest entry's number says of the next one, if it has one and that agrees with the phases. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
-{
-    if (!next || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return next;
-    const uint64_t shown = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, next - 1),
-                                                   NPUPROF_NPU_AT_SEQUENCE_);
-    const uint64_t newest = (shown - q->is.sequence_first) & npuprof_npu_sequence_mask_(q);
-    const bool same = newest % q->is.count == (next - 1) % q->is.count &&
-                      npuprof_npu_phase_of_(q, newest) == npuprof_npu_phase_of_(q, next - 1);
-    return same ? newest + 1 : next;
-}
-
-/* The entry is not there. If the one before it has changed since it was read, the device has come round, and
-   nothing of what lies between can be told apart: all of it is lost. */
-NPUPROF_OWN_ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
-{
-    if (!q->next) return;
-    const uint64_t last = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, q->next - 1),
-                                                  NPUPROF_NPU_AT_PHASE_);
-    if (last == npuprof_npu_phase_of_(q, q->next - 1)) return;
-    const uint64_t end = npuprof_npu_find_phase_(npu, q, q->next);
-    npuprof_npu_count_gap_(npu, q, end - q->next);
-    q->next = end;
-    npuprof_npu_remember_(npu, q);
-}
-
-/* ---- READY_SEQUENCE */
-
-/* The number behind the newest entry, by the sequence numbers in the ring. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_find_sequence_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
-{
-    const uint64_t count = q->is.count, mask = npuprof_npu_sequence_mask_(q);
-    for (uint64_t i = 0; i < count; i++) {
-        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, i);
-        const volatile unsigned char *const after = npuprof_npu_entry_at_(q, i + 1);
-        const uint64_t word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
-        const uint64_t next = npuprof_npu_load_value_(npu, q, after, NPUPROF_NPU_AT_SEQUENCE_);
-        const uint64_t number = (word - q->is.sequence_first) & mask;
-        if (number % count != i || ((next - word) & mask) == 1 ||
-            npuprof_npu_is_blank_(npu, q, entry)) continue;
-        return number + 1;
-    }
+    (void)q;
     return 0;
 }
+/* ==== src/npu/host/ready_producer.h ======================================= >>npu/host/ready_producer ==== */
 
-/* ---- All rules */
+/* READY_PRODUCER: an index says how far the device is. It is read again behind each batch of copies: what the
+   device may have come round to is lost. Owns `index` of an npuprof_npu_queue_, as index.h reads it. */
+
+/* Whether the producer index tells a slot, and no laps. */
+NPUPROF_OWN_ static bool npuprof_npu_tells_slot_(const npuprof_npu_index *x)
+{
+    return (x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET) && !x->has_laps;
+}
+
+NPUPROF_OWN_ static uint64_t npuprof_npu_producer_period_(const npuprof_npu_queue_ *q)
+{
+    const npuprof_npu_index *const x = &q->is.producer;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return 0;
+    if (npuprof_npu_tells_slot_(x)) return (x->has_wrap ? 2 : 1) * (uint64_t)q->is.count;
+    return x->unit == NPUPROF_NPU_INDEX_COUNT && q->index.mask < UINT32_MAX ? q->index.mask + 1 : 0;
+}
 
 /* The first reading of an index that may have come round before: the newest entry tells the number of the
    next, if it has one and that agrees with the index. */
@@ -5104,30 +4954,12 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, 
     return result;
 }
 
-/* Whether it cannot be read without touching the BAR. */
-NPUPROF_OWN_ static bool npuprof_npu_is_in_bar_(const npuprof_npu_queue_ *q)
-{
-    return !q->is.memory || (!q->is.ready && q->index.in_bar);
-}
-
-/* Finds out where a ring that was just opened is: what lies in it is older. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_find_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     uint64_t producer;
-    npuprof_npu_record_ last;
-    memset(&last, 0, sizeof last);
-    if (!q->base) return NPUPROF_OK;
-    q->found = true;
-    switch (q->is.ready) {
-    case NPUPROF_NPU_READY_VALID: q->numbered = npuprof_npu_find_valid_(npu, q, true); return NPUPROF_OK;
-    case NPUPROF_NPU_READY_PHASE:
-        q->next = npuprof_npu_number_phase_(npu, q, npuprof_npu_find_phase_(npu, q, 0));
-        npuprof_npu_remember_(npu, q);
-        return NPUPROF_OK;
-    case NPUPROF_NPU_READY_SEQUENCE: q->next = npuprof_npu_find_sequence_(npu, q); return NPUPROF_OK;
-    default: break;
-    }
     if (q->is.producer.has_laps && !q->is.producer.laps_first) {
+        npuprof_npu_record_ last;
+        memset(&last, 0, sizeof last);
         npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1), &last);
         q->index.silent = npuprof_npu_hash_record_(q, &last);
         q->index.was_empty = true;
@@ -5135,30 +4967,28 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npup
     return npuprof_npu_read_producer_(npu, q, &producer);
 }
 
-/* Begins to read a ring. False: nothing can be read. */
-NPUPROF_OWN_ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
+/* The device came round, and what the index shows does not tell how often: once at least, if what is new is
+   less than half of the ring. Why half: a device may write entries before it announces them. */
+NPUPROF_OWN_ static void npuprof_npu_pass_period_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
 {
-    reading->result = NPUPROF_OK;
-    reading->count = 0;
-    reading->is_clear = false;
-    if (!q->found) reading->result = npuprof_npu_find_ring_(npu, q);     /* it was off at open */
-    reading->producer = q->next;
+    const uint64_t period = npuprof_npu_producer_period_(q), fresh = *producer - q->next;
+    if (fresh >= q->is.count) return;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
+    if (fresh > q->is.count / 2) return;
+    q->index.last += period;
+    *producer += period;
+}
+
+NPUPROF_OWN_ static bool npuprof_npu_begin_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                        npuprof_npu_reading_ *reading)
+{
     const bool came_round = npuprof_npu_came_round_(npu, q);
-    if (reading->result != NPUPROF_OK && reading->result != NPUPROF_ERR_NPU_RING) return false;
-    if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) {
-        reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
-        if (reading->result == NPUPROF_ERR_NPU_RING)
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
-        else if (came_round && reading->result == NPUPROF_OK)
-            npuprof_npu_pass_period_(npu, q, &reading->producer);
-        return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
-    }
-    if (q->is.ready == NPUPROF_NPU_READY_VALID && q->numbered) npuprof_npu_pass_cleared_(npu, q);
-    else if (q->is.ready == NPUPROF_NPU_READY_VALID) q->numbered = npuprof_npu_find_valid_(npu, q, false);
-    /* Why: a device that is faster than this must not hold it up. */
-    reading->producer = q->next + q->is.count;
-    if (came_round) npuprof_npu_pass_period_(npu, q, &reading->producer);
-    return true;
+    reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
+    if (reading->result == NPUPROF_ERR_NPU_RING)
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
+    else if (came_round && reading->result == NPUPROF_OK)
+        npuprof_npu_pass_period_(npu, q, &reading->producer);
+    return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
 }
 
 /* The entry of that number, copied before the index was `newest`. LATER: it is not written yet, although the
@@ -5208,11 +5038,332 @@ NPUPROF_OWN_ static bool npuprof_npu_copy_announced_(npuprof_npu *npu, npuprof_n
         if (reading->result == NPUPROF_OK) reading->result = again;
         return false;
     }
-    for (unsigned i = 0; i < reading->count; i++)
+    for (unsigned i = 0; i < reading->count; i++) {
+        reading->gap[i] = 0;
         reading->fate[i] =
-            (uint8_t)npuprof_npu_judge_announced_(q, &reading->batch[i], before[i], q->next + i,
-                                                                 newest, &reading->gap[i]);
+            (uint8_t)npuprof_npu_judge_announced_(q, &reading->batch[i], before[i], q->next + i, newest,
+                                                  &reading->gap[i]);
+    }
     return true;
+}
+/* ==== src/npu/host/ready_valid.h ============================================= >>npu/host/ready_valid ==== */
+
+/* READY_VALID: an entry's field `valid` equals valid_value, and somebody else clears it. Where nobody does,
+   all stay valid, and only what they hold tells. Owns stuck, run, searched_at and seen_at of an
+   npuprof_npu_queue_, and seen_ of an npuprof_npu. */
+
+NPUPROF_OWN_ static const char *npuprof_npu_check_valid_(const npuprof_npu_queue_ *q)
+{
+    return npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_VALID_) > 32 ? "has more than 32 bits" : NULL;
+}
+
+NPUPROF_OWN_ static int npuprof_npu_valid_is_there_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
+                                       uint64_t *word, uint64_t *gap)
+{
+    (void)gap;
+    *word = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, number), NPUPROF_NPU_AT_VALID_);
+    return *word == q->is.valid_value ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LATER_;
+}
+
+/* Entries that the numbers of a device's entries say are missing before this one. False: it has an old
+   number, so it was read before. A device that numbers nothing shows 0 always. */
+NPUPROF_OWN_ static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, uint64_t *missing)
+{
+    const uint64_t now = r->v[NPUPROF_NPU_AT_SEQUENCE_], mask = npuprof_npu_sequence_mask_(q);
+    const uint64_t ahead = (now - q->last_sequence - 1) & mask;
+    *missing = 0;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return true;
+    const bool numbered = q->has_sequence && (now || q->last_sequence);
+    if (numbered && ahead > mask / 2) return false;
+    if (numbered) *missing = ahead;
+    q->last_sequence = now;
+    q->has_sequence = true;
+    return true;
+}
+
+/* Whether no entry of the ring is cleared. */
+NPUPROF_OWN_ static bool npuprof_npu_are_all_valid_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    for (uint64_t i = 0; i < q->is.count; i++)
+        if (!npuprof_npu_is_there_(npu, q, q->next + i)) return false;
+    return true;
+}
+
+/* An entry that is valid: is it a new one? If nobody clears them, all stay valid, and only what they hold
+   tells. */
+NPUPROF_OWN_ static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
+                                    unsigned i, int fate)
+{
+    const npuprof_npu_record_ *const r = &reading->batch[i];
+    const uint64_t number = q->next + i;
+    if (fate == NPUPROF_NPU_ENTRY_LATER_) q->run = q->stuck = false;
+    if (fate != NPUPROF_NPU_ENTRY_GOOD_) return fate;
+    uint32_t *const seen = q->seen_at < NPUPROF_NPU_SEEN_ ? &npu->seen_[q->seen_at + number % q->is.count]
+                                                          : NULL;
+    const uint32_t hash = npuprof_npu_hash_record_(q, r);
+    const bool again = seen && *seen == hash && number >= q->is.count;
+    if (!q->stuck && (q->run >= q->is.count || (again && npuprof_npu_are_all_valid_(npu, q)))) {
+        q->stuck = true;
+        reading->result = NPUPROF_ERR_NPU_RING;
+    }
+    if (q->stuck && (!seen || *seen == hash)) return NPUPROF_NPU_ENTRY_LATER_;
+    if (!npuprof_npu_follows_(q, r, &reading->gap[i])) return NPUPROF_NPU_ENTRY_LATER_;
+    if (seen) *seen = hash;
+    q->run++;
+    return NPUPROF_NPU_ENTRY_GOOD_;
+}
+
+/* Finds out where the device writes: the first valid entry behind one that is not. False: none is valid. */
+NPUPROF_OWN_ static bool npuprof_npu_search_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, bool behind)
+{
+    const uint64_t count = q->is.count;
+    bool last = npuprof_npu_is_there_(npu, q, count - 1);
+    for (uint64_t i = 0; i < count; i++) {
+        const bool now = npuprof_npu_is_there_(npu, q, i);
+        if (behind ? last && !now : !last && now) {
+            q->next = i;
+            return true;
+        }
+        last = now;
+    }
+    return false;
+}
+
+NPUPROF_OWN_ static npuprof_result npuprof_npu_find_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    q->numbered = npuprof_npu_search_valid_(npu, q, true);
+    return NPUPROF_OK;
+}
+
+/* If the next entry was cleared before it was read, valid ones lie further on, and none right before it: goes
+   on there, and what it passes is lost. Entries are cleared in order. At most 100 times a second, since it
+   looks at the whole ring. */
+NPUPROF_OWN_ static void npuprof_npu_pass_cleared_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    const uint64_t count = q->is.count, now = npuprof_npu_ticks_();
+    uint64_t ahead = 1;
+    if (npuprof_npu_is_there_(npu, q, q->next) || npuprof_npu_is_there_(npu, q, q->next + count - 1)) return;
+    if (q->searched_at && npuprof_saturating_sub_(now, q->searched_at) < npu->second_ / 100) return;
+    q->searched_at = now;
+    while (ahead < count && !npuprof_npu_is_there_(npu, q, q->next + ahead)) ahead++;
+    /* Why again: the device may have written it meanwhile. */
+    if (ahead == count || npuprof_npu_is_there_(npu, q, q->next)) return;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) npuprof_npu_count_gap_(npu, q, ahead);
+    q->next += ahead;
+}
+
+NPUPROF_OWN_ static bool npuprof_npu_begin_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
+{
+    if (q->numbered) npuprof_npu_pass_cleared_(npu, q);
+    else q->numbered = npuprof_npu_search_valid_(npu, q, false);
+    return npuprof_npu_begin_asked_(npu, q, reading);
+}
+/* ==== src/npu/host/ready_sequence.h ======================================= >>npu/host/ready_sequence ==== */
+
+/* READY_SEQUENCE: an entry's field `sequence` shows its number, so it tells laps apart, too. */
+
+NPUPROF_OWN_ static const char *npuprof_npu_check_sequence_(const npuprof_npu_queue_ *q)
+{
+    const uint64_t numbers = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
+    return numbers < q->is.count ? "cannot tell two laps of the ring apart: it needs more bits" : NULL;
+}
+
+/* What the number says that is in an entry where that one is expected. */
+NPUPROF_OWN_ static int npuprof_npu_sequence_is_there_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
+                                          uint64_t *word, uint64_t *gap)
+{
+    const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, number);
+    const uint64_t mask = npuprof_npu_sequence_mask_(q);
+    *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t ahead = (*word - (number + q->is.sequence_first)) & mask;
+    if (ahead == 0) {                    /* Why: memory that was never written may show the number 0. */
+        if (*word == 0 && npuprof_npu_is_blank_(npu, q, entry)) return NPUPROF_NPU_ENTRY_LATER_;
+        return NPUPROF_NPU_ENTRY_GOOD_;
+    }
+    if (ahead > mask / 2 || ahead % q->is.count) return NPUPROF_NPU_ENTRY_LATER_;
+    *gap = ahead - (q->is.count - 1);    /* the newest ones are still there */
+    return NPUPROF_NPU_ENTRY_LAPPED_;
+}
+
+/* The number behind the newest entry, by the sequence numbers in the ring. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_search_sequence_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    const uint64_t count = q->is.count, mask = npuprof_npu_sequence_mask_(q);
+    for (uint64_t i = 0; i < count; i++) {
+        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, i);
+        const volatile unsigned char *const after = npuprof_npu_entry_at_(q, i + 1);
+        const uint64_t word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+        const uint64_t next = npuprof_npu_load_value_(npu, q, after, NPUPROF_NPU_AT_SEQUENCE_);
+        const uint64_t number = (word - q->is.sequence_first) & mask;
+        if (number % count != i || ((next - word) & mask) == 1 ||
+            npuprof_npu_is_blank_(npu, q, entry)) continue;
+        return number + 1;
+    }
+    return 0;
+}
+
+NPUPROF_OWN_ static npuprof_result npuprof_npu_find_sequence_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    q->next = npuprof_npu_search_sequence_(npu, q);
+    return NPUPROF_OK;
+}
+/* ==== src/npu/host/ready_phase.h ============================================= >>npu/host/ready_phase ==== */
+
+/* READY_PHASE: an entry's bit `phase` equals phase_first in even laps, and not in odd ones. With `sequence`,
+   the number of an entry tells the laps apart. */
+
+NPUPROF_OWN_ static const char *npuprof_npu_check_phase_(const npuprof_npu_queue_ *q)
+{
+    return npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_PHASE_) > 1 ? "has more than 1 bit" : NULL;
+}
+
+NPUPROF_OWN_ static uint64_t npuprof_npu_phase_period_(const npuprof_npu_queue_ *q)
+{
+    return npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_) ? 0 : 2 * (uint64_t)q->is.count;
+}
+
+/* The phase of the entry of that number. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
+{
+    return (q->is.phase_first ^ number / q->is.count) & 1;
+}
+
+NPUPROF_OWN_ static int npuprof_npu_phase_is_there_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
+                                       uint64_t *word, uint64_t *gap)
+{
+    uint64_t shown;
+    *word = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, number), NPUPROF_NPU_AT_PHASE_);
+    if (*word != npuprof_npu_phase_of_(q, number)) return NPUPROF_NPU_ENTRY_LATER_;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return NPUPROF_NPU_ENTRY_GOOD_;
+    /* Why only laps: the bit says that it is there; the number, that it is two laps further. */
+    const int is = npuprof_npu_sequence_is_there_(npu, q, number, &shown, gap);
+    return is == NPUPROF_NPU_ENTRY_LAPPED_ ? is : NPUPROF_NPU_ENTRY_GOOD_;
+}
+
+/* The number behind the newest entry: the least one, not before `from`, that the phases agree with. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_search_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t from)
+{
+    const uint64_t count = q->is.count;
+    uint64_t edge = 1;
+    const uint64_t first =
+        npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, 0), NPUPROF_NPU_AT_PHASE_);
+    while (edge < count && npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, edge),
+                                                   NPUPROF_NPU_AT_PHASE_) == first) edge++;
+    if (from == 0 && edge == count && first != npuprof_npu_phase_of_(q, 0)) return 0;
+    for (uint64_t lap = from / count;; lap++) {
+        const uint64_t end = lap * count + edge;
+        if (first == npuprof_npu_phase_of_(q, lap * count) && end >= from) return end;
+    }
+}
+
+/* What the newest entry's number says of the next one, if it has one and that agrees with the phases. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_number_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t next)
+{
+    if (!next || !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return next;
+    const uint64_t shown = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, next - 1),
+                                                   NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t newest = (shown - q->is.sequence_first) & npuprof_npu_sequence_mask_(q);
+    const bool same = newest % q->is.count == (next - 1) % q->is.count &&
+                      npuprof_npu_phase_of_(q, newest) == npuprof_npu_phase_of_(q, next - 1);
+    return same ? newest + 1 : next;
+}
+
+NPUPROF_OWN_ static npuprof_result npuprof_npu_find_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    q->next = npuprof_npu_number_phase_(npu, q, npuprof_npu_search_phase_(npu, q, 0));
+    npuprof_npu_remember_(npu, q);
+    return NPUPROF_OK;
+}
+
+/* Whether the two entries before the next one have phases as after an even number of laps. Why two: one may
+   be half written. */
+NPUPROF_OWN_ static bool npuprof_npu_do_phases_fit_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    for (unsigned back = 1; back <= 2; back++) {
+        const uint64_t number = q->next + 2 * (uint64_t)q->is.count - back;
+        if (npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, number), NPUPROF_NPU_AT_PHASE_) !=
+            npuprof_npu_phase_of_(q, number)) return false;
+    }
+    return true;
+}
+
+/* If the device came round, by an even number of laps, all of the first two are lost. */
+NPUPROF_OWN_ static bool npuprof_npu_begin_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
+{
+    const uint64_t period = npuprof_npu_phase_period_(q);
+    if (npuprof_npu_may_come_round_(q) && npuprof_npu_do_phases_fit_(npu, q) &&
+        npuprof_npu_came_round_(npu, q)) {
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
+        npuprof_npu_count_gap_(npu, q, period);
+        q->next += period;
+        q->read_end = q->next + 1;
+    }
+    return npuprof_npu_begin_asked_(npu, q, reading);
+}
+
+/* The entry is not there. If the one before it has changed since it was read, the device has come round, and
+   nothing of what lies between can be told apart: all of it is lost. */
+NPUPROF_OWN_ static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    if (!q->next) return;
+    const uint64_t last = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, q->next - 1),
+                                                  NPUPROF_NPU_AT_PHASE_);
+    if (last == npuprof_npu_phase_of_(q, q->next - 1)) return;
+    const uint64_t end = npuprof_npu_search_phase_(npu, q, q->next);
+    npuprof_npu_count_gap_(npu, q, end - q->next);
+    q->next = end;
+    npuprof_npu_remember_(npu, q);
+}
+
+NPUPROF_OWN_ static int npuprof_npu_judge_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
+                                    unsigned i, int fate)
+{
+    (void)reading;
+    if (fate == NPUPROF_NPU_ENTRY_LATER_ && !i) npuprof_npu_check_lap_(npu, q);
+    return fate;
+}
+/* ==== src/npu/host/rules.h ========================================================= >>npu/host/rules ==== */
+
+/* The table of ready rules, and what is the same for each: a ring is found, read and copied by the functions
+   of its own. May not know what a value means. */
+
+/* By NPUPROF_NPU_READY_*. */
+static const npuprof_npu_rule_ npuprof_npu_rules_[] = {
+    { NPUPROF_NPU_VALUES_, false, NULL, true, false, NULL, npuprof_npu_producer_period_,
+      npuprof_npu_find_producer_, npuprof_npu_begin_producer_, npuprof_npu_copy_announced_, NULL, NULL },
+    { NPUPROF_NPU_AT_VALID_, true, "and READY_VALID belong together: give both, or none", false, true,
+      npuprof_npu_check_valid_, npuprof_npu_no_period_, npuprof_npu_find_valid_, npuprof_npu_begin_valid_,
+      npuprof_npu_copy_asked_, npuprof_npu_valid_is_there_, npuprof_npu_judge_valid_ },
+    { NPUPROF_NPU_AT_PHASE_, true, "and READY_PHASE belong together: give both, or none", false, false,
+      npuprof_npu_check_phase_, npuprof_npu_phase_period_, npuprof_npu_find_phase_, npuprof_npu_begin_phase_,
+      npuprof_npu_copy_asked_, npuprof_npu_phase_is_there_, npuprof_npu_judge_phase_ },
+    { NPUPROF_NPU_AT_SEQUENCE_, false, "is missing, which READY_SEQUENCE needs", false, false,
+      npuprof_npu_check_sequence_, npuprof_npu_no_period_, npuprof_npu_find_sequence_,
+      npuprof_npu_begin_asked_, npuprof_npu_copy_asked_, npuprof_npu_sequence_is_there_, NULL },
+};
+NPUPROF_ASSERT_(rules, sizeof npuprof_npu_rules_ / sizeof npuprof_npu_rules_[0] == NPUPROF_NPU_READY_COUNT_);
+
+/* Whether it cannot be read without touching the BAR. */
+NPUPROF_OWN_ static bool npuprof_npu_is_in_bar_(const npuprof_npu_queue_ *q) { return !q->is.memory || q->index.in_bar; }
+
+/* Finds out where a ring that was just opened is. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    if (!q->base) return NPUPROF_OK;
+    q->found = true;
+    return q->rule->find(npu, q);
+}
+
+/* Begins to read a ring. False: nothing can be read. */
+NPUPROF_OWN_ static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
+{
+    reading->result = NPUPROF_OK;
+    reading->count = 0;
+    reading->is_clear = false;
+    if (!q->found) reading->result = npuprof_npu_find_ring_(npu, q);     /* it was off at open */
+    reading->producer = q->next;
+    if (reading->result != NPUPROF_OK && reading->result != NPUPROF_ERR_NPU_RING) return false;
+    return q->rule->begin(npu, q, reading);
 }
 
 /* Copies the next batch. False: there is none. */
@@ -5222,26 +5373,7 @@ NPUPROF_OWN_ static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_q
     if (q->next == reading->producer) return false;
     if (!reading->is_clear) memset(reading->batch, 0, sizeof reading->batch);
     reading->is_clear = true;
-    if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) return npuprof_npu_copy_announced_(npu, q, reading);
-    const uint64_t end = npuprof_min_(reading->producer - q->next, NPUPROF_NPU_BATCH_);
-    while (reading->count < end) {
-        const unsigned i = reading->count;
-        const uint64_t number = q->next + i;
-        reading->gap[i] = 0;
-        int fate = npuprof_npu_copy_ready_(npu, q, number, &reading->batch[i], &reading->gap[i]);
-        if (q->is.ready == NPUPROF_NPU_READY_VALID) {
-            if (fate == NPUPROF_NPU_ENTRY_LATER_) q->run = q->stuck = false;
-            if (fate == NPUPROF_NPU_ENTRY_GOOD_)
-                fate =
-                    npuprof_npu_judge_valid_(npu, q, number, &reading->batch[i], reading, &reading->gap[i]);
-        }
-        if (fate == NPUPROF_NPU_ENTRY_LATER_) break;
-        reading->fate[i] = (uint8_t)fate;
-        reading->count++;
-        if (fate == NPUPROF_NPU_ENTRY_LAPPED_) break;
-    }
-    if (!reading->count && q->is.ready == NPUPROF_NPU_READY_PHASE) npuprof_npu_check_lap_(npu, q);
-    return reading->count != 0;
+    return q->rule->copy(npu, q, reading);
 }
 /* ==== src/npu/host/stamp.h ========================================================= >>npu/host/stamp ==== */
 
@@ -6518,7 +6650,7 @@ NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned ch
     for (size_t i = 0; i < queues; i++) {
         pairs = pairs || npuprof_npu_has_pairs_(&rings[i]);
         parts = parts || rings[i].execution_op;
-        seen = seen || rings[i].ready == NPUPROF_NPU_READY_VALID;
+        seen = seen || rings[i].valid.width_bytes;
     }
     const size_t calls_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_CALLS_ * sizeof *npu->calls_);
     const size_t jobs_at = npuprof_npu_next_table_(&end, jobs * sizeof *npu->jobs_);
@@ -6591,42 +6723,38 @@ enum { NPUPROF_NPU_SCALE_LIMIT_BITS_ = 32 };
 #define NPUPROF_NPU_REFUSE_IF_(wrong, key, why) \
     do { if (wrong) return npuprof_npu_refuse_(npu, q->number, key, why); } while (0)
 
-/* What a rule needs, and what it may not have. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+/* The ready rule, what it needs, and what it may not have. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     const npuprof_npu_ring *r = &q->is;
     const npuprof_npu_index *x = &r->producer;
     const bool indexed = x->memory || x->in_memory || x->has_laps || x->has_wrap || x->unit ||
                          x->offset;
-    const bool valid = r->valid.width_bytes != 0, phase = r->phase.width_bytes != 0;
+    static const char fed[] = "takes no ready rule: no producer, valid, phase";
     NPUPROF_NPU_REFUSE_IF_(r->feed && (r->count || r->memory), "feed", "takes no count and no memory");
-    NPUPROF_NPU_REFUSE_IF_(r->feed && (r->ready || indexed || valid || phase), "feed",
-                           "takes no ready rule: no producer, valid, phase");
     NPUPROF_NPU_REFUSE_IF_(r->ready < 0 || r->ready >= NPUPROF_NPU_READY_COUNT_, "ready", "is no rule");
-    NPUPROF_NPU_REFUSE_IF_(valid != (r->ready == NPUPROF_NPU_READY_VALID), "valid",
-                           "and READY_VALID belong together: give both, or none");
-    NPUPROF_NPU_REFUSE_IF_(phase != (r->ready == NPUPROF_NPU_READY_PHASE), "phase",
-                           "and READY_PHASE belong together: give both, or none");
+    NPUPROF_NPU_REFUSE_IF_(r->feed && (r->ready || indexed), "feed", fed);
+    for (int i = 0; i < NPUPROF_NPU_READY_COUNT_; i++) {
+        const npuprof_npu_rule_ *const rule = &npuprof_npu_rules_[i];
+        const bool is_there = rule->lacks && npuprof_npu_field_at_(r, rule->field).width_bytes;
+        const bool wrong = r->ready == i ? rule->lacks && !is_there : is_there && rule->is_own;
+        NPUPROF_NPU_REFUSE_IF_(wrong && r->feed, "feed", fed);
+        NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_value_keys_[rule->field], rule->lacks);
+    }
     NPUPROF_NPU_REFUSE_IF_(r->ready && indexed, "producer",
                            "is there, and another ready rule, too: give one");
-    NPUPROF_NPU_REFUSE_IF_(r->ready == NPUPROF_NPU_READY_SEQUENCE && !r->sequence.width_bytes, "sequence",
-                           "is missing, which READY_SEQUENCE needs");
     NPUPROF_NPU_REFUSE_IF_(!r->entry_bytes, "entry_bytes", "is 0");
     NPUPROF_NPU_REFUSE_IF_(!r->feed && !r->count, "count", "is 0");
+    q->rule = r->feed ? NULL : &npuprof_npu_rules_[r->ready];
     return NPUPROF_OK;
 }
 
-/* Fields of a rule that were found in the entry. */
+/* The rule's field, when it was found in the entry. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_check_rule_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
-    const uint64_t numbers = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
-    NPUPROF_NPU_REFUSE_IF_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_VALID_) > 32, "valid",
-                           "has more than 32 bits");
-    NPUPROF_NPU_REFUSE_IF_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_PHASE_) > 1, "phase",
-                           "has more than 1 bit");
+    const char *const wrong = q->rule && q->rule->check ? q->rule->check(q) : NULL;
+    NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_value_keys_[q->rule->field], wrong);
     NPUPROF_NPU_REFUSE_IF_(q->is.phase_first > 1, "phase_first", "is neither 0 nor 1");
-    NPUPROF_NPU_REFUSE_IF_(q->is.ready == NPUPROF_NPU_READY_SEQUENCE && numbers < q->is.count, "sequence",
-                           "cannot tell two laps of the ring apart: it needs more bits");
     return NPUPROF_OK;
 }
 
@@ -6762,7 +6890,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, np
                            "is not aligned to the widest field");
     NPUPROF_NPU_REFUSE_IF_(r->memory && end > r->memory_bytes, "memory_bytes",
                            "is less than the entries take");
-    if (r->ready) return NPUPROF_OK;
+    if (!q->rule->is_announced) return NPUPROF_OK;
     npuprof_npu_index *x = &r->producer;
     const char *const wrong = npuprof_npu_check_index_(x, &q->index, r->memory, r->memory_bytes, needed);
     NPUPROF_NPU_REFUSE_IF_(wrong, "producer", wrong);
@@ -6854,7 +6982,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, s
         const bool ends_jobs = q->is.kind_count ? true : q->is.all_are == NPUPROF_NPU_KIND_SPAN;
         npu->has_submissions_ = npu->has_submissions_ || ends_jobs;
         q->seen_at = NPUPROF_NPU_SEEN_;
-        if (q->is.ready != NPUPROF_NPU_READY_VALID || q->is.count > NPUPROF_NPU_SEEN_ - seen) continue;
+        if (!q->rule || !q->rule->is_cleared || q->is.count > NPUPROF_NPU_SEEN_ - seen) continue;
         q->seen_at = seen;
         seen += q->is.count;
     }
@@ -6899,10 +7027,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         (void)npuprof_npu_units_of_(npu, q, &now);
         if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
-        const bool valid = q->is.ready == NPUPROF_NPU_READY_VALID;
         /* Why those in the BAR: a look at the entry before costs loads there. */
-        if ((valid && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) ||
-            (!q->is.memory && npuprof_npu_period_(q)))
+        if ((q->rule->is_cleared && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) ||
+            (!q->is.memory && q->rule->period(q)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;
@@ -6942,13 +7069,12 @@ NPUPROF_OWN_ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_q
             reading->producer += reading->gap[i];
             return true;
         }
-        if (q->is.ready == NPUPROF_NPU_READY_VALID) npuprof_npu_count_gap_(npu, q, reading->gap[i]);
-        if (fate == NPUPROF_NPU_ENTRY_GOOD_)
-            npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
-        else npuprof_npu_count_gap_(npu, q, 1);
+        const bool good = fate == NPUPROF_NPU_ENTRY_GOOD_;
+        npuprof_npu_count_gap_(npu, q, good ? reading->gap[i] : 1);
+        if (good) npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
         q->next = number + 1;
         if (i + 1 < reading->count && reading->fate[i + 1] == NPUPROF_NPU_ENTRY_GOOD_) continue;
-        q->read_end = fate == NPUPROF_NPU_ENTRY_GOOD_ ? q->next + 1 : 0;
+        q->read_end = good ? q->next + 1 : 0;
         q->read_hash = npuprof_npu_hash_record_(q, &reading->batch[i]);
     }
     return true;
@@ -6988,10 +7114,9 @@ NPUPROF_OWN_ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_
         const uint64_t begun = q->next;
         /* Why the clock after the copy, and for each batch that no index announced: what came meanwhile has
            stamps of meanwhile. */
-        const bool polled = q->is.ready != NPUPROF_NPU_READY_PRODUCER;
         bool go_on = true;
         for (bool again = false; go_on && npuprof_npu_copy_batch_(npu, q, reading); again = true) {
-            if (polled || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d);
+            if (!q->rule->is_announced || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d);
             if (go_on) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
         }
         d->took = d->took || q->next != begun;
@@ -7035,7 +7160,7 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_oldest_over_(const npuprof_npu
     uint32_t ticket = 0;
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
         const uint32_t its = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
-        if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_READY_ ||
+        if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_ ||
             !(NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_) ||
             !npuprof_npu_is_progress_over_(npu, NPUPROF_LOAD_(&job->id), done)) continue;
         if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
@@ -7165,7 +7290,7 @@ NPUPROF_OWN_ static void npuprof_npu_finish_records_(npuprof_npu *npu)
     for (unsigned i = 0; i < npu->queue_count_; i++) {
         npuprof_npu_queue_ *q = &npu->queues_[i];
         uint64_t producer;
-        if (!q->base || q->is.ready || !q->found) continue;
+        if (!q->base || !q->rule->is_announced || !q->found) continue;
         if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) continue;
         if (npuprof_npu_read_producer_(npu, q, &producer) == NPUPROF_OK)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - q->next);
@@ -7474,7 +7599,7 @@ NPUPROF_OWN_ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bo
         NPUPROF_STORE_(&block->ticket, job->ticket);
         block->sampled = true;
         npuprof_npu_copy_text_(job->name, sizeof job->name, name);
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
         return;
     }
     block->name = name;

@@ -6,18 +6,13 @@
    user only gives storage for it, inside npuprof_npu. All of it belongs to who holds the queue lock. */
 
 #ifndef NPUPROF_FREESTANDING
-/* The values of an entry, by their place in npuprof_npu_record_. */
+/* NPUPROF_NPU_AT_*: their places in npuprof_npu_record_. Behind them those of more_args. */
+#define NPUPROF_NPU_VALUE_AT_(word, member) NPUPROF_NPU_AT_##word##_,
 enum {
-    NPUPROF_NPU_AT_SEQUENCE_, NPUPROF_NPU_AT_VALID_, NPUPROF_NPU_AT_PHASE_, NPUPROF_NPU_AT_EMPTY_,
-    NPUPROF_NPU_AT_CLOCK_WHEN_ = NPUPROF_NPU_AT_EMPTY_ + NPUPROF_NPU_CONDITIONS,
-    NPUPROF_NPU_AT_CLOCK_HIGH_ = NPUPROF_NPU_AT_CLOCK_WHEN_ + NPUPROF_NPU_CONDITIONS,
-    NPUPROF_NPU_AT_KIND_, NPUPROF_NPU_AT_PE_, NPUPROF_NPU_AT_STAMP_, NPUPROF_NPU_AT_START_,
-    NPUPROF_NPU_AT_END_, NPUPROF_NPU_AT_DURATION_, NPUPROF_NPU_AT_KEY_,
-    NPUPROF_NPU_AT_JOB_ = NPUPROF_NPU_AT_KEY_ + NPUPROF_NPU_KEYS,
-    NPUPROF_NPU_AT_OP_, NPUPROF_NPU_AT_STATUS_, NPUPROF_NPU_AT_EXECUTION_, NPUPROF_NPU_AT_INSTRUCTION_,
-    NPUPROF_NPU_AT_VALUE_, NPUPROF_NPU_AT_ARGS_,
+    NPUPROF_NPU_RING_VALUES_(NPUPROF_NPU_VALUE_AT_)
+    NPUPROF_NPU_AT_MORE_ARGS_,
     NPUPROF_NPU_ALL_ARGS_ = NPUPROF_NPU_ARGS + NPUPROF_NPU_MORE_ARGS,
-    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_ARGS_ + NPUPROF_NPU_ALL_ARGS_
+    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_MORE_ARGS_ + NPUPROF_NPU_MORE_ARGS
 };
 
 enum {
@@ -55,6 +50,7 @@ typedef struct npuprof_npu_index_state_ {
 
 typedef struct npuprof_npu_queue_ {
     npuprof_npu_ring is;                 /* the user's, with the defaults filled in */
+    const struct npuprof_npu_rule_ *rule;        /* who says that an entry is there; NULL: the ring is fed */
     const volatile unsigned char *base;  /* entry 0; NULL: the ring is fed */
     npuprof_npu_word_ words[2 * NPUPROF_NPU_VALUES_];
     npuprof_npu_value_ values[NPUPROF_NPU_VALUES_];

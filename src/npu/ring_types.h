@@ -182,6 +182,18 @@ typedef struct npuprof_npu_ring {
     unsigned more_arg_count;
 } npuprof_npu_ring;
 
+/* The values of an entry: X(WORD, member of npuprof_npu_ring), where its field comes first. In the order in
+   which they are loaded and checked. */
+#define NPUPROF_NPU_PLAIN_VALUES_(X)                                                                       \
+    X(SEQUENCE, sequence) X(VALID, valid) X(PHASE, phase) X(CLOCK_HIGH, clock_high) X(KIND, kind)          \
+    X(PE, pe) X(STAMP, stamp) X(START, start) X(END, end) X(DURATION, duration) X(JOB, job) X(OP, op)      \
+    X(STATUS, status) X(EXECUTION, execution) X(INSTRUCTION, instruction) X(VALUE, value)
+#define NPUPROF_NPU_RING_VALUES_(X)                                                                        \
+    NPUPROF_NPU_PLAIN_VALUES_(X)                                                                           \
+    X(EMPTY, empty[0]) X(EMPTY_1, empty[1]) X(CLOCK_WHEN, clock_when[0]) X(CLOCK_WHEN_1, clock_when[1])    \
+    X(KEY, key[0]) X(KEY_1, key[1]) X(ARGS, args[0]) X(ARGS_1, args[1]) X(ARGS_2, args[2])                 \
+    X(ARGS_3, args[3])
+
 /* An index of finished jobs, for a device without records: every job below it is done. Not with a ring. */
 typedef struct npuprof_npu_progress {
     bool is_there;

@@ -149,8 +149,8 @@ enum {
 #ifndef NPUPROF_FREESTANDING
 typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen; see
                                             npu/host/jobs.h */
-    uint32_t state;                      /* NPUPROF_NPU_FREE_, _READY_ or _HELD_; who turned it to _HELD_ owns
-                                            the rest */
+    uint32_t state;                      /* NPUPROF_NPU_JOB_FREE_, _OPEN_ or _HELD_; who turned it to _HELD_
+                                            owns the rest */
     uint32_t ticket;                     /* number of the submission */
     uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without
                                             holding it */

@@ -479,8 +479,8 @@ static void held_submission(void)
         const uint32_t id = submit_kind(numbered);
         npuprof_npu_job_ *job = npuprof_npu_next_job_(&npu, npu.jobs_);
         CHECK_STOP(job != NULL);
-        CHECK_UINT(job->state, NPUPROF_NPU_READY_);
-        job->state = NPUPROF_NPU_HELD_;
+        CHECK_UINT(job->state, NPUPROF_NPU_JOB_OPEN_);
+        job->state = NPUPROF_NPU_JOB_HELD_;
         sim_advance(10000);
         complete(id, OP_EXECUTION, 0, 5);
         for (int i = 0; i < 3; i++) {
@@ -503,7 +503,7 @@ static void held_submission(void)
         /* whatever else there is in the meantime */
         default: arrow = true; submit_kind(numbered); break;
         }
-        if (arrow) job->state = NPUPROF_NPU_READY_;
+        if (arrow) job->state = NPUPROF_NPU_JOB_OPEN_;
         if (!close_now) {
             CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
             if (kind % 5 != 2) CHECK_UINT(npu.late_count_, 0);
@@ -528,7 +528,7 @@ static void held_entry(void)
     npuprof_start(1);
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     npu.used_[0] = 1;
-    npu.jobs_[0].state = NPUPROF_NPU_HELD_;
+    npu.jobs_[0].state = NPUPROF_NPU_JOB_HELD_;
     const uint32_t id = submit(0, "submit");
     sim_advance(10000);
     complete(id, OP_EXECUTION, 0, 5);

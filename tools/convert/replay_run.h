@@ -156,7 +156,7 @@ static void npuprof_replay_begin_(npuprof_expander_ *x, npuprof_npu *npu, const 
     if (!job) return;
     job->epoch = (uint32_t)(r->values[2] >> 16) & 0xFFFF;
     npuprof_npu_copy_text_(job->name, sizeof job->name, npuprof_replay_text_(x, host->name));
-    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
 }
 
 static void npuprof_replay_take_job_(npuprof_expander_ *x, npuprof_npu *npu, const npuprof_expand_item_ *r)

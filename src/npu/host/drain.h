@@ -11,7 +11,7 @@
 #include "draw.h"
 #include "format.h"
 #include "index.h"
-#include "ready.h"
+#include "rules.h"
 #include "stamp.h"
 #include "record.h"
 #include "late.h"
@@ -38,13 +38,12 @@ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npu
             reading->producer += reading->gap[i];
             return true;
         }
-        if (q->is.ready == NPUPROF_NPU_READY_VALID) npuprof_npu_count_gap_(npu, q, reading->gap[i]);
-        if (fate == NPUPROF_NPU_ENTRY_GOOD_)
-            npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
-        else npuprof_npu_count_gap_(npu, q, 1);
+        const bool good = fate == NPUPROF_NPU_ENTRY_GOOD_;
+        npuprof_npu_count_gap_(npu, q, good ? reading->gap[i] : 1);
+        if (good) npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
         q->next = number + 1;
         if (i + 1 < reading->count && reading->fate[i + 1] == NPUPROF_NPU_ENTRY_GOOD_) continue;
-        q->read_end = fate == NPUPROF_NPU_ENTRY_GOOD_ ? q->next + 1 : 0;
+        q->read_end = good ? q->next + 1 : 0;
         q->read_hash = npuprof_npu_hash_record_(q, &reading->batch[i]);
     }
     return true;
@@ -84,10 +83,9 @@ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, np
         const uint64_t begun = q->next;
         /* Why the clock after the copy, and for each batch that no index announced: what came meanwhile has
            stamps of meanwhile. */
-        const bool polled = q->is.ready != NPUPROF_NPU_READY_PRODUCER;
         bool go_on = true;
         for (bool again = false; go_on && npuprof_npu_copy_batch_(npu, q, reading); again = true) {
-            if (polled || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d);
+            if (!q->rule->is_announced || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d);
             if (go_on) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
         }
         d->took = d->took || q->next != begun;
@@ -131,7 +129,7 @@ static npuprof_npu_job_ *npuprof_npu_oldest_over_(const npuprof_npu *npu, uint64
     uint32_t ticket = 0;
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
         const uint32_t its = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
-        if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_READY_ ||
+        if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_ ||
             !(NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_) ||
             !npuprof_npu_is_progress_over_(npu, NPUPROF_LOAD_(&job->id), done)) continue;
         if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
@@ -261,7 +259,7 @@ static void npuprof_npu_finish_records_(npuprof_npu *npu)
     for (unsigned i = 0; i < npu->queue_count_; i++) {
         npuprof_npu_queue_ *q = &npu->queues_[i];
         uint64_t producer;
-        if (!q->base || q->is.ready || !q->found) continue;
+        if (!q->base || !q->rule->is_announced || !q->found) continue;
         if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) continue;
         if (npuprof_npu_read_producer_(npu, q, &producer) == NPUPROF_OK)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - q->next);

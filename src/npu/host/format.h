@@ -21,11 +21,11 @@ static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring,
                                which, key, why);
 }
 
+#define NPUPROF_NPU_VALUE_KEY_(word, member) #member,
 static const char *const npuprof_npu_value_keys_[NPUPROF_NPU_VALUES_] = {
-    "sequence", "valid", "phase", "empty[0]", "empty[1]", "clock_when[0]", "clock_when[1]", "clock_high",
-    "kind", "pe", "stamp", "start", "end", "duration", "key[0]", "key[1]", "job", "op", "status", "execution",
-    "instruction", "value", "args[0]", "args[1]", "args[2]", "args[3]", "more_args[0]", "more_args[1]",
-    "more_args[2]", "more_args[3]", "more_args[4]", "more_args[5]", "more_args[6]", "more_args[7]"
+    NPUPROF_NPU_RING_VALUES_(NPUPROF_NPU_VALUE_KEY_)
+    "more_args[0]", "more_args[1]", "more_args[2]", "more_args[3]", "more_args[4]", "more_args[5]",
+    "more_args[6]", "more_args[7]"
 };
 
 /* An argument of the span; without a field if there is none. */
@@ -37,31 +37,14 @@ static npuprof_npu_arg npuprof_npu_arg_at_(const npuprof_npu_ring *r, unsigned i
 }
 
 /* The field of a value. */
+#define NPUPROF_NPU_VALUE_OFFSET_(word, member) offsetof(npuprof_npu_ring, member),
 static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsigned at)
 {
+    static const uint16_t offsets[] = { NPUPROF_NPU_RING_VALUES_(NPUPROF_NPU_VALUE_OFFSET_) };
+    npuprof_npu_field field;
     if (at >= NPUPROF_NPU_AT_ARGS_) return npuprof_npu_arg_at_(r, at - NPUPROF_NPU_AT_ARGS_).field;
-    switch (at) {
-    case NPUPROF_NPU_AT_SEQUENCE_: return r->sequence;
-    case NPUPROF_NPU_AT_VALID_: return r->valid;
-    case NPUPROF_NPU_AT_PHASE_: return r->phase;
-    case NPUPROF_NPU_AT_CLOCK_HIGH_: return r->clock_high;
-    case NPUPROF_NPU_AT_KIND_: return r->kind;
-    case NPUPROF_NPU_AT_PE_: return r->pe;
-    case NPUPROF_NPU_AT_STAMP_: return r->stamp;
-    case NPUPROF_NPU_AT_START_: return r->start;
-    case NPUPROF_NPU_AT_END_: return r->end;
-    case NPUPROF_NPU_AT_DURATION_: return r->duration;
-    case NPUPROF_NPU_AT_JOB_: return r->job;
-    case NPUPROF_NPU_AT_OP_: return r->op;
-    case NPUPROF_NPU_AT_STATUS_: return r->status;
-    case NPUPROF_NPU_AT_EXECUTION_: return r->execution;
-    case NPUPROF_NPU_AT_INSTRUCTION_: return r->instruction;
-    case NPUPROF_NPU_AT_VALUE_: return r->value;
-    default: break;
-    }
-    if (at >= NPUPROF_NPU_AT_KEY_) return r->key[at - NPUPROF_NPU_AT_KEY_];
-    if (at >= NPUPROF_NPU_AT_CLOCK_WHEN_) return r->clock_when[at - NPUPROF_NPU_AT_CLOCK_WHEN_].field;
-    return r->empty[at - NPUPROF_NPU_AT_EMPTY_].field;
+    memcpy(&field, (const char *)r + offsets[at], sizeof field);
+    return field;
 }
 
 /* A word of the entry, added to those that are loaded. NULL, or what is wrong with the part of a field. */

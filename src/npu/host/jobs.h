@@ -12,7 +12,7 @@
    Owns jobs_ (npuprof_npu in types.h), one entry for each open submission, and used_, a bit for each entry:
      used_     Who sets a bit has that entry, which nobody else has; who clears it gives it back.
      state     A new submission turns FREE to HELD, and then to READY. Who changes or ends it turns READY to
-               HELD, and then to READY or FREE. Only the thread that turned it to HELD writes the other words.
+               HELD, and then to OPEN or FREE. Only the thread that turned it to HELD writes the other words.
                It stores the next state with release order, after a few instructions.
      ticket    Number of the submission: the smaller one is older. Anybody may read it, to find out whether
                the entry is still the one he knows.
@@ -23,7 +23,7 @@
    nobody's. */
 
 enum {
-    NPUPROF_NPU_FREE_ = 0, NPUPROF_NPU_READY_ = 1, NPUPROF_NPU_HELD_ = 2,
+    NPUPROF_NPU_JOB_FREE_ = 0, NPUPROF_NPU_JOB_OPEN_ = 1, NPUPROF_NPU_JOB_HELD_ = 2,
     NPUPROF_NPU_HAS_ID_ = 1,             /* flags: the command has a number */
     NPUPROF_NPU_IN_BLOCK_ = 2,           /* its block has not ended */
     NPUPROF_NPU_MUTED_ = 4,              /* not to be recorded */
@@ -42,10 +42,10 @@ static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
 {
     for (int i = 0; i < 1000; i++) {
         uint32_t seen = NPUPROF_LOAD_(&job->state);
-        if (seen == NPUPROF_NPU_HELD_) continue;
-        if (seen != state || NPUPROF_CAS_(&job->state, &seen, (uint32_t)NPUPROF_NPU_HELD_)) return seen;
+        if (seen == NPUPROF_NPU_JOB_HELD_) continue;
+        if (seen != state || NPUPROF_CAS_(&job->state, &seen, (uint32_t)NPUPROF_NPU_JOB_HELD_)) return seen;
     }
-    return NPUPROF_NPU_HELD_;
+    return NPUPROF_NPU_JOB_HELD_;
 }
 
 static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t state)
@@ -58,7 +58,7 @@ static void npuprof_npu_release_job_(npuprof_npu *npu, npuprof_npu_job_ *job, ui
 {
     const size_t at = (size_t)(job - npu->jobs_);
     NPUPROF_STORE_RELEASE_(&job->state, state);
-    if (state != NPUPROF_NPU_FREE_) return;
+    if (state != NPUPROF_NPU_JOB_FREE_) return;
     uint32_t used = NPUPROF_LOAD_(&npu->used_[at / 32]);
     while (!NPUPROF_CAS_(&npu->used_[at / 32], &used, used & ~((uint32_t)1 << at % 32))) {}
 }
@@ -82,7 +82,7 @@ static npuprof_npu_job_ *npuprof_npu_take_free_job_(npuprof_npu *npu)
         while (~used) {
             const uint32_t bit = NPUPROF_LOW_ZEROS_(~used);
             if (!NPUPROF_CAS_(&npu->used_[word], &used, used | (uint32_t)1 << bit)) continue;
-            NPUPROF_STORE_(&npu->jobs_[word * 32 + bit].state, (uint32_t)NPUPROF_NPU_HELD_);
+            NPUPROF_STORE_(&npu->jobs_[word * 32 + bit].state, (uint32_t)NPUPROF_NPU_JOB_HELD_);
             return &npu->jobs_[word * 32 + bit];
         }
     }
@@ -121,12 +121,12 @@ static npuprof_npu_job_ *npuprof_npu_drop_oldest_job_(npuprof_npu *npu)
         uint32_t ticket = 0;
         for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
             const uint32_t its = NPUPROF_LOAD_(&job->ticket);
-            if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_READY_) continue;
+            if (NPUPROF_LOAD_ACQUIRE_(&job->state) != NPUPROF_NPU_JOB_OPEN_) continue;
             if (oldest && !npuprof_npu_is_older_(its, ticket)) continue;
             oldest = job;
             ticket = its;
         }
-        if (!oldest || !npuprof_npu_hold_job_(oldest, NPUPROF_NPU_READY_)) continue;
+        if (!oldest || !npuprof_npu_hold_job_(oldest, NPUPROF_NPU_JOB_OPEN_)) continue;
         npuprof_npu_drop_job_(npu, oldest);
         return oldest;
     }
@@ -172,14 +172,14 @@ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npupro
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
         const uint32_t its = NPUPROF_LOAD_(&job->ticket);
         if (!npuprof_npu_is_my_block_(NPUPROF_LOAD_(&job->flags), here)) continue;
-        if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_) continue;
+        if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_JOB_FREE_) continue;
         if (newest && npuprof_npu_is_older_(its, ticket)) continue;
         newest = job;
         ticket = its;
     }
-    if (!newest || !npuprof_npu_hold_job_(newest, NPUPROF_NPU_READY_)) return NULL;
+    if (!newest || !npuprof_npu_hold_job_(newest, NPUPROF_NPU_JOB_OPEN_)) return NULL;
     if (npuprof_npu_is_my_block_(newest->flags, here) && newest->ticket == ticket) return newest;
-    npuprof_npu_release_job_(npu, newest, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, newest, NPUPROF_NPU_JOB_OPEN_);
     return NULL;
 }
 
@@ -192,7 +192,7 @@ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const 
     const bool first = NPUPROF_CAS_(&npu->uses_ids_, &none, 1u);
     /* Its record, which came before any number, was matched by order. */
     if (first && job && job->flags & NPUPROF_NPU_OVER_) {
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
         return;
     }
     /* the second is one more command of it */
@@ -205,7 +205,7 @@ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const 
             link = job->link;
             stream = job->stream;
             memcpy(name, job->name, sizeof name);
-            npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
         } else {
             flags = here->ticks ? NPUPROF_NPU_LOOSE_ : NPUPROF_NPU_LOOSE_ | NPUPROF_NPU_MUTED_;
         }
@@ -215,7 +215,7 @@ static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const 
     }
     NPUPROF_STORE_(&job->id, id);
     NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_ | ours);
-    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
 }
 
 /* Gives a number to the command being submitted. */
@@ -230,10 +230,10 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, uint32_t ours
 static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t at, uint32_t ticket, uint64_t id)
 {
     npuprof_npu_job_ *job = &npu->jobs_[at];
-    if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return false;
+    if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_JOB_OPEN_)) return false;
     const bool mine = job->ticket == ticket;
     if (mine) npuprof_npu_give_id_(npu, job, &job->link, id, 0);
-    else npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    else npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     return mine;
 }
 
@@ -270,7 +270,7 @@ NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
     npuprof_npu_job_ *const job = npuprof_npu_find_my_job_(npu, &here);
     if (!job) return;
     job->records = n;
-    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
 }
 
 /* The block that a submission was made in ends. The submission is over, too, if its record came already, or
@@ -280,13 +280,13 @@ static bool npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t at, uint32_
 {
     npuprof_npu_job_ *job = &npu->jobs_[at];
     uint32_t none = 0;
-    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_))
+    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_JOB_OPEN_))
         return false;
     const bool mine = job->ticket == ticket;
     const uint32_t flags = job->flags;
     const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) &&
                       (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
     if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
-    npuprof_npu_release_job_(npu, job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(npu, job, over ? NPUPROF_NPU_JOB_FREE_ : NPUPROF_NPU_JOB_OPEN_);
     return !NPUPROF_LOAD_(&npu->uses_ids_) && NPUPROF_CAS_(&npu->ended_unnumbered_, &none, 1u);
 }

@@ -35,7 +35,7 @@ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, 
         NPUPROF_STORE_(&block->ticket, job->ticket);
         block->sampled = true;
         npuprof_npu_copy_text_(job->name, sizeof job->name, name);
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
         return;
     }
     block->name = name;

@@ -69,8 +69,9 @@ static bool npuprof_npu_is_in_scope_(const npuprof_npu_job_ *job, uint32_t flags
 /* The state of an entry; HELD: its holder was interrupted. */
 static uint32_t npuprof_npu_state_of_job_(const npuprof_npu_job_ *job)
 {
-    uint32_t state = NPUPROF_NPU_HELD_;
-    for (int i = 0; i < 1000 && state == NPUPROF_NPU_HELD_; i++) state = NPUPROF_LOAD_ACQUIRE_(&job->state);
+    uint32_t state = NPUPROF_NPU_JOB_HELD_;
+    for (int i = 0; i < 1000 && state == NPUPROF_NPU_JOB_HELD_; i++)
+        state = NPUPROF_LOAD_ACQUIRE_(&job->state);
     return state;
 }
 
@@ -86,9 +87,9 @@ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const 
             continue;
         }
         f.elsewhere = f.elsewhere || !in_scope;
-        const uint32_t state = in_scope ? npuprof_npu_state_of_job_(job) : (uint32_t)NPUPROF_NPU_FREE_;
-        f.busy = f.busy || state == NPUPROF_NPU_HELD_;
-        if (state == NPUPROF_NPU_READY_) npuprof_npu_add_found_(&f, job, ticket);
+        const uint32_t state = in_scope ? npuprof_npu_state_of_job_(job) : (uint32_t)NPUPROF_NPU_JOB_FREE_;
+        f.busy = f.busy || state == NPUPROF_NPU_JOB_HELD_;
+        if (state == NPUPROF_NPU_JOB_OPEN_) npuprof_npu_add_found_(&f, job, ticket);
     }
     return f;
 }
@@ -100,8 +101,8 @@ static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, con
         const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&job->ticket);
         if (NPUPROF_LOAD_(&job->flags) & (NPUPROF_NPU_MUTED_ | NPUPROF_NPU_OVER_)) continue;
         const uint32_t state = npuprof_npu_state_of_job_(job);
-        f.busy = f.busy || state == NPUPROF_NPU_HELD_;
-        if (state != NPUPROF_NPU_READY_) continue;
+        f.busy = f.busy || state == NPUPROF_NPU_JOB_HELD_;
+        if (state != NPUPROF_NPU_JOB_OPEN_) continue;
         f.awaited = f.awaited || (s->has_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_IN_BLOCK_ &&
                                   !NPUPROF_LOAD_(&npu->ended_unnumbered_));
         const bool fits = s->any_stream || NPUPROF_LOAD_(&job->stream) == s->stream;
@@ -145,7 +146,7 @@ static void npuprof_npu_end_job_(npuprof_npu *npu, npuprof_npu_job_ *job)
     const uint32_t open = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_;
     NPUPROF_STORE_(&job->flags, (flags & ~open) | NPUPROF_NPU_OVER_);
     npuprof_npu_release_job_(npu, job,
-                             flags & NPUPROF_NPU_IN_BLOCK_ ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
+                             flags & NPUPROF_NPU_IN_BLOCK_ ? NPUPROF_NPU_JOB_OPEN_ : NPUPROF_NPU_JOB_FREE_);
 }
 
 /* Whether its record may be lost: entries were, or a reset came, since it was submitted. It is held. */
@@ -168,13 +169,13 @@ static bool npuprof_npu_is_ambiguous_(const npuprof_npu *npu, const npuprof_npu_
 static void npuprof_npu_give_both_up_(npuprof_npu *npu, const npuprof_npu_found_ *f, bool whole)
 {
     if (!whole) {
-        npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
         return;
     }
     npuprof_npu_end_job_(npu, f->oldest);
-    if (!f->second || !npuprof_npu_hold_job_(f->second, NPUPROF_NPU_READY_)) return;
+    if (!f->second || !npuprof_npu_hold_job_(f->second, NPUPROF_NPU_JOB_OPEN_)) return;
     if (f->second->ticket == f->second_ticket) npuprof_npu_end_job_(npu, f->second);
-    else npuprof_npu_release_job_(npu, f->second, NPUPROF_NPU_READY_);
+    else npuprof_npu_release_job_(npu, f->second, NPUPROF_NPU_JOB_OPEN_);
 }
 
 /* The submission that a record belongs to, f->oldest, held; NULL: there is none, or nobody can tell which.
@@ -187,20 +188,20 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_n
         *f = by_id ? npuprof_npu_look_by_id_(npu, s) : npuprof_npu_look_by_order_(npu, s);
         *wait = can_wait && (f->busy || (f->awaited && !(by_id && f->oldest)));
         if (*wait) return NULL;
-        const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_READY_);
+        const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_JOB_OPEN_);
         if (held && (f->oldest->ticket != f->ticket || (by_id && !npuprof_npu_has_id_(f->oldest, s)))) {
-            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             continue;                    /* it changed meanwhile */
         }
         if (f->oldest && !held) continue;
         *wait = held && by_id && can_wait && f->awaited && npuprof_npu_is_doubtful_(npu, f->oldest);
         if (*wait) {
-            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             return NULL;
         }
         const bool dropped = npuprof_npu_may_be_dropped_(npu, s, by_id, whole);
         if (held && !by_id && dropped) {         /* the dropped one is older */
-            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             return NULL;
         }
         if (held && !dropped && !(by_id && npuprof_npu_is_ambiguous_(npu, f, s))) return f->oldest;
@@ -236,11 +237,11 @@ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npupr
     if (whole && job->records > 1) {
         job->records--;
         NPUPROF_STORE_(&job->flags, flags | NPUPROF_NPU_HAS_ARROW_);
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     } else if (whole) {
         npuprof_npu_end_job_(npu, job);
     } else {
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     }
     return NPUPROF_OK;
 }

@@ -4,7 +4,7 @@
 #include "../describe.h"
 #include "format.h"
 #include "index.h"
-#include "ready.h"
+#include "rules.h"
 #include "stamp.h"
 #include "lanes.h"
 #include "pairs.h"
@@ -19,42 +19,38 @@ enum { NPUPROF_NPU_SCALE_LIMIT_BITS_ = 32 };
 #define NPUPROF_NPU_REFUSE_IF_(wrong, key, why) \
     do { if (wrong) return npuprof_npu_refuse_(npu, q->number, key, why); } while (0)
 
-/* What a rule needs, and what it may not have. */
-static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+/* The ready rule, what it needs, and what it may not have. */
+static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
     const npuprof_npu_ring *r = &q->is;
     const npuprof_npu_index *x = &r->producer;
     const bool indexed = x->memory || x->in_memory || x->has_laps || x->has_wrap || x->unit ||
                          x->offset;
-    const bool valid = r->valid.width_bytes != 0, phase = r->phase.width_bytes != 0;
+    static const char fed[] = "takes no ready rule: no producer, valid, phase";
     NPUPROF_NPU_REFUSE_IF_(r->feed && (r->count || r->memory), "feed", "takes no count and no memory");
-    NPUPROF_NPU_REFUSE_IF_(r->feed && (r->ready || indexed || valid || phase), "feed",
-                           "takes no ready rule: no producer, valid, phase");
     NPUPROF_NPU_REFUSE_IF_(r->ready < 0 || r->ready >= NPUPROF_NPU_READY_COUNT_, "ready", "is no rule");
-    NPUPROF_NPU_REFUSE_IF_(valid != (r->ready == NPUPROF_NPU_READY_VALID), "valid",
-                           "and READY_VALID belong together: give both, or none");
-    NPUPROF_NPU_REFUSE_IF_(phase != (r->ready == NPUPROF_NPU_READY_PHASE), "phase",
-                           "and READY_PHASE belong together: give both, or none");
+    NPUPROF_NPU_REFUSE_IF_(r->feed && (r->ready || indexed), "feed", fed);
+    for (int i = 0; i < NPUPROF_NPU_READY_COUNT_; i++) {
+        const npuprof_npu_rule_ *const rule = &npuprof_npu_rules_[i];
+        const bool is_there = rule->lacks && npuprof_npu_field_at_(r, rule->field).width_bytes;
+        const bool wrong = r->ready == i ? rule->lacks && !is_there : is_there && rule->is_own;
+        NPUPROF_NPU_REFUSE_IF_(wrong && r->feed, "feed", fed);
+        NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_value_keys_[rule->field], rule->lacks);
+    }
     NPUPROF_NPU_REFUSE_IF_(r->ready && indexed, "producer",
                            "is there, and another ready rule, too: give one");
-    NPUPROF_NPU_REFUSE_IF_(r->ready == NPUPROF_NPU_READY_SEQUENCE && !r->sequence.width_bytes, "sequence",
-                           "is missing, which READY_SEQUENCE needs");
     NPUPROF_NPU_REFUSE_IF_(!r->entry_bytes, "entry_bytes", "is 0");
     NPUPROF_NPU_REFUSE_IF_(!r->feed && !r->count, "count", "is 0");
+    q->rule = r->feed ? NULL : &npuprof_npu_rules_[r->ready];
     return NPUPROF_OK;
 }
 
-/* Fields of a rule that were found in the entry. */
+/* The rule's field, when it was found in the entry. */
 static npuprof_result npuprof_npu_check_rule_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
 {
-    const uint64_t numbers = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
-    NPUPROF_NPU_REFUSE_IF_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_VALID_) > 32, "valid",
-                           "has more than 32 bits");
-    NPUPROF_NPU_REFUSE_IF_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_PHASE_) > 1, "phase",
-                           "has more than 1 bit");
+    const char *const wrong = q->rule && q->rule->check ? q->rule->check(q) : NULL;
+    NPUPROF_NPU_REFUSE_IF_(wrong, npuprof_npu_value_keys_[q->rule->field], wrong);
     NPUPROF_NPU_REFUSE_IF_(q->is.phase_first > 1, "phase_first", "is neither 0 nor 1");
-    NPUPROF_NPU_REFUSE_IF_(q->is.ready == NPUPROF_NPU_READY_SEQUENCE && numbers < q->is.count, "sequence",
-                           "cannot tell two laps of the ring apart: it needs more bits");
     return NPUPROF_OK;
 }
 
@@ -190,7 +186,7 @@ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_que
                            "is not aligned to the widest field");
     NPUPROF_NPU_REFUSE_IF_(r->memory && end > r->memory_bytes, "memory_bytes",
                            "is less than the entries take");
-    if (r->ready) return NPUPROF_OK;
+    if (!q->rule->is_announced) return NPUPROF_OK;
     npuprof_npu_index *x = &r->producer;
     const char *const wrong = npuprof_npu_check_index_(x, &q->index, r->memory, r->memory_bytes, needed);
     NPUPROF_NPU_REFUSE_IF_(wrong, "producer", wrong);
@@ -282,7 +278,7 @@ static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed
         const bool ends_jobs = q->is.kind_count ? true : q->is.all_are == NPUPROF_NPU_KIND_SPAN;
         npu->has_submissions_ = npu->has_submissions_ || ends_jobs;
         q->seen_at = NPUPROF_NPU_SEEN_;
-        if (q->is.ready != NPUPROF_NPU_READY_VALID || q->is.count > NPUPROF_NPU_SEEN_ - seen) continue;
+        if (!q->rule || !q->rule->is_cleared || q->is.count > NPUPROF_NPU_SEEN_ - seen) continue;
         q->seen_at = seen;
         seen += q->is.count;
     }
@@ -327,10 +323,9 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         (void)npuprof_npu_units_of_(npu, q, &now);
         if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
-        const bool valid = q->is.ready == NPUPROF_NPU_READY_VALID;
         /* Why those in the BAR: a look at the entry before costs loads there. */
-        if ((valid && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) ||
-            (!q->is.memory && npuprof_npu_period_(q)))
+        if ((q->rule->is_cleared && !npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) ||
+            (!q->is.memory && q->rule->period(q)))
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
         q->base += q->is.first;

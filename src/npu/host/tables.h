@@ -35,7 +35,7 @@ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
     for (size_t i = 0; i < queues; i++) {
         pairs = pairs || npuprof_npu_has_pairs_(&rings[i]);
         parts = parts || rings[i].execution_op;
-        seen = seen || rings[i].ready == NPUPROF_NPU_READY_VALID;
+        seen = seen || rings[i].valid.width_bytes;
     }
     const size_t calls_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_CALLS_ * sizeof *npu->calls_);
     const size_t jobs_at = npuprof_npu_next_table_(&end, jobs * sizeof *npu->jobs_);

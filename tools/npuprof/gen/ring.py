@@ -5,13 +5,11 @@ from .counters import read_requirements
 from .entry import read_entry
 from .index import check_count, read_index
 from .pick import choice, pick
-from .schema import INDEX, READY, RING
+from .schema import INDEX, READY, RING, RING_FIELDS
 
 # Keys that say how a ring is polled, so that none of them goes with feed.
 POLLED = ("count", "offset", "memory", "first", "stride", *INDEX, "ready", "valid", "valid_is", "phase",
           "phase_first")
-# The key that each ready rule needs.
-RULES = {"valid": "valid", "phase": "phase", "sequence": "sequence"}
 
 
 def read_ring(table, device):
@@ -62,7 +60,7 @@ def rule_of(table, r):
         rules.append("producer")
     if r.ready is not None:
         rule = choice(table, "ready", r.ready, READY)
-        if rule in RULES and getattr(r, RULES[rule]) is None:
+        if rule in RING_FIELDS and getattr(r, rule) is None:
             table.refuse(f'ready = "{rule}" in {table.where()} has no field, add {rule} = "FIELD"', "ready")
     else:
         rule = rules[0] if rules else "sequence" if r.sequence is not None else "producer"
