@@ -1,43 +1,11 @@
 /* begin and end as calls: out of order, by job, refused, too many; register loads counted
    SPDX-License-Identifier: MIT */
-#include "trace.h"
-#include "sim.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
-
-static npuprof_npu npu;
+#include "fixture.h"
 
 static void open_sampled(void)
 {
     SIM_DESC(d);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &d) == NPUPROF_OK);
-}
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
-
-/* The device span of that name, or NULL. */
-static json_node *device_span(json_node *t, const char *name, int n)
-{
-    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
-        if (!json_get(e, "args.stamp") || strcmp(json_text(json_get(e, "name")), name) != 0) continue;
-        if (n-- == 0) return e;
-    }
-    return NULL;
-}
-
-static uint64_t device_spans(json_node *t)
-{
-    uint64_t count = 0;
-    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
-        count += json_get(e, "args.stamp") != NULL;
-    return count;
+    open_npu(&d);
 }
 
 /* Two overlap and end the other way round. Each device span is as long as its own pair, has an arrow from its
@@ -57,8 +25,7 @@ static void out_of_order(void)
     sim_advance(100000);
     CHECK_INT(npuprof_npu_end(&npu, two), NPUPROF_OK);
     CHECK_UINT(npu.mmio_reads - before, 4);
-    npuprof_npu_close(&npu);
-    json_node *t = written();
+    json_node *t = closed();
     json_node *first = device_span(t, "one", 0), *second = device_span(t, "two", 0);
     CHECK_STOP(first && second);
     const uint64_t start = (uint64_t)json_int(json_get(first, "args.start_ticks"));
@@ -154,8 +121,7 @@ static void reset_between(void)
     CHECK_INT(npuprof_npu_end(&npu, handle), NPUPROF_ERR_NPU_RESET);
     sim_advance(1000000);
     CHECK_INT(npuprof_npu_end(&npu, npuprof_npu_begin(&npu, 0, "after", "NPU", PROF_NO_ARGS)), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written();
+    json_node *t = closed();
     CHECK(!device_span(t, "reset", 0) && device_span(t, "after", 0));
     CHECK_UINT(trace_count(t, "i", "no device span"), 1);
 }
@@ -177,8 +143,7 @@ static void event_counters(void)
     }
     d.pmu = pmu;
     d.pmu_count = 2;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &d) == NPUPROF_OK);
+    open_npu(&d);
     const uint32_t loads = npu.mmio_reads;
     const uint32_t handle = npuprof_npu_begin(&npu, 0, "conv", "NPU", PROF_NO_ARGS);
     sim_advance(1000000);
@@ -186,8 +151,7 @@ static void event_counters(void)
     sim_store(0x48, 4, 8000);
     CHECK_INT(npuprof_npu_end_args(&npu, handle, PROF_ARGS(PROF_INT("status", 1))), NPUPROF_OK);
     CHECK_UINT(npu.mmio_reads - loads, 2 + 2 * 2);
-    npuprof_npu_close(&npu);
-    json_node *t = written(), *span = device_span(t, "conv", 0);
+    json_node *t = closed(), *span = device_span(t, "conv", 0);
     CHECK_STOP(span);
     CHECK_INT(json_int(json_get(span, "args.macs")), 500);
     CHECK_INT(json_int(json_get(span, "args.busy_ticks")), 7000);
@@ -210,8 +174,7 @@ static void scopes(void)
 {
     open_sampled();
     CHECK_INT(scope(true) + scope(false), 1);
-    npuprof_npu_close(&npu);
-    json_node *t = written();
+    json_node *t = closed();
     CHECK_UINT(device_spans(t), 3);
     CHECK_INT(json_int(json_get(device_span(t, "scope", 1), "args.stream")), 3);
     CHECK_UINT(trace_count(t, "s", "submit"), 3);
@@ -234,8 +197,7 @@ static void open_ringed(void)
     d.ring.end.offset = 16;
     d.ring.job.width_bytes = 4;
     d.ring.start.width_bytes = d.ring.end.width_bytes = 8;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &d) == NPUPROF_OK);
+    open_npu(&d);
 }
 
 static void complete(uint32_t job)
@@ -272,8 +234,7 @@ static void by_job(void)
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     CHECK_INT(npuprof_npu_end(&npu, c), NPUPROF_OK);
     CHECK_INT(npuprof_npu_end(&npu, b), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written();
+    json_node *t = closed();
     CHECK_UINT(device_spans(t), 4);
     CHECK_UINT(trace_count(t, "s", "submit"), 4);
     CHECK_INT(json_int(json_get(device_span(t, "a", 0), "args.job")), 5000);

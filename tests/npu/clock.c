@@ -2,22 +2,11 @@
    SPDX-License-Identifier: MIT
 
    npu/random_clocks.c does the same through the whole library. */
-#include "sim.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
+#include "random.h"
 #include <math.h>
 
 enum { ANCHORS = 40, PIECES = 16 * ANCHORS, RATIOS = 500000 };
-
-static uint64_t seed = 88172645463325252u;
-static double uniform(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
-}
 
 static unsigned up_to(unsigned n) { return (unsigned)(uniform() * n); }
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
@@ -176,19 +165,16 @@ static void multiply_and_divide(void)
     CHECK_UINT(npuprof_mul_div_(UINT64_C(0x4000000000000001), 6, 3, false), UINT64_C(0x8000000000000002));
 }
 
-static npuprof_npu npu;
-
 /* Live mapping of a device whose nominal rate is a lie, read through brackets of 20 ns, over a minute. */
 static void live(void)
 {
-    npuprof_start(1);
     sim.hz = 25003000;
     SIM_DESC(desc);
     desc.counter.hz = 10000000;
     int64_t ns;
     uint64_t error, narrow = 0;
     sim.step = 0;
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     /* no time has passed */
     CHECK_INT(npuprof_npu_host_ns(&npu, sim_truth() + 10, &ns, &error), NPUPROF_ERR_NPU_NO_ANCHOR);
     CHECK(ns == 0 && error == 0);
@@ -198,8 +184,7 @@ static void live(void)
     for (int i = 0; i < 240; i++) {
         uint64_t past = sim_truth(), past_host = sim.host;
         int64_t past_ns = npuprof_ticks_to_ns_(past_host);
-        sim_advance(250000000);
-        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        sim_sync(250000000);
         CHECK_INT(npuprof_npu_host_ns(&npu, past, &ns, &error), NPUPROF_OK);
         if ((uint64_t)llabs(ns - past_ns) > error)
             check_failed_(__FILE__, __LINE__, "%" PRId64 " ns off, bound %" PRIu64, ns - past_ns, error);
@@ -214,9 +199,8 @@ static void live(void)
    block. */
 static void anchors_over_days(void)
 {
-    npuprof_start(1);
     SIM_DESC(desc);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     uint64_t anchors = 0, last = 0;
     for (int i = 0; i < 200000; i++) {
         const uint32_t loads = npu.mmio_reads;
@@ -246,8 +230,7 @@ static void late_counter(void)
             sim_advance(100000000);
             /* the registers show what was 300 ns ago ... */
             sim.origin += 300;
-            sim_advance(0);
-            CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+            sim_sync(0);
             sim.origin -= 300;                                   /* ... a stamp of the device does not */
             int64_t true_ns = npuprof_ticks_to_ns_(sim.host);
             CHECK_INT(npuprof_npu_host_ns(&npu, sim_truth(), &ns, &error), NPUPROF_OK);
@@ -260,5 +243,4 @@ static void late_counter(void)
 }
 
 CHECK_MAIN(CASE_THOROUGH(random_clocks), CASE(few_anchors), CASE(a_wide_anchor_does_not_hurt),
-           CASE(multiply_and_divide), CASE(live),
-           CASE(anchors_over_days), CASE(late_counter))
+           CASE(multiply_and_divide), CASE(live), CASE(anchors_over_days), CASE(late_counter))

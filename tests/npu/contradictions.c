@@ -2,25 +2,12 @@
    them, their rate toggles. Every span is in its bound, and the trace says what was seen. Of a steady clock
    the bound is narrow
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#include "fed.h"
 #define NPUPROF_ARENA_BYTES (128u << 20)
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
+#include "random.h"
 #include <math.h>
 
 enum { ENTRY = 24, MANY = CHECK_SANITIZED ? 10000 : 100000 };
-
-static uint64_t seed;
-static double uniform(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
-}
 
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
@@ -29,7 +16,6 @@ static double between(double a, double b) { return a * pow(b / a, uniform()); }
 static struct { double fast, slow; uint64_t period, from, to; long double phase; } clk;
 static struct { uint64_t begin, end; } truth[MANY + 1];
 static unsigned jobs = 1500;
-static npuprof_npu npu;
 static bool even;                    /* hand-overs every 5 ms, loads of 2 to 6 us */
 static double stalls;                /* share of the loads after which it shows the same for 20 us */
 static uint64_t stalled_to;
@@ -143,10 +129,7 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
     desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     for (unsigned job = 1; job <= jobs; job++) run_job(job);
-    npuprof_npu_close(&npu);
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path);
+    json_node *t = closed();
     unsigned spans;
     int64_t median;
     const unsigned out = outside(t, begun, &spans, &median);
@@ -187,8 +170,7 @@ static void late_among_the_first(const void *user)
     desc.counter.hz = 100000000;
     desc.counter.lag_ns = 400;
     show();
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned read = 2; read < 12; read++) {
         stalls = 1e-9;
         stalled_to = 0;
@@ -246,9 +228,7 @@ static void sampled(const void *user)
         });
         pass(between(1e3, 1e8));
     }
-    npuprof_npu_close(&npu);
-    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
-    json_node *const t = trace_load(check_path("t.json"));
+    json_node *const t = closed();
     const int64_t zero = trace_start(trace_event(t, "X", "zero", 0));
     unsigned out = 0, spans = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
@@ -286,8 +266,7 @@ static void asked_at_once(void)
     clk.period = 20000000;
     desc.counter.hz = 100000000;
     show();
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (int i = 0; i < 400; i++) {
         pass(i < 200 ? 1e6 : between(1e6, 1e9));
         const uint64_t from = sim.host;

@@ -1,20 +1,7 @@
 /* records that the driver hands over: what is taken, matched, drawn, counted; the bytes of real devices
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#include "fed.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 
-static npuprof_npu npu;
-
-static json_node *written_trace(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
 
 /* job 2 | op 2 | - 4 | end 8 */
 enum { ENTRY = 16 };
@@ -34,30 +21,20 @@ static void put_entry(unsigned char *at, unsigned job, unsigned op, uint64_t end
     desc.ring.op = (npuprof_npu_field)AT(2, 2, 0, 0);          \
     desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0)
 
-static uint32_t submit(const char *name)
-{
-    uint32_t job = 0;
-    WITH_NPU_PROFILER(&npu, 1, name, "NPU", PROF_NO_ARGS,
-                      { job = npuprof_npu_job(&npu); sim_advance(1000); });
-    return job;
-}
-
 /* Whole entries, at any address, become spans at once, with their submissions. */
 static void spans(void)
 {
     FED_DESC;
     unsigned char buffer[1 + 3 * ENTRY], *const at = buffer + 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
-    const uint32_t a = submit("a"), b = submit("b");
+    const uint32_t a = submit(1, "a"), b = submit(1, "b");
     sim_advance(100000);
     put_entry(at, b, 5, sim_truth() - 1000);
     put_entry(at + ENTRY, a, 6, sim_truth() - 500);
     put_entry(at + 2 * ENTRY, 77, 2000, sim_truth());
     CHECK_INT(npuprof_npu_feed(&npu, 0, at, 3 * ENTRY), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "op 5"), 1);
     CHECK_UINT(trace_count(t, "X", "op 6"), 1);
     CHECK_UINT(trace_count(t, "X", "op 0x7d0"), 1);
@@ -88,8 +65,7 @@ static void refusals(void)
     CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_ERR_NPU_DEAD);
     sim.ones = false;
     sim_advance(1000);
-    npuprof_npu_close(&npu);
-    CHECK_UINT(trace_count(written_trace(), "X", "op 1"), 0);
+    CHECK_UINT(trace_count(closed(), "X", "op 1"), 0);
     polled.ring.feed = false;
     polled.ring.count = 8;
     polled.ring.offset = SIM_RING;
@@ -106,8 +82,7 @@ static void impossible_stamps(void)
     unsigned char entry[ENTRY];
     sim.start = 50000000;
     FED_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000000);
     put_entry(entry, 0, 1, sim_truth() + 1000000);
     CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
@@ -127,8 +102,7 @@ static void impossible_stamps(void)
     CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
     put_entry(entry, 0, 4, sim_truth());
     CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_INT(records(t, "lost_stamps"), 2);
     CHECK_INT(records(t, "lost_epoch"), 2);
     for (int op = 1; op < 5; op++) {
@@ -147,8 +121,7 @@ static void no_stamps(void)
     desc.ring.entry_bytes = 4;
     desc.ring.job = (npuprof_npu_field)AT(0, 4, 0, 12);
     desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     uint64_t begun = 0;
     WITH_NPU_PROFILER(&npu, 3, "infer", "NPU", PROF_NO_ARGS, {
@@ -162,8 +135,7 @@ static void no_stamps(void)
     const uint64_t fed = sim.host;
     put(cq, 4, 0xC0000001u);             /* of nobody: no time, no arrow */
     CHECK_INT(npuprof_npu_feed(&npu, 0, cq, 4), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *d = NULL;
+    json_node *t = closed(), *d = NULL;
     for (size_t i = 0; (d = trace_event(t, "X", "infer", i)) != NULL; i++)
         if (json_get(d, "args.stamp")) break;
     CHECK_STOP(d != NULL);
@@ -185,8 +157,7 @@ static void records_of_a_job(void)
 {
     FED_DESC;
     unsigned char entry[ENTRY];
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     WITH_NPU_PROFILER(&npu, 3, "sliced", "NPU", PROF_NO_ARGS, {
         npuprof_npu_set_job(&npu, 0x123450007u);
@@ -198,8 +169,7 @@ static void records_of_a_job(void)
         put_entry(entry, 7, i, sim_truth());
         CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
     }
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "f", "submit"), 1);
     for (int i = 0; i < 4; i++) {
         char name[8];
@@ -223,8 +193,7 @@ static void numbered_events(void)
     desc.ring.args[0].name = "DATA0";
     desc.ring.all_are = NPUPROF_NPU_KIND_INSTANT;
     desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     memset(eq, 0, sizeof eq);
     put(eq + 4, 4, 0x81230004u);         /* Gaudi: event 0x123, index 4 */
     put(eq + 8, 8, 99);
@@ -233,8 +202,7 @@ static void numbered_events(void)
     CHECK_INT(npuprof_npu_feed(&npu, 0, eq, 64), NPUPROF_OK);
     put(eq + 4, 4, 0x81240007u);
     CHECK_INT(npuprof_npu_feed(&npu, 0, eq, 64), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *e = trace_event(t, "i", "op 291", 0);
+    json_node *t = closed(), *e = trace_event(t, "i", "op 291", 0);
     CHECK_STOP(e != NULL);
     CHECK_INT(json_int(json_get(e, "args.DATA0")), 99);
     CHECK_UINT(trace_count(t, "i", "op 291"), 2);
@@ -258,8 +226,7 @@ static void many_rings(void)
     desc.rings = rings;
     desc.ring_count = 2;
     desc.pe_count = 4;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     static const struct { unsigned ring, pe, lane; } fed[] = {
         { 0, 0x20001, 1 }, { 0, 0x10001, 0 }, { 0, 0x30001, 2 }, { 0, 0x40001, 3 }, { 0, 0x50001, 3 },
         { 1, 0, 3 } };
@@ -269,8 +236,7 @@ static void many_rings(void)
         put(entry + 4, 4, fed[i].pe);
         CHECK_INT(npuprof_npu_feed(&npu, fed[i].ring, entry, ENTRY), NPUPROF_OK);
     }
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *m;
+    json_node *t = closed(), *m;
     for (int i = 0; i < 6; i++) {
         char name[8];
         snprintf(name, sizeof name, "op %d", i);
@@ -302,16 +268,14 @@ static void one_name(void)
     desc.ring.kind_count = 2;
     desc.ring.lanes = dma;
     desc.ring.lane_count = 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < 7; i++) {
         sim_advance(1000000);
         put_entry(entry, i, i, sim_truth());
         put(entry + 4, 4, fed[i].pe | fed[i].kind << 28);
         CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
     }
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     for (int i = 0; i < 7; i++) {
         char name[8];
         snprintf(name, sizeof name, "op %d", i);

@@ -1,37 +1,13 @@
 /* queues of records that are hard to describe: an index with a wrap bit (gcip, virtio), a phase and a slot
    whose reader is laps late (NVMe); recorded and lost are what the device wrote, each record the right one
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#include "fed.h"
-#define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES (16 * 1024 * 1024)
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
+#include "random.h"
 
-static npuprof_npu npu;
+static uint64_t below(uint64_t n) { return random_bits() % n; }
+
 static union { uint64_t align; unsigned char bytes[64 * 1024]; } host;
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t below(uint64_t n)
-{
-    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-    return seed % n;
-}
-
-static json_node *written_trace(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
-
-static uint64_t lost(void)
-{
-    npuprof_stats stats;
-    npuprof_get_stats(&stats);
-    return stats.lost_by_cause[NPUPROF_LOST_RING];
-}
 
 /* ---- Rings whose reader is late: number 4 | ready word 4 | end 8 */
 
@@ -104,7 +80,7 @@ static const ring_model rings[] = {
 /* The spans of the trace: those numbers that were not lost, in their order. */
 static void check_numbers(uint64_t total)
 {
-    json_node *t = written_trace();
+    json_node *t = written();
     int64_t last = -1;
     uint64_t spans = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
@@ -121,7 +97,7 @@ static void check_numbers(uint64_t total)
 static void late_reader(const ring_model *m, uint64_t total)
 {
     SIM_DESC(desc);
-    uint64_t written = 0;
+    uint64_t wrote = 0;
     ring_count = m->count;
     memset(&host, 0, sizeof host);
     desc.ring.memory = host.bytes;
@@ -134,24 +110,23 @@ static void late_reader(const ring_model *m, uint64_t total)
     desc.ring.args[0].name = "number";
     m->describe(&desc.ring);
     if (m->announce) m->announce(0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    while (written < total) {
+    open_npu(&desc);
+    while (wrote < total) {
         const uint64_t late = (uint64_t)(m->count * m->laps) - below(m->count / 2);
-        const uint64_t end = written + (below(3) ? below(m->count / 2) : late);
-        for (; written < end && written < total; written++) {
-            unsigned char *const at = host.bytes + FIRST + written % m->count * ENTRY;
+        const uint64_t end = wrote + (below(3) ? below(m->count / 2) : late);
+        for (; wrote < end && wrote < total; wrote++) {
+            unsigned char *const at = host.bytes + FIRST + wrote % m->count * ENTRY;
             sim_advance(1000);
-            put(at, 4, written);
+            put(at, 4, wrote);
             put(at + 8, 8, sim_truth());
-            put(at + 4, 4, ((written / m->count + m->first) & 1) << m->phase_bit);
+            put(at + 4, 4, ((wrote / m->count + m->first) & 1) << m->phase_bit);
         }
-        if (m->announce) m->announce(written);
+        if (m->announce) m->announce(wrote);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
     npuprof_npu_close(&npu);
     check_numbers(total);
-    CHECK(records(written_trace(), "loss_unknown") > 0 || !m->is_doubtful);
+    CHECK(records(written(), "loss_unknown") > 0 || !m->is_doubtful);
     CHECK(lost() > 0);
 }
 
@@ -241,14 +216,12 @@ static void duration_unit(const void *user)
     SIM_DESC(desc);
     desc.counter.hz = 25000000;
     describe_units(&desc, m);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     const uint64_t origin = sim.host;
     PROF_INSTANT("test", "origin");
     for (unsigned i = 0; i < run->jobs; i++) run_job(m, i, 1, origin);
     for (unsigned i = 0; i < 20; i++) run_job(m, run->jobs + i, 1000, origin);   /* ns, described as us */
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     const int64_t zero = trace_start(trace_event(t, "i", "origin", 0));
     uint64_t spans = 0, outside = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
@@ -305,8 +278,7 @@ static void many_rings(void)
     desc.rings = many;
     desc.ring_count = RINGS;
     desc.pe_count = RINGS;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned r = 0; r < RINGS; r++) {
         unsigned char entry[WIDE];
         sim_advance(1000);
@@ -314,8 +286,7 @@ static void many_rings(void)
         put(entry + 4 * ARGS, 8, sim_truth());
         CHECK_INT(npuprof_npu_feed(&npu, r, entry, WIDE), NPUPROF_OK);
     }
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     uint64_t spans = 0, wrong = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
         json_node *const pe = json_get(e, "args.pe_index"), *const args = json_get(e, "args");
@@ -352,8 +323,7 @@ static void fields_of_registers(void)
     desc.counter.hi_lsb = 8, desc.counter.bits = 38;
     desc.pmu = &same;
     desc.pmu_count = 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     uint64_t wrong = 0;
     for (int i = 0; i < 2000; i++) {
         uint64_t ticks;

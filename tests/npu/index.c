@@ -1,36 +1,9 @@
 /* who says that an entry is there: indices of all units, lap counts, valid bits, phases, sequence numbers;
    progress without records
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#include "fed.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 
-static npuprof_npu npu;
 static union { uint64_t align; unsigned char bytes[4096]; } host;
-
-static json_node *written_trace(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
-
-static uint64_t lost(void)
-{
-    npuprof_stats stats;
-    npuprof_get_stats(&stats);
-    return stats.lost_by_cause[NPUPROF_LOST_RING];
-}
-
-static uint64_t recorded(void)
-{
-    npuprof_stats stats;
-    npuprof_get_stats(&stats);
-    return stats.recorded;
-}
 
 /* ready word 4 | op 4 | end 8 */
 enum { ENTRY = 16, COUNT = 5, FIRST = 64 };
@@ -59,8 +32,7 @@ static void follow(npuprof_npu_desc *desc, void (*announce)(uint64_t), bool tell
     uint64_t written = 3, total = 0;
     for (uint64_t i = 0; i < written; i++) write_entry(i, 0);
     announce(written);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, desc) == NPUPROF_OK);
+    open_npu(desc);
     const uint64_t before = recorded(), lost_before = lost();
     static const unsigned steps[] = { 0, 1, 2, 0, 4, 3, 4, 1, 4, 4, 1, 13, 2 };
     for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -168,8 +140,7 @@ static void unannounced(void)
     desc.ring.producer.laps_offset = 4;
     desc.ring.sequence = (npuprof_npu_field)AT(0, 4, 0, 0);
     desc.ring.sequence_first = 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     for (uint32_t i = 0; i <= COUNT; i++) write_entry(i, i + 1);
     announce_fence(COUNT);
@@ -191,8 +162,7 @@ static void short_period(void)
     desc.ring.producer.in_memory = true;
     desc.ring.producer.offset = 8;
     desc.ring.producer.bits = 3;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
         sim_advance(1000000);
         for (const uint64_t end = n + steps[i]; n < end; n++)
@@ -247,8 +217,7 @@ static void bytes_that_wrap(void)
     const uint64_t base = 0xFFFFFF00u / ENTRY;
     uint64_t n = 0;
     announce_bytes(n);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < 40; i++) {
         sim_advance(100000);
         write_entry(base + n++, 0);
@@ -259,7 +228,7 @@ static void bytes_that_wrap(void)
     npuprof_npu_close(&npu);
     CHECK_UINT(recorded(), 40);
     CHECK_UINT(lost(), 0);
-    json_node *t = written_trace();
+    json_node *t = written();
     for (unsigned i = 0; i < 40; i++) {                          /* each one once, in its own place */
         char name[24];
         snprintf(name, sizeof name, "op 0x%llx", (unsigned long long)(base + i));
@@ -300,8 +269,7 @@ static void one_lap(void)
     desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
     desc.ring.producer.has_laps = true;
     desc.ring.producer.laps_offset = 4;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     CHECK_UINT(recorded(), 0);
@@ -324,8 +292,7 @@ static void torn(void)
     desc.ring.producer.offset = 8;
     desc.ring.producer.width_bytes = 8;
     put(host.bytes + 8, 8, 0xFFFFFFFEu);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     for (unsigned i = 0; i < 4; i++) {   /* entries of a ring of 4 */
         put(host.bytes + FIRST + i * ENTRY + 4, 4, i);
@@ -352,8 +319,7 @@ static void bad_indices(void)
     desc.ring.producer.in_memory = true;
     desc.ring.producer.offset = 8;
     desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     put(host.bytes + 8, 4, COUNT);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_RING);    /* once */
@@ -374,8 +340,7 @@ static void valid_bits(void)
     desc.ring.ready = NPUPROF_NPU_READY_VALID;
     desc.ring.valid = (npuprof_npu_field)AT(0, 4, 31, 1);
     desc.ring.valid_value = 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < 3 * COUNT; i++) {
         sim_advance(100000);
         write_entry(i, 0x80000000u);
@@ -403,9 +368,8 @@ static void phases(void)
     desc.ring.ready = NPUPROF_NPU_READY_PHASE;
     desc.ring.phase = (npuprof_npu_field)AT(0, 4, 7, 1);
     desc.ring.phase_first = 1;
-    npuprof_start(1);
     uint64_t n = 0;
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (; n < 3 * COUNT + 2; n++) {
         sim_advance(100000);
         write_entry(n, n / COUNT & 1 ? 0 : 0x80);
@@ -457,8 +421,7 @@ static void progress(void)
     desc.progress.index.memory_bytes = 4;
     desc.progress.index.unit = NPUPROF_NPU_INDEX_SLOT;
     put(host.bytes, 4, 6);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     sim_advance(1000000);
     for (unsigned i = 0; i < 4; i++) WITH_NPU_PROFILER(&npu, i, "infer", "NPU", PROF_NO_ARGS,
@@ -468,8 +431,7 @@ static void progress(void)
     sim_advance(1000000);
     put(host.bytes, 4, 2);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *e;
+    json_node *t = closed(), *e;
     CHECK_UINT(trace_count(t, "f", "submit"), 4);
     unsigned late = 0, stamps = 0;
     for (size_t i = 0; (e = trace_event(t, "X", "infer", i)) != NULL; i++) {

@@ -1,14 +1,9 @@
 /* opening a device: sources, files, and what does not fit
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 #include <fcntl.h>
 #include <sys/stat.h>
 
-static npuprof_npu npu;
 
 static npuprof_result opened(const npuprof_npu_desc *desc)
 {

@@ -1,21 +1,8 @@
 /* begin and end as records of their own: matching, what is left open, kinds, stamps whose high part comes in
    another record; the bytes of real devices
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#include "fed.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 
-static npuprof_npu npu;
-
-static json_node *written_trace(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
 
 /* kind 1 | key 1 | lane 1 | op 1 | job 4 | stamp 8 */
 enum { ENTRY = 16 };
@@ -61,8 +48,7 @@ static json_node *span(json_node *t, unsigned op)
 static void matching(void)
 {
     PAIR_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(10000000);
     const uint64_t t0 = sim_truth() - 100000;
     uint32_t job = 0;
@@ -75,8 +61,7 @@ static void matching(void)
     feed(2, 7, 0, 99, 0, t1 + 200);
     feed(2, 7, 1, 99, 0, t0 + 5000);
     feed(2, 7, 0, 99, 0, t1 + 300);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     static const struct { unsigned op; uint64_t ticks; int64_t pe; } truth[] = {
         { 10, 300, 0 }, { 11, 100, 0 }, { 12, 5000, 1 } };
     for (int i = 0; i < 3; i++) {
@@ -102,8 +87,7 @@ static void arguments_of_the_end(void)
     desc.ring.args[1] = (npuprof_npu_arg){ AT(ENTRY + 1, 1, 0, 0), "size" };
     desc.ring.args[2] = (npuprof_npu_arg){ AT(ENTRY + 2, 1, 0, 0), "both" };
     desc.ring.instruction = (npuprof_npu_field)AT(ENTRY + 3, 1, 0, 0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(10000000);
     for (unsigned i = 0; i < 2; i++) {
         memset(entry, 0, sizeof entry);
@@ -113,8 +97,7 @@ static void arguments_of_the_end(void)
         for (unsigned k = 0; k < 4; k++) put(entry + ENTRY + k, 1, i ? end[k] : begin[k]);
         CHECK_INT(npuprof_npu_feed(&npu, 0, entry, sizeof entry), NPUPROF_OK);
     }
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *e = span(t, 10);
+    json_node *t = closed(), *e = span(t, 10);
     CHECK_STOP(e != NULL);
     CHECK_INT(json_int(json_get(e, "args.moved")), 70);
     CHECK_INT(json_int(json_get(e, "args.size")), 30);
@@ -126,8 +109,7 @@ static void arguments_of_the_end(void)
 static void left_over(void)
 {
     PAIR_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(10000000);
     const uint64_t t0 = sim_truth() - 100000;
     feed(2, 1, 0, 1, 0, t0);
@@ -138,8 +120,7 @@ static void left_over(void)
     feed(5, 3, 0, 3, 0, t0 + 12);
     feed(3, 9, 0, 4, 6, t0 + 500);
     feed(4, 9, 0, 5, 1234567, t0 + 600);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *open = span(t, 2);
+    json_node *t = closed(), *open = span(t, 2);
     CHECK_STOP(open != NULL);
     CHECK_STR(json_text(json_get(open, "args.unfinished")), "true");
     CHECK_INT(json_int(json_get(open, "args.end_ticks")), (int64_t)(t0 + 2000));
@@ -160,15 +141,13 @@ static void left_over(void)
 static void too_many(void)
 {
     PAIR_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(10000000);
     const uint64_t t0 = sim_truth() - 10000;
     enum { ALL = NPUPROF_NPU_PAIRS_ + 20 };
     for (unsigned i = 0; i < ALL; i++) feed(1, i, 0, 1 + i / 200, i, t0 + i);
     for (unsigned i = 0; i < ALL; i++) feed(2, i, 0, 0, i, t0 + 1000 + i);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "op 1"), ALL);
     CHECK_INT(records(t, "unfinished"), 20);
     CHECK_INT(records(t, "unmatched_ends"), 20);
@@ -180,8 +159,7 @@ static void reset_between(void)
     sim.start = 900000000;
     PAIR_DESC;
     uint64_t ticks;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(10000000);
     feed(1, 2, 0, 2, 0, sim_truth());
     sim.origin = sim.host;
@@ -189,8 +167,7 @@ static void reset_between(void)
     sim_advance(500000000);
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_RESET);
     feed(2, 2, 0, 2, 0, sim_truth());
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_INT(records(t, "unmatched_ends"), 1);
     CHECK_INT(records(t, "unfinished"), 1);
     CHECK_INT(trace_dur(span(t, 2)), 0);
@@ -228,16 +205,14 @@ static void ethosn(void)
     desc.ring.ops = events;
     desc.ring.op_count = 1;
     desc.ring.ascending = true;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(UINT64_C(20000000000));  /* two periods and more of 32 bits: the full stamp tells which */
     sim_advance(10000);
     CHECK_INT(npuprof_npu_feed(&npu, 0, full, 8), NPUPROF_OK);
     CHECK_INT(npuprof_npu_feed(&npu, 0, start, 8), NPUPROF_OK);
     CHECK_INT(npuprof_npu_feed(&npu, 0, end, 8), NPUPROF_OK);
     CHECK_INT(npuprof_npu_feed(&npu, 0, counter, 8), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *e = trace_event(t, "X", "MCE stripe", 0);
+    json_node *t = closed(), *e = trace_event(t, "X", "MCE stripe", 0);
     CHECK_STOP(e != NULL);
     CHECK_INT(json_int(json_get(e, "args.start_ticks")), INT64_C(0x123456800));
     CHECK_INT(json_int(json_get(e, "args.end_ticks")), INT64_C(0x123456900));
@@ -269,12 +244,10 @@ static void tenstorrent(void)
     desc.ring.empty[1].field = (npuprof_npu_field)AT(0, 4, 12, 16);
     desc.ring.kinds = types;
     desc.ring.kind_count = 2;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(10000000);
     CHECK_INT(npuprof_npu_feed(&npu, 0, marks, sizeof marks), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *e = trace_event(t, "X", "op 0xbeef", 0);
+    json_node *t = closed(), *e = trace_event(t, "X", "op 0xbeef", 0);
     CHECK_STOP(e != NULL);
     CHECK_INT(json_int(json_get(e, "args.end_ticks")), INT64_C(0xABC12345678));
     CHECK_INT(json_int(json_get(e, "args.start_ticks")), INT64_C(0xABC12345578));

@@ -1,15 +1,10 @@
 /* event counters: arguments, tracks, NPU Run, wraps, resets, and what they cost; sampled stamps of a counter
    that is late
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 
 enum { BUSY = 0x40, BUSY_HIGH = 0x44, MACS = 0x48, STALLS = 0x50 };
 
-static npuprof_npu npu;
 #define FREE NULL, 0, NULL, false, false         /* neither by function nor scaled */
 static const npuprof_npu_pmu pmu[] = {
     { "busy", { BUSY, BUSY_HIGH, 48, 32, NPUPROF_NPU_HI_LO_HI, false, false, 0, 0, 0, 0, 0 }, true, FREE },
@@ -28,36 +23,19 @@ static void set(uint64_t busy, uint64_t macs, uint64_t stalls)
     sim.big = big;
 }
 
-static void open_npu(void)
+static void open_pmu(void)
 {
-    npuprof_start(1);
     SIM_DESC(desc);
     desc.pmu = pmu;
     desc.pmu_count = 3;
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-}
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    npuprof_npu_close(&npu);
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
-
-static json_node *device_span(json_node *t, const char *name)
-{
-    for (size_t i = 0;; i++) {
-        json_node *e = trace_event(t, "X", name, i);
-        if (!e || json_get(e, "args.stamp")) return e;
-    }
+    open_npu(&desc);
 }
 
 /* Steps as arguments, sums since open as tracks; over wraps of every one of them. */
 static void arguments_and_tracks(void)
 {
     set(0xFFFFFFFFFFF0, 0xFFFFF0, UINT64_MAX - 5);
-    open_npu();
+    open_pmu();
     sim_advance(1000000);
     WITH_NPU_PROFILER(&npu, 0, "one", "NPU", PROF_NO_ARGS, {
         sim_advance(1000000);
@@ -69,7 +47,7 @@ static void arguments_and_tracks(void)
         sim_advance(1000000);
         set(22100, 1400, 200);
     });
-    json_node *t = written(), *one = device_span(t, "one"), *two = device_span(t, "two");
+    json_node *t = closed(), *one = device_span(t, "one", 0), *two = device_span(t, "two", 0);
     CHECK_STOP(one && two);
     CHECK_INT(json_int(json_get(one, "args.busy_ticks")), 20000);
     CHECK_INT(json_int(json_get(one, "args.macs")), 1000);
@@ -93,13 +71,13 @@ static void run_and_wait(void)
 {
     char text[4000] = "";
     set(100, 0, 0);
-    open_npu();
+    open_pmu();
     sim_advance(1000000);
     WITH_NPU_PROFILER(&npu, 0, "conv", "NPU", PROF_NO_ARGS, {
         sim_advance(1000000 - 60);
         set(100 + 20000, 0, 0);
     });
-    json_node *t = written(), *span = device_span(t, "conv");
+    json_node *t = closed(), *span = device_span(t, "conv", 0);
     CHECK_STOP(span != NULL);
     FILE *file = tmpfile();
     CHECK_STOP(file != NULL);
@@ -128,11 +106,10 @@ static void run_unknown(void)
 {
     char text[4000] = "", want[64];
     SIM_DESC(desc);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     WITH_NPU_PROFILER(&npu, 0, "conv", "NPU", PROF_NO_ARGS, { sim_advance(1000000); });
-    json_node *t = written(), *span = device_span(t, "conv");
+    json_node *t = closed(), *span = device_span(t, "conv", 0);
     FILE *file = tmpfile();
     CHECK_STOP(span != NULL && file != NULL);
     CHECK_INT(npuprof_print_npu_executions(file), NPUPROF_OK);
@@ -171,7 +148,7 @@ static void loads(void)
 static void reset_and_death(void)
 {
     set(1000, 1000, 1000);
-    open_npu();
+    open_pmu();
     sim_advance(500000000);
     WITH_NPU_PROFILER(&npu, 0, "good", "NPU", PROF_NO_ARGS, { sim_advance(1000000); set(1500, 1500, 1500); });
     WITH_NPU_PROFILER(&npu, 0, "reset", "NPU", PROF_NO_ARGS,
@@ -186,9 +163,9 @@ static void reset_and_death(void)
                       });
     sim.ones = false;
     sim_advance(0);
-    json_node *t = written(), *later = device_span(t, "later");
-    CHECK_STOP(later && device_span(t, "good"));
-    CHECK(!device_span(t, "reset") && !device_span(t, "dies"));
+    json_node *t = closed(), *later = device_span(t, "later", 0);
+    CHECK_STOP(later && device_span(t, "good", 0));
+    CHECK(!device_span(t, "reset", 0) && !device_span(t, "dies", 0));
     CHECK_INT(json_int(json_get(later, "args.macs")), 77);
     int64_t highest = 0;
     for (size_t i = 0; i < trace_count(t, "C", "sim macs"); i++) {
@@ -201,7 +178,6 @@ static void reset_and_death(void)
 /* With a ring: tracks only, at drains that find records. */
 static void at_drains(void)
 {
-    npuprof_start(1);
     set(5, 5, 5);
     SIM_DESC(desc);
     desc.pmu = pmu;
@@ -213,7 +189,7 @@ static void at_drains(void)
     desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
     desc.ring.end.offset = 8;
     sim_store(SIM_PRODUCER, 4, 0);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < 3; i++) {
         sim_advance(1000000);
         WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
@@ -224,7 +200,7 @@ static void at_drains(void)
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
-    json_node *t = written();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "C", "sim macs"), 3);
     CHECK_INT(json_int(json_get(trace_event(t, "C", "sim macs", 2), "args")->first), 20);
 }
@@ -262,17 +238,15 @@ static void late_stamps(void)
         sim.origin = sim.host;
         SIM_DESC(desc);
         desc.counter.lag_ns = known ? 4000 : 0;
-        npuprof_start(1);
-        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        open_npu(&desc);
         for (int i = 0; i < 50; i++) {
-            sim_advance(100000000);
-            CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+            sim_sync(100000000);
             sim_advance(10000);
             sim.origin += 3900;                                  /* the registers show what was 3.9 us ago */
             WITH_NPU_PROFILER(&npu, 0, "late", "NPU", PROF_NO_ARGS, sim_advance(20000));
             sim.origin -= 3900;
         }
-        json_node *devices = json_get(written(), "metadata.npuprof.devices"),
+        json_node *devices = json_get(closed(), "metadata.npuprof.devices"),
             *last = devices ? devices->first : NULL;
         CHECK_STOP(last != NULL);
         while (last->next) last = last->next;
@@ -284,5 +258,4 @@ static void late_stamps(void)
 }
 
 CHECK_MAIN(CASE(arguments_and_tracks), CASE(run_and_wait), CASE(run_unknown), CASE(loads),
-           CASE(reset_and_death), CASE(at_drains), CASE(counters_that_cannot_be),
-           CASE(late_stamps))
+           CASE(reset_and_death), CASE(at_drains), CASE(counters_that_cannot_be), CASE(late_stamps))

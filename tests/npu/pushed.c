@@ -2,23 +2,11 @@
    SPDX-License-Identifier: MIT
 
    The truth is a linear device clock that the test computes itself. */
-#include "sim.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
+#include "random.h"
 #include <math.h>
 
 enum { DEVICES = 40, JOBS = 150, BATCH = 5 };
-
-static uint64_t seed = 88172645463325252u;
-static double uniform(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
-}
 
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
@@ -29,7 +17,6 @@ static uint64_t ticks_at(uint64_t host)
     return (uint64_t)floorl(truth.zero + (long double)(host - truth.at) * truth.rate);
 }
 
-static npuprof_npu npu;
 static uint64_t begun;               /* host time of the span "zero" */
 
 static void begin(void)
@@ -48,13 +35,6 @@ static npuprof_npu_desc pushed_desc(uint64_t hz)
     desc.anchors_only = true;
     desc.counter.hz = hz;
     return desc;
-}
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
 }
 
 /* Compares all device spans with the truth in their arguments. Returns how many there are; *worst: the widest
@@ -203,8 +183,7 @@ static void pushed_anchors(void)
         CHECK(npuprof_npu_complete(&npu, number, 0, "run", NULL, start, end,
                                    PROF_ARGS(PROF_UINT("begin", from), PROF_UINT("end", to)), true));
     }
-    npuprof_npu_close(&npu);
-    json_node *t = written();
+    json_node *t = closed();
     int64_t worst;
     CHECK_UINT(compare(t, 0, &worst), 300);
     CHECK(worst < 60000);
@@ -302,8 +281,7 @@ static void wide_bracket(void)
     for (unsigned i = 0; i < 20; i++) {
         sim_advance(5000000);
         const uint64_t raw = sim_truth(), before = sim.host;
-        sim_advance(200000);
-        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        sim_sync(200000);
         sim_advance(100000);
         const uint64_t last = npu.last_.device_ticks;
         CHECK_INT(push(raw, before, sim.host), NPUPROF_OK);

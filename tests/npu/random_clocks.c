@@ -4,23 +4,12 @@
    A host clock with jitter, a device whose rate drifts, wanders, changes or steps, counters that wrap,
    brackets whose load happens anywhere in them. The library sees registers only; the truth stays here.
    npu/clock.c checks the mapping alone. */
-#include "sim.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
+#include "random.h"
 #include <math.h>
 
 enum { CASES = 10000, BATCH = 100, QUESTIONS = 64, RATIOS = 400 };
 enum { STEADY, CHANGES, STEPS, MODELS };
-
-static uint64_t seed;
-static double uniform(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
-}
 
 static unsigned up_to(unsigned n) { return (unsigned)(uniform() * n); }
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
@@ -69,8 +58,6 @@ static void pass(double ns)
     sim.host += (uint64_t)ns;
     show();
 }
-
-static npuprof_npu npu;
 
 /* What the tests of one process find. */
 typedef struct tally {

@@ -1,17 +1,11 @@
 /* a device whose registers and ring cannot be written: whatever writes to them dies here
    SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "sim.h"
-#include "trace.h"
-#include "fed.h"
+#include "fixture.h"
 #include <sys/mman.h>
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
 
 enum { ENTRY = 16, COUNT = 8, KERNELS = 20 };
-static npuprof_npu npu;
 static unsigned char *writable;
 
 /* What the simulated device writes goes through a mapping of its own. */
@@ -49,8 +43,7 @@ static void sampled(void)
                                    .is_busy = true };
     desc.bar = pages();
     desc.pmu = &busy, desc.pmu_count = 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < KERNELS; i++) {
         CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
         WITH_NPU_PROFILER(&npu, i, "kernel", "NPU", PROF_NO_ARGS, sim_advance(5000));
@@ -78,8 +71,7 @@ static void drained(void)
         desc.ring.job = (npuprof_npu_field)AT(4, 4, 0, 0);
         desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0);
         npuprof_clear();
-        npuprof_start(1);
-        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        open_npu(&desc);
         for (unsigned i = 0; i < KERNELS; i++) {
             unsigned char *const entry = sim_bar.bytes + SIM_RING + i % COUNT * ENTRY;
             uint32_t job = 0;

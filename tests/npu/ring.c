@@ -1,15 +1,10 @@
 /* the completion ring: following the index, overruns, sequence numbers, stamps, matching jobs
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 
 enum { ENTRY = 40, COUNT = 16, OP_EXECUTION = 0 };
 static const npuprof_npu_op ops[] = { { 0, "Execution" }, { 1, "Load" }, { 2, "Conv" } };
-static npuprof_npu npu;
-static uint32_t written;             /* records since reset */
+static uint32_t wrote;             /* records since reset */
 static unsigned stamp_bits = 64;
 static bool slot_index;
 
@@ -28,52 +23,31 @@ static void put_entry(uint32_t number, uint32_t job, unsigned op, unsigned pe, u
     sim_store(at, 4, number);
 }
 
-static void announce(void) { sim_store(SIM_PRODUCER, 4, slot_index ? written % COUNT : written); }
+static void announce(void) { sim_store(SIM_PRODUCER, 4, slot_index ? wrote % COUNT : wrote); }
 
 /* The device finishes something that took the last `ticks` ticks. */
 static void complete(uint32_t job, unsigned op, unsigned pe, uint64_t ticks)
 {
     uint64_t now = sim_truth();
-    put_entry(written, job, op, pe, now - ticks, now);
-    written++;
+    put_entry(wrote, job, op, pe, now - ticks, now);
+    wrote++;
     announce();
 }
 
-#define RING_FIELD(f, o, w) do { desc.ring.f.offset = (o); desc.ring.f.width_bytes = (w); } while (0)
-#define RING_DESC                                                    \
-    SIM_DESC(desc);                                                  \
-    desc.pe_count = 4;                                               \
-    desc.ring.offset = SIM_RING;                                     \
-    desc.ring.entry_bytes = ENTRY;                                   \
-    desc.ring.count = COUNT;                                         \
-    desc.ring.producer.offset = SIM_PRODUCER;                        \
-    desc.ring.producer.unit = slot_index ? NPUPROF_NPU_INDEX_SLOT : NPUPROF_NPU_INDEX_COUNT; \
-    desc.ring.big_endian = sim.big;                                  \
-    RING_FIELD(sequence, 0, 4);                                      \
-    RING_FIELD(job, 4, 4);                                           \
-    RING_FIELD(op, 8, 2);                                            \
-    RING_FIELD(pe, 10, 1);                                           \
-    RING_FIELD(status, 11, 1);                                       \
-    RING_FIELD(execution, 12, 4);                                    \
-    RING_FIELD(instruction, 16, 4);                                  \
-    RING_FIELD(start, 24, 8);                                        \
-    RING_FIELD(end, 32, 8);                                          \
-    desc.ring.ops = ops;                                             \
-    desc.ring.op_count = 3;                                          \
-    desc.ring.execution_op = OP_EXECUTION + 1
-
-static json_node *written_trace(void)
+static npuprof_npu_desc ringed(void)
 {
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
-
-static uint64_t lost_in_ring(void)
-{
-    npuprof_stats stats;
-    npuprof_get_stats(&stats);
-    return stats.lost_by_cause[NPUPROF_LOST_RING];
+    npuprof_npu_desc desc = sim_desc();
+    desc.pe_count = 4;
+    desc.ring = (npuprof_npu_ring){
+        .offset = SIM_RING, .entry_bytes = ENTRY, .count = COUNT, .big_endian = sim.big,
+        .producer = { .offset = SIM_PRODUCER,
+                      .unit = slot_index ? NPUPROF_NPU_INDEX_SLOT : NPUPROF_NPU_INDEX_COUNT },
+        .sequence = AT(0, 4, 0, 0), .job = AT(4, 4, 0, 0), .op = AT(8, 2, 0, 0), .pe = AT(10, 1, 0, 0),
+        .status = AT(11, 1, 0, 0), .execution = AT(12, 4, 0, 0), .instruction = AT(16, 4, 0, 0),
+        .start = AT(24, 8, 0, 0), .end = AT(32, 8, 0, 0),
+        .ops = ops, .op_count = 3, .execution_op = OP_EXECUTION + 1
+    };
+    return desc;
 }
 
 /* The host span that the device span with this job and name was submitted by, through its flow arrow. */
@@ -85,39 +59,20 @@ static json_node *span_of_job(json_node *t, const char *name, int64_t job)
     return NULL;
 }
 
-static uint32_t submit(unsigned stream, const char *name)
-{
-    uint32_t job = 0;
-    WITH_NPU_PROFILER(&npu, stream, name, "NPU", PROF_NO_ARGS,
-                      { job = npuprof_npu_job(&npu); sim_advance(1000); });
-    return job;
-}
-
-static const char *track_name(json_node *t, int64_t tid)
-{
-    json_node *e;
-    for (size_t i = 0; (e = trace_event(t, "M", "thread_name", i)) != NULL; i++)
-        if (trace_tid(e) == tid) return json_text(json_get(e, "args.name"));
-    return "";
-}
-
 /* Whole executions have a track of their own above their instructions, and the arrow ends there, though both
    begin at once; each says its stream. What comes before the first execution does not change that. */
 static void tracks(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    sim_advance(1000000);
-    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
+    sim_sync(1000000);
     const uint32_t a = submit(2, "first");
     sim_advance(100000);
     complete(a, 1, 2, 2400);
     complete(a, 2, 2, 1000);
     complete(a, OP_EXECUTION, 2, 1000);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *execution = trace_event(t, "X", "Execution", 0),
+    json_node *t = closed(), *execution = trace_event(t, "X", "Execution", 0),
         *conv = trace_event(t, "X", "Conv", 0);
     json_node *load = trace_event(t, "X", "Load", 0), *end = trace_event(t, "f", "submit", 0);
     CHECK_STOP(execution && conv && load && end);
@@ -125,8 +80,8 @@ static void tracks(void)
     CHECK_INT(trace_tid(end), trace_tid(execution));
     CHECK_INT(trace_tid(load), trace_tid(conv));
     CHECK(trace_tid(execution) < trace_tid(conv));
-    CHECK_STR(track_name(t, trace_tid(execution)), "sim PE 2");
-    CHECK_STR(track_name(t, trace_tid(conv)), "sim PE 2 instructions");
+    CHECK_STR(trace_track(t, execution), "sim PE 2");
+    CHECK_STR(trace_track(t, conv), "sim PE 2 instructions");
     CHECK_INT(json_int(json_get(execution, "args.stream")), 2);
     CHECK_INT(json_int(json_get(conv, "args.stream")), 2);
 }
@@ -135,13 +90,11 @@ static void tracks(void)
    while submitting. */
 static void drain(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    written = 5;
+    npuprof_npu_desc desc = ringed();
+    wrote = 5;
     announce();
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);     /* what was there before is left out */
-    sim_advance(1000000);
-    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    open_npu(&desc);     /* what was there before is left out */
+    sim_sync(1000000);
     uint32_t loads = npu.mmio_reads, a = submit(0, "first"), b = submit(1, "second");
     CHECK_UINT(npu.mmio_reads, loads);
     CHECK(a && b && a != b);
@@ -154,8 +107,7 @@ static void drain(void)
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     sim_advance(1000000);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "Execution"), 2);
     CHECK_UINT(trace_count(t, "X", "Load"), 1);
     CHECK_UINT(trace_count(t, "X", "Conv"), 1);
@@ -170,23 +122,20 @@ static void drain(void)
     CHECK(execution && !json_get(execution, "args.instruction_index") && !json_get(execution, "args.status"));
     CHECK_STR(json_text(json_get(execution, "args.stamp")), "device");
     CHECK_INT(trace_dur(execution), 600 * 40);                   /* 25 MHz */
-    CHECK_UINT(lost_in_ring(), 0);
+    CHECK_UINT(lost(), 0);
 }
 
 /* Overwritten records are counted exactly, with every kind of index. */
 static void overrun(void)
 {
     for (int kind = 0; kind < 2; kind++) {
-        uint64_t lost = lost_in_ring();
-        npuprof_stats stats;
+        const uint64_t lost_before = lost(), recorded_before = recorded();
         slot_index = kind;
         memset(sim_bar.bytes + SIM_RING, 0, COUNT * ENTRY);
-        RING_DESC;
+        npuprof_npu_desc desc = ringed();
         if (!kind) desc.ring.producer.bits = 6;                  /* wraps every 64 records */
         npuprof_start(1);
-        npuprof_get_stats(&stats);
-        uint64_t recorded = stats.recorded;
-        written = 0;
+        wrote = 0;
         announce();
         CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
         uint64_t total = 0;
@@ -199,9 +148,8 @@ static void overrun(void)
             CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
         }
         npuprof_npu_close(&npu);
-        npuprof_get_stats(&stats);
-        CHECK_UINT(stats.recorded - recorded + lost_in_ring() - lost, total);
-        CHECK(lost_in_ring() > lost);
+        CHECK_UINT(recorded() - recorded_before + lost() - lost_before, total);
+        CHECK(lost() > lost_before);
     }
 }
 
@@ -209,15 +157,14 @@ static void overrun(void)
    lost, not mixed. */
 static void sequence_numbers(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     for (unsigned i = 0; i < 20; i++) {
         sim_advance(100000);
         complete(i, 2, 0, 5);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
-    written++;
+    wrote++;
     announce();                                                  /* number 20, entry not there yet */
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     CHECK_UINT(npu.queues_[0].next, 20);
@@ -229,27 +176,24 @@ static void sequence_numbers(void)
     sim_store(SIM_RING + (21 % COUNT) * ENTRY, 4, ~(uint32_t)37);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     CHECK_UINT(npu.queues_[0].next, 37);
-    CHECK_UINT(lost_in_ring(), 1);
+    CHECK_UINT(lost(), 1);
     npuprof_npu_close(&npu);
-    npuprof_stats stats;
-    npuprof_get_stats(&stats);
-    CHECK_UINT(stats.recorded, 21 + COUNT - 1);
+    CHECK_UINT(recorded(), 21 + COUNT - 1);
 }
 
 /* Without a sequence field the oldest place may be being written. */
 static void no_sequence_numbers(void)
 {
-    RING_DESC;
+    npuprof_npu_desc desc = ringed();
     desc.ring.sequence.width_bytes = 0;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     for (unsigned i = 0; i < COUNT; i++) complete(i, 2, 0, 5);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(lost_in_ring(), 1);
+    CHECK_UINT(lost(), 1);
     for (unsigned i = 0; i < COUNT - 1; i++) complete(i, 2, 0, 5);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(lost_in_ring(), 1);
+    CHECK_UINT(lost(), 1);
     npuprof_npu_close(&npu);
 }
 
@@ -264,14 +208,13 @@ static void narrow_stamps(void)
         sim.bits = 40;
         sim.origin = sim.host;
         sim.start = 0xFFFFFF;                                    /* 24 bits wrap in 0.67 s */
-        written = 0;
-        RING_DESC;
+        wrote = 0;
+        npuprof_npu_desc desc = ringed();
         desc.ring.start.bits = desc.ring.end.bits = (uint8_t)stamp_bits;
         desc.ring.max_age_ms = 1;
         announce();
         CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-        sim_advance(1000000);
-        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        sim_sync(1000000);
         for (unsigned i = 0; i < 10; i++) {
             sim_advance(100000000);
             complete(1000u * (unsigned)kind + i, 2, 0, 1000000);
@@ -280,7 +223,7 @@ static void narrow_stamps(void)
         }
         npuprof_npu_close(&npu);
     }
-    json_node *t = written_trace();
+    json_node *t = written();
     int64_t first = 0;
     for (int kind = 0; kind < 8; kind++) {
         for (int i = 0; i < 10; i++) {
@@ -296,24 +239,22 @@ static void narrow_stamps(void)
 /* Impossible stamps make no span, and are counted. */
 static void impossible_stamps(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     sim_advance(1000000);
-    put_entry(written++, 1, 2, 0, sim_truth(), sim_truth() - 1);
-    put_entry(written++, 2, 2, 0, sim_truth(), UINT64_MAX);
-    put_entry(written++, 3, 2, 0, sim_truth() - 1, sim_truth());
+    put_entry(wrote++, 1, 2, 0, sim_truth(), sim_truth() - 1);
+    put_entry(wrote++, 2, 2, 0, sim_truth(), UINT64_MAX);
+    put_entry(wrote++, 3, 2, 0, sim_truth() - 1, sim_truth());
     announce();
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(lost_in_ring(), 2);
-    npuprof_npu_close(&npu);
-    CHECK_UINT(trace_count(written_trace(), "X", "Conv"), 1);
+    CHECK_UINT(lost(), 2);
+    CHECK_UINT(trace_count(closed(), "X", "Conv"), 1);
 }
 
 /* A reset starts counter and index again; what comes after is drawn. An index that makes no sense is said. */
 static void device_reset(void)
 {
-    RING_DESC;
+    npuprof_npu_desc desc = ringed();
     npuprof_start(1);
     sim.start = 900000000;
     sim_advance(0);
@@ -326,7 +267,7 @@ static void device_reset(void)
     complete(7, 2, 0, 50);                                       /* of the time before, seen after */
     put_entry(0, 8, 2, 0, 100, 200);
     put_entry(1, 7, 2, 0, sim_truth() - 50, sim_truth());
-    written = 2;
+    wrote = 2;
     announce();
     sim.origin = sim.host;
     sim.start = 1;
@@ -338,19 +279,17 @@ static void device_reset(void)
     complete(9, 2, 0, 5);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     sim_advance(1000000);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "Conv"), 8);
     CHECK(trace_end(span_of_job(t, "Conv", 7)) <= trace_start(span_of_job(t, "Conv", 8)));
-    CHECK_UINT(lost_in_ring(), 0);
+    CHECK_UINT(lost(), 0);
 }
 
 /* Numbers chosen by the device; the same number twice. */
 static void device_chooses_the_number(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     for (unsigned i = 0; i < 6; i++) {
         sim_advance(1000000);
         WITH_NPU_PROFILER(&npu, 0, "submit", "NPU", PROF_NO_ARGS,
@@ -359,8 +298,7 @@ static void device_chooses_the_number(void)
         if (i != 2) complete(i % 2, OP_EXECUTION, 0, 5);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "Execution"), 5);
     CHECK_UINT(trace_count(t, "s", NULL), 5);
 }
@@ -368,9 +306,8 @@ static void device_chooses_the_number(void)
 /* No numbers at all: in order for each PE. */
 static void in_order(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     static const char *const names[] = { "a", "b", "c", "d" };
     for (unsigned i = 0; i < 4; i++) {
         sim_advance(1000000);
@@ -385,8 +322,7 @@ static void in_order(void)
     sim_advance(1000000);
     complete(80, OP_EXECUTION, 0, 100);          /* c */
     complete(81, OP_EXECUTION, 0, 50);           /* nobody's */
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "Execution"), 5);
     CHECK_UINT(trace_count(t, "s", NULL), 4);
     for (unsigned i = 0; i < 4; i++) {
@@ -412,9 +348,8 @@ static void in_order(void)
    comes in. */
 static void gate(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     uint32_t a = submit(0, "on");
     npuprof_pause();
     uint32_t b = submit(0, "off");
@@ -427,8 +362,7 @@ static void gate(void)
     complete(4001, OP_EXECUTION, 0, 10);
     npuprof_npu_drain(&npu);
     npuprof_stop();
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "Execution"), 2);
     CHECK(span_of_job(t, "Execution", a) != NULL);
     CHECK(span_of_job(t, "Execution", 4001) != NULL);
@@ -440,9 +374,8 @@ static void many_submissions(void)
 {
     enum { JOBS = 300, ROOM = 256 };
     static uint32_t jobs[JOBS];
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     for (unsigned i = 0; i < JOBS; i++) jobs[i] = submit(0, "submit");
     for (unsigned i = 0; i < JOBS; i++) {
         sim_advance(10000);
@@ -450,12 +383,10 @@ static void many_submissions(void)
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
     CHECK(npuprof_npu_next_job_(&npu, npu.jobs_) == NULL);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "Execution"), JOBS);
     CHECK_UINT(trace_count(t, "s", NULL), ROOM);
-    json_node *const device = json_get(t, "metadata.npuprof.devices")->first;
-    CHECK_UINT(json_int(json_get(device, "clock_sync.records.dropped_jobs")), JOBS - ROOM);
+    CHECK_UINT(records(t, "dropped_jobs"), JOBS - ROOM);
 }
 
 static uint32_t submit_kind(bool numbered)
@@ -470,11 +401,10 @@ static void held_submission(void)
 {
     for (unsigned kind = 0; kind < 10; kind++) {
         const bool numbered = kind < 5;
-        written = 0;
-        RING_DESC;
+        wrote = 0;
+        npuprof_npu_desc desc = ringed();
         announce();
-        npuprof_start(1);
-        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        open_npu(&desc);
         sim_advance(1000000);
         const uint32_t id = submit_kind(numbered);
         npuprof_npu_job_ *job = npuprof_npu_next_job_(&npu, npu.jobs_);
@@ -509,8 +439,8 @@ static void held_submission(void)
             if (kind % 5 != 2) CHECK_UINT(npu.late_count_, 0);
         }
         npuprof_npu_close(&npu);
-        CHECK_UINT(lost_in_ring(), 0);
-        json_node *t = written_trace(), *flow = NULL;
+        CHECK_UINT(lost(), 0);
+        json_node *t = written(), *flow = NULL;
         size_t arrows = 0;
         json_node *e = span_of_job(t, "Execution", id);
         CHECK_STOP(e != NULL);
@@ -524,9 +454,8 @@ static void held_submission(void)
 /* An entry that is held does not cost the next submission its arrow. */
 static void held_entry(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     npu.used_[0] = 1;
     npu.jobs_[0].state = NPUPROF_NPU_JOB_HELD_;
     const uint32_t id = submit(0, "submit");
@@ -534,8 +463,7 @@ static void held_entry(void)
     complete(id, OP_EXECUTION, 0, 5);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     CHECK_UINT(npu.queues_[0].next, 1);
-    npuprof_npu_close(&npu);
-    CHECK_UINT(trace_count(written_trace(), "s", NULL), 1);
+    CHECK_UINT(trace_count(closed(), "s", NULL), 1);
 }
 
 /* Every way out of a block ends it, and its submission. */
@@ -547,9 +475,8 @@ static int leave_by_return(void)
 
 static void ways_out(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     CHECK_INT(leave_by_return(), 1);
     for (int i = 0; i < 3; i++) {
         WITH_NPU_PROFILER(&npu, i, "loop", "NPU", PROF_ARGS(PROF_INT("i", i)),
@@ -560,8 +487,7 @@ static void ways_out(void)
 out:
     for (npuprof_npu_job_ *job = npu.jobs_; (job = npuprof_npu_next_job_(&npu, job)) != NULL; job++)
         CHECK(!(job->flags & NPUPROF_NPU_IN_BLOCK_));
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "return"), 1);
     CHECK_UINT(trace_count(t, "X", "loop"), 2);
     CHECK_UINT(trace_count(t, "X", "goto"), 1);
@@ -577,9 +503,8 @@ static void no_ring(void)
 
 static void dead_while_draining(void)
 {
-    RING_DESC;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
     sim_advance(1000000);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     complete(1, 2, 0, 5);
@@ -591,14 +516,11 @@ static void dead_while_draining(void)
     announce();
     sim_advance(1000000);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    CHECK_UINT(trace_count(written_trace(), "X", "Conv"), 1);
-    CHECK_UINT(lost_in_ring(), 0);
+    CHECK_UINT(trace_count(closed(), "X", "Conv"), 1);
+    CHECK_UINT(lost(), 0);
 }
 
 CHECK_MAIN(CASE(tracks), CASE(drain), CASE(overrun), CASE(sequence_numbers), CASE(no_sequence_numbers),
-           CASE(narrow_stamps), CASE(impossible_stamps),
-           CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate),
-           CASE(many_submissions), CASE(held_submission),
-           CASE(held_entry), CASE(ways_out),
-           CASE(no_ring), CASE(dead_while_draining))
+           CASE(narrow_stamps), CASE(impossible_stamps), CASE(device_reset), CASE(device_chooses_the_number),
+           CASE(in_order), CASE(gate), CASE(many_submissions), CASE(held_submission), CASE(held_entry),
+           CASE(ways_out), CASE(no_ring), CASE(dead_while_draining))

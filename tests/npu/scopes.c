@@ -1,23 +1,11 @@
 /* whose a record is: numbers that are unique in a queue only, numbers that come late, many open submissions
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#include "fed.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 #include <pthread.h>
 
 /* job 4 | end 8 */
 enum { ENTRY = 16, CHANNELS = 2, JOBS = 2000, ALL_JOBS = 20000 };
-static npuprof_npu npu;
 static npuprof_npu_ring rings[CHANNELS];
-
-static json_node *written_trace(void)
-{
-    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
-    return trace_load(check_path("t.json"));
-}
 
 static void describe(npuprof_npu_desc *desc, unsigned count, unsigned bits, int scope)
 {
@@ -61,8 +49,7 @@ static void two_channels_of(unsigned jobs)
     uint32_t next[CHANNELS] = { 0, 40 }, done[CHANNELS] = { 0, 40 }, random = 1;
     json_node *e;
     describe(&desc, CHANNELS, 16, 0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < jobs;) {
         random = random * 1664525 + 1013904223;
         const unsigned c = random >> 31, ahead = next[c] - done[c];
@@ -78,8 +65,7 @@ static void two_channels_of(unsigned jobs)
     }
     for (unsigned c = 0; c < CHANNELS; c++)
         while (done[c] != next[c]) feed(c, done[c]++ & 0xFFFF);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(spans_of(t, "zero") + spans_of(t, "one"), jobs);
     CHECK_UINT(trace_count(t, "f", "submit"), jobs);
     int64_t track[CHANNELS] = { -1, -1 };
@@ -104,13 +90,11 @@ static void lanes(void)
     describe(&desc, 1, 16, NPUPROF_NPU_SCOPE_LANE);
     rings[0].pe = (npuprof_npu_field)AT(4, 1, 0, 0);
     desc.pe_count = 2;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     WITH_NPU_PROFILER(&npu, 1, "one", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 5));
     sim_advance(1000000);
     feed(0, 5);                                  /* of lane 0 */
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(spans_of(t, "job"), 1);
     CHECK_UINT(records(t, "ambiguous_jobs"), 1);
     CHECK_UINT(records(t, "open_jobs"), 1);
@@ -121,16 +105,14 @@ static void used_again(void)
 {
     SIM_DESC(desc);
     describe(&desc, 1, 8, 0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     WITH_NPU_PROFILER(&npu, 0, "first", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 5));
     WITH_NPU_PROFILER(&npu, 0, "second", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 0x105));
     sim_advance(1000000);
     feed(0, 5);
     sim_advance(1000000);
     feed(0, 5);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     json_node *const first = trace_event(t, "X", "first", 1);
     json_node *const second = trace_event(t, "X", "second", 1);
     CHECK_STOP(first && second);
@@ -142,8 +124,7 @@ static void long_job(void)
 {
     SIM_DESC(desc);
     describe(&desc, 1, 32, 0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     WITH_NPU_PROFILER(&npu, 0, "prefill", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 1));
     for (unsigned i = 2; i < 5002; i++) {
         WITH_NPU_PROFILER(&npu, 0, "vision", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, i));
@@ -151,8 +132,7 @@ static void long_job(void)
         feed(0, i);
     }
     feed(0, 1);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "f", "submit"), 5001);
     CHECK_UINT(records(t, "dropped_jobs") + records(t, "open_jobs"), 0);
     CHECK_UINT(spans_of(t, "prefill"), 1);
@@ -165,16 +145,14 @@ static void dropped(void)
     enum { OPEN = 100, ROOM = 64 };
     describe(&desc, 1, 8, 0);
     desc.job_count = ROOM - 10;                  /* rounded up */
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < OPEN; i++)
         WITH_NPU_PROFILER(&npu, 0, "early", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, i));
     feed(0, 99);
     WITH_NPU_PROFILER(&npu, 0, "again", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 3));
     feed(0, 3);                                  /* of the job that was dropped, or of the new one */
     feed(0, 3);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(records(t, "dropped_jobs"), OPEN - ROOM);
     CHECK_UINT(records(t, "ambiguous_jobs"), 1);
     CHECK_UINT(records(t, "open_jobs"), ROOM - 1);
@@ -188,8 +166,7 @@ static void number_late(void)
     enum { MANY = 1000 };
     SIM_DESC(desc);
     describe(&desc, 1, 16, 0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     WITH_NPU_PROFILER(&npu, 0, "first", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 9999));
     for (unsigned i = 0; i < MANY; i++) {
         const uint32_t handle = npuprof_npu_begin(&npu, 0, "handle", "NPU", PROF_NO_ARGS);
@@ -205,8 +182,7 @@ static void number_late(void)
         if (i % 2 == 0) feed(0, i);
     }
     feed(0, 9999);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "f", "submit"), 2 * MANY + 1);
     CHECK_UINT(spans_of(t, "handle"), MANY);
     CHECK_UINT(spans_of(t, "block"), MANY);
@@ -218,8 +194,7 @@ static void foreign(void)
 {
     SIM_DESC(desc);
     describe(&desc, 1, 16, 0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     const uint32_t open = npuprof_npu_begin(&npu, 0, "open", "NPU", PROF_NO_ARGS);
     CHECK_INT(npuprof_npu_set_job_of(&npu, open, 1), NPUPROF_OK);
     feed(0, 77);
@@ -228,8 +203,7 @@ static void foreign(void)
     WITH_NPU_PROFILER(&npu, 0, "new", "NPU", PROF_NO_ARGS, feed(0, 1); npuprof_npu_set_job(&npu, 77));
     CHECK_UINT(npu.late_count_, 0);
     CHECK_INT(npuprof_npu_end(&npu, open), NPUPROF_OK);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(spans_of(t, "open"), 1);
     CHECK_UINT(spans_of(t, "job"), 1);
     CHECK_UINT(spans_of(t, "new"), 0);
@@ -241,8 +215,7 @@ static void first_number_late(void)
 {
     SIM_DESC(desc);
     describe(&desc, 1, 16, 0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     WITH_NPU_PROFILER(&npu, 0, "ours", "NPU", PROF_NO_ARGS, {
         sim_advance(1000);
         feed(0, 6);
@@ -262,8 +235,7 @@ static void first_number_late(void)
         feed(0, npuprof_npu_job(&npu));
     });
     sim_advance(1000);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(spans_of(t, "job"), 1);
     CHECK_UINT(spans_of(t, "ours"), 1);
     CHECK_UINT(spans_of(t, "two"), 2);
@@ -277,14 +249,13 @@ static void never_numbered(void)
 {
     SIM_DESC(desc);
     describe(&desc, 1, 16, 0);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < 3; i++) {
         WITH_NPU_PROFILER(&npu, 0, "blocking", "NPU", PROF_NO_ARGS, {
             sim_advance(1000);
             feed(0, 100 + i);
         });
-        json_node *t = written_trace();
+        json_node *t = written();
         CHECK_UINT(spans_of(t, "blocking"), i + 1);
         CHECK_UINT(trace_count(t, "f", "submit"), i + 1);
     }
@@ -307,8 +278,7 @@ static void descriptors_of(int unit, uint32_t first, bool late)
     desc.progress.index.memory_bytes = sizeof word;
     desc.progress.index.unit = unit;
     put((unsigned char *)&word, 4, done & mask);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < MANY; i++) {
         const bool is_late = late && i % 3 == 1;
         const uint32_t handle = npuprof_npu_begin(&npu, i, "job", "NPU", PROF_NO_ARGS);
@@ -329,8 +299,7 @@ static void descriptors_of(int unit, uint32_t first, bool late)
     CHECK_UINT(wrong, 0);
     sim_advance(1000);
     put((unsigned char *)&word, 4, written & mask);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "f", "submit"), MANY);
     CHECK_UINT(records(t, "open_jobs"), 0);
 }
@@ -393,7 +362,7 @@ static void named_memory(void)
     feed(0, 3);
     npuprof_npu_close(&npu);
     CHECK_INT(((unsigned char *)desc.memory)[needs], 77);
-    CHECK_UINT(spans_of(written_trace(), "named"), 1);
+    CHECK_UINT(spans_of(written(), "named"), 1);
     desc.memory = NULL;
     desc.job_count = 65537;
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);

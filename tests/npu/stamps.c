@@ -1,20 +1,7 @@
 /* what a stamp counts: narrow, scaled, with an offset, on the host's clock, with a duration, ascending
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#include "fed.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 
-static npuprof_npu npu;
-
-static json_node *written_trace(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
 
 /* Nobody submitted these records: how old they may be is told by max_age_ms.
    op 4 | - 4 | first stamp 8 | second stamp 8 */
@@ -57,16 +44,14 @@ static void second_clock(void)
     desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
     desc.ring.scale_num = 2;
     desc.ring.stamp_offset = -1000;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(100000000);
     const uint64_t t0 = sim_truth() / 2 * 2 - 100000;
     feed(1, (t0 + 1000) / 2, (t0 + 2000) / 2);
     feed(2, 400, 450);                   /* negative: before the counter began */
     npuprof_npu_set_stamp_offset(&npu, 6000);
     feed(3, (t0 - 6000) / 2, (t0 - 5000) / 2);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     expect(t, 1, t0, t0 + 1000);
     expect(t, 3, t0, t0 + 1000);
     CHECK(span(t, 2) == NULL);
@@ -81,8 +66,7 @@ static void coarse(void)
     desc.ring.end = (npuprof_npu_field)AT(16, 2, 0, 0);
     desc.ring.scale_num = 32;
     desc.ring.max_age_ms = 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < 20; i++) {
         sim_advance(60000000);           /* 0.7 of a period */
         const uint64_t end = sim_truth() / 32 - 3;
@@ -91,8 +75,7 @@ static void coarse(void)
     const uint64_t last = sim_truth() / 32 - 3;
     const uint64_t mark = sim.host;
     PROF_INSTANT("test", "mark");
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *marked = trace_event(t, "i", "mark", 0), *e = span(t, 19);
+    json_node *t = closed(), *marked = trace_event(t, "i", "mark", 0), *e = span(t, 19);
     expect(t, 19, (last - 60) * 32, last * 32);
     CHECK(json_get(clock_sync(t), "records") == NULL);
     /* The stamp may have been taken at any of the 32 ticks, 40 ns each: its bound holds all. */
@@ -111,8 +94,7 @@ static void looked_too_late(void)
     STAMP_DESC;
     desc.ring.end = (npuprof_npu_field)AT(16, 4, 0, 20);         /* 42 ms */
     desc.ring.max_age_ms = 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(30000000);
     feed(1, 0, sim_truth());
     sim_advance(60000000);
@@ -121,8 +103,7 @@ static void looked_too_late(void)
     CHECK_INT(npuprof_npu_feed(&npu, 0, NULL, 0), NPUPROF_OK);   /* says that there was nothing */
     sim_advance(30000000);
     feed(3, 0, sim_truth());
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK(span(t, 1) && !span(t, 2) && span(t, 3));
     CHECK_INT(records(t, "lost_period"), 1);
 }
@@ -135,8 +116,7 @@ static void ascending(void)
     desc.ring.ascending = true;
     unsigned char log[10 * ENTRY];
     uint64_t truth[10];
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(1000000);
     const uint64_t first = sim_truth();
     feed(20, 0, first);
@@ -149,8 +129,7 @@ static void ascending(void)
     CHECK_INT(npuprof_npu_feed(&npu, 0, log, sizeof log), NPUPROF_OK);
     sim_advance(300000000);
     feed(29, 0, sim_truth());            /* 7 periods are open */
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     expect(t, 20, first, first);
     for (unsigned i = 0; i < 10; i++) CHECK(span(t, i) == NULL);
     CHECK_INT(records(t, "lost_period"), 11);
@@ -164,14 +143,12 @@ static void early_by_far(void)
     desc.ring.stamp = (npuprof_npu_field)AT(8, 8, 0, 44);
     desc.ring.all_are = NPUPROF_NPU_KIND_INSTANT;
     desc.ring.ascending = true;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(UINT64_C(200000000000));
     feed(1, sim_truth() - 1000, 0);
     feed(2, sim_truth() - 900 - (UINT64_C(1) << 32), 0);         /* its high half was read first */
     feed(3, sim_truth() - 800, 0);
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "i", "op 1"), 1);
     CHECK_UINT(trace_count(t, "i", "op 2"), 0);
     CHECK_UINT(trace_count(t, "i", "op 3"), 1);
@@ -186,15 +163,13 @@ static void host_clock(void)
     desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
     desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST;
     desc.ring.stamp_unit_ns = 1000;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     sim_advance(100000000);
     const uint64_t now = (uint64_t)npuprof_now_ns() / 1000;
     feed(1, now - 3000, now - 1000);
     feed(2, now - 3000, now + 5000);     /* not yet */
     feed(3, now - 3000000, now);         /* before the device was opened */
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *e = span(t, 1);
+    json_node *t = closed(), *e = span(t, 1);
     CHECK_STOP(e != NULL);
     CHECK_STR(json_text(json_get(e, "args.stamp")), "host");
     CHECK(trace_dur(e) >= 1999000 && trace_dur(e) <= 2001000);
@@ -210,14 +185,12 @@ static void durations(void)
         if (from_end) desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0);
         else desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
         desc.ring.duration = (npuprof_npu_field)AT(16, 4, 0, 0);
-        npuprof_start(1);
-        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        open_npu(&desc);
         sim_advance(100000000);
         const uint64_t at = sim_truth() - 5000;
         feed(1 + (unsigned)from_end, at, 700);
         feed(9, at, from_end ? 0xFFFFFFFFu : 6000);              /* before 0; after now */
-        npuprof_npu_close(&npu);
-        json_node *t = written_trace();
+            json_node *t = closed();
         expect(t, 1 + (unsigned)from_end, from_end ? at - 700 : at, from_end ? at : at + 700);
         CHECK(span(t, 9) == NULL);
     }

@@ -1,51 +1,17 @@
 /* device state: power, enable bits, resets at every job, counters that stand; event counters by function
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
+#include "random.h"
 #include <sys/mman.h>
 
 enum { CONTROL = 0x40, ENABLE = 0x44, JOBS = 2000 };
 
-static npuprof_npu npu;
-static uint64_t seed = 88172645463325252u;
-static uint64_t up_to(uint64_t n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed * UINT64_C(0x2545F4914F6CDD1D)) % n;
-}
+static uint64_t up_to(uint64_t n) { return random_mixed() % n; }
 
 static const npuprof_npu_requirement required[] = {
     { .offset = CONTROL, .mask = 0x4, .value = 0x4, .text = "PMCR.CNT_EN" },
     { .offset = ENABLE, .access = 32, .mask = 0x80000000u, .value = 0x80000000u,
       .text = "PMCNTENSET.CYCLE" } };
-
-static json_node *written(void)
-{
-    npuprof_npu_close(&npu);
-    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
-    return trace_load(check_path("t.json"));
-}
-
-static json_node *sync_of(json_node *t, const char *key)
-{
-    json_node *devices = json_get(t, "metadata.npuprof.devices");
-    CHECK_STOP(devices && devices->first);
-    return json_get(json_get(devices->first, "clock_sync"), key);
-}
-
-/* The n-th device span of that name. */
-static json_node *device_span(json_node *t, const char *name, size_t n)
-{
-    for (size_t i = 0;; i++) {
-        json_node *e = trace_event(t, "X", name, i);
-        if (!e || (json_get(e, "args.stamp") && n-- == 0)) return e;
-    }
-}
 
 static const char *why(json_node *t, size_t n)
 {
@@ -119,12 +85,12 @@ static void enable_bits(void)
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_STOPPED);     /* enabled, and does not run */
     run(true);
     WITH_NPU_PROFILER(&npu, 0, "enabled", "NPU", PROF_NO_ARGS, sim_advance(1000000));
-    json_node *t = written(), *span = device_span(t, "enabled", 0);
+    json_node *t = closed(), *span = device_span(t, "enabled", 0);
     CHECK_STOP(span && !device_span(t, "disabled", 0) && !device_span(t, "half", 0));
     CHECK(llabs(json_int(json_get(span, "args.ticks")) - 1000000) < 200);
     CHECK(why(t, 0) && strstr(why(t, 0), "PMCR.CNT_EN") && strstr(why(t, 1), "PMCNTENSET.CYCLE"));
     CHECK(json_get(json_get(t, "metadata.npuprof.devices")->first, "clock_sync.idle_at_open"));
-    CHECK_INT(json_int(sync_of(t, "dead_reads")), 0);
+    CHECK_INT(said(t, "dead_reads"), 0);
 }
 
 static void requirements_that_cannot_be(void)
@@ -248,7 +214,7 @@ static void walk(bool by_power)
             CHECK_UINT(npu.mmio_reads, loads);
         }
     }
-    compare_jobs(written(), zero, JOBS);
+    compare_jobs(closed(), zero, JOBS);
 }
 
 static void reset_at_every_job(void) { walk(true); }
@@ -280,7 +246,7 @@ static void moved_by_a_program(uint32_t lag_ns, uint64_t hz)
         if (i == 40) CHECK_INT(result, NPUPROF_ERR_NPU_RESET);
         else CHECK(result == NPUPROF_OK || result == NPUPROF_ERR_NPU_STOPPED);
     }
-    CHECK_INT(json_int(sync_of(written(), "resets")), 1);
+    CHECK_INT(said(closed(), "resets"), 1);
 }
 
 static void moved_late(void) { moved_by_a_program(1000000, 1000000000); }
@@ -331,8 +297,7 @@ static void no_access_while_off(void)
     power(true);
     CHECK_INT(npuprof_npu_read(&npu, &before), NPUPROF_OK);
     for (int i = 0; i < 20; i++) {
-        sim_advance(1000000);
-        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        sim_sync(1000000);
     }
     power(false);
     sim_advance(50000000);
@@ -345,10 +310,10 @@ static void no_access_while_off(void)
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
     CHECK_UINT(npu.epoch_, 0);
     power(false);
-    json_node *t = written();
+    json_node *t = closed();
     CHECK(!device_span(t, "off", 0));
     CHECK(why(t, 0) && strstr(why(t, 0), "NPUPROF_ERR_NPU_OFF") && strstr(why(t, 1), "NPUPROF_ERR_NPU_OFF"));
-    CHECK_INT(json_int(sync_of(t, "resets")), 0);
+    CHECK_INT(said(t, "resets"), 0);
 }
 
 /* ---- Event counters by function */
@@ -375,13 +340,12 @@ static void by_function(void)
         { .name = "flaky", .read = read_event, .counter = { .bits = 16 } } };
     npuprof_npu_desc desc;
     memset(&desc, 0, sizeof desc);
-    npuprof_start(1);
     desc.name = "sim";
     desc.read_ticks = read_ticks;
     desc.user = &npu;
     desc.pmu = events;
     desc.pmu_count = 4;
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     event_value[1] = 0xFFFFFFF0u;
     for (unsigned i = 0; i < 3; i++) {
         sim_advance(1000000);
@@ -395,7 +359,7 @@ static void by_function(void)
             event_value[3] = 2;
         });
     }
-    json_node *t = written();
+    json_node *t = closed();
     for (unsigned i = 0; i < 3; i++) {
         json_node *e = device_span(t, "conv", i);
         CHECK_STOP(e != NULL);
@@ -441,7 +405,6 @@ static void event_counters_that_cannot_be(void)
 static void function_beside_a_bar(void)
 {
     static const npuprof_npu_pmu macs = { .name = "macs", .counter = { .lo_offset = CONTROL, .bits = 32 } };
-    npuprof_start(1);
     SIM_DESC(desc);
     desc.counter.lo_offset = SIM_BYTES;              /* unused */
     desc.read_ticks = read_ticks;
@@ -455,7 +418,7 @@ static void function_beside_a_bar(void)
     desc.ring.end.offset = 8;
     sim_store(SIM_PRODUCER, 4, 0);
     sim.zeros = true;                                /* what the BAR says of the time is of no account */
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     for (unsigned i = 0; i < 3; i++) {
         sim_advance(1000000);
         WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
@@ -465,9 +428,9 @@ static void function_beside_a_bar(void)
         sim_store(SIM_PRODUCER, 4, i + 1);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
-    json_node *t = written();
-    CHECK_INT(json_int(sync_of(t, "spans")), 3);
-    CHECK_INT(json_int(sync_of(t, "causality_violations")), 0);
+    json_node *t = closed();
+    CHECK_INT(said(t, "spans"), 3);
+    CHECK_INT(said(t, "causality_violations"), 0);
     CHECK_UINT(trace_count(t, "C", "sim macs"), 3);
 }
 
@@ -476,7 +439,6 @@ static void ring_over_resets(void)
 {
     npuprof_npu_desc desc = gated_desc();
     unsigned drained = 0;
-    npuprof_start(1);
     sim_store(CONTROL, 4, 4);
     sim_store(ENABLE, 4, 0x80000000u);
     desc.is_on = is_on;
@@ -487,7 +449,7 @@ static void ring_over_resets(void)
     desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
     desc.ring.end.offset = 8;
     sim_store(SIM_PRODUCER, 4, 0);
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    open_npu(&desc);
     const uint64_t zero = sim.host;
     const int64_t ns = npuprof_ticks_to_ns_(zero);
     npuprof_span("zero", "test", "zero", ns, ns + 1, PROF_NO_ARGS);
@@ -516,7 +478,7 @@ static void ring_over_resets(void)
     }
     device.on = true;
     run(true);
-    json_node *t = written();
+    json_node *t = closed();
     const int64_t base = trace_start(trace_event(t, "X", "zero", 0)) - (int64_t)zero;
     size_t spans = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
@@ -530,7 +492,7 @@ static void ring_over_resets(void)
         if (!right) check_failed_(__FILE__, __LINE__, "%" PRId64 " to %" PRId64 " is no job", start, end);
         spans++;
     }
-    const size_t lost = (size_t)json_int(sync_of(t, "ring_lost"));
+    const size_t lost = (size_t)said(t, "ring_lost");
     printf("  %zu spans, %zu lost, %u drained before the power went\n", spans, lost, drained);
     CHECK_UINT(spans + lost, 300);
     CHECK(spans >= drained);
@@ -539,15 +501,13 @@ static void ring_over_resets(void)
 /* The driver decodes, and the counter is read: blocks are submissions, too. */
 static void by_hand_beside_a_counter(void)
 {
-    npuprof_start(1);
     SIM_DESC(desc);
     desc.ring.feed = true;
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_NO_RING);
     CHECK_INT(npuprof_npu_feed(&npu, 0, "a", 1), NPUPROF_ERR_NPU_NO_RING);
     for (unsigned i = 0; i < 20; i++) {
-        sim_advance(100000000);
-        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        sim_sync(100000000);
         WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
         const uint64_t start = sim_truth();
         sim_advance(5000);
@@ -557,10 +517,10 @@ static void by_hand_beside_a_counter(void)
         const uint64_t end = npuprof_npu_extend_stamp(&npu, raw, 16, start);
         CHECK(npuprof_npu_complete(&npu, 0, 0, NULL, NULL, start, end, PROF_NO_ARGS, true));
     }
-    json_node *t = written();
-    CHECK_INT(json_int(sync_of(t, "spans")), 20);
+    json_node *t = closed();
+    CHECK_INT(said(t, "spans"), 20);
     CHECK_UINT(trace_count(t, "s", "submit"), 20);
-    CHECK_INT(json_int(sync_of(t, "ring_lost")), 0);
+    CHECK_INT(said(t, "ring_lost"), 0);
 }
 
 CHECK_MAIN(CASE(enable_bits), CASE(requirements_that_cannot_be), CASE(reset_at_every_job),

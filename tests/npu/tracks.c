@@ -1,52 +1,22 @@
 /* tracks and arrows of sampled devices: a lane for each stream, an arrow for each span that the clock's error
    does not put before its host span
    SPDX-License-Identifier: MIT */
-#include "sim.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "fixture.h"
 
-static npuprof_npu npu;
-
-static json_node *written_trace(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
-
-static const char *track_name(json_node *t, int64_t tid)
-{
-    json_node *e;
-    for (size_t i = 0; (e = trace_event(t, "M", "thread_name", i)) != NULL; i++)
-        if (trace_tid(e) == tid) return json_text(json_get(e, "args.name"));
-    return "";
-}
-
-static json_node *device_span(json_node *t, const char *name)
-{
-    json_node *e;
-    for (size_t i = 0; (e = trace_event(t, "X", name, i)) != NULL; i++)
-        if (json_get(e, "args.stamp")) return e;
-    return NULL;
-}
 
 static void on_stream(json_node *t, const char *name, const char *track, int64_t stream)
 {
-    json_node *e = device_span(t, name);
+    json_node *e = device_span(t, name, 0);
     CHECK_STOP(e);
-    CHECK_STR(track_name(t, trace_tid(e)), track);
+    CHECK_STR(trace_track(t, e), track);
     CHECK_INT(json_int(json_get(e, "args.stream")), stream);
 }
 
 static void streams(void)
 {
     SIM_DESC(desc);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    sim_advance(1000000);
-    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    open_npu(&desc);
+    sim_sync(1000000);
     void *const queue = (void *)(uintptr_t)0x12345678;
     WITH_NPU_PROFILER(&npu, 7, "a", "NPU", PROF_NO_ARGS, { sim_advance(1000); });
     WITH_NPU_PROFILER(&npu, 9, "b", "NPU", PROF_NO_ARGS, {
@@ -55,14 +25,13 @@ static void streams(void)
     });
     WITH_NPU_PROFILER(&npu, queue, "d", "NPU", PROF_NO_ARGS, { sim_advance(1000); });
     WITH_NPU_PROFILER(&npu, -1, "e", "NPU", PROF_NO_ARGS, { sim_advance(1000); });
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     on_stream(t, "a", "sim stream 7", 7);
     on_stream(t, "b", "sim stream 9", 9);
     on_stream(t, "c", "sim stream 7", 7);
     on_stream(t, "d", "sim stream 305419896", 0x12345678);
     if (sizeof(void *) > 4) on_stream(t, "e", "sim stream 0xffffffffffffffff", -1);
-    CHECK_INT(trace_tid(device_span(t, "a")), trace_tid(device_span(t, "c")));
+    CHECK_INT(trace_tid(device_span(t, "a", 0)), trace_tid(device_span(t, "c", 0)));
 }
 
 /* More streams than there are lanes: none is lost, and no span gets a track of its own. */
@@ -70,14 +39,11 @@ static void many_streams(void)
 {
     enum { STREAMS = 1000 };
     SIM_DESC(desc);
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    sim_advance(1000000);
-    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    open_npu(&desc);
+    sim_sync(1000000);
     for (int i = 0; i < STREAMS; i++)
         WITH_NPU_PROFILER(&npu, i, "many", "NPU", PROF_NO_ARGS, { sim_advance(1000); });
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace();
+    json_node *t = closed();
     CHECK_UINT(trace_count(t, "X", "many"), 2 * STREAMS);
     CHECK(trace_count(t, "M", "thread_name") < 300);
 }
@@ -97,16 +63,14 @@ static void arrows_left_out(void)
     npuprof_npu_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.read_ticks = late_ticks;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     late = 700;                                  /* 28 us */
     sim_advance(1000000);
     for (int i = 0; i < BLOCKS; i++) {
         if (i == BLOCKS / 2) late = 0;
         WITH_NPU_PROFILER(&npu, 0, "conv", "NPU", PROF_NO_ARGS, { sim_advance(1000); });
     }
-    npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *devices = json_get(t, "metadata.npuprof.devices");
+    json_node *t = closed(), *devices = json_get(t, "metadata.npuprof.devices");
     CHECK_STOP(devices && devices->first);
     const int64_t arrows = (int64_t)trace_count(t, "s", "submit"),
         out = json_int(json_get(devices->first, "clock_sync.arrows_left_out"));
