@@ -18,7 +18,7 @@ from npuprof import loops  # noqa: E402
 from npuprof.base import contract  # noqa: E402
 from npuprof.read.image import converter  # noqa: E402
 # noqa: E402
-from npuprof.report.text import executions_lines, operators_lines, summary_lines, table_lines, tables
+from npuprof.report.text import table_lines, tables
 from npuprof.tables.arithmetic import both, percentile, union  # noqa: E402
 from npuprof.tables.devices import gaps_table, pes_table, trust_table  # noqa: E402
 from npuprof.tables.executions import Device, npu_executions  # noqa: E402
@@ -70,7 +70,7 @@ class Published(unittest.TestCase):
         return trace, Device(trace)
 
     def check_summary(self, trace, expected, labels):
-        lines = list(summary_lines(trace))
+        lines = next(tables(trace, ["summary"]))
         got = {line.partition(" : ")[0].strip().lower(): int(line.partition(" : ")[2]) for line in lines
                if " : " in line}
         self.assertEqual([got[label] for label in labels], expected)
@@ -123,7 +123,7 @@ class Published(unittest.TestCase):
                        "LowLevelSlice": ("2.000000", 12),
                        "LowLevelExpand": ("2.000000", 16)}, 432536)):
             trace, device = self.tables(release)
-            lines = [line.split() for line in operators_lines(trace, device)][1:]
+            lines = [line.split() for line in next(tables(trace, ["operators"]))][1:]
             self.assertEqual({line[0]: (line[1], int(line[2])) for line in lines}, expected)
             self.assertEqual(sum(int(line[3]) for line in lines), total)
             self.assertEqual(sum(row[5] for row in npu_executions(trace, device)), total)
@@ -298,7 +298,7 @@ class HandMade(unittest.TestCase):
         rows = [row[4:] for row in npu_executions(self.trace, device)]
         for row in (100000, 50000, 50000, 70000), (40000, 10000, 30000, 10000), (40000, None, None, None):
             self.assertIn(row, rows)
-        self.assertRegex(list(executions_lines(self.trace, device))[-1], r" 40000 +- +- +-$")
+        self.assertRegex(list(next(tables(self.trace, ["executions"])))[-1], r" 40000 +- +- +-$")
 
     def test_occupancy_and_compute(self):
         """Busy is not working: PE 0 computes 50 of 180 us. Where a run is not known, neither is that."""

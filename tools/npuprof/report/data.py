@@ -3,6 +3,7 @@
 
 Maker.make() makes one; NAMES lists them. The columns of a table are the same for every trace."""
 
+from functools import cached_property
 from fractions import Fraction
 
 from ..tables.devices import gaps_table, pes_table
@@ -45,10 +46,13 @@ def with_units(name, table):
     columns, old = COLUMNS.get(name), table.columns
     if columns is None or len(columns) != len(old) or any(c.endswith(("_ns", "_pct")) for c in old):
         return table
-    shares = [n for n, column in enumerate(columns) if column.endswith("_pct")]
-    rows = [tuple(value * 100 if n in shares and isinstance(value, Fraction) else value
-                  for n, value in enumerate(row)) for row in table.rows]
-    return table._replace(columns=columns, rows=rows)
+
+    def with_unit(value, column):
+        if column.endswith("_pct") and isinstance(value, Fraction):
+            return value * 100
+        # Why: text shows a thread without a number as "", and here that is not known.
+        return None if column == "thread_id" and value == "" else value
+    return table._replace(columns=columns, rows=[tuple(map(with_unit, row, columns)) for row in table.rows])
 
 
 class Maker:
@@ -56,25 +60,27 @@ class Maker:
 
     def __init__(self, trace):
         self.trace = trace
-        self._device = self._tracks = None
 
-    @property
+    @cached_property
     def device(self):
-        self._device = self._device or Device(self.trace)
-        return self._device
+        return Device(self.trace)
 
-    @property
+    @cached_property
     def tracks(self):
-        if self._tracks is None:
-            self._tracks = track_intervals(self.trace)
-        return self._tracks
+        return track_intervals(self.trace)
+
+    @cached_property
+    def memory_pools(self):
+        return memory_pools(self.trace)
+
+    def own(self, name):
+        """The Table of that name, of NAMES, as text shows it: the oldest have no units."""
+        made = getattr(self, name)()
+        return made if isinstance(made, Table) else Table(name, name, COLUMNS[name], made, [])
 
     def make(self, name):
-        """The Table of that name, of NAMES."""
-        made = getattr(self, name)()
-        if not isinstance(made, Table):
-            made = Table(name, name, COLUMNS[name], made, [])
-        return with_units(name, made)
+        """The Table of that name with its units."""
+        return with_units(name, self.own(name))
 
     def names(self):
         return names_table(self.trace)
@@ -83,10 +89,7 @@ class Maker:
         return categories_table(self.trace)
 
     def threads(self):
-        # Why: its text has "" for a thread without a number, and here that is not known.
-        table = threads_table(self.trace, self.tracks)
-        return table._replace(rows=[(row[0], None if row[1] == "" else row[1], *row[2:])
-                                    for row in table.rows])
+        return threads_table(self.trace, self.tracks)
 
     def open(self):
         return open_table(self.trace)
@@ -118,13 +121,13 @@ class Maker:
         return external_operators(self.trace)
 
     def memory(self):
-        return [(device, n, *row) for device, pool in memory_pools(self.trace).items()
+        return [(device, n, *row) for device, pool in self.memory_pools.items()
                 for n, row in enumerate(pool["rows"])]
 
     def pools(self):
         return [(device, pool["records"], pool["used"][0], pool["used_ns"], pool["held"], pool["used"][2],
                  pool["allocated"][0], pool["allocated"][2], pool["drops"])
-                for device, pool in memory_pools(self.trace).items()]
+                for device, pool in self.memory_pools.items()]
 
     def trust(self):
         found = self.trace.metadata.get("devices")

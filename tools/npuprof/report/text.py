@@ -1,27 +1,36 @@
 # SPDX-License-Identifier: MIT
-"""The tables as aligned text: a function for each that C prints, too, and table_lines() for the others."""
+"""The tables as aligned text. Those that C prints, too, have the columns of C."""
 
 from fractions import Fraction
 
-from ..base.contract import INFERENCE, OPERATOR
 from ..base.messages import HARMLESS
-from ..tables.arithmetic import mean, percent
-from ..tables.devices import gaps_table, pes_table, trust_table
-from ..tables.executions import Device, npu_executions, npu_operators
-from ..tables.labelled import external_operators, inferences, labelled, summary
-from ..tables.memory import megabytes, memory_pools
-from ..tables.spans import categories_table, names_table, open_table, threads_table
-from ..tables.submissions import path_table
+from ..tables.arithmetic import percent
+from ..tables.devices import trust_table
+from ..tables.memory import megabytes
 from ..tables.table import decimal, decimals_of, unit_of
-from ..tables.tracks import track_intervals
+from .data import Maker
 
 NAMES = ("names", "open", "summary", "inferences", "executions", "operators", "external", "path", "pes",
          "threads", "gaps", "categories", "memory", "trust")
 TITLES = {"inferences": "Inferences (ns)",
           "executions": "NPU executions (ns; Run: operators inside; 0 if none is recorded)",
           "operators": "NPU operators", "external": "External operators: on the host (ns)"}
-# How many lines a table of C has without rows.
-EMPTY = {"summary": 4, "inferences": 1, "executions": 1, "operators": 1, "external": 1, "memory": 1}
+# The columns of C: its head, and "<" or ">", its width and the decimals of a Fraction, as printf has them.
+IDS = (("trace_id", "<32"), ("span_id", "<16"))
+FIXED = {
+    "inferences": (*IDS, ("thread.id", ">9"), ("dur", ">12")),
+    "executions": (*IDS, ("pe_index", ">8"), ("execution_index", ">15"), ("NPU Total", ">12"),
+                   ("NPU Run", ">12"), ("NPU IoWait", ">12"), ("NPU Sum", ">12")),
+    "operators": (("name", "<40"), ("average_elapsed (ns)", ">21.6"), ("count", ">8"), ("total (ns)", ">14"),
+                  ("share (%)", ">9.2")),
+    "external": (*IDS, ("thread.id", ">9"), ("name", "<24"), ("operator_index", ">14"), ("dur", ">12")),
+    "memory": (("#Trace", "<6"), ("#Tag", "<80"), ("used", "<15"), ("alloc", "<15"))}
+# The only row of "summary" as lines, in the order of C.
+SUMMARY = (("min_ns", "Min latency (ns)"), ("max_ns", "Max latency (ns)"), ("mean_ns", "Mean latency (ns)"),
+           ("p50_ns", "Median latency (ns)"), ("p90_ns", "90.0 percentile Latency (ns)"),
+           ("p95_ns", "95.0 percentile Latency (ns)"), ("p97_ns", "97.0 percentile Latency (ns)"),
+           ("p99_ns", "99.0 percentile Latency (ns)"), ("p999_ns", "99.9 percentile Latency (ns)"),
+           ("total_ns", "Total latency (ns)"))
 SHOWN = 20         # rows of each table in the overview
 
 
@@ -71,59 +80,39 @@ def table_lines(table, limit=None):
     yield from table.notes
 
 
-def summary_lines(trace):
-    s = summary(trace)
+def aligned(value, form):
+    """A cell with spaces up to a width in bytes, as printf does. form: as in FIXED."""
+    width, _, digits = form[1:].partition(".")
+    text = decimal(value, int(digits)) if isinstance(value, Fraction) else str(value)
+    space = " " * (int(width) - len(text.encode()))
+    return text + space if form[0] == "<" else space + text
+
+
+def fixed_lines(name, rows, separator="  "):
+    """The head and the rows of a table of C."""
+    heads, forms = zip(*FIXED[name])
+    for row in (heads, *rows):
+        yield separator.join(map(aligned, row, forms))
+
+
+def fixed_rows(table, limit):
+    """The rows as C shows them: an index that is not there is empty, and a time that nobody measured "-"."""
+    absent = ["-" if unit_of(column) else "" for column in table.columns]
+    for row in table.rows[:limit]:
+        yield [none if value is None else cell(value) if isinstance(value, str) else value
+               for value, none in zip(row, absent)]
+
+
+def summary_lines(table):
+    [row] = table.rows
+    found = dict(zip(table.columns, row))
     yield from ("=" * 48, "  Inference Results Summary", "=" * 48,
-                f"Inference counts                : {s['count']}")
-    if s["count"]:
-        for label, key in (("Min", "min"), ("Max", "max"), ("Mean", "mean"), ("Median", 500)):
-            yield f"{label} latency (ns)".ljust(32) + f": {s[key]}"
-        for p in (900, 950, 970, 990, 999):
-            yield f"{p // 10}.{p % 10} percentile Latency (ns)".ljust(32) + f": {s[p]}"
-        yield "Total latency (ns)".ljust(32) + f": {s['total']}"
+                f"Inference counts                : {found['count']}")
+    for column, label in SUMMARY if found["count"] else ():
+        yield f"{label:<32}: {found[column]}"
 
 
-def inferences_lines(trace, limit=None):
-    yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'dur':>12}"
-    for trace_id, span_id, thread, dur in inferences(trace, limit):
-        yield f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {dur:12}"
-    yield from left_out(len(labelled(trace, INFERENCE)), limit, "inferences")
-
-
-def executions_lines(trace, device=None, limit=None):
-    yield (f"{'trace_id':<32}  {'span_id':<16}  {'pe_index':>8}  {'execution_index':>15}  {'NPU Total':>12}  "
-           f"{'NPU Run':>12}  {'NPU IoWait':>12}  {'NPU Sum':>12}")
-    device = device or Device(trace)
-    for trace_id, span_id, pe, number, *figures in npu_executions(trace, device, limit):
-        columns = "  ".join(f"{'-' if ns is None else ns:>12}" for ns in figures)
-        yield f"{trace_id}  {span_id}  {pe:8}  {'' if number is None else number:>15}  {columns}"
-    if limit is not None:
-        yield from left_out(sum(1 for _ in device.executions()), limit, "executions")
-
-
-def operators_lines(trace, device=None, limit=None):
-    yield f"{'name':<40}  {'average_elapsed (ns)':>21}  {'count':>8}  {'total (ns)':>14}  {'share (%)':>9}"
-    rows = npu_operators(trace, device)
-    everything = sum(row[3] for row in rows)
-    for name, _, count, total, _ in rows[:limit]:
-        whole, millionths = divmod(mean(total * 1000000, count), 1000000)
-        share = (total * 20000 // everything + 1) // 2 if everything else 0
-        yield (f"{padded(cell(name), 40)}  {whole:14}.{millionths:06}  {count:8}  {total:14}  "
-               f"{share // 100:6}.{share % 100:02}")
-    yield from left_out(len(rows), limit, "operators")
-
-
-def external_lines(trace, limit=None):
-    yield (f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'name':<24}  {'operator_index':>14}  "
-           f"{'dur':>12}")
-    for trace_id, span_id, thread, name, index, dur in external_operators(trace, limit):
-        yield (f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {padded(cell(name), 24)}  "
-               f"{index:14}  {dur:12}")
-    yield from left_out(len(labelled(trace, OPERATOR)), limit, "external")
-
-
-def memory_lines(trace, limit=None):
-    pools = memory_pools(trace)
+def memory_lines(pools, limit=None):
     if not pools:
         yield "no memory records"
     for device, pool in pools.items():
@@ -137,27 +126,29 @@ def memory_lines(trace, limit=None):
         share = percent(Fraction(unused, pool["held"] or 1))
         yield f"fragmentation   : {megabytes(unused)} ({share} %) allocated but not used at the peak"
         yield f"allocated drops : {pool['drops']}"
-        yield f"{'#Trace':<6}\t{'#Tag':<80}\t{'used':<15}\t{'alloc':<15}"
-        for index, (tag, used, allocated) in enumerate(pool["rows"][:limit]):
-            tag = padded(cell(tag, 80), 80)
-            yield f"{index:<6}\t{tag}\t{megabytes(used):<15}\t{megabytes(allocated):<15}"
+        rows = ((n, cell(tag, 80), megabytes(used), megabytes(allocated))
+                for n, (tag, used, allocated) in enumerate(pool["rows"][:limit]))
+        yield from fixed_lines("memory", rows, "\t")
         yield from left_out(len(pool["rows"]), limit, "memory")
+
+
+def lines_of(maker, name, limit=None):
+    """The lines of a table of NAMES; at most `limit` rows of it."""
+    if name == "memory":
+        return memory_lines(maker.memory_pools, limit)
+    # Why: numbers of the metadata are printed as they stand there.
+    table = trust_table(maker.trace) if name == "trust" else maker.own(name)
+    if name == "summary":
+        return summary_lines(table)
+    if name in FIXED:
+        return [*fixed_lines(name, fixed_rows(table, limit)), *left_out(len(table.rows), limit, name)]
+    return table_lines(table, limit)
 
 
 def tables(trace, wanted=NAMES, limit=None):
     """Yields the lines of each table; at most `limit` rows of each."""
-    device = Device(trace) if {"executions", "operators", "pes"} & set(wanted) else None
-    tracks = track_intervals(trace) if {"threads", "pes", "gaps"} & set(wanted) else None
-    lines = {"summary": lambda: summary_lines(trace), "inferences": lambda: inferences_lines(trace, limit),
-             "executions": lambda: executions_lines(trace, device, limit),
-             "operators": lambda: operators_lines(trace, device, limit),
-             "external": lambda: external_lines(trace, limit), "memory": lambda: memory_lines(trace, limit)}
-    make = {"names": lambda: names_table(trace), "open": lambda: open_table(trace),
-            "categories": lambda: categories_table(trace), "threads": lambda: threads_table(trace, tracks),
-            "pes": lambda: pes_table(trace, tracks, device), "gaps": lambda: gaps_table(trace, tracks),
-            "path": lambda: path_table(trace), "trust": lambda: trust_table(trace)}
-    for name in wanted:
-        yield lines[name]() if name in lines else table_lines(make[name](), limit)
+    maker = Maker(trace)
+    return (lines_of(maker, name, limit) for name in wanted)
 
 
 def overview(trace):
@@ -166,7 +157,8 @@ def overview(trace):
     empty = []
     for name, lines in zip(NAMES, tables(trace, limit=SHOWN)):
         lines = list(lines)
-        if lines[-1] == "(none)" or len(lines) == EMPTY.get(name):
+        # Without rows there is only a head.
+        if lines[-1] == "(none)" or len(lines) == (4 if name == "summary" else 1):
             empty.append(name)
         else:
             yield [TITLES[name], *lines] if name in TITLES else lines

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Tables of the device: its executions and operators."""
 
+from array import array
 from collections import namedtuple
 from fractions import Fraction
-from itertools import islice
 
 from .. import loops
 from ..base.contract import COUNTED, NULL, SAMPLED
+from .table import Rows
 
 NOT_COMPUTE = {"Execution", "Load", "Store"}      # names of device spans that are no operators
 # One execution on the device: its row; NPU Total, Run, IoWait and Sum in ns. The last three are None if
@@ -34,13 +35,18 @@ class Device:
             elif empty and i >= 0 and (trace.flags[i] & SAMPLED or (csv and compute[trace.name[i]])):
                 self.run[n] = NULL
 
-    def executions(self, warm_up=False):
-        """Yields every Execution. warm_up=True: also those in warm-up."""
-        dur, warm = self.trace.dur, self.trace.warm_up
-        for i, run, added in zip(self.rows, self.run, self.added):
-            if i >= 0 and (warm_up or not warm[i]):
-                known = run != NULL
-                yield Execution(i, dur[i], *((run, dur[i] - run, added) if known else (None, None, None)))
+    def groups(self, warm_up=False):
+        """The numbers of the groups that are executions. warm_up=True: also those in warm-up."""
+        warm = self.trace.warm_up
+        return array("i", [g for g, i in enumerate(self.rows) if i >= 0 and (warm_up or not warm[i])])
+
+    def executions(self, warm_up=False, groups=None):
+        """Yields every Execution, or those of some groups."""
+        dur = self.trace.dur
+        for g in self.groups(warm_up) if groups is None else groups:
+            i, run = self.rows[g], self.run[g]
+            known = run != NULL
+            yield Execution(i, dur[i], *((run, dur[i] - run, self.added[g]) if known else (None,) * 3))
 
 
 def compute_names(trace):
@@ -63,17 +69,18 @@ def counted_runs(trace):
     return found
 
 
-def npu_executions(trace, device=None, limit=None):
+def npu_executions(trace, device=None):
     """Rows (trace_id, span_id, pe_index, execution_index or None, NPU Total, NPU Run, NPU IoWait, NPU
     Sum)."""
     index, pes = trace.index.get("execution_index"), trace.index.get("pe_index")
-    rows = []
-    executions = list(islice((device or Device(trace)).executions(), limit))
-    for (i, *figures), (trace_id, span_id) in zip(executions, trace.ids_of([e.row for e in executions])):
-        number = None if index is None or index[i] == NULL else index[i]
-        pe = 0 if pes is None or pes[i] == NULL else pes[i]
-        rows.append((trace_id, span_id, pe, number, *figures))
-    return rows
+    device = device or Device(trace)
+
+    def made(groups):
+        ids = trace.ids_of([device.rows[g] for g in groups])
+        for own, (i, *figures) in zip(ids, device.executions(groups=groups)):
+            number = None if index is None or index[i] == NULL else index[i]
+            yield (*own, 0 if pes is None or pes[i] == NULL else pes[i], number, *figures)
+    return Rows(device.groups(), made)
 
 
 def npu_operators(trace, device=None):

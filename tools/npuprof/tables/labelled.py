@@ -5,6 +5,7 @@ from array import array
 
 from ..base.contract import INFERENCE, NULL, OPERATOR, UNFINISHED
 from .arithmetic import mean, percentile
+from .table import Rows
 
 
 def labelled(trace, kind):
@@ -31,17 +32,21 @@ def summary(trace):
             **{p: percentile(durations, p) for p in (500, 900, 950, 970, 990, 999)}}
 
 
-def inferences(trace, limit=None):
+def with_ids(trace, kind, own):
+    """Rows (trace_id, span_id, thread.id, *own(row), dur) of the labelled spans of that kind."""
+    def made(rows):
+        for i, ids in zip(rows, trace.ids_of(rows)):
+            yield (*ids, trace.tracks[trace.track[i]].thread_id, *own(i), trace.dur[i])
+    return Rows(labelled(trace, kind), made)
+
+
+def inferences(trace):
     """Rows (trace_id, span_id, thread.id, dur)."""
-    rows = labelled(trace, INFERENCE)[:limit]
-    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.dur[i])
-            for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
+    return with_ids(trace, INFERENCE, lambda i: ())
 
 
-def external_operators(trace, limit=None):
+def external_operators(trace):
     """Rows (trace_id, span_id, thread.id, name, operator_index, dur)."""
     index = trace.index.get("operator_index")
-    rows = labelled(trace, OPERATOR)[:limit]
-    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.text(i),
-             0 if index is None or index[i] == NULL else index[i], trace.dur[i])
-            for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
+    return with_ids(trace, OPERATOR, lambda i: (
+        trace.text(i), 0 if index is None or index[i] == NULL else index[i]))

@@ -5,7 +5,7 @@ name      a word, unique in a report: "idle"
 title     what it shows, for a reader
 columns   names; the end is the unit: "total_ns", "share_pct", "peak_bytes", "rate_per_s". A text and a
           count have none. The columns do not vary with the input.
-rows      tuples in the order of the columns. A cell is
+rows      tuples in the order of the columns, in a list or Rows. A cell is
             int        a whole number
             Fraction   any other number, exact: percent in a column "_pct" (50, not 1/2)
             str        a text
@@ -16,12 +16,30 @@ Tables older than this rule have columns without units, and there a Fraction is 
 """
 
 from collections import namedtuple
+from collections.abc import Sequence
 from fractions import Fraction
 
 Table = namedtuple("Table", "name title columns rows notes")
 
 # Units of columns, and how many decimals a Fraction has there.
 UNITS = {"ns": 3, "pct": 2, "bytes": 0, "per_s": 3, "ppm": 3, "hz": 3, "ratio": 3, "ticks": 3, "ops": 0}
+
+
+class Rows(Sequence):
+    """Rows that are made when they are asked for: made(keys) gives those of some keys. Why: a report shows
+    few of them, and a row may need an id that takes time."""
+
+    def __init__(self, keys, made):
+        self.keys, self.made = keys, made
+
+    def __len__(self):
+        return len(self.keys)
+
+    def __getitem__(self, n):
+        return list(self.made(self.keys[n])) if isinstance(n, slice) else self[n:n + 1 or None][0]
+
+    def __iter__(self):
+        return iter(self.made(self.keys))
 
 
 def unit_of(column):
