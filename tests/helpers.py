@@ -2,6 +2,7 @@
 """What the Python tests share: building small C programs, running them, reading traces."""
 
 import atexit
+import collections
 import fcntl
 import functools
 import hashlib
@@ -127,6 +128,25 @@ def build(source, name, *flags, compiler=None):
     return pathlib.Path(shutil.copy2(shared, scratch() / name))
 
 
+def compile_text(text, program, *flags, compiler=None):
+    """Compiles a source that a test holds as a text into this file; its path."""
+    source = program.with_name(f"{program.name}.{'cpp' if compiler == CXX else 'c'}")
+    source.write_text(text)
+    done = run([*(compiler or CC), source, *flags, f"-I{ROOT}", "-pthread", "-o", program])
+    if done.returncode:
+        raise AssertionError(f"{source.name} does not compile:\n{done.stderr}")
+    return program
+
+
+def edited_header(name, line, edited):
+    """A copy of npuprof.h in which one line, which is there once, is another text."""
+    header, copy = (ROOT / "npuprof.h").read_text(encoding="utf-8"), scratch() / name
+    if header.count(line) != 1:
+        raise AssertionError(f"npuprof.h has {header.count(line)} times: {line}")
+    copy.write_text(header.replace(line, edited), encoding="utf-8")
+    return copy
+
+
 def chromium():
     """The path of a Chromium, or the test is skipped."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -232,6 +252,60 @@ def set_user_id(program, folder):
     for is_set in (True, False):
         copy.chmod(0o4755 if is_set else 0o755)
         yield copy, is_set
+
+
+class Folder(unittest.TestCase):
+    """A case with an empty folder of its own, in which a program of tests/programs runs."""
+    SOURCE = None
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.SOURCE:
+            cls.program = build(cls.SOURCE, cls.SOURCE.partition(".")[0])
+
+    def setUp(self):
+        self.folder = scratch() / self.id().rsplit(".", 1)[-1]
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.empty()
+
+    def empty(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+
+    def files(self):
+        return sorted(str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if not p.is_dir())
+
+    def start(self, *arguments, program=None, options=None, **env):
+        """The finished program; what has the name of a variable is in its environment."""
+        return run([program or self.program, *arguments], cwd=self.folder, env=environment(**env),
+                   **(options or {}))
+
+    def quiet(self, *arguments, code=0, **more):
+        """The same; it ends with this code and says nothing on stderr."""
+        done = self.start(*arguments, **more)
+        self.assertEqual((done.returncode, done.stderr), (code, ""), (arguments, more))
+        return done
+
+    def one_line(self, done, *words):
+        """It ended well, with one line on stderr that holds the words."""
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (0, 1), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        return done.stderr
+
+    def names(self, path):
+        return sorted(e["name"] for e in events(load(self.folder / path), "X"))
+
+    def read(self, name):
+        """A trace in the folder, JSON or image; a whole one."""
+        if not name.endswith(".npuprof"):
+            return load(self.folder / name)
+        done = run([tool("npuprof-convert"), self.folder / name])
+        self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+        return strict_json(done.stdout)
+
+    def counts(self, name):
+        return dict(collections.Counter(e["name"] for e in events(self.read(name), "X")))
 
 
 class Mount:

@@ -37,7 +37,7 @@ BUILD = ROOT / "build" / "mutation"
 # For what the C tests let pass: they see files, other processes, and the order of two threads.
 LAST = {"": ("write/test_golden", "write/test_json"),
         "control/": ("process/test_environment", "process/test_capture"),
-        "process/": ("process/test_environment", "process/test_moved"),
+        "process/": ("process/test_environment", "process/test_hooked"),
         "arena/": ("schedule/schedule",), "record/": ("write/test_results", "schedule/schedule"),
         "read/": ("write/test_results", "write/test_model")}
 SWAPS = {" < ": [" <= ", " > "], " <= ": [" < "], " > ": [" >= ", " < "], " >= ": [" > "],

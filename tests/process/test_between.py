@@ -13,60 +13,27 @@ MARK = "/* ==== src/public/types.h ="
 
 @functools.cache
 def program():
-    header = (ROOT / "npuprof.h").read_text(encoding="utf-8")
-    assert header.count(MARK) == 1
-    copy = scratch() / "between_npuprof.h"
-    copy.write_text(header.replace(MARK, '#include "programs/between.h"\n' + MARK), encoding="utf-8")
+    copy = helpers.edited_header("between_npuprof.h", MARK, '#include "programs/between.h"\n' + MARK)
     return helpers.build("between.c", "between", f'-DBETWEEN_HEADER="{copy}"', "-DNPUPROF_TSAN_=1")
 
 
 class Between(unittest.TestCase):
-    def play(self, case):
-        done = helpers.run([program(), case], env=helpers.environment(), timeout=120)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+    def play(self, *cases):
+        for case in cases:
+            with self.subTest(case):
+                done = helpers.run([program(), case], env=helpers.environment(), timeout=120)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
 
-    def test_a_reading_misses_nothing(self):
-        self.play("a_reading_misses_nothing")
-
-    def test_one_at_a_time_in_the_sink(self):
-        self.play("one_at_a_time_in_the_sink")
-
-    @helpers.thorough
-    def test_a_reader_waits_for_few(self):
-        self.play("a_reader_waits_for_few")
-
-    def test_a_jump_leaves_nobody_waiting(self):
-        self.play("a_jump_leaves_nobody_waiting")
+    def test_quick(self):
+        self.play("a_reading_misses_nothing", "one_at_a_time_in_the_sink", "a_jump_leaves_nobody_waiting",
+                  "a_trace_has_what_it_says", "what_was_cleared_stays_so", "the_gate_is_what_was_said",
+                  "categories_are_one_setting", "an_anchor_is_read_whole", "a_name_comes_with_its_category")
 
     @helpers.thorough
-    def test_a_handler_waits_for_nobody(self):
-        self.play("a_handler_waits_for_nobody")
+    def test_thorough(self):
+        self.play("a_reader_waits_for_few", "a_handler_waits_for_nobody",
+                  "what_is_written_meanwhile_is_whole", "a_dump_has_all_slots")
 
-    @helpers.thorough
-    def test_what_is_written_meanwhile_is_whole(self):
-        self.play("what_is_written_meanwhile_is_whole")
-
-    @helpers.thorough
-    def test_a_dump_has_all_slots(self):
-        self.play("a_dump_has_all_slots")
-
-    def test_a_trace_has_what_it_says(self):
-        self.play("a_trace_has_what_it_says")
-
-    def test_what_was_cleared_stays_so(self):
-        self.play("what_was_cleared_stays_so")
-
-    def test_the_gate_is_what_was_said(self):
-        self.play("the_gate_is_what_was_said")
-
-    def test_categories_are_one_setting(self):
-        self.play("categories_are_one_setting")
-
-    def test_an_anchor_is_read_whole(self):
-        self.play("an_anchor_is_read_whole")
-
-    def test_a_name_comes_with_its_category(self):
-        self.play("a_name_comes_with_its_category")
 
 # Loads that acquire, at least. Without one of them nothing but luck orders what is read after it on arm64 and
 # POWER.

@@ -57,12 +57,8 @@ class Faked(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = helpers.scratch()
-        (cls.folder / "program.c").write_text(PROGRAM)
-        (cls.folder / "shim.c").write_text(SHIM)
-        for arguments in (["program.c", "-I", str(ROOT), "-o", "program", "-pthread"],
-                          ["shim.c", "-shared", "-fPIC", "-o", "shim.so"]):
-            done = subprocess.run([*helpers.CC, *arguments], cwd=cls.folder, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
+        helpers.compile_text(PROGRAM, cls.folder / "program")
+        helpers.compile_text(SHIM, cls.folder / "shim.so", "-shared", "-fPIC")
 
     def trace(self, fake=None):
         """(the clock's member of the metadata, durations in ms, what check prints)"""

@@ -70,12 +70,9 @@ int main()
 
 class Emulated(unittest.TestCase):
     def test_threads_of_a_life(self):
-        source = scratch() / "emulated.c"
-        source.write_text(PROGRAM)
-        program = scratch() / "emulated"
-        done = run([need("clang"), "-femulated-tls", "-DNPUPROF_THREAD_KEY=1", "-O1", *helpers.WARNINGS,
-                    f"-I{ROOT}", "-pthread", source, "-o", program])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        program = helpers.compile_text(PROGRAM, scratch() / "emulated", "-femulated-tls",
+                                       "-DNPUPROF_THREAD_KEY=1", "-O1", *helpers.WARNINGS,
+                                       compiler=[need("clang")])
         self.assertNotIn("__emutls", run(["nm", program]).stdout)
         done = run([program], cwd=scratch(), env=environment())
         self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", "1 1 0\n"))

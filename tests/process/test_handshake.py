@@ -35,23 +35,18 @@ int main(void)
 """
 
 
-class Handshake(unittest.TestCase):
+class Handshake(helpers.Folder):
     def setUp(self):
-        self.folder = helpers.scratch() / self.id().rsplit(".", 1)[-1]
-        shutil.rmtree(self.folder, ignore_errors=True)
-        (self.folder / "other").mkdir(parents=True)
+        super().setUp()
+        (self.folder / "other").mkdir()
         self.text = (ROOT / "npuprof.h").read_text()
 
     def mixed(self, changed):
         """One file with a changed header, one with today's: (exit code or None when it does not link, what it
         said)."""
         (self.folder / "other" / "npuprof.h").write_text(changed)
-        (self.folder / "user.c").write_text(USER)
-        (self.folder / "main.c").write_text(MAIN)
-        for name, include in (("user", self.folder / "other"), ("main", ROOT)):
-            done = run([*helpers.CC, "-std=gnu11", f"-I{include}", "-c", self.folder / f"{name}.c", "-o",
-                        self.folder / f"{name}.o"])
-            self.assertEqual(done.returncode, 0, done.stderr)
+        helpers.compile_text(USER, self.folder / "user.o", "-std=gnu11", f"-I{self.folder / 'other'}", "-c")
+        helpers.compile_text(MAIN, self.folder / "main.o", "-std=gnu11", "-c")
         done = run([*helpers.CC, "-pthread", self.folder / "user.o", self.folder / "main.o", "-o",
                     self.folder / "program"])
         if done.returncode:

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 import helpers
-from helpers import environment, load, need, run, scratch
+from helpers import load, need, run
 
 COUNT, SPANS, THREADS = 16, 5, 3
 PLUGIN = r"""
@@ -92,19 +92,9 @@ sys.exit(max(plugin.finish(f"{i}.json".encode()) for i, plugin in enumerate(plug
 """
 
 
-class ManyPlugins(unittest.TestCase):
-    def setUp(self):
-        self.folder = scratch() / self.id().rsplit(".", 1)[-1]
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
-
+class ManyPlugins(helpers.Folder):
     def make(self, name, text, *words):
-        source = self.folder / f"{name}.c"
-        source.write_text(text)
-        done = run([*words, "-std=gnu11", "-O1", f"-I{helpers.ROOT}", "-pthread", source, "-o",
-                    self.folder / name, "-ldl"])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.folder / name
+        return helpers.compile_text(text, self.folder / name, "-std=gnu11", "-O1", "-ldl", compiler=words)
 
     def plugins(self, *compiler):
         """Copies of one library: the loader tells them apart by their inodes."""
@@ -112,8 +102,7 @@ class ManyPlugins(unittest.TestCase):
         return [shutil.copy2(whole, self.folder / f"{i}.so") for i in range(COUNT)]
 
     def check(self, *command, owners=COUNT):
-        done = run(command, cwd=self.folder, env=environment())
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.quiet(*command[1:], program=command[0])
         for i in range(owners):
             own = load(self.folder / f"{i}.json")["metadata"]["npuprof"]
             self.assertEqual((own["recorded"], sum(own["lost"].values())), (THREADS * (SPANS + 1), 0))

@@ -3,26 +3,17 @@
 import subprocess
 
 import helpers
-from helpers import environment, events, load, run
-from process.test_environment import Case
+from helpers import environment, events
 
 OPEN_US = 60_000
 
 
-class OpenEnds(Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.program = helpers.build("open_ends.c", "open_ends")
-
-    def convert(self, path):
-        run([helpers.tool("npuprof-convert"), path, "-o", "of_image.json"], cwd=self.folder, check=True)
-        return "of_image.json"
+class OpenEnds(helpers.Folder):
+    SOURCE = "open_ends.c"
 
     def check_open(self, path):
         """Both spans last as long as the program slept, and not longer than it lived."""
-        if not path.endswith(".json"):
-            path = self.convert(path)
-        trace = load(self.folder / path)
+        trace = self.read(path)
         for name in ("outer", "waiting"):
             span, = events(trace, "X", name)
             self.assertIs(span["args"]["unfinished"], True)

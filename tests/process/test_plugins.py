@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import helpers
-from helpers import ROOT, environment, load, run
+from helpers import ROOT, load, run
 
 PLUGIN = r"""
 #define NPUPROF_IMPLEMENTATION
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 OURS, THEIRS, SHOWN = 3 * 40, 3 * 24, 3 * 23
 
 
-class Plugins(unittest.TestCase):
+class Plugins(helpers.Folder):
     @classmethod
     def setUpClass(cls):
         cls.parts = helpers.scratch() / "plugins"
@@ -105,29 +105,20 @@ class Plugins(unittest.TestCase):
 
     @classmethod
     def object(cls, name, source, *flags, compiler=None):
-        path = cls.parts / f"{name}.c"
-        path.write_text(source)
-        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O1", *helpers.WARNINGS, *flags, f"-I{ROOT}",
-                    "-pthread", "-c", path, "-o", cls.parts / name])
-        assert done.returncode == 0, done.stderr
+        helpers.compile_text(source, cls.parts / name, "-std=gnu11", "-O1", *helpers.WARNINGS, *flags, "-c",
+                             compiler=compiler)
 
     @classmethod
     def link(cls, name, *arguments):
         done = run([*helpers.CC, "-pthread", *arguments, "-o", cls.parts / name], cwd=cls.parts)
         assert done.returncode == 0, done.stderr
 
-    def setUp(self):
-        self.folder = helpers.scratch() / self.id().rsplit(".", 1)[-1]
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
-
-    def start(self, host, plugin, when, how, output="t.json"):
-        shutil.rmtree(self.folder)
-        self.folder.mkdir()
-        env = environment(NPUPROF_OUTPUT_PATH=output) if how == "environment" else environment()
-        done = run([self.parts / host, when, how, self.parts / plugin], cwd=self.folder, env=env)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return sorted(p.name for p in self.folder.iterdir())
+    def play(self, host, plugin, when, how, output="t.json"):
+        """The files of a host with a plugin."""
+        self.empty()
+        env = {"NPUPROF_OUTPUT_PATH": output} if how == "environment" else {}
+        self.quiet(when, how, self.parts / plugin, program=self.parts / host, **env)
+        return self.files()
 
     def owners(self, files, how):
         """Whose the files are: {program: [spans and events recorded and lost, of the host, of the
@@ -152,7 +143,7 @@ class Plugins(unittest.TestCase):
                                                             ("api", "environment")):
             with self.subTest(dynamic=dynamic, plugin=plugin, when=when, how=how):
                 host = f"host{dynamic}-{plugin}" if when == "linked" else f"host{dynamic}"
-                files = self.start(host, f"{plugin}.so", when, how)
+                files = self.play(host, f"{plugin}.so", when, how)
                 owners = self.owners(files, how)
                 one_leads = plugin == "default" and (dynamic or when == "linked")
                 if one_leads:
@@ -169,7 +160,7 @@ class Plugins(unittest.TestCase):
         """JSON, CSV and image of two arenas at one path; a path of a process before is overwritten."""
         for output, count in (("t.json", 4), ("t.csv", 4), ("t.npuprof", 4)):
             with self.subTest(output=output):
-                files = self.start("host", "default.so", "dlclosed", "environment", output)
+                files = self.play("host", "default.so", "dlclosed", "environment", output)
                 self.assertEqual(len(files), count, files)
                 if output == "t.csv":
                     rows = [row for name in files
@@ -179,19 +170,18 @@ class Plugins(unittest.TestCase):
                                              "async of the plugin": 3, "finished of the plugin": 3,
                                              "by hand of the plugin": 3})
                 for _ in range(3):
-                    done = run([self.parts / "host", "dlopened", "environment", self.parts / "default.so"],
-                               cwd=self.folder,
-                               env=environment(NPUPROF_OUTPUT_PATH=f"again{output}"))
+                    done = self.start("dlopened", "environment", self.parts / "default.so",
+                                      program=self.parts / "host", NPUPROF_OUTPUT_PATH=f"again{output}")
                     self.assertEqual(done.returncode, 0)
-                self.assertEqual(len([p for p in self.folder.iterdir() if p.name == f"again{output}"]), 1)
-                self.assertEqual(len([p for p in self.folder.iterdir() if p.name.startswith("again")]), 1 + 3)
+                again = [name for name in self.files() if name.startswith("again")]
+                self.assertEqual((again.count(f"again{output}"), len(again)), (1, 1 + 3))
 
     def test_the_program_has_the_path(self):
         """Whoever ends first: the path asked for is the program's, and merged they are one process."""
         for when in ("dlopened", "dlclosed"):
             for output in ("t.json", "t.npuprof"):
                 with self.subTest(when=when, output=output):
-                    files = self.start("host", "default.so", when, "environment", output)
+                    files = self.play("host", "default.so", when, "environment", output)
                     traces = [self.folder / name for name in files]
                     if output == "t.npuprof":
                         self.assertIn(b"host\0", (self.folder / output).read_bytes()[:4096])
@@ -216,8 +206,8 @@ class Plugins(unittest.TestCase):
                           "    const int taken = now() != (void *)SIG_DFL;\n    dlclose(p);\n"
                           "    printf(\"%d %d\\n\", taken, now() == (void *)SIG_DFL);\n    return 0;\n}\n")
         self.link("signal", source, "-ldl")
-        done = run([self.parts / "signal", self.parts / "default.so"], cwd=self.folder,
-                   env=environment(NPUPROF_SIGNAL="USR1:dump", NPUPROF_OUTPUT_PATH="t.json"))
+        done = self.start(self.parts / "default.so", program=self.parts / "signal",
+                          NPUPROF_SIGNAL="USR1:dump", NPUPROF_OUTPUT_PATH="t.json")
         self.assertEqual((done.stdout, done.returncode), ("1 1\n", 0))
 
     def test_other_version(self):
@@ -237,10 +227,10 @@ class Plugins(unittest.TestCase):
             self.link(f"host-{name}", f"{name}.o", "-rdynamic", "-ldl")
             for how in ("api", "environment"):
                 with self.subTest(program=name, how=how):
-                    self.setUp()
-                    env = environment(NPUPROF_OUTPUT_PATH="t.json") if how == "environment" else environment()
-                    done = run([self.parts / f"host-{name}", "dlopened", how, self.parts / "default.so"],
-                               cwd=self.folder, env=env)
+                    self.empty()
+                    env = {"NPUPROF_OUTPUT_PATH": "t.json"} if how == "environment" else {}
+                    done = self.start("dlopened", how, self.parts / "default.so",
+                                      program=self.parts / f"host-{name}", **env)
                     trace = load(self.folder / ("t.json" if how == "environment" else "host.json"))
                     said = trace["metadata"]["npuprof"]["user"]["npuprof of another version"]
                     self.assertIn("the spans of default.so are not recorded", said)
@@ -254,11 +244,11 @@ class Plugins(unittest.TestCase):
         """-Bsymbolic-functions takes a plugin's functions and the host's gate: what it executes is counted in
         the host's trace, all of it."""
         self.link("bound.so", "-shared", "-Wl,-Bsymbolic-functions", "default.o")
-        owners = self.owners(self.start("host-rdynamic", "bound.so", "dlopened", "environment"),
+        owners = self.owners(self.play("host-rdynamic", "bound.so", "dlopened", "environment"),
                              "environment")
         self.assertEqual(owners, {"host-rdynamic": [OURS + THEIRS, OURS, 0]})
         self.link("private.so", "-shared", "-Wl,-Bsymbolic", "default.o")
-        owners = self.owners(self.start("host-rdynamic", "private.so", "dlopened", "environment"),
+        owners = self.owners(self.play("host-rdynamic", "private.so", "dlopened", "environment"),
                              "environment")
         self.assertEqual(owners,
                          {"host-rdynamic": [OURS, OURS, 0], "host-rdynamic (private.so)": [THEIRS, 0, SHOWN]})
@@ -268,7 +258,7 @@ class Plugins(unittest.TestCase):
         self.object("clang.o", PLUGIN, "-fPIC", "-O1", compiler=[helpers.need("clang")])
         self.link("clang.so", "-shared", "clang.o")
         for how in ("api", "environment"):
-            owners = self.owners(self.start("host-rdynamic", "clang.so", "dlclosed", how), how)
+            owners = self.owners(self.play("host-rdynamic", "clang.so", "dlclosed", how), how)
             self.assertEqual(owners, {"host-rdynamic": [OURS + THEIRS, OURS, SHOWN]})
 
 

@@ -2,72 +2,55 @@
 # one process
 # SPDX-License-Identifier: MIT
 import collections
-import shutil
+import contextlib
 import signal
 import subprocess
 import time
 import unittest
 
 import helpers
-from helpers import PROGRAMS, ROOT, environment, events, load, run, strict_json
+from helpers import PROGRAMS, environment, events, load, run
+
+HEADER = "#include \"npuprof.h\"\n"
+IMPLEMENTATION = "#define NPUPROF_IMPLEMENTATION\n" + HEADER
 
 
+class Living(helpers.Folder):
+    SOURCE = "living.c"
+    WHOLE = {"before": 10, "open": 1, "after": 10}
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.folder = helpers.scratch() / self.id().rsplit(".", 1)[-1]
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir()
+    @contextlib.contextmanager
+    def going(self, **env):
+        """The program records, a hundred spans at least, and is killed at the end; its pid."""
+        with subprocess.Popen([self.program, "forever"], cwd=self.folder, env=environment(**env),
+                              stdout=subprocess.PIPE) as process:
+            try:
+                self.assertEqual(process.stdout.readline(), b"going\n")
+                yield process.pid
+            finally:
+                process.kill()
 
-    def tearDown(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
 
-    def files(self):
-        return sorted(str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if p.is_file())
-
-    def read(self, name):
-        """A trace in the folder, JSON or image; a whole one."""
-        if not name.endswith(".npuprof"):
-            return load(self.folder / name)
-        done = run([helpers.tool("npuprof-convert"), self.folder / name])
-        self.assertEqual((done.returncode, done.stderr), (0, ""), name)
-        return strict_json(done.stdout)
-
-    def counts(self, name):
-        return dict(collections.Counter(e["name"] for e in events(self.read(name), "X")))
-
+class Processes(Living):
     def by_pid(self):
         return {self.read(name)["metadata"]["npuprof"]["pid"]: name for name in self.files()}
 
-
-class Processes(Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.program = helpers.build("living.c", "living")
-
-    def start(self, *arguments, code=0, **changes):
-        done = run([self.program, *arguments], cwd=self.folder, env=environment(**changes))
-        self.assertEqual((done.returncode, done.stderr), (code, ""), changes)
-        return done
-
     MODES = (dict(NPUPROF_OUTPUT_PATH="t.json"), dict(NPUPROF_ARENA_PATH="t.npuprof"),
              dict(NPUPROF_OUTPUT_PATH="t.npuprof", NPUPROF_WHEN_FULL="stream"))
-    PARENT = {"before": 10, "open": 1, "after": 10}
 
     def each_mode(self):
         """Why no subTest: it would see a failure in the loop as the end of this generator."""
         for mode in self.MODES:
-            shutil.rmtree(self.folder)
-            self.folder.mkdir()
+            self.empty()
             yield mode, next(iter(mode.values()))
 
     def test_fork(self):
         """Parent, child and grandchild go on, each with a file of its own."""
         for mode, plain in self.each_mode():
-            self.start("fork", **mode)
+            self.quiet("fork", **mode)
             self.assertEqual(len(self.files()), 3, self.files())
             self.assertIn(plain, self.files())
-            self.assertEqual(self.counts(plain), {**self.PARENT, "beside the child": 7})
+            self.assertEqual(self.counts(plain), {**self.WHOLE, "beside the child": 7})
             others = [self.counts(name) for name in self.files() if name != plain]
             self.assertIn({"of the child": 20, "of the child, later": 5}, others)
             self.assertIn({"of the grandchild": 30}, others)
@@ -77,7 +60,7 @@ class Processes(Case):
     def test_scopes_of_the_parent_end_in_the_child(self):
         """They end nothing of the child's: its span by hand is as long as it was, and not cut."""
         for mode, _ in self.each_mode():
-            self.start("scopes", **mode)
+            self.quiet("scopes", **mode)
             self.assertEqual(len(self.files()), 3, self.files())
             counts = [self.counts(name) for name in self.files()]
             for own in ({"scope": 1, "phase": 1, "block": 1, "next": 1},
@@ -90,13 +73,13 @@ class Processes(Case):
                     self.assertNotIn("unfinished", span.get("args", {}))
 
     def test_fork_with_pid_in_the_path(self):
-        self.start("fork", NPUPROF_ARENA_PATH="t.%p.npuprof")
+        self.quiet("fork", NPUPROF_ARENA_PATH="t.%p.npuprof")
         self.assertEqual(sorted(self.by_pid().values()), self.files())
         for pid, name in self.by_pid().items():
             self.assertEqual(name, f"t.{pid}.npuprof")
 
     def test_fork_with_instance_in_the_path(self):
-        self.start("fork", NPUPROF_ARENA_PATH="t.%i.npuprof")
+        self.quiet("fork", NPUPROF_ARENA_PATH="t.%i.npuprof")
         self.assertEqual(len(self.files()), 3, self.files())
         self.assertEqual(len(self.by_pid()), 3)
 
@@ -106,9 +89,9 @@ class Processes(Case):
         program = helpers.need("true")
         for how in ("forkexec", "vfork", "spawn"):
             for mode, plain in self.each_mode():
-                self.start(how, program, **mode)
+                self.quiet(how, program, **mode)
                 self.assertEqual(self.files(), [plain], how)
-                self.assertEqual(self.counts(plain), self.PARENT, how)
+                self.assertEqual(self.counts(plain), self.WHOLE, how)
 
     def test_exec_of_an_instrumented_program(self):
         """Started by an instrumented parent, an instrumented child does not overwrite the parent's file with
@@ -116,35 +99,28 @@ class Processes(Case):
         for how in ("forkexec", "vfork", "spawn"):
             for mode, plain in self.each_mode():
                 mode = {key: value.replace("t.", "t.%p.") for key, value in mode.items()}
-                self.start(how, self.program, "quick", **mode)
+                self.quiet(how, self.program, "quick", **mode)
                 self.assertEqual(len(self.files()), 2, (how, self.files()))
                 for name in self.files():
-                    self.assertEqual(self.counts(name), self.PARENT)
+                    self.assertEqual(self.counts(name), self.WHOLE)
 
     def test_exec_of_itself(self):
         """What was recorded before exec is in the mapped file, which the next program moves aside."""
-        done = self.start("exec", self.program, "quick", NPUPROF_ARENA_PATH="t.npuprof")
-        self.assertEqual(done.returncode, 0)
+        self.quiet("exec", self.program, "quick", NPUPROF_ARENA_PATH="t.npuprof")
         self.assertEqual(len(self.files()), 2, self.files())
-        self.assertEqual(self.counts("t.npuprof"), self.PARENT)
+        self.assertEqual(self.counts("t.npuprof"), self.WHOLE)
         (other,) = [name for name in self.files() if name != "t.npuprof"]
         self.assertEqual(other, "t.1.npuprof")
         trace = self.read(other)
-        self.assertEqual(dict(collections.Counter(e["name"] for e in events(trace, "X"))),
-                         {"before": 10, "open": 1})
+        self.assertEqual(self.counts(other), {"before": 10, "open": 1})
         (open_one,) = events(trace, "X", "open")
         self.assertIs(open_one["args"]["unfinished"], True)
 
     def test_daemon(self):
-        """Two forks before the first record: the daemon's trace is written, and nobody else's."""
+        """Two forks before the first record: the daemon's trace is written, and nobody else's. It has ended
+        when its stdout is closed, for which run() waits."""
         for mode, plain in self.each_mode():
-            self.start("daemon", **mode)
-            until = time.monotonic() + 10
-            while time.monotonic() < until:
-                named = [name for name in self.files() if not name.endswith(".tmp")]
-                if any(self.counts(name).get("daemon") == 10 for name in named):
-                    break
-                time.sleep(0.05)
+            self.quiet("daemon", **mode)
             found = [self.counts(name) for name in self.files()]
             self.assertIn({"daemon": 10}, found, self.files())
 
@@ -153,17 +129,16 @@ class Processes(Case):
         for how, code in (("quick", 0), ("_exit", 0), ("kill", -signal.SIGKILL), ("abort", -signal.SIGABRT),
                           ("segv", -signal.SIGSEGV)):
             with self.subTest(how=how):
-                shutil.rmtree(self.folder)
-                self.folder.mkdir()
-                self.start(how, code=code, NPUPROF_ARENA_PATH="t.npuprof")
+                self.empty()
+                self.quiet(how, code=code, NPUPROF_ARENA_PATH="t.npuprof")
                 self.assertEqual(self.files(), ["t.npuprof"])
-                self.assertEqual(self.counts("t.npuprof"), self.PARENT)
+                self.assertEqual(self.counts("t.npuprof"), self.WHOLE)
                 (span,) = events(self.read("t.npuprof"), "X", "open")
                 self.assertEqual(span.get("args", {}).get("unfinished", False), how != "quick")
 
     def test_exit_from_a_thread(self):
         for mode, plain in self.each_mode():
-            self.start("thread", **mode)
+            self.quiet("thread", **mode)
             self.assertEqual(self.files(), [plain])
             self.assertEqual(self.counts(plain), {"before": 10, "open": 1, "of the thread": 3})
 
@@ -172,10 +147,9 @@ class Processes(Case):
         take no longer than it."""
         for how, code in (("quick", 0), ("kill", -signal.SIGKILL)):
             with self.subTest(how=how):
-                shutil.rmtree(self.folder)
-                self.folder.mkdir()
+                self.empty()
                 before = time.time_ns()
-                self.start(how, code=code, NPUPROF_ARENA_PATH="t.npuprof")
+                self.quiet(how, code=code, NPUPROF_ARENA_PATH="t.npuprof")
                 after = time.time_ns()
                 trace = self.read("t.npuprof")
                 start = trace["metadata"]["npuprof"]["start_unix_ns"]
@@ -193,38 +167,26 @@ class Processes(Case):
 
     def test_killed_from_outside(self):
         for _ in range(5):
-            process = subprocess.Popen([self.program, "forever"], cwd=self.folder,
-                                       env=environment(NPUPROF_ARENA_PATH="k.%p.npuprof"))
-            time.sleep(0.15)
-            process.kill()
-            process.wait()
-            counts = self.counts(f"k.{process.pid}.npuprof")
-            self.assertGreater(counts["again"], 50)
+            with self.going(NPUPROF_ARENA_PATH="k.%p.npuprof") as pid:
+                pass
+            counts = self.counts(f"k.{pid}.npuprof")
+            self.assertGreaterEqual(counts["again"], 100)
             self.assertEqual(counts["before"], 10)
 
     def test_killed_while_streaming_and_read_by_the_converter(self):
-        process = subprocess.Popen([self.program, "forever"], cwd=self.folder,
-                                   env=environment(NPUPROF_OUTPUT_PATH="s.%p.npuprof",
-                                                   NPUPROF_WHEN_FULL="stream",
-                                                   NPUPROF_ARENA_PATH="m.%p.npuprof"))
-        time.sleep(0.15)
-        process.kill()
-        process.wait()
-        self.assertGreater(self.counts(f"m.{process.pid}.npuprof")["again"], 50)
+        with self.going(NPUPROF_OUTPUT_PATH="s.%p.npuprof", NPUPROF_WHEN_FULL="stream",
+                        NPUPROF_ARENA_PATH="m.%p.npuprof") as pid:
+            pass
+        self.assertGreaterEqual(self.counts(f"m.{pid}.npuprof")["again"], 100)
 
 
-class Plugins(Case):
+class Plugins(helpers.Folder):
     """An instrumented plugin that is unloaded: its names stay readable, and another one at its address has
     its own."""
 
-    def build(self, name, source, *flags, compiler=None):
-        path = self.folder / name
-        (self.folder / f"{name}.c").write_text(source)
-        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O0", f"-I{ROOT}", f"-I{helpers.TESTS}",
-                    *helpers.WARNINGS, "-pthread", *flags,
-                    self.folder / f"{name}.c", "-o", path, "-ldl"])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return path
+    def build(self, name, source, *flags):
+        return helpers.compile_text(source, self.folder / name, "-std=gnu11", *helpers.WARNINGS, *flags,
+                                    "-ldl")
 
     PLUGIN = r"""
 #include "npuprof.h"
@@ -284,12 +246,9 @@ int main(int argc, char **argv)
     def test_plugin_that_uses_the_hosts_arena(self):
         """Both the JSON and the image, written when the plugins are gone."""
         plugins = self.plugins()
-        host = self.build("host", self.HOST.replace("HOW",
-                                                    "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\""),
-                                                    "-rdynamic")
+        host = self.build("host", self.HOST.replace("HOW", IMPLEMENTATION), "-rdynamic")
         for name in ("t.json", "t.npuprof"):
-            done = run([host, self.folder / name, *plugins], env=environment())
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.quiet(name, *plugins, program=host)
             trace = self.read(name)
             self.check(trace, ("alpha", "omega"))
             self.assertEqual(trace["metadata"]["npuprof"]["lost"]["names_full"], 0)
@@ -299,11 +258,8 @@ int main(int argc, char **argv)
         """NPUPROF_STATIC in a plugin: its trace is written when it is unloaded, or at exit, and nothing
         crashes."""
         plugins = self.plugins(extra="#define NPUPROF_STATIC\n#define NPUPROF_ARENA_BYTES 65536\n")
-        host = self.build("host", self.HOST.replace("HOW", "#define NPUPROF_IMPLEMENTATION\n"
-                                                           "#include \"npuprof.h\""))
-        done = run([host, self.folder / "h.json", *plugins], cwd=self.folder,
-                   env=environment(NPUPROF_OUTPUT_PATH="p.%i.json"))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        host = self.build("host", self.HOST.replace("HOW", IMPLEMENTATION))
+        self.quiet("h.json", *plugins, program=host, NPUPROF_OUTPUT_PATH="p.%i.json")
         names = collections.Counter()
         for name in self.files():
             if name.startswith("p."):
@@ -314,14 +270,12 @@ int main(int argc, char **argv)
     @helpers.thorough
     def test_implementation_in_a_library(self):
         """One shared library has the implementation, the program and a plugin use it: one arena."""
-        library = self.build("libprof.so", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n",
-                             "-shared", "-fPIC")
+        library = self.build("libprof.so", IMPLEMENTATION, "-shared", "-fPIC")
         plugins = self.plugins("-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
-        source = self.HOST.replace("HOW", "#include \"npuprof.h\"")
+        source = self.HOST.replace("HOW", HEADER)
         source = source.replace("npuprof_start(1);", "npuprof_start(1); PROF_SCOPE(\"host\");")
         host = self.build("host", source, "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
-        done = run([host, self.folder / "t.json", *plugins], env=environment())
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.quiet("t.json", *plugins, program=host)
         trace = load(self.folder / "t.json")
         self.check(trace, ("alpha", "omega"))
         self.assertEqual(len(events(trace, "X", "host")), 1)
@@ -330,8 +284,8 @@ int main(int argc, char **argv)
     def test_library_closed_by_dlclose(self):
         """The library with the implementation itself is unloaded while threads that recorded through it live
         on, and end later."""
-        self.build("whole.so", "#define NPUPROF_IMPLEMENTATION\n"
-                   + self.PLUGIN.replace("@", "whole").replace("CATEGORY", "c"), "-shared", "-fPIC")
+        whole = self.PLUGIN.replace("@", "whole").replace("CATEGORY", "c")
+        self.build("whole.so", IMPLEMENTATION + whole, "-shared", "-fPIC")
         host = self.build("host", r"""
 #include <dlfcn.h>
 #include <pthread.h>
@@ -366,22 +320,19 @@ int main(int argc, char **argv)
     return 0;
 }
 """)
-        done = run([host, self.folder / "whole.so"], cwd=self.folder,
-                   env=environment(NPUPROF_OUTPUT_PATH="t.%i.json"))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.quiet(self.folder / "whole.so", program=host, NPUPROF_OUTPUT_PATH="t.%i.json")
         whole = [name for name in self.files() if name.startswith("t.")]
         self.assertGreaterEqual(len(whole), 1, self.files())
         spans = sum(len(events(load(self.folder / name), "X", "whole scope")) for name in whole)
         self.assertEqual(spans, 12)
 
 
-class Cxx(Case):
+class Cxx(helpers.Folder):
     """Static constructors and destructors that record, thread_local ones too."""
-    SOURCE = r"""
+    STATICS = r"""
 #include <thread>
 #include <cstdlib>
-IMPLEMENTATION
-#include "npuprof.h"
+HEADER
 struct recorder {
     const char *name;
     explicit recorder(const char *n) : name(n)
@@ -412,14 +363,9 @@ int main()
 }
 """
 
-    def build(self, implementation, *more, to=None):
+    def build(self, name, text, *more):
         helpers.need(helpers.CXX[0])
-        source = self.folder / "p.cpp"
-        source.write_text(self.SOURCE.replace("IMPLEMENTATION", implementation))
-        program = to or self.folder / "p"
-        done = run([*helpers.CXX, "-std=c++11", f"-I{ROOT}", "-pthread", source, *more, "-o", program])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return program
+        return helpers.compile_text(text, self.folder / name, "-std=c++11", *more, compiler=helpers.CXX)
 
     def check(self, counts):
         # A destructor that runs after the trace was written is not in it; all others are.
@@ -432,11 +378,10 @@ int main()
 
     @helpers.thorough
     def test_statics(self):
-        program = self.build("#define NPUPROF_IMPLEMENTATION")
+        program = self.build("p", self.STATICS.replace("HEADER", IMPLEMENTATION))
         for path in ("t.json", "t.npuprof"):
             key = "NPUPROF_ARENA_PATH" if path.endswith(".npuprof") else "NPUPROF_OUTPUT_PATH"
-            done = run([program], cwd=self.folder, env=environment(**{key: str(self.folder / path)}))
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.quiet(program=program, **{key: path})
             self.check(self.counts(path))
             self.assertEqual(self.counts(path)["early constructor"], 1)
         # The mapped file has also what ran after the writing.
@@ -447,35 +392,27 @@ int main()
     @helpers.thorough
     def test_statics_of_another_file(self):
         """The implementation is in another file, whose constructors may run later."""
-        (self.folder / "other.cpp").write_text("#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n")
-        other, using = self.folder / "other.o", self.folder / "p.o"
-        done = run([*helpers.CXX, "-std=c++11", f"-I{ROOT}", "-c", self.folder / "other.cpp", "-o", other])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.build("", "-c", to=using)
+        other = self.build("other.o", IMPLEMENTATION, "-c")
+        using = self.build("p.o", self.STATICS.replace("HEADER", HEADER), "-c")
         for objects in ((using, other), (other, using)):
             program = self.folder / "p"
             done = run([*helpers.CXX, "-pthread", *objects, "-o", program])
             self.assertEqual(done.returncode, 0, done.stderr)
-            done = run([program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"))
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.quiet(program=program, NPUPROF_OUTPUT_PATH="t.json")
             self.check(self.counts("t.json"))
 
 
-class SeveralFiles(Case):
+class SeveralFiles(helpers.Folder):
     def test_one_arena_for_all_files(self):
-        for index in range(4):
-            (self.folder / f"f{index}.c").write_text(
-                f'#include "npuprof.h"\nvoid f{index}(void);\n'
-                f'void f{index}(void) {{ PROF_SCOPE("same name"); PROF_SCOPE("file {index}"); }}\n')
-        (self.folder / "main.c").write_text(
-            '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
-            'void f0(void); void f1(void); void f2(void); void f3(void);\n'
+        files = [helpers.compile_text(
+            f'{HEADER}void f{index}(void);\n'
+            f'void f{index}(void) {{ PROF_SCOPE("same name"); PROF_SCOPE("file {index}"); }}\n',
+            self.folder / f"f{index}.o", "-std=c11", *helpers.WARNINGS, "-c") for index in range(4)]
+        program = helpers.compile_text(
+            IMPLEMENTATION + 'void f0(void); void f1(void); void f2(void); void f3(void);\n'
             'int main(void) { PROF_SCOPE("main"); for (int i = 0; i < 10; i++) { f0(); f1(); f2(); f3(); } '
-            'return 0; }\n')
-        done = run([*helpers.CC, "-std=c11", "-O0", f"-I{ROOT}", *helpers.WARNINGS, "-pthread",
-                    *sorted(self.folder.glob("*.c")), "-o", self.folder / "p"])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        run([self.folder / "p"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"))
+            'return 0; }\n', self.folder / "p", "-std=c11", *helpers.WARNINGS, *files)
+        self.start(program=program, NPUPROF_OUTPUT_PATH="t.json")
         self.assertEqual(self.counts("t.json"),
                          {"main": 1, "same name": 40, "file 0": 10, "file 1": 10, "file 2": 10, "file 3": 10})
 
@@ -483,8 +420,7 @@ class SeveralFiles(Case):
     def test_private_arenas_mapped(self):
         """Two private arenas and one path: two files, neither overwrites the other."""
         program = helpers.build("private_one.c", "private", str(PROGRAMS / "private_two.c"))
-        done = run([program], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH="t.npuprof"))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.quiet(program=program, NPUPROF_ARENA_PATH="t.npuprof")
         self.assertEqual(len(self.files()), 2, self.files())
         self.assertEqual(sorted(tuple(self.counts(name)) for name in self.files()), [("one",), ("two",)])
 

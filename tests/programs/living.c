@@ -4,7 +4,8 @@
      daemon                  forks twice before it records; quick: ends at once; kill abort segv _exit: dies
      inside a span
      scopes                  forks with scopes open, which the child leaves, too
-     thread                  the process ends from another thread; forever: spans until somebody kills it
+     thread                  the process ends from another thread; forever: spans until somebody kills it,
+     and a word on stdout when there are a hundred
    SPDX-License-Identifier: MIT */
 #include <pthread.h>
 #include <signal.h>
@@ -115,6 +116,9 @@ int main(int argc, char **argv)
         if (pthread_create(&thread, NULL, leave, NULL)) return 8;
         for (;;) pause();
     } else if (!strcmp(how, "forever")) {
+        spans("again", 100);
+        puts("going");
+        fflush(stdout);
         for (;;) spans("again", 1), usleep(100);
     }
     spans("after", 10);

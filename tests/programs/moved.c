@@ -1,13 +1,13 @@
 /* moved.c - a span moves to its thread's next chunk just when a reader is between its two words;
-   test_moved.py puts the call there.
+   test_hooked.py puts the call there.
    SPDX-License-Identifier: MIT
 
-   usage: moved FILE   MOVED_HEADER: npuprof.h with calls of between_words(). */
+   usage: moved FILE   HOOKED_HEADER: npuprof.h with calls of between_words(). */
 #include <pthread.h>
 #include <stdint.h>
 static void between_words(const uint64_t *end);
 #define NPUPROF_IMPLEMENTATION
-#include MOVED_HEADER
+#include HOOKED_HEADER
 
 static int armed, move, moved, stop, calls;
 /* At the second open span the reader waits until it has moved. */

@@ -1,14 +1,14 @@
 /* A thread that stops in the middle of taking a chunk out of the queue of retired ones, while another goes
    round it several times.
    SPDX-License-Identifier: MIT
-   QUEUE_HEADER is npuprof.h with a call of taken_out() where the chunk has been taken. Prints what was lost
+   HOOKED_HEADER is npuprof.h with a call of taken_out() where the chunk has been taken. Prints what was lost
    but not overwritten. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 static void taken_out(void);
 #define NPUPROF_IMPLEMENTATION
-#include QUEUE_HEADER
+#include HOOKED_HEADER
 
 static __thread int slow;
 static volatile int stopped, go_on;

@@ -1,13 +1,13 @@
-/* two_keys.c - two threads come to one call site for the first time, each with another key; test_keys.py
+/* two_keys.c - two threads come to one call site for the first time, each with another key; test_hooked.py
    makes them meet.
    SPDX-License-Identifier: MIT
 
-   usage: two_keys FILE   KEYS_HEADER: npuprof.h with a call of between_stores(). */
+   usage: two_keys FILE   HOOKED_HEADER: npuprof.h with a call of between_stores(). */
 #include <pthread.h>
 #include <stdint.h>
 static void between_stores(void);
 #define NPUPROF_IMPLEMENTATION
-#include KEYS_HEADER
+#include HOOKED_HEADER
 
 static int inside, done;
 static __thread int number;
