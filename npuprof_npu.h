@@ -3959,16 +3959,13 @@ NPUPROF_OWN_ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing
     }
     const bool arrow = d->takes_arrow && of->has_arrow;
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
-    const char *const category = d->category ? d->category : "NPU";
-    const char *const name = d->name ? d->name : of->name;
-    const npuprof_link_ *const link = arrow ? &of->link : NULL;
+    const npuprof_device_event_ event = {
+        npu->number_, d->epoch, d->lane, d->flags, d->category ? d->category : "NPU",
+        d->name ? d->name : of->name, d->start, d->end, arrow ? &of->link : NULL
+    };
     const npuprof_args args = npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count);
-    if (d->texts_stay)
-        npuprof_device_record_(&npu->texts_, d->name_stays, npu->number_, d->epoch, d->lane, category, name,
-                               d->start, d->end, d->flags, link, args);
-    else
-        npuprof_device_span_(npu->number_, d->epoch, d->lane, category, name, d->start, d->end, d->flags,
-                             link, args);
+    if (d->texts_stay) npuprof_device_record_(&npu->texts_, d->name_stays, &event, args);
+    else npuprof_device_span_(&event, args);
 }
 
 /* Adds counts[NPUPROF_RECORDS_COUNT] to those in the arena. Any thread, in a signal handler, too. */
@@ -7569,15 +7566,20 @@ NPUPROF_API_ void npuprof_npu_instant(npuprof_npu *npu, unsigned pe, const char 
                                       uint64_t ticks, npuprof_args args)
 {
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat ? cat : "NPU", name, ticks, ticks,
-                         NPUPROF_STAMP_INSTANT, NULL, args);
+    const npuprof_device_event_ event = {
+        npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, NPUPROF_STAMP_INSTANT, cat ? cat : "NPU", name,
+        ticks, ticks, NULL
+    };
+    npuprof_device_span_(&event, args);
 }
 
 NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks)
 {
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), 0, "NPU", name, ticks, value,
-                         NPUPROF_STAMP_VALUE, NULL, PROF_NO_ARGS);
+    const npuprof_device_event_ event = {
+        npu->number_, NPUPROF_LOAD_(&npu->epoch_), 0, NPUPROF_STAMP_VALUE, "NPU", name, ticks, value, NULL
+    };
+    npuprof_device_span_(&event, PROF_NO_ARGS);
 }
 /* ==== src/npu/host/kernel.h ======================================================= >>npu/host/kernel ==== */
 
@@ -7699,9 +7701,11 @@ NPUPROF_OWN_ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *blo
         epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->sample, &start, &stop));
     }
     for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++) list[count++] = args.items[i];
-    npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, start, stop,
-                         NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0), &block->link,
-                         npuprof_args_(list, count));
+    const unsigned flags = NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0);
+    const npuprof_device_event_ event = {
+        npu->number_, epoch, 0, flags, block->category, block->name, start, stop, &block->link
+    };
+    npuprof_device_span_(&event, npuprof_args_(list, count));
 }
 
 /* There is no device span: an event says why, and it is counted if it is lost. Returns what the event
@@ -7755,9 +7759,11 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
                                    uint64_t start_ticks, uint64_t end_ticks, npuprof_args args)
 {
-    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat, name, start_ticks,
-                         end_ticks < start_ticks ? start_ticks : end_ticks, NPUPROF_STAMP_DEVICE, NULL, args);
+    const uint64_t end = end_ticks < start_ticks ? start_ticks : end_ticks;
+    const npuprof_device_event_ event = {
+        npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, NPUPROF_STAMP_DEVICE, cat, name, start_ticks, end, NULL
+    };
+    npuprof_device_span_(&event, args);
 }
 /* ==== src/npu/host/calls.h ========================================================= >>npu/host/calls ==== */
 

@@ -440,20 +440,21 @@ enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
 NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
 /* This thread's slot, and its innermost span that is open and recorded; slot 0: it never recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
-/* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_STAMP_*. link may be
-   NULL. */
-NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
-                                       const char *name,
-                                       uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
-                                       const npuprof_link_ *link,
-                                       npuprof_args args);
+/* What a device did: a span, or by its flags an instant or a value. */
+typedef struct npuprof_device_event_ {
+    uint32_t device, epoch;
+    unsigned pe, flags;            /* flags: NPUPROF_STAMP_* */
+    const char *category, *name;
+    uint64_t start, end;           /* extended device ticks */
+    const npuprof_link_ *link;     /* NULL: none */
+} npuprof_device_event_;
+/* Records it. */
+NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *event, npuprof_args args);
 /* An error in host ticks as 16 bits, rounded up, for a span with NPUPROF_STAMP_HOST; 0 = not known. */
 NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks);
 /* npuprof_device_span_() with integer arguments, whose keys are in `texts`; and the name, if keeps_name. */
-NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name, uint32_t device,
-                                         uint32_t epoch, unsigned pe, const char *category, const char *name,
-                                         uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
-                                         const npuprof_link_ *link, npuprof_args args);
+NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name,
+                                         const npuprof_device_event_ *event, npuprof_args args);
 /* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
 /* What is known of a device clock's rate. STEADY: it keeps within max_rate_ppb of a centre in a window of

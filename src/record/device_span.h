@@ -15,14 +15,13 @@
    This part does not know how a device is read, nor what is stored of it (device.h). */
 
 /* The units of a device span behind its first one. Returns how many. */
-static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], uint32_t device, uint32_t epoch,
-                                           unsigned pe, uint64_t end_ticks, unsigned flags,
-                                           const npuprof_link_ *link)
+static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], const npuprof_device_event_ *e)
 {
-    const uint64_t where = (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device;
-    const uint64_t payload = (uint64_t)(flags & 15u) << 40 | where;
+    const npuprof_link_ *const link = e->link;
+    const uint64_t pe = e->pe & 0xFFFFu, epoch = e->epoch & 0xFFFFu, flags = e->flags & 15u;
+    const uint64_t payload = flags << 40 | epoch << 24 | pe << 8 | e->device;
     extra[0].w0 = payload << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
-    extra[0].w1 = end_ticks;
+    extra[0].w1 = e->end;
     if (!link || !link->ticks) return 1;
     extra[1].w0 = link->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;
     extra[1].w1 = link->ticks;
@@ -31,13 +30,11 @@ static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], uint32_t devi
     return 3;
 }
 
-NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
-                                       const char *name, uint64_t start_ticks, uint64_t end_ticks,
-                                       unsigned flags, const npuprof_link_ *link, npuprof_args args)
+NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *e, npuprof_args args)
 {
     npuprof_unit_ extra[3];
-    const size_t count = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
-    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
+    const size_t count = npuprof_record_device_units_(extra, e);
+    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, e->category, e->name, e->start, extra, count, args);
 }
 
 /* The number of the call site of a name that stays. 0: it is not to be recorded. */
@@ -84,9 +81,10 @@ static uint64_t npuprof_record_shared_stamp_(npuprof_device_texts_ *texts, const
 
 /* Writes a device record whose texts are known. */
 static void npuprof_record_put_device_(npuprof_device_texts_ *texts, npuprof_slot_ *slot, uint32_t id,
-                                       uint64_t start_ticks, const npuprof_unit_ extra[3], size_t count,
-                                       npuprof_args args)
+                                       const npuprof_device_event_ *e, npuprof_args args)
 {
+    npuprof_unit_ extra[3];
+    const size_t count = npuprof_record_device_units_(extra, e);
     const uint64_t now = npuprof_record_shared_stamp_(texts, slot);
     npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + count + args.count, now);
     if (!u) {
@@ -99,18 +97,15 @@ static void npuprof_record_put_device_(npuprof_device_texts_ *texts, npuprof_slo
         at->w0 = texts->word[i] | (uint64_t)args.items[i].type << NPUPROF_ID_BITS_;
         at->w1 = args.items[i].value.u;
     }
-    NPUPROF_STORE_(&u->w1, start_ticks);
+    NPUPROF_STORE_(&u->w1, e->start);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
     slot->cursor = at;
     texts->behind = at;
 }
 
-NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name, uint32_t device,
-                                         uint32_t epoch, unsigned pe, const char *category, const char *name,
-                                         uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
-                                         const npuprof_link_ *link, npuprof_args args)
+NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name,
+                                         const npuprof_device_event_ *e, npuprof_args args)
 {
-    npuprof_unit_ extra[3];
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
         (void)npuprof_record_count_no_context_();
@@ -119,12 +114,9 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     if (texts->generation != generation) memset(texts, 0, sizeof *texts);
     texts->generation = generation;
-    const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, category, name)
-                                   : npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, category, name);
-    if (id) {
-        const size_t n = npuprof_record_device_units_(extra, device, epoch, pe, end_ticks, flags, link);
-        args.count = npuprof_record_keep_keys_(texts, args);
-        npuprof_record_put_device_(texts, slot, id, start_ticks, extra, n, args);
-    }
+    const uint32_t id = keeps_name ? npuprof_record_kept_name_(texts, e->category, e->name)
+                                   : npuprof_record_resolve_name_(NPUPROF_KIND_DEVICE, e->category, e->name);
+    args.count = id ? npuprof_record_keep_keys_(texts, args) : 0;
+    if (id) npuprof_record_put_device_(texts, slot, id, e, args);
     npuprof_record_leave_(slot);
 }

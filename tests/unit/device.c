@@ -45,14 +45,27 @@ static void anchors_that_do_not_fit(void)
     }
     CHECK_INT(full, 3);
     const uint64_t at = fake_ticks;
-    for (uint32_t back = 1; back <= 2; back++)
-        npuprof_device_span_(device, epoch - back, 0, NULL, NULL, 7000 + epoch - back, 7000 + epoch - back,
-                             NPUPROF_STAMP_DEVICE, NULL, PROF_NO_ARGS);
+    for (uint32_t back = 1; back <= 2; back++) {
+        const uint64_t ticks = 7000 + epoch - back;
+        const npuprof_device_event_ event = {
+            device, epoch - back, 0, NPUPROF_STAMP_DEVICE, NULL, NULL, ticks, ticks, NULL
+        };
+        npuprof_device_span_(&event, PROF_NO_ARGS);
+    }
     fake_ticks += 1000;
     json_node *const t = written(), *const first = trace_event(t, "i", "begin", 0);
     CHECK_STOP(first && trace_event(t, "X", "", 0));
     CHECK_INT(trace_start(trace_event(t, "X", "", 0)) - trace_start(first), (int64_t)(at - begin));
     CHECK(!trace_event(t, "X", "", 1));
+}
+
+static void record(npuprof_device_texts_ *texts, uint32_t device, unsigned name, uint64_t ticks,
+                   npuprof_args args)
+{
+    const npuprof_device_event_ event = {
+        device, 0, 0, NPUPROF_STAMP_DEVICE, NULL, text(name), ticks, ticks, NULL
+    };
+    npuprof_device_record_(texts, true, &event, args);
 }
 
 /* A record whose name or keys find no place is counted, and takes the name of no other. */
@@ -67,16 +80,13 @@ static void names_that_do_not_fit(void)
     CHECK_INT(npuprof_device_anchor_(device, 0, &later), NPUPROF_OK);
     unsigned n = 0;
     for (; n < 3000 && !lost(NPUPROF_LOST_NAMES); n++)
-        npuprof_device_record_(&texts, true, device, 0, 0, NULL, text(n), n, n, NPUPROF_STAMP_DEVICE, NULL,
-                               PROF_NO_ARGS);
+        record(&texts, device, n, n, PROF_NO_ARGS);
     CHECK(n > 20 && n < 3000);
     for (unsigned i = 0; i < 5; i++)
-        npuprof_device_record_(&texts, true, device, 0, 0, NULL, text(3000 + i), 1, 1, NPUPROF_STAMP_DEVICE,
-                               NULL, PROF_NO_ARGS);
+        record(&texts, device, 3000 + i, 1, PROF_NO_ARGS);
     CHECK_UINT(lost(NPUPROF_LOST_NAMES), 6);
     for (int i = 0; i < 2; i++)
-        npuprof_device_record_(&texts, true, device, 0, 0, NULL, text(0), 1, 1, NPUPROF_STAMP_DEVICE, NULL,
-                               PROF_ARGS(PROF_INT("a key of no place", 1)));
+        record(&texts, device, 0, 1, PROF_ARGS(PROF_INT("a key of no place", 1)));
     CHECK_UINT(lost(NPUPROF_LOST_ARGUMENTS), 2);
     npuprof_stats s;
     npuprof_get_stats(&s);

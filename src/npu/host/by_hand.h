@@ -205,13 +205,18 @@ NPUPROF_API_ void npuprof_npu_instant(npuprof_npu *npu, unsigned pe, const char 
                                       uint64_t ticks, npuprof_args args)
 {
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat ? cat : "NPU", name, ticks, ticks,
-                         NPUPROF_STAMP_INSTANT, NULL, args);
+    const npuprof_device_event_ event = {
+        npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, NPUPROF_STAMP_INSTANT, cat ? cat : "NPU", name,
+        ticks, ticks, NULL
+    };
+    npuprof_device_span_(&event, args);
 }
 
 NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks)
 {
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), 0, "NPU", name, ticks, value,
-                         NPUPROF_STAMP_VALUE, NULL, PROF_NO_ARGS);
+    const npuprof_device_event_ event = {
+        npu->number_, NPUPROF_LOAD_(&npu->epoch_), 0, NPUPROF_STAMP_VALUE, "NPU", name, ticks, value, NULL
+    };
+    npuprof_device_span_(&event, PROF_NO_ARGS);
 }

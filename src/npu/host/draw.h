@@ -55,16 +55,13 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
     }
     const bool arrow = d->takes_arrow && of->has_arrow;
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
-    const char *const category = d->category ? d->category : "NPU";
-    const char *const name = d->name ? d->name : of->name;
-    const npuprof_link_ *const link = arrow ? &of->link : NULL;
+    const npuprof_device_event_ event = {
+        npu->number_, d->epoch, d->lane, d->flags, d->category ? d->category : "NPU",
+        d->name ? d->name : of->name, d->start, d->end, arrow ? &of->link : NULL
+    };
     const npuprof_args args = npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count);
-    if (d->texts_stay)
-        npuprof_device_record_(&npu->texts_, d->name_stays, npu->number_, d->epoch, d->lane, category, name,
-                               d->start, d->end, d->flags, link, args);
-    else
-        npuprof_device_span_(npu->number_, d->epoch, d->lane, category, name, d->start, d->end, d->flags,
-                             link, args);
+    if (d->texts_stay) npuprof_device_record_(&npu->texts_, d->name_stays, &event, args);
+    else npuprof_device_span_(&event, args);
 }
 
 /* Adds counts[NPUPROF_RECORDS_COUNT] to those in the arena. Any thread, in a signal handler, too. */

@@ -135,9 +135,11 @@ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npu
         epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->sample, &start, &stop));
     }
     for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++) list[count++] = args.items[i];
-    npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, start, stop,
-                         NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0), &block->link,
-                         npuprof_args_(list, count));
+    const unsigned flags = NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0);
+    const npuprof_device_event_ event = {
+        npu->number_, epoch, 0, flags, block->category, block->name, start, stop, &block->link
+    };
+    npuprof_device_span_(&event, npuprof_args_(list, count));
 }
 
 /* There is no device span: an event says why, and it is counted if it is lost. Returns what the event
@@ -191,7 +193,9 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
                                    uint64_t start_ticks, uint64_t end_ticks, npuprof_args args)
 {
-    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat, name, start_ticks,
-                         end_ticks < start_ticks ? start_ticks : end_ticks, NPUPROF_STAMP_DEVICE, NULL, args);
+    const uint64_t end = end_ticks < start_ticks ? start_ticks : end_ticks;
+    const npuprof_device_event_ event = {
+        npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, NPUPROF_STAMP_DEVICE, cat, name, start_ticks, end, NULL
+    };
+    npuprof_device_span_(&event, args);
 }
