@@ -606,8 +606,10 @@ typedef struct npuprof_npu_step_ {
     uint64_t mask, hi_mask;              /* hi_mask 0: there is none */
 } npuprof_npu_step_;
 
-/* An index as it was read last. */
+/* An index as it was read last, and the ring it is of. */
 typedef struct npuprof_npu_index_state_ {
+    uint64_t count, entry_bytes;         /* entries of a lap; bytes of one */
+    bool big_endian;
     const volatile unsigned char *at, *laps_at;
     uint64_t last;                       /* extended: in the index's unit, or entries if it is a slot */
     uint64_t mask;
@@ -661,7 +663,7 @@ typedef struct npuprof_npu_lane_state_ {
 
 /* What a record says of its work. */
 typedef struct npuprof_npu_facts_ {
-    uint64_t job, op, execution, instruction, args[NPUPROF_NPU_ALL_ARGS_];
+    uint64_t job, op, execution, instruction, status, args[NPUPROF_NPU_ALL_ARGS_];
 } npuprof_npu_facts_;
 
 /* Whose a record is. */
@@ -4616,8 +4618,9 @@ typedef struct npuprof_npu_index_raw_ { uint64_t word, value, laps; } npuprof_np
 
 /* Loads the index, and its laps before and after it until both agree. */
 NPUPROF_OWN_ static npuprof_npu_index_raw_ npuprof_npu_load_index_(npuprof_npu *npu, const npuprof_npu_index *x,
-                                                      const npuprof_npu_index_state_ *s, bool big)
+                                                      const npuprof_npu_index_state_ *s)
 {
+    const bool big = s->big_endian;
     npuprof_npu_index_raw_ raw = { 0, 0, 0 };
     uint64_t again = 0;
     if (x->has_laps) again = npuprof_npu_load_index_word_(npu, x, s->laps_at, x->laps_offset, big);
@@ -4635,13 +4638,13 @@ NPUPROF_OWN_ static npuprof_npu_index_raw_ npuprof_npu_load_index_(npuprof_npu *
 /* Entries since reset, by a slot and the count of laps. The laps advance when slot 0 is written, so a lap
    that they name is complete when the slot is 0 again: unless nothing was ever written. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_entries_by_laps_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
-                                             uint64_t slot, uint64_t laps, uint64_t count)
+                                             uint64_t slot, uint64_t laps)
 {
     const uint64_t bits = 8u * x->width_bytes;
     const uint64_t lap = (laps - x->laps_first) & npuprof_npu_mask_((unsigned)bits);
     if (lap == npuprof_npu_mask_((unsigned)bits)) return 0;     /* before the first lap */
-    if (slot) return lap * count + slot;
-    return lap == 0 && s->was_empty ? 0 : (lap + 1) * count;
+    if (slot) return lap * s->count + slot;
+    return lap == 0 && s->was_empty ? 0 : (lap + 1) * s->count;
 }
 
 NPUPROF_OWN_ static bool npuprof_npu_wrap_of_(const npuprof_npu_index *x, npuprof_npu_index_raw_ raw)
@@ -4652,11 +4655,11 @@ NPUPROF_OWN_ static bool npuprof_npu_wrap_of_(const npuprof_npu_index *x, npupro
 /* What the index shows, as entries since reset. Does not change what is known of it. *fits: it is not before
    what was read last, nor more than a lap behind it. False: it cannot be. */
 NPUPROF_OWN_ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
-                                    npuprof_npu_index_raw_ raw, uint64_t count, uint64_t entry_bytes,
-                                    uint64_t *entries, bool *fits)
+                                    npuprof_npu_index_raw_ raw, uint64_t *entries, bool *fits)
 {
+    const uint64_t count = s->count;
     const bool in_bytes = x->unit == NPUPROF_NPU_INDEX_BYTES || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
-    const uint64_t unit = in_bytes ? entry_bytes : 1;
+    const uint64_t unit = in_bytes ? s->entry_bytes : 1;
     const bool runs = x->unit == NPUPROF_NPU_INDEX_COUNT || x->unit == NPUPROF_NPU_INDEX_BYTES;
     *fits = true;
     if (runs) {
@@ -4673,7 +4676,7 @@ NPUPROF_OWN_ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, con
     *entries = s->last;
     if (slot >= count) return false;
     if (x->has_laps) {
-        *entries = npuprof_npu_entries_by_laps_(x, s, slot, raw.laps, count);
+        *entries = npuprof_npu_entries_by_laps_(x, s, slot, raw.laps);
         /* Why not a whole lap to slot 0: the laps may have been written, and the slot not yet. */
         *fits = !s->known || (*entries >= s->last && *entries - s->last <= count - (slot == 0));
         return !s->known || *entries >= s->last;
@@ -4684,14 +4687,6 @@ NPUPROF_OWN_ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, con
     if (s->known && x->has_wrap && (laps & 1) != (uint64_t)(npuprof_npu_wrap_of_(x, raw) != s->wrap))
         *entries += count;
     return true;
-}
-
-/* The slots of a lap of a progress index; of a running one, more than it can wait for. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_progress_count_(const npuprof_npu_progress *p)
-{
-    const bool is_slot =
-        p->index.unit == NPUPROF_NPU_INDEX_SLOT || p->index.unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
-    return is_slot ? p->count : (uint64_t)1 << 33;
 }
 
 /* Whether a device may write that index in two steps. */
@@ -4713,14 +4708,14 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_index_dead_(npuprof_npu *npu, con
 /* Loads the index until it fits what was read before: for 20 us where a device may write it in two steps. The
    rest as npuprof_npu_entries_of_(). */
 NPUPROF_OWN_ static bool npuprof_npu_settle_index_(npuprof_npu *npu, const npuprof_npu_index *x,
-                                      const npuprof_npu_index_state_ *s, uint64_t count, uint64_t entry_bytes,
-                                      bool big, npuprof_npu_index_raw_ *raw, uint64_t *entries)
+                                      const npuprof_npu_index_state_ *s, npuprof_npu_index_raw_ *raw,
+                                      uint64_t *entries)
 {
     const uint64_t begin = npuprof_npu_ticks_();
     bool fits;
     for (;;) {
-        *raw = npuprof_npu_load_index_(npu, x, s, big);
-        const bool good = npuprof_npu_entries_of_(x, s, *raw, count, entry_bytes, entries, &fits);
+        *raw = npuprof_npu_load_index_(npu, x, s);
+        const bool good = npuprof_npu_entries_of_(x, s, *raw, entries, &fits);
         if ((good && fits) || !npuprof_npu_is_torn_(x)) return good;
         if (npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) > npu->second_ / 50000) return good;
     }
@@ -4730,15 +4725,14 @@ NPUPROF_OWN_ static bool npuprof_npu_settle_index_(npuprof_npu *npu, const npupr
    cannot be (*entries is as before), or it went back, and *entries is what it shows now; _NPU_DEAD;
    _NPU_BUSY. An index in two steps that went back is believed the second time. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, const npuprof_npu_index *x,
-                                              npuprof_npu_index_state_ *s, uint64_t count,
-                                              uint64_t entry_bytes, bool big, uint64_t *entries)
+                                              npuprof_npu_index_state_ *s, uint64_t *entries)
 {
-    const uint64_t unit = x->unit == NPUPROF_NPU_INDEX_BYTES ? entry_bytes : 1;
+    const uint64_t unit = x->unit == NPUPROF_NPU_INDEX_BYTES ? s->entry_bytes : 1;
     const bool runs = x->unit == NPUPROF_NPU_INDEX_COUNT || x->unit == NPUPROF_NPU_INDEX_BYTES;
     const bool was_bad = s->is_bad;
     npuprof_npu_index_raw_ raw;
     uint64_t now;
-    const bool good = npuprof_npu_settle_index_(npu, x, s, count, entry_bytes, big, &raw, &now);
+    const bool good = npuprof_npu_settle_index_(npu, x, s, &raw, &now);
     *entries = s->last / unit;
     if (raw.word == npuprof_npu_mask_(8u * x->width_bytes)) {
         const npuprof_result dead = npuprof_npu_index_dead_(npu, s, runs && x->width_bytes < 8);
@@ -4936,8 +4930,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, 
         npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, count - 1), &last);
         if (npuprof_npu_hash_record_(q, &last) != q->index.silent) q->index.was_empty = false;
     }
-    const npuprof_result result = npuprof_npu_read_index_(npu, &q->is.producer, &q->index, count,
-                                                          q->is.entry_bytes, q->is.big_endian, producer);
+    const npuprof_result result = npuprof_npu_read_index_(npu, &q->is.producer, &q->index, producer);
     if (*producer) q->index.was_empty = false;
     if (!q->index.known) return result;
     if (first) {
@@ -5417,6 +5410,15 @@ typedef struct npuprof_npu_pass_ {
     bool last;                           /* no other pass follows: leave nothing for it */
 } npuprof_npu_pass_;
 
+/* A record in hand. */
+typedef struct npuprof_npu_entry_ {
+    npuprof_npu_queue_ *q;
+    const npuprof_npu_record_ *r;
+    const npuprof_npu_pass_ *pass;       /* in which it came */
+    npuprof_npu_lane_state_ *lane;       /* NULL: the lanes of the queue remember nothing */
+    unsigned pe;
+} npuprof_npu_entry_;
+
 /* What a stamp may show. */
 typedef struct npuprof_npu_bounds_ { uint64_t low, high; } npuprof_npu_bounds_;
 
@@ -5426,6 +5428,7 @@ typedef struct npuprof_npu_times_ {
     uint32_t epoch;
     unsigned flags;                      /* NPUPROF_STAMP_DEVICE or _HOST */
     uint64_t doubt_ns;                   /* more of the end that a duration told */
+    bool unfinished;                     /* the end did not come */
 } npuprof_npu_times_;
 
 enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lost */
@@ -5589,15 +5592,15 @@ NPUPROF_OWN_ static int npuprof_npu_extend_(uint64_t raw, unsigned bits, const n
 
 /* Extends the stamp at that place of a record, in its own unit. Returns NPUPROF_NPU_TIMES_GOOD_, or why the
    record is lost. */
-NPUPROF_OWN_ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                        const npuprof_npu_units_ *u, const npuprof_npu_bounds_ *b,
-                                        const npuprof_npu_record_ *r, unsigned at, uint64_t *stamp)
+NPUPROF_OWN_ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                        const npuprof_npu_bounds_ *b, unsigned at, uint64_t *stamp)
 {
+    const npuprof_npu_queue_ *const q = e->q;
     const unsigned bits = npuprof_npu_stamp_bits_(npu, q, at);
     const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
-    const uint64_t raw = (down ? ~r->v[at] : r->v[at]) & npuprof_npu_mask_(bits);
+    const uint64_t raw = (down ? ~e->r->v[at] : e->r->v[at]) & npuprof_npu_mask_(bits);
     /* Why 48 bits: they outlast what a clock that was never told can be asked for. */
-    if (!u->known) {
+    if (!e->pass->units.known) {
         *stamp = b->low + ((raw - b->low) & npuprof_npu_mask_(bits));
         return bits < 48 && !npuprof_npu_is_pushed_(npu) ? (int)NPUPROF_RECORDS_NO_ANCHOR
                                                          : (int)NPUPROF_NPU_TIMES_GOOD_;
@@ -5633,14 +5636,15 @@ NPUPROF_OWN_ static bool npuprof_npu_counter_stamp_(const npuprof_npu_queue_ *q,
 
 /* Whether a record that began at those ticks is certainly of this epoch: it began after a submission or a
    record that is; or after the epoch before was read last, whose ticks are higher from then on. */
-NPUPROF_OWN_ static bool npuprof_npu_is_of_epoch_(const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
-                                     const npuprof_npu_submission_ *of, uint64_t start)
+NPUPROF_OWN_ static bool npuprof_npu_is_of_epoch_(const npuprof_npu_entry_ *e, const npuprof_npu_submission_ *of,
+                                     uint64_t start)
 {
+    const npuprof_npu_pass_ *const pass = e->pass;
     const uint64_t since = npuprof_max_(of ? of->submitted : 0, pass->units.aged);
     if (!pass->now.epoch) return true;
     if (of && of->submitted && of->epoch == pass->now.epoch) return true;
     if (since >= pass->now.old_epoch_host && start < pass->now.old_epoch_ticks) return true;
-    return lane && lane->has_last && lane->epoch == pass->now.epoch;
+    return e->lane && e->lane->has_last && e->lane->epoch == pass->now.epoch;
 }
 
 /* Finds the epoch of two times, in ticks of the counter: the one whose ticks they may be. Returns
@@ -5662,16 +5666,16 @@ NPUPROF_OWN_ static int npuprof_npu_find_epoch_(const npuprof_npu *npu, const np
     return NPUPROF_NPU_TIMES_GOOD_;
 }
 
-/* Two extended stamps as times. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
-NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                              const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
-                              const npuprof_npu_submission_ *of, uint64_t start, uint64_t end,
-                              npuprof_npu_times_ *t)
+/* Makes times of two extended stamps, which `t` holds. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
+   lost. */
+NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                              const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
-    const npuprof_npu_now_ *const now = &pass->now;
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const uint64_t start = t->start, end = t->end;
     t->epoch = now->epoch;
     t->flags = NPUPROF_STAMP_DEVICE;
-    t->doubt_ns = 0;
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST) {
         t->flags = NPUPROF_STAMP_HOST;
         t->epoch = npuprof_host_error_code_(
@@ -5689,7 +5693,8 @@ NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof
         t->start = t->end;
     }
     if (t->flags & NPUPROF_STAMP_HOST || !now->known) return NPUPROF_NPU_TIMES_GOOD_;
-    const int why = npuprof_npu_find_epoch_(npu, pass, npuprof_npu_is_of_epoch_(pass, lane, of, t->start), t);
+    const bool certain = npuprof_npu_is_of_epoch_(e, of, t->start);
+    const int why = npuprof_npu_find_epoch_(npu, e->pass, certain, t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
     const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < now->open_ticks;
     return before ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;
@@ -5968,59 +5973,57 @@ NPUPROF_OWN_ static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, np
 }
 
 /* The one stamp of a begin, an end or an event. */
-NPUPROF_OWN_ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                               const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                               const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                               npuprof_npu_times_ *t)
+NPUPROF_OWN_ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                               const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_pass_ *const pass = e->pass;
     npuprof_npu_bounds_ b =
-        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of ? of->submitted : 0);
+        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, e->lane, of ? of->submitted : 0);
     uint64_t stamp;
+    memset(t, 0, sizeof *t);
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
         t->start = t->end = pass->now.host;
         t->epoch = 0;
         t->flags = NPUPROF_STAMP_HOST;
-        t->doubt_ns = 0;
         return NPUPROF_NPU_TIMES_GOOD_;
     }
-    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp);
+    int why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_STAMP_, &stamp);
     if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
-        npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp) ==
-        NPUPROF_NPU_TIMES_GOOD_) why = NPUPROF_NPU_TIMES_GOOD_;
-    if (why == NPUPROF_NPU_TIMES_GOOD_)
-        why = npuprof_npu_place_(npu, q, pass, lane, of, stamp, stamp, t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, stamp);
+        npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_STAMP_, &stamp) == NPUPROF_NPU_TIMES_GOOD_)
+        why = NPUPROF_NPU_TIMES_GOOD_;
+    t->start = t->end = stamp;
+    if (why == NPUPROF_NPU_TIMES_GOOD_) why = npuprof_npu_place_(npu, e, of, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, e->lane, t, stamp);
     return why;
 }
 
 /* Why a record is lost: what contradicts the facts of this run of the counter may be of the one before. */
-NPUPROF_OWN_ static int npuprof_npu_why_lost_(const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
-                                 const npuprof_npu_submission_ *of, int why)
+NPUPROF_OWN_ static int npuprof_npu_why_lost_(const npuprof_npu_entry_ *e, const npuprof_npu_submission_ *of, int why)
 {
-    const bool before = why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(pass, lane, of, 0);
+    const bool before = why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(e, of, 0);
     return before ? (int)NPUPROF_RECORDS_EPOCH : why;
 }
 
 /* Extends the start and the end of a span, those that its record has. Each narrows the other: it began before
    it ended. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
-NPUPROF_OWN_ static int npuprof_npu_extend_span_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_pass_ *pass, npuprof_npu_bounds_ b,
-                                    const npuprof_npu_record_ *r, uint64_t *start, uint64_t *end)
+NPUPROF_OWN_ static int npuprof_npu_extend_span_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                    npuprof_npu_bounds_ b, npuprof_npu_times_ *t)
 {
-    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_);
-    const npuprof_npu_units_ *const u = &pass->units;
+    const npuprof_npu_queue_ *const q = e->q;
+    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_), known = e->pass->units.known;
     int why = NPUPROF_NPU_TIMES_GOOD_;
-    if (has_end) why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_END_, end);
+    if (has_end) why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
     const bool open = why == NPUPROF_RECORDS_PERIOD;
     if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) || (why != NPUPROF_NPU_TIMES_GOOD_ && !open)) return why;
-    if (has_end && !open && u->known) b.high = npuprof_saturating_add_(*end, 1);
-    why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_START_, start);
+    if (has_end && !open && known) b.high = npuprof_saturating_add_(t->end, 1);
+    why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_START_, &t->start);
     if (open && why == NPUPROF_NPU_TIMES_GOOD_) {
-        b.low = npuprof_saturating_sub_(*start, 1);
-        why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_END_, end);
-    } else if (!u->known && has_end && *end < *start) {
-        *end = *start + ((*end - *start) &
-                         npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_)));
+        b.low = npuprof_saturating_sub_(t->start, 1);
+        why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
+    } else if (!known && has_end && t->end < t->start) {
+        t->end = t->start + ((t->end - t->start) &
+                             npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_)));
     }
     return why;
 }
@@ -6061,21 +6064,20 @@ NPUPROF_OWN_ static bool npuprof_npu_duration_(const npuprof_npu *npu, const npu
 }
 
 /* A span without a stamp: it ends now, and began when its duration says, or when it was submitted. */
-NPUPROF_OWN_ static int npuprof_npu_host_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                   const npuprof_npu_pass_ *pass, const npuprof_npu_record_ *r,
+NPUPROF_OWN_ static int npuprof_npu_host_times_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
                                    const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
-    const bool told = npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_);
-    const uint64_t since = of->known && of->link.ticks < pass->now.host ? of->link.ticks : 0;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const bool told = npuprof_npu_has_(e->q, NPUPROF_NPU_AT_DURATION_);
+    const uint64_t since = of->known && of->link.ticks < now->host ? of->link.ticks : 0;
     uint64_t length, doubt_ns;
-    t->end = pass->now.host;
+    t->end = now->host;
     t->start = since ? since : t->end;
     t->epoch = 0;
     t->flags = NPUPROF_STAMP_HOST;
-    t->doubt_ns = 0;
     if (!told) return NPUPROF_NPU_TIMES_GOOD_;
-    (void)npuprof_npu_duration_(npu, q, &pass->now, r->v[NPUPROF_NPU_AT_DURATION_], &length, &doubt_ns);
-    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, &pass->now, doubt_ns) + 2;
+    (void)npuprof_npu_duration_(npu, e->q, now, e->r->v[NPUPROF_NPU_AT_DURATION_], &length, &doubt_ns);
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, e->q, now, doubt_ns) + 2;
     const uint64_t start = npuprof_saturating_sub_(t->end, length);
     if (start + slack < since) return NPUPROF_RECORDS_CONTRADICTION;
     t->start = npuprof_max_(start, since);
@@ -6086,52 +6088,49 @@ NPUPROF_OWN_ static int npuprof_npu_host_times_(const npuprof_npu *npu, const np
 
 /* Finds the end, or the start, that a duration tells. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
    lost: it would be older than its submission, or younger than now. */
-NPUPROF_OWN_ static int npuprof_npu_add_duration_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                     const npuprof_npu_pass_ *pass, const npuprof_npu_record_ *r,
-                                     const npuprof_npu_submission_ *of, uint64_t *start, uint64_t *end,
-                                     uint64_t *doubt_ns)
+NPUPROF_OWN_ static int npuprof_npu_add_duration_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                     const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
-    const npuprof_npu_bounds_ b =
-        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, of->submitted);
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &e->pass->units, now, q, NULL, of->submitted);
     uint64_t length;
-    if (!npuprof_npu_duration_(npu, q, &pass->now, r->v[NPUPROF_NPU_AT_DURATION_], &length, doubt_ns))
+    if (!npuprof_npu_duration_(npu, q, now, e->r->v[NPUPROF_NPU_AT_DURATION_], &length, &t->doubt_ns))
         return NPUPROF_RECORDS_NO_ANCHOR;
-    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, &pass->now, *doubt_ns) + 1;
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, now, t->doubt_ns) + 1;
     if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) {
-        *end = npuprof_saturating_add_(*start, length);
-        if (*end > npuprof_saturating_add_(b.high, slack)) return NPUPROF_RECORDS_CONTRADICTION;
-        *end = npuprof_max_(npuprof_min_(*end, b.high), *start);
+        t->end = npuprof_saturating_add_(t->start, length);
+        if (t->end > npuprof_saturating_add_(b.high, slack)) return NPUPROF_RECORDS_CONTRADICTION;
+        t->end = npuprof_max_(npuprof_min_(t->end, b.high), t->start);
         return NPUPROF_NPU_TIMES_GOOD_;
     }
-    if (length > npuprof_saturating_add_(*end, slack)) return NPUPROF_RECORDS_STAMPS;
-    *start = npuprof_saturating_sub_(*end, length);
-    if (npuprof_saturating_add_(*start, slack) < b.low) return NPUPROF_RECORDS_CONTRADICTION;
-    *start = npuprof_min_(npuprof_max_(*start, b.low), *end);
+    if (length > npuprof_saturating_add_(t->end, slack)) return NPUPROF_RECORDS_STAMPS;
+    t->start = npuprof_saturating_sub_(t->end, length);
+    if (npuprof_saturating_add_(t->start, slack) < b.low) return NPUPROF_RECORDS_CONTRADICTION;
+    t->start = npuprof_min_(npuprof_max_(t->start, b.low), t->end);
     return NPUPROF_NPU_TIMES_GOOD_;
 }
 
 /* The two stamps of a whole span, or one and a duration. */
-NPUPROF_OWN_ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                   const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                                   const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                                   npuprof_npu_times_ *t)
+NPUPROF_OWN_ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                   const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
-    uint64_t start = 0, end = 0, doubt_ns = 0;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_npu_host_times_(npu, q, pass, r, of, t);
-    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of->submitted);
-    int why = npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end);
-    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
-        npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end) == NPUPROF_NPU_TIMES_GOOD_)
-        why = NPUPROF_NPU_TIMES_GOOD_;
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_))
-        why = npuprof_npu_add_duration_(npu, q, pass, r, of, &start, &end, &doubt_ns);
-    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) end = start;
-    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) start = end;
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
-    why = npuprof_npu_place_(npu, q, pass, lane, of, start, end, t);
-    t->doubt_ns = doubt_ns;
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    memset(t, 0, sizeof *t);
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_npu_host_times_(npu, e, of, t);
+    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &e->pass->units, now, q, e->lane, of->submitted);
+    int why = npuprof_npu_extend_span_(npu, e, b, t);
+    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, now, of, &b) &&
+        npuprof_npu_extend_span_(npu, e, b, t) == NPUPROF_NPU_TIMES_GOOD_) why = NPUPROF_NPU_TIMES_GOOD_;
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(e, of, why);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_)) why = npuprof_npu_add_duration_(npu, e, of, t);
+    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) t->end = t->start;
+    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) t->start = t->end;
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(e, of, why);
+    const uint64_t last = t->end;
+    why = npuprof_npu_place_(npu, e, of, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, e->lane, t, last);
     return why;
 }
 /* ==== src/npu/host/record.h ======================================================= >>npu/host/record ==== */
@@ -6180,14 +6179,16 @@ NPUPROF_OWN_ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_r
     f.op = r->v[NPUPROF_NPU_AT_OP_];
     f.execution = r->v[NPUPROF_NPU_AT_EXECUTION_];
     f.instruction = r->v[NPUPROF_NPU_AT_INSTRUCTION_];
+    f.status = r->v[NPUPROF_NPU_AT_STATUS_];
     for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
     return f;
 }
 
-/* What an end adds to its begin: a value that is not 0 is newer. */
+/* What an end adds to its begin: a value that is not 0 is newer. The status is the end's. */
 NPUPROF_OWN_ static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record_ *end)
 {
     const uint64_t *const args = end->v + NPUPROF_NPU_AT_ARGS_;
+    f->status = end->v[NPUPROF_NPU_AT_STATUS_];
     if (end->v[NPUPROF_NPU_AT_EXECUTION_]) f->execution = end->v[NPUPROF_NPU_AT_EXECUTION_];
     if (end->v[NPUPROF_NPU_AT_INSTRUCTION_]) f->instruction = end->v[NPUPROF_NPU_AT_INSTRUCTION_];
     for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
@@ -6201,16 +6202,17 @@ NPUPROF_OWN_ static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uin
 }
 
 /* Whose record it is. */
-NPUPROF_OWN_ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                                  const npuprof_npu_record_ *r, unsigned lane)
+NPUPROF_OWN_ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_record_ *const r = e->r;
     npuprof_npu_sought_ s;
     s.has_id = npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_);
     s.id = r->v[NPUPROF_NPU_AT_JOB_];
     s.id_mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_));
     s.any_stream = !npuprof_npu_has_(q, NPUPROF_NPU_AT_PE_) && npu->queue_count_ == 1;
     const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
-    s.stream = q->is.lane_count || pe > 0xFFFFu ? pe : lane;
+    s.stream = q->is.lane_count || pe > 0xFFFFu ? pe : e->pe;
     s.is_scoped = q->is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
     s.scope = q->is.job_scope == NPUPROF_NPU_SCOPE_RING ? q->number : s.stream;
     s.is_late = npu->takes_late_;
@@ -6220,15 +6222,15 @@ NPUPROF_OWN_ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu
 
 /* Finds the submission of a record. A part of a job whose whole has begun, and not ended, is of the same: the
    begin took it. Results as npuprof_npu_take_submission_(). */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                              const npuprof_npu_record_ *r, unsigned lane, bool can_wait,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait,
                                               npuprof_npu_submission_ *of)
 {
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane);
-    const bool whole = npuprof_npu_is_whole_(&q->is, r->v[NPUPROF_NPU_AT_OP_]);
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, e);
+    const bool whole = npuprof_npu_is_whole_(&q->is, e->r->v[NPUPROF_NPU_AT_OP_]);
     for (uint16_t at = whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
         const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
-        if (pair->ring != q->number || pair->lane != lane || pair->facts.job != sought.id) continue;
+        if (pair->ring != q->number || pair->lane != e->pe || pair->facts.job != sought.id) continue;
         if (!npuprof_npu_is_whole_(&q->is, pair->facts.op)) continue;
         *of = pair->of;
         npuprof_npu_note_run_(of, pair->flags, pair->epoch, pair->start, 0);
@@ -6239,12 +6241,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, con
 }
 
 /* A record that stands for its job: its parts may come after it. */
-NPUPROF_OWN_ static void npuprof_npu_note_whole_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_record_ *r, unsigned lane, uint64_t op,
+NPUPROF_OWN_ static void npuprof_npu_note_whole_(npuprof_npu *npu, const npuprof_npu_entry_ *e, uint64_t op,
                                     const npuprof_npu_submission_ *of, const npuprof_npu_times_ *t)
 {
-    if (!q->is.execution_op || !npuprof_npu_is_whole_(&q->is, op)) return;
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane);
+    if (!e->q->is.execution_op || !npuprof_npu_is_whole_(&e->q->is, op)) return;
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, e);
     npuprof_npu_note_ended_(npu, &sought, of, t);
 }
 
@@ -6257,10 +6258,9 @@ NPUPROF_OWN_ static void npuprof_npu_learn_record_(npuprof_npu *npu, const npupr
 }
 
 /* Draws what a record, or two, said. times: as they are drawn. */
-NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_facts_ *f,
-                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *times,
-                                    unsigned lane, uint64_t status, bool unfinished)
+NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned lane,
+                                    const npuprof_npu_facts_ *f, const npuprof_npu_submission_ *of,
+                                    const npuprof_npu_times_ *times)
 {
     const npuprof_npu_ring *const ring = &q->is;
     char text[NPUPROF_NPU_NAME_];
@@ -6287,25 +6287,32 @@ NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
             d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, f->args[i]);
     if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
-    if (status) d.args[n++] = npuprof_uint_("status", status);
-    if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
+    if (f->status) d.args[n++] = npuprof_uint_("status", f->status);
+    if (times->unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
     npuprof_npu_draw_(npu, &d, of);
 }
 
 /* ---- Kinds */
 
-/* Draws a begin whose end will not come: up to the last stamp of its lane. */
+/* Draws a begin whose end does not come, up to those ticks. */
+NPUPROF_OWN_ static void npuprof_npu_draw_unfinished_(npuprof_npu *npu, npuprof_npu_pair_ *pair, uint64_t end)
+{
+    const npuprof_npu_times_ t = { pair->start, npuprof_max_(pair->start, end), pair->epoch, pair->flags, 0,
+                                   true };
+    if (!pair->draws) return;
+    pair->facts.status = 0;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
+    npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], pair->lane, &pair->facts, &pair->of, &t);
+}
+
+/* Ends a begin whose end will not come: with the last stamp of its lane. */
 NPUPROF_OWN_ static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 {
     const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
-    npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags, 0 };
     const bool same = pair->flags & NPUPROF_STAMP_HOST || lane->epoch == pair->epoch;
-    if (same && lane->last_ticks > t.end) t.end = lane->last_ticks;
     npuprof_npu_close_pair_(npu, pair);
-    if (!pair->draws) return;
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
-    npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], &pair->facts, &pair->of, &t, pair->lane, 0, true);
+    npuprof_npu_draw_unfinished_(npu, pair, same ? lane->last_ticks : 0);
 }
 
 /* Entries of a queue are lost: an end may be among them, so the next one is not that of a begin before. */
@@ -6319,116 +6326,104 @@ NPUPROF_OWN_ static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_np
     q->gap = false;
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queue_ *q,
-                                              const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
-                                              npuprof_npu_lane_state_ *lane, bool can_wait)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
 {
-    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    const npuprof_npu_queue_ *const q = e->q;
+    const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
-    if (npuprof_npu_find_owner_(npu, q, r, lane->lane, can_wait, &of) != NPUPROF_OK)
-        return NPUPROF_ERR_NPU_BUSY;
+    if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
     const bool draws = npuprof_npu_draws_(&of);
-    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &of, &t);
+    const int why = npuprof_npu_moment_(npu, e, &of, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return NPUPROF_OK;
     }
-    npuprof_npu_pair_ *pair = npuprof_npu_open_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+    npuprof_npu_pair_ *pair = npuprof_npu_open_pair_(npu, q->number, e->pe, key);
     if (!pair) {
         npuprof_npu_abandon_pair_(npu, npuprof_npu_oldest_pair_(npu));
-        pair = npuprof_npu_open_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+        pair = npuprof_npu_open_pair_(npu, q->number, e->pe, key);
     }
     pair->start = t.start;
     pair->epoch = t.epoch;
     pair->flags = (uint8_t)t.flags;
-    pair->facts = facts;
+    pair->facts = npuprof_npu_facts_of_(e->r);
     pair->of = of;
     pair->draws = draws;
-    pair->lane_at = (uint16_t)(lane - npu->lanes_);
+    pair->lane_at = (uint16_t)(e->lane - npu->lanes_);
     if (t.flags & NPUPROF_STAMP_HOST && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE && of.known &&
         of.link.ticks && of.link.ticks < t.start) pair->start = of.link.ticks;
     return NPUPROF_OK;
 }
 
-NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
-                                  const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane)
+NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
     npuprof_npu_times_ t;
     npuprof_npu_pair_ *const pair =
-        npuprof_npu_match_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
-    int why = npuprof_npu_moment_(npu, q, pass, lane, r, pair ? &pair->of : NULL, &t);
+        npuprof_npu_match_pair_(npu, e->q->number, e->pe, e->r->v + NPUPROF_NPU_AT_KEY_);
+    int why = npuprof_npu_moment_(npu, e, pair ? &pair->of : NULL, &t);
     /* Why not with host stamps: their epoch is an error, which a better known rate changes. */
     const bool same = pair && (why != NPUPROF_NPU_TIMES_GOOD_ || t.epoch == pair->epoch ||
                                (t.flags & NPUPROF_STAMP_HOST) != 0);
     if (!same) {                         /* no begin, or one of before a reset */
         if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
-        if (pair && pair->draws) {
-            const npuprof_npu_times_ at = { pair->start, pair->start, pair->epoch, pair->flags, 0 };
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
-            npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &at, pair->lane, 0, true);
-        }
+        if (pair) npuprof_npu_draw_unfinished_(npu, pair, 0);
         return;
     }
     if (!pair->draws) return;
     if (why == NPUPROF_NPU_TIMES_GOOD_ && pair->start > t.end) {
-        if (pair->start - t.end > pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
+        if (pair->start - t.end > e->pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
         else t.end = pair->start;
     }
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
     }
-    if (!pair->of.known && npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
-        const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane->lane);
-        npuprof_npu_sought_ of_begin = sought;
+    const uint64_t op = pair->facts.op;
+    if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
+        npuprof_npu_sought_ of_begin = npuprof_npu_sought_by_(npu, e);
         npuprof_npu_submission_ late;
         of_begin.id = pair->facts.job;
-        (void)npuprof_npu_take_submission_(npu, &of_begin, npuprof_npu_is_whole_(&q->is, pair->facts.op),
-                                           false,
-                                           &late);
+        const bool whole = npuprof_npu_is_whole_(&e->q->is, op);
+        (void)npuprof_npu_take_submission_(npu, &of_begin, whole, false, &late);
         if (late.muted) return;
         if (late.known) pair->of = late;
     }
     t.start = pair->start;
-    npuprof_npu_add_end_(&pair->facts, r);
-    npuprof_npu_learn_record_(npu, &pair->of, &t, pass);
-    npuprof_npu_note_whole_(npu, q, r, pair->lane, pair->facts.op, &pair->of, &t);
-    npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &t, pair->lane, r->v[NPUPROF_NPU_AT_STATUS_],
-                            false);
+    npuprof_npu_add_end_(&pair->facts, e->r);
+    npuprof_npu_learn_record_(npu, &pair->of, &t, e->pass);
+    npuprof_npu_note_whole_(npu, e, op, &pair->of, &t);
+    npuprof_npu_draw_facts_(npu, e->q, e->pe, &pair->facts, &pair->of, &t);
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue_ *q,
-                                             const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
-                                             npuprof_npu_lane_state_ *lane, unsigned pe, bool can_wait)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
 {
-    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(e->r);
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
-    if (npuprof_npu_find_owner_(npu, q, r, pe, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
+    if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
     if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
-    const int why = npuprof_npu_span_times_(npu, q, pass, lane, r, &of, &t);
+    const int why = npuprof_npu_span_times_(npu, e, &of, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return NPUPROF_OK;
     }
-    npuprof_npu_learn_record_(npu, &of, &t, pass);
-    npuprof_npu_note_whole_(npu, q, r, pe, facts.op, &of, &t);
-    npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+    npuprof_npu_learn_record_(npu, &of, &t, e->pass);
+    npuprof_npu_note_whole_(npu, e, facts.op, &of, &t);
+    npuprof_npu_draw_facts_(npu, e->q, e->pe, &facts, &of, &t);
     return NPUPROF_OK;
 }
 
 /* An instant, or the value of a counter. */
-NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
-                                    const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane, unsigned pe,
-                                    bool is_value)
+NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool is_value)
 {
+    const npuprof_npu_queue_ *const q = e->q;
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
     char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
-    npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(e->r);
     if (!NPUPROF_OPEN_(1)) return;
-    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, NULL, &t);
+    const int why = npuprof_npu_moment_(npu, e, NULL, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
@@ -6437,7 +6432,7 @@ NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_q
     npuprof_npu_copy_text_(of.name, sizeof of.name, "event");
     t.flags |= is_value ? NPUPROF_STAMP_VALUE : NPUPROF_STAMP_INSTANT;
     if (!is_value) {
-        npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+        npuprof_npu_draw_facts_(npu, q, e->pe, &facts, &of, &t);
         return;
     }
     npuprof_npu_drawing_ d;
@@ -6450,10 +6445,10 @@ NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_q
                                ? npuprof_npu_name_op_(npu, &q->is, facts.op, text, &stays) : "value");
     memset(&d, 0, sizeof d);
     d.start = t.start;
-    d.end = r->v[NPUPROF_NPU_AT_VALUE_];
+    d.end = e->r->v[NPUPROF_NPU_AT_VALUE_];
     d.epoch = t.epoch;
     d.flags = t.flags;
-    d.lane = pe;
+    d.lane = e->pe;
     d.name = track;
     d.category = q->is.category;
     npuprof_npu_draw_(npu, &d, &of);
@@ -6475,11 +6470,11 @@ NPUPROF_OWN_ static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const n
 }
 
 /* A record that tells the high part of its lane's stamps. */
-NPUPROF_OWN_ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_record_ *r,
-                                    const npuprof_npu_pass_ *pass,
-                                    npuprof_npu_lane_state_ *lane)
+NPUPROF_OWN_ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_record_ *const r = e->r;
+    const npuprof_npu_pass_ *const pass = e->pass;
     const unsigned low = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_);
     const unsigned bits = low + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
     if (low >= 64) return;
@@ -6488,10 +6483,10 @@ NPUPROF_OWN_ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const n
     const uint64_t raw = (down ? ~word : word) & npuprof_npu_mask_(bits);
     const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, 0);
     uint64_t stamp = raw;
-    lane->has_last = !pass->units.known ||
-                     (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ &&
-                      stamp <= b.high);
-    lane->last = stamp;
+    e->lane->has_last = !pass->units.known ||
+                        (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ &&
+                         stamp <= b.high);
+    e->lane->last = stamp;
 }
 
 /* What the queue's table says of a kind; -1: nothing. */
@@ -6509,8 +6504,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, np
                                                const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                                bool can_wait)
 {
+    npuprof_npu_entry_ e = { q, r, pass, NULL, 0 };
     npuprof_npu_lane_state_ *lane = NULL;
-    uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
+    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
     if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
     if (q->gap) npuprof_npu_abandon_queue_(npu, q);
     const int kind = npuprof_npu_kind_of_(q, r);
@@ -6520,18 +6516,18 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, np
         lane = npuprof_npu_lane_of_(npu, q, pe);
         npuprof_npu_lane_epoch_(lane, pass->now.epoch);
     }
-    const unsigned at = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
-    if (!npuprof_npu_lanes_count_(q)) lane = NULL;
-    if (lane && is_clock) {
-        npuprof_npu_take_clock_(npu, q, r, pass, lane);
+    e.pe = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
+    if (npuprof_npu_lanes_count_(q)) e.lane = lane;
+    if (e.lane && is_clock) {
+        npuprof_npu_take_clock_(npu, &e);
         return NPUPROF_OK;
     }
     switch (kind) {
-    case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, q, r, pass, lane, at, can_wait);
-    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, q, r, pass, lane, can_wait);
-    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, q, r, pass, lane); break;
-    case NPUPROF_NPU_KIND_INSTANT: npuprof_npu_take_event_(npu, q, r, pass, lane, at, false); break;
-    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, q, r, pass, lane, at, true); break;
+    case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, &e, can_wait);
+    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, &e, can_wait);
+    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, &e); break;
+    case NPUPROF_NPU_KIND_INSTANT: npuprof_npu_take_event_(npu, &e, false); break;
+    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, &e, true); break;
     case NPUPROF_NPU_KIND_SKIP: break;
     default: npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNKNOWN, 1); break;
     }
@@ -6889,6 +6885,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, np
                            "is less than the entries take");
     if (!q->rule->is_announced) return NPUPROF_OK;
     npuprof_npu_index *x = &r->producer;
+    q->index.count = r->count;
+    q->index.entry_bytes = r->entry_bytes;
+    q->index.big_endian = r->big_endian;
     const char *const wrong = npuprof_npu_check_index_(x, &q->index, r->memory, r->memory_bytes, needed);
     NPUPROF_NPU_REFUSE_IF_(wrong, "producer", wrong);
     const bool same = !x->memory && x->in_memory == (r->memory != NULL);
@@ -7003,6 +7002,10 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_progress_(npuprof_npu *npu,
         return npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE, "NPUPROF_ERR_NPU_RANGE: npuprof_npu_open: "
                                    "desc.progress.index %s", wrong);
     npu->progress_.shows_count = true;
+    /* Slots of a lap; of a running index, more than it can wait for. */
+    npu->progress_.count = is_slot ? p->count : (uint64_t)1 << 33;
+    npu->progress_.entry_bytes = p->entry_bytes ? p->entry_bytes : 1;
+    npu->progress_.big_endian = p->big_endian;
     npu->has_submissions_ = true;
     return NPUPROF_OK;
 }
@@ -7037,9 +7040,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
     npuprof_npu_note_(npu, NPUPROF_NOTE_UNIT, unit);
     const npuprof_npu_progress *p = &npu->desc_.progress;
     if (p->is_there && (!npu->progress_.in_bar || npuprof_npu_is_on_(npu)))
-        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
-                                        p->entry_bytes ? p->entry_bytes : 1, p->big_endian,
-                                        &npu->progress_next_);
+        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, &npu->progress_next_);
     return first;
 }
 /* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
@@ -7206,9 +7207,7 @@ NPUPROF_OWN_ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_n
     const bool known = npu->progress_.known;
     /* Why: numbers of npuprof_npu_job() are not the index's. */
     const bool numbered = NPUPROF_LOAD_(&npu->uses_ids_) && !NPUPROF_LOAD_(&npu->ids_);
-    d->ring_result =
-        npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
-                                p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
+    d->ring_result = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, &done);
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
     if (numbered) {

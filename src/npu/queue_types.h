@@ -36,8 +36,10 @@ typedef struct npuprof_npu_step_ {
     uint64_t mask, hi_mask;              /* hi_mask 0: there is none */
 } npuprof_npu_step_;
 
-/* An index as it was read last. */
+/* An index as it was read last, and the ring it is of. */
 typedef struct npuprof_npu_index_state_ {
+    uint64_t count, entry_bytes;         /* entries of a lap; bytes of one */
+    bool big_endian;
     const volatile unsigned char *at, *laps_at;
     uint64_t last;                       /* extended: in the index's unit, or entries if it is a slot */
     uint64_t mask;
@@ -91,7 +93,7 @@ typedef struct npuprof_npu_lane_state_ {
 
 /* What a record says of its work. */
 typedef struct npuprof_npu_facts_ {
-    uint64_t job, op, execution, instruction, args[NPUPROF_NPU_ALL_ARGS_];
+    uint64_t job, op, execution, instruction, status, args[NPUPROF_NPU_ALL_ARGS_];
 } npuprof_npu_facts_;
 
 /* Whose a record is. */

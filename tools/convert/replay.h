@@ -115,12 +115,10 @@ static uint32_t npuprof_replay_arg_(const npuprof_arg *a, npuprof_unit_ *u, uint
     return units;
 }
 
-static void npuprof_replay_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
-                                 const char *name, uint64_t start, uint64_t end, unsigned flags,
-                                 const npuprof_link_ *link, npuprof_args args)
+static void npuprof_replay_span_(const npuprof_device_event_ *e, npuprof_args args)
 {
     npuprof_expander_ *const x = npuprof_replay_s_.x;
-    if (!(flags & NPUPROF_STAMP_HOST) && epoch != npuprof_replay_s_.epoch) {
+    if (!(e->flags & NPUPROF_STAMP_HOST) && e->epoch != npuprof_replay_s_.epoch) {
         npuprof_replay_s_.misplaced++;
         return;
     }
@@ -133,26 +131,24 @@ static void npuprof_replay_span_(uint32_t device, uint32_t epoch, unsigned pe, c
     memset(r, 0, sizeof *r);
     r->kind = NPUPROF_KIND_DEVICE;
     r->context = npuprof_replay_s_.context;
-    r->name = npuprof_replay_text_id_(name);
-    r->category = category ? npuprof_replay_text_id_(category) : 0;
+    r->name = npuprof_replay_text_id_(e->name);
+    r->category = e->category ? npuprof_replay_text_id_(e->category) : 0;
     r->start = r->end = npuprof_replay_s_.now;
-    r->values[0] = start;
-    r->values[1] = end;
+    r->values[0] = e->start;
+    r->values[1] = e->end;
     r->drawn = d;
-    d->what = (uint64_t)(flags & 15u) << 40 | (uint64_t)(epoch & 0xFFFF) << 24 |
-              (uint64_t)(pe & 0xFFFF) << 8 | device;
-    d->host = link && link->ticks ? (uint32_t)link->position + 1 : 0;
+    d->what = (uint64_t)(e->flags & 15u) << 40 | (uint64_t)(e->epoch & 0xFFFF) << 24 |
+              (uint64_t)(e->pe & 0xFFFF) << 8 | e->device;
+    d->host = e->link && e->link->ticks ? (uint32_t)e->link->position + 1 : 0;
     for (size_t i = 0; i < args.count; i++)
         d->units += npuprof_replay_arg_(&args.items[i], d->unit + d->units, 30 - d->units);
 }
 
-static void npuprof_replay_record_(npuprof_device_texts_ *texts, bool keeps_name, uint32_t device,
-                                   uint32_t epoch, unsigned pe, const char *category, const char *name,
-                                   uint64_t start, uint64_t end, unsigned flags, const npuprof_link_ *link,
-                                   npuprof_args args)
+static void npuprof_replay_record_(npuprof_device_texts_ *texts, bool keeps_name,
+                                   const npuprof_device_event_ *e, npuprof_args args)
 {
     (void)texts, (void)keeps_name;
-    npuprof_replay_span_(device, epoch, pe, category, name, start, end, flags, link, args);
+    npuprof_replay_span_(e, args);
 }
 
 static bool npuprof_replay_never_(void) { return false; }

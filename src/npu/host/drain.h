@@ -178,9 +178,7 @@ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
     const bool known = npu->progress_.known;
     /* Why: numbers of npuprof_npu_job() are not the index's. */
     const bool numbered = NPUPROF_LOAD_(&npu->uses_ids_) && !NPUPROF_LOAD_(&npu->ids_);
-    d->ring_result =
-        npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
-                                p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
+    d->ring_result = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, &done);
     if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
     if (!known || done < npu->progress_next_) npu->progress_next_ = done;
     if (numbered) {

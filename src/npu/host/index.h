@@ -65,8 +65,9 @@ typedef struct npuprof_npu_index_raw_ { uint64_t word, value, laps; } npuprof_np
 
 /* Loads the index, and its laps before and after it until both agree. */
 static npuprof_npu_index_raw_ npuprof_npu_load_index_(npuprof_npu *npu, const npuprof_npu_index *x,
-                                                      const npuprof_npu_index_state_ *s, bool big)
+                                                      const npuprof_npu_index_state_ *s)
 {
+    const bool big = s->big_endian;
     npuprof_npu_index_raw_ raw = { 0, 0, 0 };
     uint64_t again = 0;
     if (x->has_laps) again = npuprof_npu_load_index_word_(npu, x, s->laps_at, x->laps_offset, big);
@@ -84,13 +85,13 @@ static npuprof_npu_index_raw_ npuprof_npu_load_index_(npuprof_npu *npu, const np
 /* Entries since reset, by a slot and the count of laps. The laps advance when slot 0 is written, so a lap
    that they name is complete when the slot is 0 again: unless nothing was ever written. */
 static uint64_t npuprof_npu_entries_by_laps_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
-                                             uint64_t slot, uint64_t laps, uint64_t count)
+                                             uint64_t slot, uint64_t laps)
 {
     const uint64_t bits = 8u * x->width_bytes;
     const uint64_t lap = (laps - x->laps_first) & npuprof_npu_mask_((unsigned)bits);
     if (lap == npuprof_npu_mask_((unsigned)bits)) return 0;     /* before the first lap */
-    if (slot) return lap * count + slot;
-    return lap == 0 && s->was_empty ? 0 : (lap + 1) * count;
+    if (slot) return lap * s->count + slot;
+    return lap == 0 && s->was_empty ? 0 : (lap + 1) * s->count;
 }
 
 static bool npuprof_npu_wrap_of_(const npuprof_npu_index *x, npuprof_npu_index_raw_ raw)
@@ -101,11 +102,11 @@ static bool npuprof_npu_wrap_of_(const npuprof_npu_index *x, npuprof_npu_index_r
 /* What the index shows, as entries since reset. Does not change what is known of it. *fits: it is not before
    what was read last, nor more than a lap behind it. False: it cannot be. */
 static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
-                                    npuprof_npu_index_raw_ raw, uint64_t count, uint64_t entry_bytes,
-                                    uint64_t *entries, bool *fits)
+                                    npuprof_npu_index_raw_ raw, uint64_t *entries, bool *fits)
 {
+    const uint64_t count = s->count;
     const bool in_bytes = x->unit == NPUPROF_NPU_INDEX_BYTES || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
-    const uint64_t unit = in_bytes ? entry_bytes : 1;
+    const uint64_t unit = in_bytes ? s->entry_bytes : 1;
     const bool runs = x->unit == NPUPROF_NPU_INDEX_COUNT || x->unit == NPUPROF_NPU_INDEX_BYTES;
     *fits = true;
     if (runs) {
@@ -122,7 +123,7 @@ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_np
     *entries = s->last;
     if (slot >= count) return false;
     if (x->has_laps) {
-        *entries = npuprof_npu_entries_by_laps_(x, s, slot, raw.laps, count);
+        *entries = npuprof_npu_entries_by_laps_(x, s, slot, raw.laps);
         /* Why not a whole lap to slot 0: the laps may have been written, and the slot not yet. */
         *fits = !s->known || (*entries >= s->last && *entries - s->last <= count - (slot == 0));
         return !s->known || *entries >= s->last;
@@ -133,14 +134,6 @@ static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_np
     if (s->known && x->has_wrap && (laps & 1) != (uint64_t)(npuprof_npu_wrap_of_(x, raw) != s->wrap))
         *entries += count;
     return true;
-}
-
-/* The slots of a lap of a progress index; of a running one, more than it can wait for. */
-static uint64_t npuprof_npu_progress_count_(const npuprof_npu_progress *p)
-{
-    const bool is_slot =
-        p->index.unit == NPUPROF_NPU_INDEX_SLOT || p->index.unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
-    return is_slot ? p->count : (uint64_t)1 << 33;
 }
 
 /* Whether a device may write that index in two steps. */
@@ -162,14 +155,14 @@ static npuprof_result npuprof_npu_index_dead_(npuprof_npu *npu, const npuprof_np
 /* Loads the index until it fits what was read before: for 20 us where a device may write it in two steps. The
    rest as npuprof_npu_entries_of_(). */
 static bool npuprof_npu_settle_index_(npuprof_npu *npu, const npuprof_npu_index *x,
-                                      const npuprof_npu_index_state_ *s, uint64_t count, uint64_t entry_bytes,
-                                      bool big, npuprof_npu_index_raw_ *raw, uint64_t *entries)
+                                      const npuprof_npu_index_state_ *s, npuprof_npu_index_raw_ *raw,
+                                      uint64_t *entries)
 {
     const uint64_t begin = npuprof_npu_ticks_();
     bool fits;
     for (;;) {
-        *raw = npuprof_npu_load_index_(npu, x, s, big);
-        const bool good = npuprof_npu_entries_of_(x, s, *raw, count, entry_bytes, entries, &fits);
+        *raw = npuprof_npu_load_index_(npu, x, s);
+        const bool good = npuprof_npu_entries_of_(x, s, *raw, entries, &fits);
         if ((good && fits) || !npuprof_npu_is_torn_(x)) return good;
         if (npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) > npu->second_ / 50000) return good;
     }
@@ -179,15 +172,14 @@ static bool npuprof_npu_settle_index_(npuprof_npu *npu, const npuprof_npu_index 
    cannot be (*entries is as before), or it went back, and *entries is what it shows now; _NPU_DEAD;
    _NPU_BUSY. An index in two steps that went back is believed the second time. */
 static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, const npuprof_npu_index *x,
-                                              npuprof_npu_index_state_ *s, uint64_t count,
-                                              uint64_t entry_bytes, bool big, uint64_t *entries)
+                                              npuprof_npu_index_state_ *s, uint64_t *entries)
 {
-    const uint64_t unit = x->unit == NPUPROF_NPU_INDEX_BYTES ? entry_bytes : 1;
+    const uint64_t unit = x->unit == NPUPROF_NPU_INDEX_BYTES ? s->entry_bytes : 1;
     const bool runs = x->unit == NPUPROF_NPU_INDEX_COUNT || x->unit == NPUPROF_NPU_INDEX_BYTES;
     const bool was_bad = s->is_bad;
     npuprof_npu_index_raw_ raw;
     uint64_t now;
-    const bool good = npuprof_npu_settle_index_(npu, x, s, count, entry_bytes, big, &raw, &now);
+    const bool good = npuprof_npu_settle_index_(npu, x, s, &raw, &now);
     *entries = s->last / unit;
     if (raw.word == npuprof_npu_mask_(8u * x->width_bytes)) {
         const npuprof_result dead = npuprof_npu_index_dead_(npu, s, runs && x->width_bytes < 8);

@@ -188,6 +188,9 @@ static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_que
                            "is less than the entries take");
     if (!q->rule->is_announced) return NPUPROF_OK;
     npuprof_npu_index *x = &r->producer;
+    q->index.count = r->count;
+    q->index.entry_bytes = r->entry_bytes;
+    q->index.big_endian = r->big_endian;
     const char *const wrong = npuprof_npu_check_index_(x, &q->index, r->memory, r->memory_bytes, needed);
     NPUPROF_NPU_REFUSE_IF_(wrong, "producer", wrong);
     const bool same = !x->memory && x->in_memory == (r->memory != NULL);
@@ -302,6 +305,10 @@ static npuprof_result npuprof_npu_check_progress_(npuprof_npu *npu, size_t *need
         return npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE, "NPUPROF_ERR_NPU_RANGE: npuprof_npu_open: "
                                    "desc.progress.index %s", wrong);
     npu->progress_.shows_count = true;
+    /* Slots of a lap; of a running index, more than it can wait for. */
+    npu->progress_.count = is_slot ? p->count : (uint64_t)1 << 33;
+    npu->progress_.entry_bytes = p->entry_bytes ? p->entry_bytes : 1;
+    npu->progress_.big_endian = p->big_endian;
     npu->has_submissions_ = true;
     return NPUPROF_OK;
 }
@@ -336,8 +343,6 @@ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
     npuprof_npu_note_(npu, NPUPROF_NOTE_UNIT, unit);
     const npuprof_npu_progress *p = &npu->desc_.progress;
     if (p->is_there && (!npu->progress_.in_bar || npuprof_npu_is_on_(npu)))
-        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, npuprof_npu_progress_count_(p),
-                                        p->entry_bytes ? p->entry_bytes : 1, p->big_endian,
-                                        &npu->progress_next_);
+        first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, &npu->progress_next_);
     return first;
 }

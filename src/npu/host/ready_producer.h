@@ -57,8 +57,7 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_q
         npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, count - 1), &last);
         if (npuprof_npu_hash_record_(q, &last) != q->index.silent) q->index.was_empty = false;
     }
-    const npuprof_result result = npuprof_npu_read_index_(npu, &q->is.producer, &q->index, count,
-                                                          q->is.entry_bytes, q->is.big_endian, producer);
+    const npuprof_result result = npuprof_npu_read_index_(npu, &q->is.producer, &q->index, producer);
     if (*producer) q->index.was_empty = false;
     if (!q->index.known) return result;
     if (first) {

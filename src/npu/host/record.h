@@ -57,14 +57,16 @@ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
     f.op = r->v[NPUPROF_NPU_AT_OP_];
     f.execution = r->v[NPUPROF_NPU_AT_EXECUTION_];
     f.instruction = r->v[NPUPROF_NPU_AT_INSTRUCTION_];
+    f.status = r->v[NPUPROF_NPU_AT_STATUS_];
     for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
     return f;
 }
 
-/* What an end adds to its begin: a value that is not 0 is newer. */
+/* What an end adds to its begin: a value that is not 0 is newer. The status is the end's. */
 static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record_ *end)
 {
     const uint64_t *const args = end->v + NPUPROF_NPU_AT_ARGS_;
+    f->status = end->v[NPUPROF_NPU_AT_STATUS_];
     if (end->v[NPUPROF_NPU_AT_EXECUTION_]) f->execution = end->v[NPUPROF_NPU_AT_EXECUTION_];
     if (end->v[NPUPROF_NPU_AT_INSTRUCTION_]) f->instruction = end->v[NPUPROF_NPU_AT_INSTRUCTION_];
     for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
@@ -78,16 +80,17 @@ static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uint64_t op)
 }
 
 /* Whose record it is. */
-static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                                  const npuprof_npu_record_ *r, unsigned lane)
+static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_record_ *const r = e->r;
     npuprof_npu_sought_ s;
     s.has_id = npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_);
     s.id = r->v[NPUPROF_NPU_AT_JOB_];
     s.id_mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_));
     s.any_stream = !npuprof_npu_has_(q, NPUPROF_NPU_AT_PE_) && npu->queue_count_ == 1;
     const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
-    s.stream = q->is.lane_count || pe > 0xFFFFu ? pe : lane;
+    s.stream = q->is.lane_count || pe > 0xFFFFu ? pe : e->pe;
     s.is_scoped = q->is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
     s.scope = q->is.job_scope == NPUPROF_NPU_SCOPE_RING ? q->number : s.stream;
     s.is_late = npu->takes_late_;
@@ -97,15 +100,15 @@ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const 
 
 /* Finds the submission of a record. A part of a job whose whole has begun, and not ended, is of the same: the
    begin took it. Results as npuprof_npu_take_submission_(). */
-static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                              const npuprof_npu_record_ *r, unsigned lane, bool can_wait,
+static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait,
                                               npuprof_npu_submission_ *of)
 {
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane);
-    const bool whole = npuprof_npu_is_whole_(&q->is, r->v[NPUPROF_NPU_AT_OP_]);
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, e);
+    const bool whole = npuprof_npu_is_whole_(&q->is, e->r->v[NPUPROF_NPU_AT_OP_]);
     for (uint16_t at = whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
         const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
-        if (pair->ring != q->number || pair->lane != lane || pair->facts.job != sought.id) continue;
+        if (pair->ring != q->number || pair->lane != e->pe || pair->facts.job != sought.id) continue;
         if (!npuprof_npu_is_whole_(&q->is, pair->facts.op)) continue;
         *of = pair->of;
         npuprof_npu_note_run_(of, pair->flags, pair->epoch, pair->start, 0);
@@ -116,12 +119,11 @@ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_np
 }
 
 /* A record that stands for its job: its parts may come after it. */
-static void npuprof_npu_note_whole_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_record_ *r, unsigned lane, uint64_t op,
+static void npuprof_npu_note_whole_(npuprof_npu *npu, const npuprof_npu_entry_ *e, uint64_t op,
                                     const npuprof_npu_submission_ *of, const npuprof_npu_times_ *t)
 {
-    if (!q->is.execution_op || !npuprof_npu_is_whole_(&q->is, op)) return;
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane);
+    if (!e->q->is.execution_op || !npuprof_npu_is_whole_(&e->q->is, op)) return;
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, e);
     npuprof_npu_note_ended_(npu, &sought, of, t);
 }
 
@@ -134,10 +136,9 @@ static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submis
 }
 
 /* Draws what a record, or two, said. times: as they are drawn. */
-static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_facts_ *f,
-                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *times,
-                                    unsigned lane, uint64_t status, bool unfinished)
+static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned lane,
+                                    const npuprof_npu_facts_ *f, const npuprof_npu_submission_ *of,
+                                    const npuprof_npu_times_ *times)
 {
     const npuprof_npu_ring *const ring = &q->is;
     char text[NPUPROF_NPU_NAME_];
@@ -164,25 +165,32 @@ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
             d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, f->args[i]);
     if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
-    if (status) d.args[n++] = npuprof_uint_("status", status);
-    if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
+    if (f->status) d.args[n++] = npuprof_uint_("status", f->status);
+    if (times->unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
     npuprof_npu_draw_(npu, &d, of);
 }
 
 /* ---- Kinds */
 
-/* Draws a begin whose end will not come: up to the last stamp of its lane. */
+/* Draws a begin whose end does not come, up to those ticks. */
+static void npuprof_npu_draw_unfinished_(npuprof_npu *npu, npuprof_npu_pair_ *pair, uint64_t end)
+{
+    const npuprof_npu_times_ t = { pair->start, npuprof_max_(pair->start, end), pair->epoch, pair->flags, 0,
+                                   true };
+    if (!pair->draws) return;
+    pair->facts.status = 0;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
+    npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], pair->lane, &pair->facts, &pair->of, &t);
+}
+
+/* Ends a begin whose end will not come: with the last stamp of its lane. */
 static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 {
     const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
-    npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags, 0 };
     const bool same = pair->flags & NPUPROF_STAMP_HOST || lane->epoch == pair->epoch;
-    if (same && lane->last_ticks > t.end) t.end = lane->last_ticks;
     npuprof_npu_close_pair_(npu, pair);
-    if (!pair->draws) return;
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
-    npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], &pair->facts, &pair->of, &t, pair->lane, 0, true);
+    npuprof_npu_draw_unfinished_(npu, pair, same ? lane->last_ticks : 0);
 }
 
 /* Entries of a queue are lost: an end may be among them, so the next one is not that of a begin before. */
@@ -196,116 +204,104 @@ static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q)
     q->gap = false;
 }
 
-static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queue_ *q,
-                                              const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
-                                              npuprof_npu_lane_state_ *lane, bool can_wait)
+static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
 {
-    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    const npuprof_npu_queue_ *const q = e->q;
+    const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
-    if (npuprof_npu_find_owner_(npu, q, r, lane->lane, can_wait, &of) != NPUPROF_OK)
-        return NPUPROF_ERR_NPU_BUSY;
+    if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
     const bool draws = npuprof_npu_draws_(&of);
-    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &of, &t);
+    const int why = npuprof_npu_moment_(npu, e, &of, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return NPUPROF_OK;
     }
-    npuprof_npu_pair_ *pair = npuprof_npu_open_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+    npuprof_npu_pair_ *pair = npuprof_npu_open_pair_(npu, q->number, e->pe, key);
     if (!pair) {
         npuprof_npu_abandon_pair_(npu, npuprof_npu_oldest_pair_(npu));
-        pair = npuprof_npu_open_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+        pair = npuprof_npu_open_pair_(npu, q->number, e->pe, key);
     }
     pair->start = t.start;
     pair->epoch = t.epoch;
     pair->flags = (uint8_t)t.flags;
-    pair->facts = facts;
+    pair->facts = npuprof_npu_facts_of_(e->r);
     pair->of = of;
     pair->draws = draws;
-    pair->lane_at = (uint16_t)(lane - npu->lanes_);
+    pair->lane_at = (uint16_t)(e->lane - npu->lanes_);
     if (t.flags & NPUPROF_STAMP_HOST && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE && of.known &&
         of.link.ticks && of.link.ticks < t.start) pair->start = of.link.ticks;
     return NPUPROF_OK;
 }
 
-static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
-                                  const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane)
+static void npuprof_npu_take_end_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
     npuprof_npu_times_ t;
     npuprof_npu_pair_ *const pair =
-        npuprof_npu_match_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
-    int why = npuprof_npu_moment_(npu, q, pass, lane, r, pair ? &pair->of : NULL, &t);
+        npuprof_npu_match_pair_(npu, e->q->number, e->pe, e->r->v + NPUPROF_NPU_AT_KEY_);
+    int why = npuprof_npu_moment_(npu, e, pair ? &pair->of : NULL, &t);
     /* Why not with host stamps: their epoch is an error, which a better known rate changes. */
     const bool same = pair && (why != NPUPROF_NPU_TIMES_GOOD_ || t.epoch == pair->epoch ||
                                (t.flags & NPUPROF_STAMP_HOST) != 0);
     if (!same) {                         /* no begin, or one of before a reset */
         if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
-        if (pair && pair->draws) {
-            const npuprof_npu_times_ at = { pair->start, pair->start, pair->epoch, pair->flags, 0 };
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
-            npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &at, pair->lane, 0, true);
-        }
+        if (pair) npuprof_npu_draw_unfinished_(npu, pair, 0);
         return;
     }
     if (!pair->draws) return;
     if (why == NPUPROF_NPU_TIMES_GOOD_ && pair->start > t.end) {
-        if (pair->start - t.end > pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
+        if (pair->start - t.end > e->pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
         else t.end = pair->start;
     }
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
     }
-    if (!pair->of.known && npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
-        const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane->lane);
-        npuprof_npu_sought_ of_begin = sought;
+    const uint64_t op = pair->facts.op;
+    if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
+        npuprof_npu_sought_ of_begin = npuprof_npu_sought_by_(npu, e);
         npuprof_npu_submission_ late;
         of_begin.id = pair->facts.job;
-        (void)npuprof_npu_take_submission_(npu, &of_begin, npuprof_npu_is_whole_(&q->is, pair->facts.op),
-                                           false,
-                                           &late);
+        const bool whole = npuprof_npu_is_whole_(&e->q->is, op);
+        (void)npuprof_npu_take_submission_(npu, &of_begin, whole, false, &late);
         if (late.muted) return;
         if (late.known) pair->of = late;
     }
     t.start = pair->start;
-    npuprof_npu_add_end_(&pair->facts, r);
-    npuprof_npu_learn_record_(npu, &pair->of, &t, pass);
-    npuprof_npu_note_whole_(npu, q, r, pair->lane, pair->facts.op, &pair->of, &t);
-    npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &t, pair->lane, r->v[NPUPROF_NPU_AT_STATUS_],
-                            false);
+    npuprof_npu_add_end_(&pair->facts, e->r);
+    npuprof_npu_learn_record_(npu, &pair->of, &t, e->pass);
+    npuprof_npu_note_whole_(npu, e, op, &pair->of, &t);
+    npuprof_npu_draw_facts_(npu, e->q, e->pe, &pair->facts, &pair->of, &t);
 }
 
-static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue_ *q,
-                                             const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
-                                             npuprof_npu_lane_state_ *lane, unsigned pe, bool can_wait)
+static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
 {
-    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(e->r);
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
-    if (npuprof_npu_find_owner_(npu, q, r, pe, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
+    if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
     if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
-    const int why = npuprof_npu_span_times_(npu, q, pass, lane, r, &of, &t);
+    const int why = npuprof_npu_span_times_(npu, e, &of, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return NPUPROF_OK;
     }
-    npuprof_npu_learn_record_(npu, &of, &t, pass);
-    npuprof_npu_note_whole_(npu, q, r, pe, facts.op, &of, &t);
-    npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+    npuprof_npu_learn_record_(npu, &of, &t, e->pass);
+    npuprof_npu_note_whole_(npu, e, facts.op, &of, &t);
+    npuprof_npu_draw_facts_(npu, e->q, e->pe, &facts, &of, &t);
     return NPUPROF_OK;
 }
 
 /* An instant, or the value of a counter. */
-static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
-                                    const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane, unsigned pe,
-                                    bool is_value)
+static void npuprof_npu_take_event_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool is_value)
 {
+    const npuprof_npu_queue_ *const q = e->q;
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
     char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
-    npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(e->r);
     if (!NPUPROF_OPEN_(1)) return;
-    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, NULL, &t);
+    const int why = npuprof_npu_moment_(npu, e, NULL, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
@@ -314,7 +310,7 @@ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, con
     npuprof_npu_copy_text_(of.name, sizeof of.name, "event");
     t.flags |= is_value ? NPUPROF_STAMP_VALUE : NPUPROF_STAMP_INSTANT;
     if (!is_value) {
-        npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+        npuprof_npu_draw_facts_(npu, q, e->pe, &facts, &of, &t);
         return;
     }
     npuprof_npu_drawing_ d;
@@ -327,10 +323,10 @@ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, con
                                ? npuprof_npu_name_op_(npu, &q->is, facts.op, text, &stays) : "value");
     memset(&d, 0, sizeof d);
     d.start = t.start;
-    d.end = r->v[NPUPROF_NPU_AT_VALUE_];
+    d.end = e->r->v[NPUPROF_NPU_AT_VALUE_];
     d.epoch = t.epoch;
     d.flags = t.flags;
-    d.lane = pe;
+    d.lane = e->pe;
     d.name = track;
     d.category = q->is.category;
     npuprof_npu_draw_(npu, &d, &of);
@@ -352,11 +348,11 @@ static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_re
 }
 
 /* A record that tells the high part of its lane's stamps. */
-static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_record_ *r,
-                                    const npuprof_npu_pass_ *pass,
-                                    npuprof_npu_lane_state_ *lane)
+static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_record_ *const r = e->r;
+    const npuprof_npu_pass_ *const pass = e->pass;
     const unsigned low = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_);
     const unsigned bits = low + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
     if (low >= 64) return;
@@ -365,10 +361,10 @@ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_qu
     const uint64_t raw = (down ? ~word : word) & npuprof_npu_mask_(bits);
     const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, 0);
     uint64_t stamp = raw;
-    lane->has_last = !pass->units.known ||
-                     (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ &&
-                      stamp <= b.high);
-    lane->last = stamp;
+    e->lane->has_last = !pass->units.known ||
+                        (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ &&
+                         stamp <= b.high);
+    e->lane->last = stamp;
 }
 
 /* What the queue's table says of a kind; -1: nothing. */
@@ -386,8 +382,9 @@ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_que
                                                const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
                                                bool can_wait)
 {
+    npuprof_npu_entry_ e = { q, r, pass, NULL, 0 };
     npuprof_npu_lane_state_ *lane = NULL;
-    uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
+    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
     if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
     if (q->gap) npuprof_npu_abandon_queue_(npu, q);
     const int kind = npuprof_npu_kind_of_(q, r);
@@ -397,18 +394,18 @@ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_que
         lane = npuprof_npu_lane_of_(npu, q, pe);
         npuprof_npu_lane_epoch_(lane, pass->now.epoch);
     }
-    const unsigned at = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
-    if (!npuprof_npu_lanes_count_(q)) lane = NULL;
-    if (lane && is_clock) {
-        npuprof_npu_take_clock_(npu, q, r, pass, lane);
+    e.pe = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
+    if (npuprof_npu_lanes_count_(q)) e.lane = lane;
+    if (e.lane && is_clock) {
+        npuprof_npu_take_clock_(npu, &e);
         return NPUPROF_OK;
     }
     switch (kind) {
-    case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, q, r, pass, lane, at, can_wait);
-    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, q, r, pass, lane, can_wait);
-    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, q, r, pass, lane); break;
-    case NPUPROF_NPU_KIND_INSTANT: npuprof_npu_take_event_(npu, q, r, pass, lane, at, false); break;
-    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, q, r, pass, lane, at, true); break;
+    case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, &e, can_wait);
+    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, &e, can_wait);
+    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, &e); break;
+    case NPUPROF_NPU_KIND_INSTANT: npuprof_npu_take_event_(npu, &e, false); break;
+    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, &e, true); break;
     case NPUPROF_NPU_KIND_SKIP: break;
     default: npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNKNOWN, 1); break;
     }

@@ -49,6 +49,15 @@ typedef struct npuprof_npu_pass_ {
     bool last;                           /* no other pass follows: leave nothing for it */
 } npuprof_npu_pass_;
 
+/* A record in hand. */
+typedef struct npuprof_npu_entry_ {
+    npuprof_npu_queue_ *q;
+    const npuprof_npu_record_ *r;
+    const npuprof_npu_pass_ *pass;       /* in which it came */
+    npuprof_npu_lane_state_ *lane;       /* NULL: the lanes of the queue remember nothing */
+    unsigned pe;
+} npuprof_npu_entry_;
+
 /* What a stamp may show. */
 typedef struct npuprof_npu_bounds_ { uint64_t low, high; } npuprof_npu_bounds_;
 
@@ -58,6 +67,7 @@ typedef struct npuprof_npu_times_ {
     uint32_t epoch;
     unsigned flags;                      /* NPUPROF_STAMP_DEVICE or _HOST */
     uint64_t doubt_ns;                   /* more of the end that a duration told */
+    bool unfinished;                     /* the end did not come */
 } npuprof_npu_times_;
 
 enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lost */
@@ -221,15 +231,15 @@ static int npuprof_npu_extend_(uint64_t raw, unsigned bits, const npuprof_npu_bo
 
 /* Extends the stamp at that place of a record, in its own unit. Returns NPUPROF_NPU_TIMES_GOOD_, or why the
    record is lost. */
-static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                        const npuprof_npu_units_ *u, const npuprof_npu_bounds_ *b,
-                                        const npuprof_npu_record_ *r, unsigned at, uint64_t *stamp)
+static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                        const npuprof_npu_bounds_ *b, unsigned at, uint64_t *stamp)
 {
+    const npuprof_npu_queue_ *const q = e->q;
     const unsigned bits = npuprof_npu_stamp_bits_(npu, q, at);
     const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
-    const uint64_t raw = (down ? ~r->v[at] : r->v[at]) & npuprof_npu_mask_(bits);
+    const uint64_t raw = (down ? ~e->r->v[at] : e->r->v[at]) & npuprof_npu_mask_(bits);
     /* Why 48 bits: they outlast what a clock that was never told can be asked for. */
-    if (!u->known) {
+    if (!e->pass->units.known) {
         *stamp = b->low + ((raw - b->low) & npuprof_npu_mask_(bits));
         return bits < 48 && !npuprof_npu_is_pushed_(npu) ? (int)NPUPROF_RECORDS_NO_ANCHOR
                                                          : (int)NPUPROF_NPU_TIMES_GOOD_;
@@ -265,14 +275,15 @@ static bool npuprof_npu_counter_stamp_(const npuprof_npu_queue_ *q, uint64_t sta
 
 /* Whether a record that began at those ticks is certainly of this epoch: it began after a submission or a
    record that is; or after the epoch before was read last, whose ticks are higher from then on. */
-static bool npuprof_npu_is_of_epoch_(const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
-                                     const npuprof_npu_submission_ *of, uint64_t start)
+static bool npuprof_npu_is_of_epoch_(const npuprof_npu_entry_ *e, const npuprof_npu_submission_ *of,
+                                     uint64_t start)
 {
+    const npuprof_npu_pass_ *const pass = e->pass;
     const uint64_t since = npuprof_max_(of ? of->submitted : 0, pass->units.aged);
     if (!pass->now.epoch) return true;
     if (of && of->submitted && of->epoch == pass->now.epoch) return true;
     if (since >= pass->now.old_epoch_host && start < pass->now.old_epoch_ticks) return true;
-    return lane && lane->has_last && lane->epoch == pass->now.epoch;
+    return e->lane && e->lane->has_last && e->lane->epoch == pass->now.epoch;
 }
 
 /* Finds the epoch of two times, in ticks of the counter: the one whose ticks they may be. Returns
@@ -294,16 +305,16 @@ static int npuprof_npu_find_epoch_(const npuprof_npu *npu, const npuprof_npu_pas
     return NPUPROF_NPU_TIMES_GOOD_;
 }
 
-/* Two extended stamps as times. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
-static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                              const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
-                              const npuprof_npu_submission_ *of, uint64_t start, uint64_t end,
-                              npuprof_npu_times_ *t)
+/* Makes times of two extended stamps, which `t` holds. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
+   lost. */
+static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                              const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
-    const npuprof_npu_now_ *const now = &pass->now;
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const uint64_t start = t->start, end = t->end;
     t->epoch = now->epoch;
     t->flags = NPUPROF_STAMP_DEVICE;
-    t->doubt_ns = 0;
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST) {
         t->flags = NPUPROF_STAMP_HOST;
         t->epoch = npuprof_host_error_code_(
@@ -321,7 +332,8 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
         t->start = t->end;
     }
     if (t->flags & NPUPROF_STAMP_HOST || !now->known) return NPUPROF_NPU_TIMES_GOOD_;
-    const int why = npuprof_npu_find_epoch_(npu, pass, npuprof_npu_is_of_epoch_(pass, lane, of, t->start), t);
+    const bool certain = npuprof_npu_is_of_epoch_(e, of, t->start);
+    const int why = npuprof_npu_find_epoch_(npu, e->pass, certain, t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
     const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < now->open_ticks;
     return before ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;

@@ -28,59 +28,57 @@ static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lan
 }
 
 /* The one stamp of a begin, an end or an event. */
-static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                               const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                               const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                               npuprof_npu_times_ *t)
+static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                               const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_pass_ *const pass = e->pass;
     npuprof_npu_bounds_ b =
-        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of ? of->submitted : 0);
+        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, e->lane, of ? of->submitted : 0);
     uint64_t stamp;
+    memset(t, 0, sizeof *t);
     if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
         t->start = t->end = pass->now.host;
         t->epoch = 0;
         t->flags = NPUPROF_STAMP_HOST;
-        t->doubt_ns = 0;
         return NPUPROF_NPU_TIMES_GOOD_;
     }
-    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp);
+    int why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_STAMP_, &stamp);
     if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
-        npuprof_npu_extend_stamp_at_(npu, q, &pass->units, &b, r, NPUPROF_NPU_AT_STAMP_, &stamp) ==
-        NPUPROF_NPU_TIMES_GOOD_) why = NPUPROF_NPU_TIMES_GOOD_;
-    if (why == NPUPROF_NPU_TIMES_GOOD_)
-        why = npuprof_npu_place_(npu, q, pass, lane, of, stamp, stamp, t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, stamp);
+        npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_STAMP_, &stamp) == NPUPROF_NPU_TIMES_GOOD_)
+        why = NPUPROF_NPU_TIMES_GOOD_;
+    t->start = t->end = stamp;
+    if (why == NPUPROF_NPU_TIMES_GOOD_) why = npuprof_npu_place_(npu, e, of, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, e->lane, t, stamp);
     return why;
 }
 
 /* Why a record is lost: what contradicts the facts of this run of the counter may be of the one before. */
-static int npuprof_npu_why_lost_(const npuprof_npu_pass_ *pass, const npuprof_npu_lane_state_ *lane,
-                                 const npuprof_npu_submission_ *of, int why)
+static int npuprof_npu_why_lost_(const npuprof_npu_entry_ *e, const npuprof_npu_submission_ *of, int why)
 {
-    const bool before = why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(pass, lane, of, 0);
+    const bool before = why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(e, of, 0);
     return before ? (int)NPUPROF_RECORDS_EPOCH : why;
 }
 
 /* Extends the start and the end of a span, those that its record has. Each narrows the other: it began before
    it ended. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
-static int npuprof_npu_extend_span_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_pass_ *pass, npuprof_npu_bounds_ b,
-                                    const npuprof_npu_record_ *r, uint64_t *start, uint64_t *end)
+static int npuprof_npu_extend_span_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                    npuprof_npu_bounds_ b, npuprof_npu_times_ *t)
 {
-    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_);
-    const npuprof_npu_units_ *const u = &pass->units;
+    const npuprof_npu_queue_ *const q = e->q;
+    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_), known = e->pass->units.known;
     int why = NPUPROF_NPU_TIMES_GOOD_;
-    if (has_end) why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_END_, end);
+    if (has_end) why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
     const bool open = why == NPUPROF_RECORDS_PERIOD;
     if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) || (why != NPUPROF_NPU_TIMES_GOOD_ && !open)) return why;
-    if (has_end && !open && u->known) b.high = npuprof_saturating_add_(*end, 1);
-    why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_START_, start);
+    if (has_end && !open && known) b.high = npuprof_saturating_add_(t->end, 1);
+    why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_START_, &t->start);
     if (open && why == NPUPROF_NPU_TIMES_GOOD_) {
-        b.low = npuprof_saturating_sub_(*start, 1);
-        why = npuprof_npu_extend_stamp_at_(npu, q, u, &b, r, NPUPROF_NPU_AT_END_, end);
-    } else if (!u->known && has_end && *end < *start) {
-        *end = *start + ((*end - *start) &
-                         npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_)));
+        b.low = npuprof_saturating_sub_(t->start, 1);
+        why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
+    } else if (!known && has_end && t->end < t->start) {
+        t->end = t->start + ((t->end - t->start) &
+                             npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_)));
     }
     return why;
 }
@@ -121,21 +119,20 @@ static bool npuprof_npu_duration_(const npuprof_npu *npu, const npuprof_npu_queu
 }
 
 /* A span without a stamp: it ends now, and began when its duration says, or when it was submitted. */
-static int npuprof_npu_host_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                   const npuprof_npu_pass_ *pass, const npuprof_npu_record_ *r,
+static int npuprof_npu_host_times_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
                                    const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
-    const bool told = npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_);
-    const uint64_t since = of->known && of->link.ticks < pass->now.host ? of->link.ticks : 0;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const bool told = npuprof_npu_has_(e->q, NPUPROF_NPU_AT_DURATION_);
+    const uint64_t since = of->known && of->link.ticks < now->host ? of->link.ticks : 0;
     uint64_t length, doubt_ns;
-    t->end = pass->now.host;
+    t->end = now->host;
     t->start = since ? since : t->end;
     t->epoch = 0;
     t->flags = NPUPROF_STAMP_HOST;
-    t->doubt_ns = 0;
     if (!told) return NPUPROF_NPU_TIMES_GOOD_;
-    (void)npuprof_npu_duration_(npu, q, &pass->now, r->v[NPUPROF_NPU_AT_DURATION_], &length, &doubt_ns);
-    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, &pass->now, doubt_ns) + 2;
+    (void)npuprof_npu_duration_(npu, e->q, now, e->r->v[NPUPROF_NPU_AT_DURATION_], &length, &doubt_ns);
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, e->q, now, doubt_ns) + 2;
     const uint64_t start = npuprof_saturating_sub_(t->end, length);
     if (start + slack < since) return NPUPROF_RECORDS_CONTRADICTION;
     t->start = npuprof_max_(start, since);
@@ -146,51 +143,48 @@ static int npuprof_npu_host_times_(const npuprof_npu *npu, const npuprof_npu_que
 
 /* Finds the end, or the start, that a duration tells. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
    lost: it would be older than its submission, or younger than now. */
-static int npuprof_npu_add_duration_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                     const npuprof_npu_pass_ *pass, const npuprof_npu_record_ *r,
-                                     const npuprof_npu_submission_ *of, uint64_t *start, uint64_t *end,
-                                     uint64_t *doubt_ns)
+static int npuprof_npu_add_duration_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                     const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
-    const npuprof_npu_bounds_ b =
-        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, of->submitted);
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &e->pass->units, now, q, NULL, of->submitted);
     uint64_t length;
-    if (!npuprof_npu_duration_(npu, q, &pass->now, r->v[NPUPROF_NPU_AT_DURATION_], &length, doubt_ns))
+    if (!npuprof_npu_duration_(npu, q, now, e->r->v[NPUPROF_NPU_AT_DURATION_], &length, &t->doubt_ns))
         return NPUPROF_RECORDS_NO_ANCHOR;
-    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, &pass->now, *doubt_ns) + 1;
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, now, t->doubt_ns) + 1;
     if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) {
-        *end = npuprof_saturating_add_(*start, length);
-        if (*end > npuprof_saturating_add_(b.high, slack)) return NPUPROF_RECORDS_CONTRADICTION;
-        *end = npuprof_max_(npuprof_min_(*end, b.high), *start);
+        t->end = npuprof_saturating_add_(t->start, length);
+        if (t->end > npuprof_saturating_add_(b.high, slack)) return NPUPROF_RECORDS_CONTRADICTION;
+        t->end = npuprof_max_(npuprof_min_(t->end, b.high), t->start);
         return NPUPROF_NPU_TIMES_GOOD_;
     }
-    if (length > npuprof_saturating_add_(*end, slack)) return NPUPROF_RECORDS_STAMPS;
-    *start = npuprof_saturating_sub_(*end, length);
-    if (npuprof_saturating_add_(*start, slack) < b.low) return NPUPROF_RECORDS_CONTRADICTION;
-    *start = npuprof_min_(npuprof_max_(*start, b.low), *end);
+    if (length > npuprof_saturating_add_(t->end, slack)) return NPUPROF_RECORDS_STAMPS;
+    t->start = npuprof_saturating_sub_(t->end, length);
+    if (npuprof_saturating_add_(t->start, slack) < b.low) return NPUPROF_RECORDS_CONTRADICTION;
+    t->start = npuprof_min_(npuprof_max_(t->start, b.low), t->end);
     return NPUPROF_NPU_TIMES_GOOD_;
 }
 
 /* The two stamps of a whole span, or one and a duration. */
-static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                   const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
-                                   const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                                   npuprof_npu_times_ *t)
+static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                   const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
 {
-    uint64_t start = 0, end = 0, doubt_ns = 0;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_npu_host_times_(npu, q, pass, r, of, t);
-    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, lane, of->submitted);
-    int why = npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end);
-    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
-        npuprof_npu_extend_span_(npu, q, pass, b, r, &start, &end) == NPUPROF_NPU_TIMES_GOOD_)
-        why = NPUPROF_NPU_TIMES_GOOD_;
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_))
-        why = npuprof_npu_add_duration_(npu, q, pass, r, of, &start, &end, &doubt_ns);
-    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) end = start;
-    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) start = end;
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(pass, lane, of, why);
-    why = npuprof_npu_place_(npu, q, pass, lane, of, start, end, t);
-    t->doubt_ns = doubt_ns;
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
+    const npuprof_npu_queue_ *const q = e->q;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    memset(t, 0, sizeof *t);
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_npu_host_times_(npu, e, of, t);
+    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &e->pass->units, now, q, e->lane, of->submitted);
+    int why = npuprof_npu_extend_span_(npu, e, b, t);
+    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, now, of, &b) &&
+        npuprof_npu_extend_span_(npu, e, b, t) == NPUPROF_NPU_TIMES_GOOD_) why = NPUPROF_NPU_TIMES_GOOD_;
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(e, of, why);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_)) why = npuprof_npu_add_duration_(npu, e, of, t);
+    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) t->end = t->start;
+    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) t->start = t->end;
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(e, of, why);
+    const uint64_t last = t->end;
+    why = npuprof_npu_place_(npu, e, of, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, e->lane, t, last);
     return why;
 }
