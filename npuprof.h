@@ -5210,9 +5210,27 @@ NPUPROF_API_ void npuprof_result_(npuprof_args args)
 
 #ifndef NPUPROF_NO_JSON
 enum { NPUPROF_FW_AROUND_ = 16 };        /* open spans that are compared; deeper ones are not */
+
+/* What a template may name: of the event, the first two in ns with three decimals; then of the metadata, in
+   the places of the event's. */
+#define NPUPROF_FW_START_ "%0"
+#define NPUPROF_FW_LENGTH_ "%1"
+#define NPUPROF_FW_TRACK_ "%2"           /* its context, from 1 */
+#define NPUPROF_FW_VALUE_ "%3"           /* its NPUPROF_FIELD_VALUE_: an id */
+#define NPUPROF_FW_HZ_ "%2"
+#define NPUPROF_FW_RECORDED_ "%3"
+#define NPUPROF_FW_LEFT_OUT_ "%4"
+#define NPUPROF_FW_LOST_EVENTS_ "%5"
+#define NPUPROF_FW_LOST_NOTES_ "%6"
+#define NPUPROF_FW_NAME_ "%7"            /* from here on no numbers */
+#define NPUPROF_FW_CATEGORY_ "%8"
+#define NPUPROF_FW_PHASE_ "%9"
+#define NPUPROF_FW_AT_(name) ((uint32_t)(name)[1] - '0')
+
+typedef struct npuprof_fw_text_ { const char *text; uint32_t length; } npuprof_fw_text_;
 typedef struct npuprof_fw_out_ {
-    uint64_t number[7];                  /* begin and length in ns, track, id; at the end the metadata's */
-    struct { const char *text; uint32_t length; } word[2];     /* name and category; NULL: none */
+    uint64_t number[7];                  /* element NPUPROF_FW_AT_() of each name */
+    npuprof_fw_text_ word[2];            /* name and category; NULL: none */
     npuprof_sink sink;
     struct { uint64_t start, end; } around[NPUPROF_FW_AROUND_];        /* the spans around the next one */
     uint64_t last;                       /* last stamp of the trace, in ticks since its first */
@@ -5298,29 +5316,19 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, np
     }
 }
 
-/* Writes a template:
-     '          a quotation mark
-     \1 \2      the words
-     \3 to \11  the numbers; the first two with three decimals
-     @          the phase
-     ^abc,...^  what lies between the comma and the next ^, only for the phases a, b and c; with \2 instead of
-     a phase, if
-                there is that word; ^, ends the condition */
+/* Writes a template: JSON with ' for a quotation mark, and a name from above for what it names.
+   Why not member by member, as write/emit.h of the host: a call for each takes 500 bytes more of flash. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_(npuprof_fw_out_ *o, const char *text)
 {
     for (int c; (c = *text) != 0; text++) {
-        if (c == '^') {
-            bool shown = text[1] == ',';
-            while ((c = *++text) != ',')
-                if (c == o->phase || (c == 2 && o->word[1].text)) shown = true;
-            if (!shown) {
-                while (text[1] != '^') text++;
-                continue;
-            }
+        if (c != '%') {
+            npuprof_fw_put_char_(o, c == '\'' ? '"' : c);
+            continue;
         }
-        if (c < 3) npuprof_fw_put_text_(o, o->word[c - 1].text, o->word[c - 1].length);
-        else if (c < 10) npuprof_fw_put_number_(o->number[c - 3], o, c < 5 ? 3 : 0);
-        else npuprof_fw_put_char_(o, c == '\'' ? '"' : c == '@' ? o->phase : c);
+        const uint32_t at = (uint32_t)*++text - '0', word = at - NPUPROF_FW_AT_(NPUPROF_FW_NAME_);
+        if (word < 2) npuprof_fw_put_text_(o, o->word[word].text, o->word[word].length);
+        else if (word == 2) npuprof_fw_put_char_(o, o->phase);
+        else npuprof_fw_put_number_(o->number[at], o, at < 2 ? 3 : 0);
     }
 }
 
@@ -5372,6 +5380,12 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 NPUPROF_OWN_ static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
 {
     return (uint64_t)field->high.word << 32 | field->end;
+}
+
+NPUPROF_OWN_ static void npuprof_fw_keep_text_(npuprof_fw_text_ *text, const npuprof_cell_ *field)
+{
+    text->text = (const char *)&field->end;
+    text->length = NPUPROF_FIELD_LENGTH_(field->start);
 }
 
 NPUPROF_OWN_ static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
@@ -5440,8 +5454,7 @@ NPUPROF_OWN_ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_c
         if ((at->ref & ~(uint32_t)1) != NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
         if (npuprof_fw_field_value_(npuprof_fw_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
         found = npuprof_fw_find_field_(at, NPUPROF_FIELD_NAME_, &end);
-        o->word[0].text = (const char *)&found->end;
-        o->word[0].length = found->start >> 8 & 0xFFF;
+        npuprof_fw_keep_text_(&o->word[0], found);
         phase = 'e';
     }
     return phase;
@@ -5459,13 +5472,10 @@ NPUPROF_OWN_ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof
         const char *key = (const char *)npuprof_fw_address_of_(f->ref);
         uint32_t type = f->start & 0xFF;
         const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_;
-        const uint32_t length = f->start >> 8 & 0xFFF;
+        const uint32_t length = NPUPROF_FIELD_LENGTH_(f->start);
         /* Why: a memory's name is that of its device, its second word the tag. */
-        if (own == memory || (own == 1 && !memory)) {
-            o->word[own ^ memory].text = (const char *)&f->end;
-            o->word[own ^ memory].length = length;
-        }
-        if (value == 0) o->number[3] = npuprof_fw_field_value_(f);
+        if (own == memory || (own == 1 && !memory)) npuprof_fw_keep_text_(&o->word[own ^ memory], f);
+        if (value == 0) o->number[NPUPROF_FW_AT_(NPUPROF_FW_VALUE_)] = npuprof_fw_field_value_(f);
         if (type == NPUPROF_FIELD_RESULT_) o->left_out++;
         if (own < 32) {
             if (o->phase != 'C' || value > (uint32_t)memory) continue;
@@ -5517,11 +5527,19 @@ NPUPROF_OWN_ static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_
     return comma == ',';
 }
 
+NPUPROF_OWN_ static void npuprof_fw_put_length_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
+{
+    const uint64_t end = npuprof_fw_ticks_to_ns_(npuprof_fw_end_of_(o, head));
+    o->number[NPUPROF_FW_AT_(NPUPROF_FW_LENGTH_)] = end - o->number[NPUPROF_FW_AT_(NPUPROF_FW_START_)];
+    /* Why: viewers do not show an event without a length. The host does the same. */
+    if (!o->number[NPUPROF_FW_AT_(NPUPROF_FW_LENGTH_)] && head->high.half[1] & NPUPROF_CELL_OPEN_)
+        o->number[NPUPROF_FW_AT_(NPUPROF_FW_LENGTH_)] = 1000;
+    npuprof_fw_put_(o, ",'dur':" NPUPROF_FW_LENGTH_);
+}
+
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
     static const npuprof_site_ none = { "", NULL, 0, { 0, 0, 0 } };
-    const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'"
-                       "^sfbe,'id':\6^,'pid':1}";
     const npuprof_site_ *const site = head->ref & 2 ? &none : npuprof_fw_site_of_(head);
     const uint32_t kind = npuprof_fw_kind_of_(head);
     o->word[0].text = site->name;
@@ -5531,17 +5549,18 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_f
     o->left_out += o->phase == 'L';
     if (o->phase == 'L' || o->phase == '?') return;
     npuprof_fw_put_(o, ",\n{'args':");
-    if (npuprof_fw_put_args_(o, head, kind)) rest++;
-    if ((uint32_t)o->phase - 'b' < 4) {
-        o->word[1].text = "async";
-        o->word[1].length = 5;
-    }
-    if (o->phase == 'C') o->word[1].text = NULL;
-    o->number[0] = npuprof_fw_ticks_to_ns_(npuprof_fw_start_of_(head));
-    o->number[1] = npuprof_fw_ticks_to_ns_(npuprof_fw_end_of_(o, head)) - o->number[0];
-    /* Why: viewers do not show an event without a length. The host does the same. */
-    if (!o->number[1] && head->high.half[1] & NPUPROF_CELL_OPEN_) o->number[1] = 1000;
-    npuprof_fw_put_(o, rest);
+    if (!npuprof_fw_put_args_(o, head, kind)) npuprof_fw_put_char_(o, '{');
+    o->number[NPUPROF_FW_AT_(NPUPROF_FW_START_)] = npuprof_fw_ticks_to_ns_(npuprof_fw_start_of_(head));
+    npuprof_fw_put_(o, "},'ph':'" NPUPROF_FW_PHASE_ "','tid':" NPUPROF_FW_TRACK_ ",'ts':" NPUPROF_FW_START_
+                       ",'name':" NPUPROF_FW_NAME_);
+    if (kind - NPUPROF_KIND_ASYNC_BEGIN < 2) npuprof_fw_put_(o, ",'cat':'async'");
+    else if (o->word[1].text && o->phase != 'C')
+        npuprof_fw_put_(o, ",'cat':" NPUPROF_FW_CATEGORY_);
+    if (o->phase == 'X') npuprof_fw_put_length_(o, head);
+    if (o->phase == 'i') npuprof_fw_put_(o, ",'s':'t'");
+    if (o->phase == 'f') npuprof_fw_put_(o, ",'bp':'e'");
+    if (kind - NPUPROF_KIND_FLOW_OUT < 4) npuprof_fw_put_(o, ",'id':" NPUPROF_FW_VALUE_);
+    npuprof_fw_put_(o, ",'pid':1}");
 }
 
 /* The records of a context, and a name for it if they give none. */
@@ -5550,7 +5569,7 @@ NPUPROF_OWN_ static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t co
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     bool seen = false, named = false;
     o->depth = 0;
-    o->number[2] = context + 1;
+    o->number[NPUPROF_FW_AT_(NPUPROF_FW_TRACK_)] = context + 1;
     for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_in_context_(at, context)) continue;
         if (npuprof_fw_is_event_(at)) seen = true;
@@ -5558,7 +5577,8 @@ NPUPROF_OWN_ static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t co
         npuprof_fw_put_json_record_(o, at);
     }
     if (!seen || named) return;
-    npuprof_fw_put_(o, ",\n{'ph':'M','name':'thread_name','pid':1,'tid':\5,'args':{'name':'thread \5'}}");
+    npuprof_fw_put_(o, ",\n{'ph':'M','name':'thread_name','pid':1,'tid':" NPUPROF_FW_TRACK_ ",'args':{'name':"
+                       "'thread " NPUPROF_FW_TRACK_ "'}}");
 }
 
 /* Counts the events and finds the last stamp. */
@@ -5597,15 +5617,17 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     const uint32_t recorded = npuprof_fw_survey_(&o);
     for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++)
         npuprof_fw_put_context_(&o, context);
-    o.number[2] = npuprof_fw_rate_of_(c);
-    o.number[3] = npuprof_fw_lost_of_(c, recorded);
-    o.number[4] = c->lost_notes;
-    o.number[5] = recorded;
-    o.number[6] = o.left_out;
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_HZ_)] = npuprof_fw_rate_of_(c);
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_LOST_EVENTS_)] = npuprof_fw_lost_of_(c, recorded);
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_LOST_NOTES_)] = c->lost_notes;
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_RECORDED_)] = recorded;
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_LEFT_OUT_)] = o.left_out;
     npuprof_fw_put_(&o, "\n],\n'displayTimeUnit':'ns','metadata':{'npuprof':{"
                         "'version':'" NPUPROF_VERSION_STRING "','host':'target','program':'firmware','pid':1,"
-                        "'start_unix_ns':0,'clock':{'source':'user','hz':\5},'recorded':\10,'left_out':\11,"
-                        "'lost':{'" NPUPROF_FW_CAUSE_ "':\6,'notes':\7}}}}\n");
+                        "'start_unix_ns':0,'clock':{'source':'user','hz':" NPUPROF_FW_HZ_ "},"
+                        "'recorded':" NPUPROF_FW_RECORDED_ ",'left_out':" NPUPROF_FW_LEFT_OUT_ ","
+                        "'lost':{'" NPUPROF_FW_CAUSE_ "':" NPUPROF_FW_LOST_EVENTS_
+                        ",'notes':" NPUPROF_FW_LOST_NOTES_ "}}}}\n");
     npuprof_fw_let_go_(c);
     return o.error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }

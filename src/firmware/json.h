@@ -30,6 +30,12 @@ static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
     return (uint64_t)field->high.word << 32 | field->end;
 }
 
+static void npuprof_fw_keep_text_(npuprof_fw_text_ *text, const npuprof_cell_ *field)
+{
+    text->text = (const char *)&field->end;
+    text->length = NPUPROF_FIELD_LENGTH_(field->start);
+}
+
 static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
 {
     return npuprof_fw_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
@@ -96,8 +102,7 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
         if ((at->ref & ~(uint32_t)1) != NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
         if (npuprof_fw_field_value_(npuprof_fw_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
         found = npuprof_fw_find_field_(at, NPUPROF_FIELD_NAME_, &end);
-        o->word[0].text = (const char *)&found->end;
-        o->word[0].length = found->start >> 8 & 0xFFF;
+        npuprof_fw_keep_text_(&o->word[0], found);
         phase = 'e';
     }
     return phase;
@@ -115,13 +120,10 @@ static int npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head,
         const char *key = (const char *)npuprof_fw_address_of_(f->ref);
         uint32_t type = f->start & 0xFF;
         const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_;
-        const uint32_t length = f->start >> 8 & 0xFFF;
+        const uint32_t length = NPUPROF_FIELD_LENGTH_(f->start);
         /* Why: a memory's name is that of its device, its second word the tag. */
-        if (own == memory || (own == 1 && !memory)) {
-            o->word[own ^ memory].text = (const char *)&f->end;
-            o->word[own ^ memory].length = length;
-        }
-        if (value == 0) o->number[3] = npuprof_fw_field_value_(f);
+        if (own == memory || (own == 1 && !memory)) npuprof_fw_keep_text_(&o->word[own ^ memory], f);
+        if (value == 0) o->number[NPUPROF_FW_AT_(NPUPROF_FW_VALUE_)] = npuprof_fw_field_value_(f);
         if (type == NPUPROF_FIELD_RESULT_) o->left_out++;
         if (own < 32) {
             if (o->phase != 'C' || value > (uint32_t)memory) continue;
@@ -173,11 +175,19 @@ static bool npuprof_fw_put_args_(npuprof_fw_out_ *o, const npuprof_cell_ *head, 
     return comma == ',';
 }
 
+static void npuprof_fw_put_length_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
+{
+    const uint64_t end = npuprof_fw_ticks_to_ns_(npuprof_fw_end_of_(o, head));
+    o->number[NPUPROF_FW_AT_(NPUPROF_FW_LENGTH_)] = end - o->number[NPUPROF_FW_AT_(NPUPROF_FW_START_)];
+    /* Why: viewers do not show an event without a length. The host does the same. */
+    if (!o->number[NPUPROF_FW_AT_(NPUPROF_FW_LENGTH_)] && head->high.half[1] & NPUPROF_CELL_OPEN_)
+        o->number[NPUPROF_FW_AT_(NPUPROF_FW_LENGTH_)] = 1000;
+    npuprof_fw_put_(o, ",'dur':" NPUPROF_FW_LENGTH_);
+}
+
 static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
     static const npuprof_site_ none = { "", NULL, 0, { 0, 0, 0 } };
-    const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'"
-                       "^sfbe,'id':\6^,'pid':1}";
     const npuprof_site_ *const site = head->ref & 2 ? &none : npuprof_fw_site_of_(head);
     const uint32_t kind = npuprof_fw_kind_of_(head);
     o->word[0].text = site->name;
@@ -187,17 +197,18 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, co
     o->left_out += o->phase == 'L';
     if (o->phase == 'L' || o->phase == '?') return;
     npuprof_fw_put_(o, ",\n{'args':");
-    if (npuprof_fw_put_args_(o, head, kind)) rest++;
-    if ((uint32_t)o->phase - 'b' < 4) {
-        o->word[1].text = "async";
-        o->word[1].length = 5;
-    }
-    if (o->phase == 'C') o->word[1].text = NULL;
-    o->number[0] = npuprof_fw_ticks_to_ns_(npuprof_fw_start_of_(head));
-    o->number[1] = npuprof_fw_ticks_to_ns_(npuprof_fw_end_of_(o, head)) - o->number[0];
-    /* Why: viewers do not show an event without a length. The host does the same. */
-    if (!o->number[1] && head->high.half[1] & NPUPROF_CELL_OPEN_) o->number[1] = 1000;
-    npuprof_fw_put_(o, rest);
+    if (!npuprof_fw_put_args_(o, head, kind)) npuprof_fw_put_char_(o, '{');
+    o->number[NPUPROF_FW_AT_(NPUPROF_FW_START_)] = npuprof_fw_ticks_to_ns_(npuprof_fw_start_of_(head));
+    npuprof_fw_put_(o, "},'ph':'" NPUPROF_FW_PHASE_ "','tid':" NPUPROF_FW_TRACK_ ",'ts':" NPUPROF_FW_START_
+                       ",'name':" NPUPROF_FW_NAME_);
+    if (kind - NPUPROF_KIND_ASYNC_BEGIN < 2) npuprof_fw_put_(o, ",'cat':'async'");
+    else if (o->word[1].text && o->phase != 'C')
+        npuprof_fw_put_(o, ",'cat':" NPUPROF_FW_CATEGORY_);
+    if (o->phase == 'X') npuprof_fw_put_length_(o, head);
+    if (o->phase == 'i') npuprof_fw_put_(o, ",'s':'t'");
+    if (o->phase == 'f') npuprof_fw_put_(o, ",'bp':'e'");
+    if (kind - NPUPROF_KIND_FLOW_OUT < 4) npuprof_fw_put_(o, ",'id':" NPUPROF_FW_VALUE_);
+    npuprof_fw_put_(o, ",'pid':1}");
 }
 
 /* The records of a context, and a name for it if they give none. */
@@ -206,7 +217,7 @@ static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t context)
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     bool seen = false, named = false;
     o->depth = 0;
-    o->number[2] = context + 1;
+    o->number[NPUPROF_FW_AT_(NPUPROF_FW_TRACK_)] = context + 1;
     for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_in_context_(at, context)) continue;
         if (npuprof_fw_is_event_(at)) seen = true;
@@ -214,7 +225,8 @@ static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t context)
         npuprof_fw_put_json_record_(o, at);
     }
     if (!seen || named) return;
-    npuprof_fw_put_(o, ",\n{'ph':'M','name':'thread_name','pid':1,'tid':\5,'args':{'name':'thread \5'}}");
+    npuprof_fw_put_(o, ",\n{'ph':'M','name':'thread_name','pid':1,'tid':" NPUPROF_FW_TRACK_ ",'args':{'name':"
+                       "'thread " NPUPROF_FW_TRACK_ "'}}");
 }
 
 /* Counts the events and finds the last stamp. */
@@ -253,15 +265,17 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     const uint32_t recorded = npuprof_fw_survey_(&o);
     for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++)
         npuprof_fw_put_context_(&o, context);
-    o.number[2] = npuprof_fw_rate_of_(c);
-    o.number[3] = npuprof_fw_lost_of_(c, recorded);
-    o.number[4] = c->lost_notes;
-    o.number[5] = recorded;
-    o.number[6] = o.left_out;
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_HZ_)] = npuprof_fw_rate_of_(c);
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_LOST_EVENTS_)] = npuprof_fw_lost_of_(c, recorded);
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_LOST_NOTES_)] = c->lost_notes;
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_RECORDED_)] = recorded;
+    o.number[NPUPROF_FW_AT_(NPUPROF_FW_LEFT_OUT_)] = o.left_out;
     npuprof_fw_put_(&o, "\n],\n'displayTimeUnit':'ns','metadata':{'npuprof':{"
                         "'version':'" NPUPROF_VERSION_STRING "','host':'target','program':'firmware','pid':1,"
-                        "'start_unix_ns':0,'clock':{'source':'user','hz':\5},'recorded':\10,'left_out':\11,"
-                        "'lost':{'" NPUPROF_FW_CAUSE_ "':\6,'notes':\7}}}}\n");
+                        "'start_unix_ns':0,'clock':{'source':'user','hz':" NPUPROF_FW_HZ_ "},"
+                        "'recorded':" NPUPROF_FW_RECORDED_ ",'left_out':" NPUPROF_FW_LEFT_OUT_ ","
+                        "'lost':{'" NPUPROF_FW_CAUSE_ "':" NPUPROF_FW_LOST_EVENTS_
+                        ",'notes':" NPUPROF_FW_LOST_NOTES_ "}}}}\n");
     npuprof_fw_let_go_(c);
     return o.error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }

@@ -10,9 +10,27 @@
 
 #ifndef NPUPROF_NO_JSON
 enum { NPUPROF_FW_AROUND_ = 16 };        /* open spans that are compared; deeper ones are not */
+
+/* What a template may name: of the event, the first two in ns with three decimals; then of the metadata, in
+   the places of the event's. */
+#define NPUPROF_FW_START_ "%0"
+#define NPUPROF_FW_LENGTH_ "%1"
+#define NPUPROF_FW_TRACK_ "%2"           /* its context, from 1 */
+#define NPUPROF_FW_VALUE_ "%3"           /* its NPUPROF_FIELD_VALUE_: an id */
+#define NPUPROF_FW_HZ_ "%2"
+#define NPUPROF_FW_RECORDED_ "%3"
+#define NPUPROF_FW_LEFT_OUT_ "%4"
+#define NPUPROF_FW_LOST_EVENTS_ "%5"
+#define NPUPROF_FW_LOST_NOTES_ "%6"
+#define NPUPROF_FW_NAME_ "%7"            /* from here on no numbers */
+#define NPUPROF_FW_CATEGORY_ "%8"
+#define NPUPROF_FW_PHASE_ "%9"
+#define NPUPROF_FW_AT_(name) ((uint32_t)(name)[1] - '0')
+
+typedef struct npuprof_fw_text_ { const char *text; uint32_t length; } npuprof_fw_text_;
 typedef struct npuprof_fw_out_ {
-    uint64_t number[7];                  /* begin and length in ns, track, id; at the end the metadata's */
-    struct { const char *text; uint32_t length; } word[2];     /* name and category; NULL: none */
+    uint64_t number[7];                  /* element NPUPROF_FW_AT_() of each name */
+    npuprof_fw_text_ word[2];            /* name and category; NULL: none */
     npuprof_sink sink;
     struct { uint64_t start, end; } around[NPUPROF_FW_AROUND_];        /* the spans around the next one */
     uint64_t last;                       /* last stamp of the trace, in ticks since its first */
@@ -98,29 +116,19 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, npuprof_fw_out_
     }
 }
 
-/* Writes a template:
-     '          a quotation mark
-     \1 \2      the words
-     \3 to \11  the numbers; the first two with three decimals
-     @          the phase
-     ^abc,...^  what lies between the comma and the next ^, only for the phases a, b and c; with \2 instead of
-     a phase, if
-                there is that word; ^, ends the condition */
+/* Writes a template: JSON with ' for a quotation mark, and a name from above for what it names.
+   Why not member by member, as write/emit.h of the host: a call for each takes 500 bytes more of flash. */
 static NPUPROF_NOINLINE_ void npuprof_fw_put_(npuprof_fw_out_ *o, const char *text)
 {
     for (int c; (c = *text) != 0; text++) {
-        if (c == '^') {
-            bool shown = text[1] == ',';
-            while ((c = *++text) != ',')
-                if (c == o->phase || (c == 2 && o->word[1].text)) shown = true;
-            if (!shown) {
-                while (text[1] != '^') text++;
-                continue;
-            }
+        if (c != '%') {
+            npuprof_fw_put_char_(o, c == '\'' ? '"' : c);
+            continue;
         }
-        if (c < 3) npuprof_fw_put_text_(o, o->word[c - 1].text, o->word[c - 1].length);
-        else if (c < 10) npuprof_fw_put_number_(o->number[c - 3], o, c < 5 ? 3 : 0);
-        else npuprof_fw_put_char_(o, c == '\'' ? '"' : c == '@' ? o->phase : c);
+        const uint32_t at = (uint32_t)*++text - '0', word = at - NPUPROF_FW_AT_(NPUPROF_FW_NAME_);
+        if (word < 2) npuprof_fw_put_text_(o, o->word[word].text, o->word[word].length);
+        else if (word == 2) npuprof_fw_put_char_(o, o->phase);
+        else npuprof_fw_put_number_(o->number[at], o, at < 2 ? 3 : 0);
     }
 }
 
