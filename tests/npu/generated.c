@@ -1,11 +1,6 @@
 /* the generated descriptions of examples/devices against those of the models: two readings of the same sources
    SPDX-License-Identifier: MIT */
-#include "npu/models/play.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
-#include "npu/models/play_run.h"
-#include "npu/models/all.h"
+#include "npu/models/played.h"
 #include "examples/devices/coral_regs.h"
 #include "examples/devices/ethosn_regs.h"
 #include "examples/devices/ethosu85_regs.h"
@@ -85,6 +80,12 @@ static void compare(const npuprof_npu_ring *a, const npuprof_npu_ring *b)
     CHECK_UINT(field_is(a->job), field_is(b->job));
     CHECK_UINT(field_is(a->pe), field_is(b->pe));
     CHECK_UINT(field_is(a->status), field_is(b->status));
+    CHECK_UINT(field_is(a->op), field_is(b->op));
+    CHECK_UINT(field_is(a->execution), field_is(b->execution));
+    CHECK_UINT(field_is(a->instruction), field_is(b->instruction));
+    CHECK_UINT(field_is(a->value), field_is(b->value));
+    for (unsigned i = 0; i < 4; i++)
+        if (b->args[i].name) CHECK_UINT(field_is(a->args[i].field), field_is(b->args[i].field));
     CHECK_UINT(field_is(a->clock_high), field_is(b->clock_high));
     CHECK_UINT(conditions_are(a->empty), conditions_are(b->empty));
     CHECK_UINT(conditions_are(a->clock_when), conditions_are(b->clock_when));

@@ -1,8 +1,7 @@
 /* begin and end as records of their own: matching, what is left open, kinds, stamps whose high part comes in
-   another record; the bytes of real devices
+   another record
    SPDX-License-Identifier: MIT */
 #include "fixture.h"
-
 
 /* kind 1 | key 1 | lane 1 | op 1 | job 4 | stamp 8 */
 enum { ENTRY = 16 };
@@ -173,86 +172,4 @@ static void reset_between(void)
     CHECK_INT(trace_dur(span(t, 2)), 0);
 }
 
-/* Arm Ethos-N: 32 bits of a stamp, whose high part comes with a record of its own. The bytes are those of its
-   firmware. */
-static void ethosn(void)
-{
-    static const unsigned char full[] = { 0x89, 0x67, 0x45, 0x23, 0x02, 0x08, 0x00, 0x00 },
-        start[] = { 0x00, 0x68, 0x45, 0x23, 0x94, 0x04, 0x00, 0x00 },
-        end[] = { 0x00, 0x69, 0x45, 0x23, 0x15, 0x00, 0x00, 0x00 },
-        counter[] = { 0x50, 0x69, 0x45, 0x23, 0x8B, 0xFF, 0xFF, 0xFF };
-    static const npuprof_npu_kind types[] = { { 0, NPUPROF_NPU_KIND_BEGIN }, { 1, NPUPROF_NPU_KIND_END },
-                                              { 2, NPUPROF_NPU_KIND_INSTANT }, { 3,
-                                                                                 NPUPROF_NPU_KIND_COUNTER } };
-    static const npuprof_npu_op events[] = { { 9, "MCE stripe" } };
-    sim.hz = 1000000000;
-    sim.start = UINT64_C(0x123450000);
-    SIM_DESC(desc);
-    desc.counter.bits = 53;
-    desc.ring.feed = true;
-    desc.ring.entry_bytes = 8;
-    desc.ring.stamp = (npuprof_npu_field)AT(0, 4, 0, 0);
-    desc.ring.kind = (npuprof_npu_field)AT(4, 4, 0, 2);
-    desc.ring.key[0] = (npuprof_npu_field)AT(4, 4, 2, 5);
-    desc.ring.op = (npuprof_npu_field)AT(4, 4, 7, 4);
-    desc.ring.value = (npuprof_npu_field)AT(4, 4, 7, 25);
-    desc.ring.clock_when[0].field = (npuprof_npu_field)AT(4, 4, 0, 2);
-    desc.ring.clock_when[0].value = 2;
-    desc.ring.clock_when[1].field = (npuprof_npu_field)AT(4, 4, 7, 4);
-    desc.ring.clock_high = (npuprof_npu_field)AT(4, 4, 11, 21);
-    desc.ring.kinds = types;
-    desc.ring.kind_count = 4;
-    desc.ring.ops = events;
-    desc.ring.op_count = 1;
-    desc.ring.ascending = true;
-    open_npu(&desc);
-    sim_advance(UINT64_C(20000000000));  /* two periods and more of 32 bits: the full stamp tells which */
-    sim_advance(10000);
-    CHECK_INT(npuprof_npu_feed(&npu, 0, full, 8), NPUPROF_OK);
-    CHECK_INT(npuprof_npu_feed(&npu, 0, start, 8), NPUPROF_OK);
-    CHECK_INT(npuprof_npu_feed(&npu, 0, end, 8), NPUPROF_OK);
-    CHECK_INT(npuprof_npu_feed(&npu, 0, counter, 8), NPUPROF_OK);
-    json_node *t = closed(), *e = trace_event(t, "X", "MCE stripe", 0);
-    CHECK_STOP(e != NULL);
-    CHECK_INT(json_int(json_get(e, "args.start_ticks")), INT64_C(0x123456800));
-    CHECK_INT(json_int(json_get(e, "args.end_ticks")), INT64_C(0x123456900));
-    json_node *c = trace_event(t, "C", "sim op 15", 0);
-    CHECK_STOP(c != NULL);
-    CHECK_INT(json_int(json_get(c, "args.value")), 0x1FFFFFF);
-    CHECK(json_get(clock_sync(t), "records") == NULL);
-}
-
-/* Tenstorrent: a stamp of two words, zone ids of 16 bits, paddings. */
-static void tenstorrent(void)
-{
-    static const npuprof_npu_kind types[] = { { 0, NPUPROF_NPU_KIND_BEGIN }, { 1, NPUPROF_NPU_KIND_END } };
-    unsigned char marks[24] = { 0 };
-    put(marks, 4, 0x8BEEFABCu);          /* begin of zone 0xBEEF, 256 ticks before the end */
-    put(marks + 4, 4, 0x12345578u);
-    put(marks + 16, 4, 0x9BEEFABCu);     /* BC FA EE 9B 78 56 34 12: its end, at 0xABC_12345678 */
-    put(marks + 20, 4, 0x12345678u);
-    sim.hz = 1000000000;
-    sim.start = UINT64_C(0xABC12000000);
-    SIM_DESC(desc);
-    desc.ring.feed = true;
-    desc.ring.entry_bytes = 8;
-    desc.ring.stamp = (npuprof_npu_field){ .offset = 4, .width_bytes = 4, .hi_offset = 0, .hi_width_bytes = 4,
-                                           .hi_bits = 12 };
-    desc.ring.kind = (npuprof_npu_field)AT(0, 4, 28, 3);
-    desc.ring.key[0] = desc.ring.op = (npuprof_npu_field)AT(0, 4, 12, 16);
-    desc.ring.empty[0].field = (npuprof_npu_field)AT(0, 4, 28, 3);
-    desc.ring.empty[1].field = (npuprof_npu_field)AT(0, 4, 12, 16);
-    desc.ring.kinds = types;
-    desc.ring.kind_count = 2;
-    open_npu(&desc);
-    sim_advance(10000000);
-    CHECK_INT(npuprof_npu_feed(&npu, 0, marks, sizeof marks), NPUPROF_OK);
-    json_node *t = closed(), *e = trace_event(t, "X", "op 0xbeef", 0);
-    CHECK_STOP(e != NULL);
-    CHECK_INT(json_int(json_get(e, "args.end_ticks")), INT64_C(0xABC12345678));
-    CHECK_INT(json_int(json_get(e, "args.start_ticks")), INT64_C(0xABC12345578));
-    CHECK(json_get(clock_sync(t), "records") == NULL);
-}
-
-CHECK_MAIN(CASE(matching), CASE(arguments_of_the_end), CASE(left_over), CASE(too_many), CASE(reset_between),
-           CASE(ethosn), CASE(tenstorrent))
+CHECK_MAIN(CASE(matching), CASE(arguments_of_the_end), CASE(left_over), CASE(too_many), CASE(reset_between))

@@ -4,13 +4,8 @@
 
    One file here is one device; play.h is the world they are played in, compare.py the judge. A new device:
    write NAME.h with a play_model, add it to all.h. */
-#include "npu/models/play.h"
-#define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES (192 * 1024 * 1024)
-#include "npuprof.h"
-#include "npuprof_npu.h"
-#include "npu/models/play_run.h"
-#include "npu/models/all.h"
+#include "npu/models/played.h"
 #include <pthread.h>
 
 enum { FEW = 400, MANY = CHECK_SANITIZED ? 10000 : 100000 };

@@ -1,33 +1,20 @@
 /* jobs whose times the driver tells, in each way that it may know them, at random: no span is outside of the
    error that it states, and none is another's
    SPDX-License-Identifier: MIT */
-#include "../sim.h"
-#include "trace.h"
-#include "../fed.h"
 #define NPUPROF_ARENA_BYTES (128u << 20)
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
+#include "npu/fixture.h"
+#include "npu/random.h"
 
 enum { WAYS = 8, FEW = 800, MANY = CHECK_SANITIZED ? 10000 : 100000 };
 static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g" };
-static npuprof_npu npu;
 static struct { uint64_t begin, end, noticed; } truth[MANY + 1];
 
-static uint64_t below(uint64_t n)
-{
-    static uint64_t seed = 88172645463325252u;
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed * UINT64_C(0x2545F4914F6CDD1D) >> 11) % n;
-}
-
+static uint64_t below(uint64_t n) { return (random_mixed() >> 11) % n; }
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t apart(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 static int64_t ns_of(uint64_t host) { return npuprof_ticks_to_ns_(host); }
 
-static void submit(uint32_t job)
+static void submit_one(uint32_t job)
 {
     const uint64_t free = truth[job - 1].end;
     sim_advance(1000 + below(50000));
@@ -67,8 +54,7 @@ static void tell(uint32_t job)
 
 static void compare(unsigned jobs, uint64_t begun)
 {
-    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
-    json_node *const t = trace_load(check_path("t.json"));
+    json_node *const t = written();
     const int64_t zero = trace_start(trace_event(t, "X", "zero", 0)) - (int64_t)begun;
     unsigned spans = 0, outside = 0, crossed = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
@@ -96,12 +82,11 @@ static void play(unsigned jobs)
     desc.name = "told";
     desc.anchors_only = true;              /* its clock is of no use: all times are the host's */
     desc.counter.hz = 1000000000;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_npu(&desc);
     const uint64_t begun = sim.host;
     npuprof_span("zero", "test", "zero", ns_of(begun), ns_of(begun) + 1000, PROF_NO_ARGS);
     for (uint32_t next = 1, told = 1; told <= jobs;) {
-        if (next <= jobs && next - told < 3 && (next == told || below(2))) submit(next++);
+        if (next <= jobs && next - told < 3 && (next == told || below(2))) submit_one(next++);
         else tell(told++);
     }
     npuprof_npu_close(&npu);

@@ -19,28 +19,11 @@ CHECK_UNUSED_ static void jobs_on(unsigned lane, unsigned count)
     }
 }
 
-/* What the trace says about the first device: "ring_lost", "records.unfinished". */
-CHECK_UNUSED_ static int64_t said(json_node *t, const char *key)
-{
-    char path[100];
-    snprintf(path, sizeof path, "clock_sync.%s", key);
-    json_node *value = json_get(json_get(t, "metadata.npuprof.devices")->first, path);
-    return value ? json_int(value) : 0;
-}
-
 CHECK_UNUSED_ static json_node *written(void)
 {
     json_node *t = trace_load(play_close());
     CHECK_STOP(t != NULL);
     return t;
-}
-
-CHECK_UNUSED_ static size_t device_spans(json_node *t)
-{
-    size_t n = 0;
-    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
-        n += json_get(e, "args.pe_index") && json_text(json_get(e, "ph"))[0] == 'X';
-    return n;
 }
 
 #endif /* TRAPS_H */

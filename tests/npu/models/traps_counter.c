@@ -1,14 +1,8 @@
 /* test: - real NPUs with the traps of their counters and indices: enable bits, resets, halves of two moments,
    latches that others move, registers that mean something else, blocks without power
    SPDX-License-Identifier: MIT */
-#include "npu/models/play.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES (8 * 1024 * 1024)
-#include "npuprof.h"
-#include "npuprof_npu.h"
-#include "npu/models/play_run.h"
-#include "npu/models/all.h"
+#include "npu/models/played.h"
 #include "npu/models/traps.h"
 
 static npuprof_npu npu;

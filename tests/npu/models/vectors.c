@@ -1,12 +1,6 @@
 /* test: - entries as they stand in memory, byte for byte, and what they mean
    SPDX-License-Identifier: MIT */
-#include "npu/models/play.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#include "npuprof.h"
-#include "npuprof_npu.h"
-#include "npu/models/play_run.h"
-#include "npu/models/all.h"
+#include "npu/models/played.h"
 
 static npuprof_npu npu;
 static npuprof_npu_desc desc;
@@ -142,61 +136,6 @@ static void fence_entry(void)
     check_span(t, "wait", "end_ticks", 93840);
 }
 
-/* Six entries written, by either log's way to count laps; the ring has room for four. */
-static void headers(void)
-{
-    static const struct { const char *hex; uint32_t laps_first; } header[] = {
-        { "02 00 00 00 02 00 00 00 04 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
-            1 },
-        { "02 00 00 00 01 00 00 00 01 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00",
-            0 }
-    };
-    for (unsigned i = 0; i < 2; i++) {
-        const uint64_t before = play_lost();
-        unsigned char bytes[64];
-        unsigned char *memory = play_memory(40 + 4 * 32);
-        now_ticks = 1000000;
-        play.origin = play.host;
-        memset(&desc, 0, sizeof desc);
-        desc.read_ticks = read_ticks;
-        desc.counter.hz = 1000000000;
-        desc.ring.entry_bytes = 32;
-        desc.ring.start = play_field(0, 8, 63, 0);
-        desc.ring.end = play_field(8, 8, 63, 0);
-        desc.ring.memory = memory;
-        desc.ring.memory_bytes = 40 + 4 * 32;
-        desc.ring.first = i ? 40 : 32;
-        desc.ring.count = 4;
-        desc.ring.producer.in_memory = true;
-        desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
-        desc.ring.producer.has_laps = true;
-        desc.ring.producer.laps_offset = 4;
-        desc.ring.producer.laps_first = header[i].laps_first;
-        npuprof_start(1);
-        npuprof_stats stats;
-        npuprof_get_stats(&stats);
-        const uint64_t recorded = stats.recorded;
-        open_device();
-        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-        for (unsigned k = 0; k < 4; k++) {
-            play_put(memory, desc.ring.first + 32 * k, 8, 1000000);
-            play_put(memory, desc.ring.first + 32 * k + 8, 8, 1000100);
-        }
-        const size_t n = bytes_of(header[i].hex, bytes);
-        for (size_t k = 0; k < n; k += 8) {
-            uint64_t word;
-            memcpy(&word, bytes + k, 8);
-            play_put(memory, k, 8, play_little(8, word));
-        }
-        play_until(play.host + 10000);
-        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-        npuprof_get_stats(&stats);
-        CHECK_UINT(stats.recorded - recorded + play_lost() - before, 6);
-        CHECK(play_lost() - before <= 3);
-        npuprof_npu_close(&npu);
-    }
-}
-
 static void ethosn_entries(void)
 {
     open_fed(ethosn_describe_entry, 0x123456700);
@@ -263,67 +202,6 @@ static void tenstorrent_small_event(void)
     if (ticks) CHECK_INT(json_int(ticks), 0x123440);
 }
 
-/* The driver's own decoder, on one record of the firmware's log. */
-static void xdna_log_record(void)
-{
-    unsigned char bytes[64];
-    uint16_t seq;
-    xdna_memory = play_memory(XDNA_SIZE);
-    const size_t n = bytes_of("CA 03 07 00 00 00 00 00 88 77 66 55 44 33 22 11 00 02 05 00 64 00 09 00"
-                              " 6F 6B 00 00 00 00 00 00 00 00 00 00 07 00 03 BA", bytes);
-    CHECK_UINT(n, 40);
-    for (size_t i = 0; i < n; i++) play_put(xdna_memory, i, 1, bytes[i]);
-    CHECK_UINT(xdna_frame(0, 40, &seq), 40);
-    CHECK_UINT(seq, 7);
-    CHECK_UINT(xdna_read(8, 8), 0x1122334455667788);
-    CHECK_UINT(xdna_frame(0, 39, &seq), 0);
-}
-
-/* A byte count that wraps at 2^32, over a ring whose size does not divide that. */
-static void xdna_index(void)
-{
-    now_ticks = 1000000;
-    play.origin = play.host;
-    memset(&desc, 0, sizeof desc);
-    unsigned char *memory = play_memory(XDNA_SIZE);
-    desc.read_ticks = read_ticks;
-    desc.counter.hz = 1000000000;
-    desc.ring.entry_bytes = 8;
-    desc.ring.start = play_field(0, 4, 31, 0);
-    desc.ring.job = play_field(4, 4, 31, 0);
-    desc.ring.memory = memory;
-    desc.ring.memory_bytes = XDNA_SIZE;
-    desc.ring.count = XDNA_RING / 8;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.offset = XDNA_RING + 64;
-    desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTES;
-    play_put(memory, XDNA_RING + 64, 4, 0xFFFFFF98u);
-    npuprof_start(1);
-    open_device();
-    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    play_until(play.host + 1000000);
-    const uint64_t places = 0xFFFFFF98u % XDNA_RING;
-    for (uint64_t i = 0; i < (0x68 + 0x68) / 8; i++) {
-        play_put(memory, places + 8 * i, 4, 1000000);
-        play_put(memory, places + 8 * i + 4, 4, i + 1);
-    }
-    CHECK_UINT(places, 3992);
-    play_put(memory, XDNA_RING + 64, 4, 0x00000068u);
-    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    json_node *t = written(), *e;
-    unsigned n = 0;
-    int64_t jobs = 0;
-    for (e = json_get(t, "traceEvents")->first; e; e = e->next) {
-        if (!json_get(e, "args.pe_index")) continue;
-        n++;
-        jobs += json_int(json_get(e, "args.job"));
-    }
-    CHECK_UINT(n, 26);
-    CHECK_INT(jobs, 26 * 27 / 2);
-}
-
 CHECK_MAIN(CASE(gaudi_cq), CASE(gaudi_eq), CASE(qaic_response), CASE(hws_entry), CASE(fence_entry),
-           CASE(headers),
            CASE(ethosn_entries), CASE(ethosn_counter), CASE(tenstorrent_marker),
-               CASE(tenstorrent_small_event),
-           CASE(xdna_log_record), CASE(xdna_index))
+           CASE(tenstorrent_small_event))

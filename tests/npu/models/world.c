@@ -2,14 +2,8 @@
    Resets of the counter, too, and stamps of 16 to 64 bits. Nothing is drawn outside its bound; all else is
    lost by its cause.
    SPDX-License-Identifier: MIT */
-#include "npu/models/play.h"
-#include "trace.h"
-#define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
-#include "npuprof.h"
-#include "npuprof_npu.h"
-#include "npu/models/play_run.h"
-#include "npu/models/all.h"
+#include "npu/models/played.h"
 #include "npu/models/formats.h"
 
 static npuprof_npu npu;
