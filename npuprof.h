@@ -18260,8 +18260,10 @@ NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, 
     npuprof_json_last_pairs_ t;
     uint32_t id = 0, pairs = 0;
     t.list = (npuprof_json_last_pair_ *)(void *)w->lanes.nodes;
-    t.capacity = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->lanes.nodes) / sizeof *t.list;
     while (npuprof_image_next_entry_(&w->image, type, sizeof(npuprof_pair_entry_), &id)) pairs++;
+    /* Why no more than it needs: the table is cleared, and each page of it that is touched costs. */
+    const size_t room = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->lanes.nodes);
+    t.capacity = (size_t)npuprof_min_(room / sizeof *t.list, 2 * (uint64_t)pairs + 2);
     t.rounds = pairs / (t.capacity / 2) + 1;
     npuprof_emit_begin_(&w->out, key, "{");
     for (t.round = 0; t.round < t.rounds; t.round++) npuprof_json_pairs_of_round_(w, &t, type);
