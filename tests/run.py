@@ -41,8 +41,7 @@ Options of one test: a first line   /* test: OPTION... - what it shows */   or  
                  {build} is build/tests
   lib=FLAG       one more flag at the end of the command line, such as lib=-lm
   san=LIST       the sanitizers it can be built with, such as san=address,undefined; san=no for none
-  soak=SECONDS   has a large version: --soak runs it, one such test at a time, with NPUPROF_TEST_SOAK=1 and
-                 this time limit
+  soak=SECONDS   has a large version: --soak runs it, with NPUPROF_TEST_SOAK=1 and this time limit
   valgrind       --valgrind runs it (C only), with NPUPROF_TEST_SLOW=1 and ten times the time
 
 Environment
@@ -382,10 +381,10 @@ def run_all(tests, options):
             failed_once.append(test)
 
     again = bool(os.environ.get("TEST_AGAIN")) and len(tests) > 1
-    # The slowest files first, so that no long one is left over at the end; but large versions last.
+    # The slowest files first, so that no long one is left over at the end.
     together = sorted((t for t in tests if not t.alone),
-                      key=lambda t: (t.soak_seconds if options.soak else -t.seconds, t.is_c, t.name))
-    with concurrent.futures.ThreadPoolExecutor(1 if options.soak else max(1, options.jobs)) as pool:
+                      key=lambda t: (-(t.soak_seconds if options.soak else t.seconds), t.is_c, t.name))
+    with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
         for future in [pool.submit(run, t, again) for t in together]:
             future.result()
     for test in tests:
