@@ -3203,6 +3203,7 @@ NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_find_field_(const npu
 
 #define NPUPROF_FW_CELLS_WORD_(count) 0
 #define NPUPROF_FW_CAUSE_ "arena_full"
+#define NPUPROF_FW_KEEPS_ALL_
 enum {
     NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1,
     NPUPROF_FW_CAN_WRITE_ = 1,
@@ -3216,6 +3217,7 @@ enum {
 #define npuprof_fw_keep_sink_(desc) ((void)(desc))
 #define npuprof_fw_is_kept_(ref) false
 #define npuprof_fw_replace_notes_(c, token) ((void)(token))
+#define npuprof_fw_keep_last_(c, kept, count, token) ((void)(token))
 #define npuprof_fw_oldest_ 0u
 #define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)
 #define npuprof_fw_first_after_(head) npuprof_fw_after_record_(head)
@@ -3444,6 +3446,10 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     NPUPROF_STORE_(&npuprof_gate_, gate);
     return NPUPROF_OK;
 }
+
+/* There is no stream. */
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
 
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_OLDEST */
 /* ==== src/firmware/ring.h =========================================================== >>firmware/ring ==== */
@@ -3757,6 +3763,15 @@ NPUPROF_OWN_ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, n
     }
 }
 
+NPUPROF_OWN_ static inline void npuprof_fw_keep_last_(npuprof_compact_header_ *c, npuprof_token_ *kept, int count,
+                                         npuprof_token_ token)
+{
+    if (!token) return;
+    npuprof_fw_release_(c, kept[0], false);
+    for (int i = 0; i < count - 1; i++) NPUPROF_STORE_(&kept[i], kept[i + 1]);
+    kept[count - 1] = token;
+}
+
 /* `end` has the index of the outer span's cell, from 1, and above it what was skipped. Why no token: the bits
    beside NPUPROF_CELL_OPEN_ check one. */
 NPUPROF_OWN_ static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)
@@ -3956,6 +3971,11 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     npuprof_fw_let_go_(c);
     return NPUPROF_OK;
 }
+
+/* There is no stream. */
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
+
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */
 /* ==== src/firmware/stream.h ======================================================= >>firmware/stream ==== */
 
@@ -4151,9 +4171,11 @@ NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED
                               token, and garbage must not write anywhere
      end_cell_(c, token, now) ends that span
      is_kept_(ref)            whether a record stays however much comes after it; replace_notes_(c, token)
-                              empties what such a record replaces
+                              empties what such a record replaces; keep_last_(c, kept, count, token): of
+                              such records only the last `count` stay, which are kept[]
      save_(cell, h)           what an open PROF_BEGIN keeps of its stack, and restore_(cell, h) back
      NPUPROF_FW_CELLS_WORD_(count)       what the first field of a record of so many cells says of them
+     NPUPROF_FW_KEEPS_ALL_    whether it is defined: what is recorded stays, and stays where it is
    Reading
      hold_(c), let_go_(c)     a reader begins, unless another is at work, and ends
      used_cells_(c)           cells to read; oldest_ is the index of the first one in time
@@ -4168,7 +4190,7 @@ NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED
      is_of_(result, token, head), first_after_(head)    whether a result that names that token is of the span
                               at head, and where such records begin
      NPUPROF_FW_CAN_WRITE_    whether image and JSON are written on the target
-   and npuprof_clear(). */
+   and npuprof_clear(), npuprof_poll(), npuprof_flush(): those of a stream are in poll.h. */
 
 NPUPROF_OWN_ static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
 {
@@ -4381,12 +4403,7 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     return result;
 }
 
-#else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
-
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
-
-#endif /* NPUPROF_WHEN_FULL */
+#endif /* NPUPROF_WHEN_FULL is NPUPROF_STREAM */
 /* ==== src/firmware/record.h ======================================================= >>firmware/record ==== */
 
 /* The hot path on firmware: a span of one cell.

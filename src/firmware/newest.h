@@ -99,4 +99,9 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     npuprof_fw_let_go_(c);
     return NPUPROF_OK;
 }
+
+/* There is no stream. */
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
+
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */

@@ -15,6 +15,7 @@
 
 #define NPUPROF_FW_CELLS_WORD_(count) 0
 #define NPUPROF_FW_CAUSE_ "arena_full"
+#define NPUPROF_FW_KEEPS_ALL_
 enum {
     NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1,
     NPUPROF_FW_CAN_WRITE_ = 1,
@@ -28,6 +29,7 @@ enum {
 #define npuprof_fw_keep_sink_(desc) ((void)(desc))
 #define npuprof_fw_is_kept_(ref) false
 #define npuprof_fw_replace_notes_(c, token) ((void)(token))
+#define npuprof_fw_keep_last_(c, kept, count, token) ((void)(token))
 #define npuprof_fw_oldest_ 0u
 #define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)
 #define npuprof_fw_first_after_(head) npuprof_fw_after_record_(head)
@@ -256,5 +258,9 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     NPUPROF_STORE_(&npuprof_gate_, gate);
     return NPUPROF_OK;
 }
+
+/* There is no stream. */
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
 
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_OLDEST */

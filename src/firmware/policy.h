@@ -31,9 +31,11 @@
                               token, and garbage must not write anywhere
      end_cell_(c, token, now) ends that span
      is_kept_(ref)            whether a record stays however much comes after it; replace_notes_(c, token)
-                              empties what such a record replaces
+                              empties what such a record replaces; keep_last_(c, kept, count, token): of
+                              such records only the last `count` stay, which are kept[]
      save_(cell, h)           what an open PROF_BEGIN keeps of its stack, and restore_(cell, h) back
      NPUPROF_FW_CELLS_WORD_(count)       what the first field of a record of so many cells says of them
+     NPUPROF_FW_KEEPS_ALL_    whether it is defined: what is recorded stays, and stays where it is
    Reading
      hold_(c), let_go_(c)     a reader begins, unless another is at work, and ends
      used_cells_(c)           cells to read; oldest_ is the index of the first one in time
@@ -48,7 +50,7 @@
      is_of_(result, token, head), first_after_(head)    whether a result that names that token is of the span
                               at head, and where such records begin
      NPUPROF_FW_CAN_WRITE_    whether image and JSON are written on the target
-   and npuprof_clear(). */
+   and npuprof_clear(), npuprof_poll(), npuprof_flush(): those of a stream are in poll.h. */
 
 static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
 {

@@ -147,9 +147,4 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     return result;
 }
 
-#else /* NPUPROF_WHEN_FULL is not NPUPROF_STREAM */
-
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
-
-#endif /* NPUPROF_WHEN_FULL */
+#endif /* NPUPROF_WHEN_FULL is NPUPROF_STREAM */

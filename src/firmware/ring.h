@@ -315,6 +315,15 @@ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_
     }
 }
 
+static inline void npuprof_fw_keep_last_(npuprof_compact_header_ *c, npuprof_token_ *kept, int count,
+                                         npuprof_token_ token)
+{
+    if (!token) return;
+    npuprof_fw_release_(c, kept[0], false);
+    for (int i = 0; i < count - 1; i++) NPUPROF_STORE_(&kept[i], kept[i + 1]);
+    kept[count - 1] = token;
+}
+
 /* `end` has the index of the outer span's cell, from 1, and above it what was skipped. Why no token: the bits
    beside NPUPROF_CELL_OPEN_ check one. */
 static void npuprof_fw_save_(npuprof_cell_ *cell, const npuprof_fw_by_hand_ *h)

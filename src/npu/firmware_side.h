@@ -125,14 +125,7 @@ static npuprof_result npuprof_npu_store_anchor_(npuprof_npu *npu, const npuprof_
                                  npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
     const npuprof_token_ token =
         npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, PROF_NO_ARGS);
-#if NPUPROF_RING_
-    if (!token) return NPUPROF_OK;
-    npuprof_fw_release_(npuprof_fw_arena_, npu->kept_[0], false);
-    for (int i = 0; i < NPUPROF_NPU_KEPT_ - 1; i++) NPUPROF_STORE_(&npu->kept_[i], npu->kept_[i + 1]);
-    npu->kept_[NPUPROF_NPU_KEPT_ - 1] = token;
-#else
-    (void)token;
-#endif
+    npuprof_fw_keep_last_(npuprof_fw_arena_, npu->kept_, NPUPROF_NPU_KEPT_, token);
     return NPUPROF_OK;
 }
 

@@ -18,7 +18,7 @@
    and nothing is held here. May not know what is in a record. */
 
 #ifdef NPUPROF_NPU_RECORDS
-#if NPUPROF_RING_
+#ifndef NPUPROF_FW_KEEPS_ALL_
 #error "npuprof_npu.h: NPUPROF_NPU_RECORDS needs NPUPROF_KEEP_OLDEST; leave NPUPROF_WHEN_FULL out"
 #endif
 
