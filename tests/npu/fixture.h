@@ -30,6 +30,36 @@ CHECK_UNUSED_ static npuprof_npu_desc sim_desc(void)
     return d;
 }
 
+/* What cannot be is refused, and the sentence says why: `words` are in it. */
+CHECK_UNUSED_ static void refused(const npuprof_npu_desc *desc, npuprof_result why, const char *words)
+{
+    CHECK_INT(npuprof_npu_open(&npu, desc), why);
+    npuprof_npu_close(&npu);
+    if (!strstr(npuprof_result_string(why), words)) CHECK_STR(npuprof_result_string(why), words);
+}
+
+/* `good` with one change is refused. */
+#define REFUSED(why, words, ...) \
+    do { npuprof_npu_desc desc = good; __VA_ARGS__; refused(&desc, (why), (words)); } while (0)
+
+/* A ring of 8 records: start 8 | end 8. */
+CHECK_UNUSED_ static npuprof_npu_ring sim_ring(void)
+{
+    sim_store(SIM_PRODUCER, 4, 0);
+    return (npuprof_npu_ring){ .offset = SIM_RING, .entry_bytes = 16, .count = 8,
+                               .producer = { .offset = SIM_PRODUCER }, .start = AT(0, 8, 0, 0),
+                               .end = AT(8, 8, 0, 0) };
+}
+
+/* The device writes record `number` of that ring. */
+CHECK_UNUSED_ static void sim_record(unsigned number, uint64_t start, uint64_t end)
+{
+    const size_t at = SIM_RING + 16 * (number % 8);
+    sim_store(at, 8, start);
+    sim_store(at + 8, 8, end);
+    sim_store(SIM_PRODUCER, 4, number + 1);
+}
+
 /* Time passes, and the device is asked what time it is. */
 CHECK_UNUSED_ static void sim_sync(uint64_t ns)
 {

@@ -7,16 +7,19 @@ static union { uint64_t align; unsigned char bytes[4096]; } host;
 
 /* ready word 4 | op 4 | end 8 */
 enum { ENTRY = 16, COUNT = 5, FIRST = 64 };
-#define RING_DESC                                              \
-    SIM_DESC(desc);                                            \
-    memset(host.bytes, 0, sizeof host.bytes);                  \
-    desc.ring.memory = host.bytes;                             \
-    desc.ring.memory_bytes = sizeof host.bytes;                \
-    desc.ring.first = FIRST;                                   \
-    desc.ring.entry_bytes = ENTRY;                             \
-    desc.ring.count = COUNT;                                   \
-    desc.ring.op = (npuprof_npu_field)AT(4, 4, 0, 0);          \
-    desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0)
+static const npuprof_npu_index none, slot_at_8 = { .in_memory = true, .offset = 8,
+                                                   .unit = NPUPROF_NPU_INDEX_SLOT },
+    slot_and_laps = { .in_memory = true, .unit = NPUPROF_NPU_INDEX_SLOT, .has_laps = true, .laps_offset = 4 };
+
+static npuprof_npu_desc ringed(npuprof_npu_index producer)
+{
+    npuprof_npu_desc desc = sim_desc();
+    memset(host.bytes, 0, sizeof host.bytes);
+    desc.ring = (npuprof_npu_ring){ .memory = host.bytes, .memory_bytes = sizeof host.bytes, .first = FIRST,
+                                    .entry_bytes = ENTRY, .count = COUNT, .producer = producer,
+                                    .op = AT(4, 4, 0, 0), .end = AT(8, 8, 0, 0) };
+    return desc;
+}
 
 static void write_entry(uint64_t number, uint32_t word)
 {
@@ -70,10 +73,7 @@ static void announce_fence(uint64_t n)
 
 static void units(void)
 {
-    RING_DESC;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.offset = 8;
-    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    npuprof_npu_desc desc = ringed(slot_at_8);
     follow(&desc, announce_slot, false);
     desc.ring.producer.lsb = 3, desc.ring.producer.bits = 12;
     follow(&desc, announce_field, false);
@@ -92,7 +92,7 @@ static void numbered_entries(void)
 {
     enum { SLOT, BYTES, PHASE, WAYS };
     for (int way = 0; way < WAYS; way++) {
-        RING_DESC;
+        npuprof_npu_desc desc = ringed(none);
         uint64_t n = 0, total = 0;
         const uint64_t opened = way == BYTES ? 5003 : 28, before = recorded(), lost_before = lost();
         desc.ring.count = way == BYTES ? 4 : COUNT;
@@ -102,11 +102,9 @@ static void numbered_entries(void)
             desc.ring.phase = (npuprof_npu_field)AT(0, 4, 31, 1);
             desc.ring.phase_first = 1;
         } else {
-            desc.ring.producer.in_memory = true;
-            desc.ring.producer.offset = 8;
+            desc.ring.producer = slot_at_8;
             desc.ring.producer.width_bytes = 2;
-            desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTE_OFFSET;
-            if (way == BYTES) desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTES;
+            desc.ring.producer.unit = way == BYTES ? NPUPROF_NPU_INDEX_BYTES : NPUPROF_NPU_INDEX_BYTE_OFFSET;
         }
         static const unsigned steps[] = { 28, 3, 4, 13, 2, 6, 12, 1 };
         npuprof_start(1);
@@ -133,11 +131,7 @@ static void numbered_entries(void)
 /* The next lap's first entry is being written, and not announced: it alone is lost. */
 static void unannounced(void)
 {
-    RING_DESC;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    desc.ring.producer.has_laps = true;
-    desc.ring.producer.laps_offset = 4;
+    npuprof_npu_desc desc = ringed(slot_and_laps);
     desc.ring.sequence = (npuprof_npu_field)AT(0, 4, 0, 0);
     desc.ring.sequence_first = 1;
     open_npu(&desc);
@@ -156,11 +150,10 @@ static void unannounced(void)
 static void short_period(void)
 {
     static const unsigned steps[] = { 7, 6, 3, 5, 7 };
-    RING_DESC;
+    npuprof_npu_desc desc = ringed(slot_at_8);
     uint64_t n = 0;
     desc.ring.count = 8;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.offset = 8;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
     desc.ring.producer.bits = 3;
     open_npu(&desc);
     for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -180,7 +173,7 @@ static bool is_on(void *user) { (void)user; return has_power; }
 /* Off at open: what lies in the ring is older all the same. One in host memory is read without power. */
 static void off_at_open(void)
 {
-    RING_DESC;
+    npuprof_npu_desc desc = ringed(none);
     desc.is_on = is_on;
     desc.ring.ready = NPUPROF_NPU_READY_SEQUENCE;
     desc.ring.sequence = (npuprof_npu_field)AT(0, 4, 0, 0);
@@ -210,9 +203,7 @@ static void off_at_open(void)
 /* A running index that wraps at its width while its ring does not divide that. */
 static void bytes_that_wrap(void)
 {
-    RING_DESC;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.offset = 8;
+    npuprof_npu_desc desc = ringed(slot_at_8);
     desc.ring.producer.unit = NPUPROF_NPU_INDEX_BYTES;
     const uint64_t base = 0xFFFFFF00u / ENTRY;
     uint64_t n = 0;
@@ -240,11 +231,7 @@ static void bytes_that_wrap(void)
 static void laps(void)
 {
     static const unsigned char hws[] = { 2, 0, 0, 0, 2, 0, 0, 0 }, fence[] = { 2, 0, 0, 0, 1, 0, 0, 0 };
-    RING_DESC;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    desc.ring.producer.has_laps = true;
-    desc.ring.producer.laps_offset = 4;
+    npuprof_npu_desc desc = ringed(slot_and_laps);
     follow(&desc, announce_fence, true);
     desc.ring.producer.laps_first = 1;
     follow(&desc, announce_hws, true);
@@ -264,11 +251,7 @@ static void laps(void)
 /* Exactly one lap after open, and then nothing: slot and laps are as if nothing was written. */
 static void one_lap(void)
 {
-    RING_DESC;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    desc.ring.producer.has_laps = true;
-    desc.ring.producer.laps_offset = 4;
+    npuprof_npu_desc desc = ringed(slot_and_laps);
     open_npu(&desc);
     sim_advance(1000000);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
@@ -286,10 +269,9 @@ static void one_lap(void)
    value is kept. */
 static void torn(void)
 {
-    RING_DESC;
+    npuprof_npu_desc desc = ringed(slot_at_8);
     desc.ring.count = 4;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.offset = 8;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
     desc.ring.producer.width_bytes = 8;
     put(host.bytes + 8, 8, 0xFFFFFFFEu);
     open_npu(&desc);
@@ -315,10 +297,7 @@ static void torn(void)
 
 static void bad_indices(void)
 {
-    RING_DESC;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.offset = 8;
-    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    npuprof_npu_desc desc = ringed(slot_at_8);
     open_npu(&desc);
     sim_advance(1000000);
     put(host.bytes + 8, 4, COUNT);
@@ -336,7 +315,7 @@ static void bad_indices(void)
 /* A bit that somebody else clears; who does not is noticed, and nothing is read twice. */
 static void valid_bits(void)
 {
-    RING_DESC;
+    npuprof_npu_desc desc = ringed(none);
     desc.ring.ready = NPUPROF_NPU_READY_VALID;
     desc.ring.valid = (npuprof_npu_field)AT(0, 4, 31, 1);
     desc.ring.valid_value = 1;
@@ -364,7 +343,7 @@ static void valid_bits(void)
 /* A bit that turns each lap. Who is a whole lap late loses all that lies between. */
 static void phases(void)
 {
-    RING_DESC;
+    npuprof_npu_desc desc = ringed(none);
     desc.ring.ready = NPUPROF_NPU_READY_PHASE;
     desc.ring.phase = (npuprof_npu_field)AT(0, 4, 7, 1);
     desc.ring.phase_first = 1;
@@ -388,7 +367,7 @@ static void phases(void)
 /* The number of the entry in it, and no index at all. */
 static void sequences(void)
 {
-    RING_DESC;
+    npuprof_npu_desc desc = ringed(none);
     desc.ring.ready = NPUPROF_NPU_READY_SEQUENCE;
     desc.ring.sequence = (npuprof_npu_field)AT(0, 4, 0, 16);
     desc.ring.sequence_first = 1;
@@ -415,11 +394,9 @@ static void sequences(void)
 static void progress(void)
 {
     SIM_DESC(desc);
-    desc.progress.is_there = true;
-    desc.progress.count = 8;
-    desc.progress.index.memory = host.bytes;
-    desc.progress.index.memory_bytes = 4;
-    desc.progress.index.unit = NPUPROF_NPU_INDEX_SLOT;
+    desc.progress = (npuprof_npu_progress){
+        .is_there = true, .count = 8,
+        .index = { .memory = host.bytes, .memory_bytes = 4, .unit = NPUPROF_NPU_INDEX_SLOT } };
     put(host.bytes, 4, 6);
     open_npu(&desc);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
@@ -445,82 +422,71 @@ static void progress(void)
 }
 
 /* What cannot be is refused with a sentence that names the key. */
-static void refused(npuprof_npu_desc *desc, const char *key)
-{
-    CHECK_INT(npuprof_npu_open(&npu, desc), NPUPROF_ERR_NPU_RANGE);
-    const char *text = npuprof_result_string(NPUPROF_ERR_NPU_RANGE);
-    if (!strstr(text, key)) CHECK_STR(text, key);
-    npuprof_npu_close(&npu);
-}
-
 static void refusals(void)
 {
+    const npuprof_result why = NPUPROF_ERR_NPU_RANGE;
     static const npuprof_npu_kind begin_only[] = { { 1, NPUPROF_NPU_KIND_BEGIN } },
         twice[] = { { 1, NPUPROF_NPU_KIND_SPAN }, { 1, NPUPROF_NPU_KIND_SKIP } };
     static const npuprof_npu_op unsorted[] = { { 5, "a" }, { 4, "b" } }, same[] = { { 5, "a" }, { 5, "b" } };
-    RING_DESC;
-    desc.ring.producer.in_memory = true;
-    desc.ring.producer.offset = 8;
-    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    const npuprof_npu_desc good = desc;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    const npuprof_npu_desc good = ringed(slot_at_8);
+    CHECK_INT(npuprof_npu_open(&npu, &good), NPUPROF_OK);
     npuprof_npu_close(&npu);
-#define REFUSED(key, ...) do { desc = good; __VA_ARGS__; refused(&desc, key); } while (0)
-    REFUSED("ring.feed ", desc.ring.feed = true);
-    REFUSED("ring.valid ", desc.ring.ready = NPUPROF_NPU_READY_VALID);
-    REFUSED("ring.phase ", desc.ring.phase = (npuprof_npu_field)AT(0, 4, 0, 1));
-    REFUSED("ring.sequence ", desc.ring.ready = NPUPROF_NPU_READY_SEQUENCE;
+    REFUSED(why, "ring.feed ", desc.ring.feed = true);
+    REFUSED(why, "ring.valid ", desc.ring.ready = NPUPROF_NPU_READY_VALID);
+    REFUSED(why, "ring.phase ", desc.ring.phase = (npuprof_npu_field)AT(0, 4, 0, 1));
+    REFUSED(why, "ring.sequence ", desc.ring.ready = NPUPROF_NPU_READY_SEQUENCE;
             memset(&desc.ring.producer, 0, sizeof desc.ring.producer));
-    REFUSED("ring.producer ", desc.ring.producer.offset = FIRST + ENTRY);
-    REFUSED("ring.producer ", desc.ring.producer.offset = sizeof host.bytes);
-    REFUSED("ring.producer has a wrap bit, but", desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
+    REFUSED(why, "ring.producer ", desc.ring.producer.offset = FIRST + ENTRY);
+    REFUSED(why, "ring.producer ", desc.ring.producer.offset = sizeof host.bytes);
+    REFUSED(why, "ring.producer has a wrap bit, but", desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
             desc.ring.producer.has_wrap = true);
-    REFUSED("ring.producer has its wrap bit", desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    REFUSED(why, "ring.producer has its wrap bit", desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
             desc.ring.producer.has_wrap = true; desc.ring.producer.wrap_bit = 31);
-    REFUSED("ring.producer ", desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
+    REFUSED(why, "ring.producer ", desc.ring.producer.unit = NPUPROF_NPU_INDEX_COUNT;
             desc.ring.producer.has_laps = true);
-    REFUSED("ring.memory_bytes ", desc.ring.first = sizeof host.bytes - ENTRY);
-    REFUSED("ring.start ", desc.ring.end.width_bytes = 0);
-    REFUSED("ring.end ", desc.ring.end.bits = 7);
-    REFUSED("ring.end ", desc.ring.end.hi_offset = 4; desc.ring.end.hi_width_bytes = 4);
-    REFUSED("ring.job ", desc.ring.job = (npuprof_npu_field){ .offset = 0, .width_bytes = 4, .bits = 20,
+    REFUSED(why, "ring.memory_bytes ", desc.ring.first = sizeof host.bytes - ENTRY);
+    REFUSED(why, "ring.start ", desc.ring.end.width_bytes = 0);
+    REFUSED(why, "ring.end ", desc.ring.end.bits = 7);
+    REFUSED(why, "ring.end ", desc.ring.end.hi_offset = 4; desc.ring.end.hi_width_bytes = 4);
+    REFUSED(why, "ring.job ", desc.ring.job = (npuprof_npu_field){ .offset = 0, .width_bytes = 4, .bits = 20,
                          .hi_offset = 0, .hi_width_bytes = 4, .hi_lsb = 19 });
-    REFUSED("ring.duration ", desc.ring.start = desc.ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0));
-    REFUSED("ring.stamp_clock ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE);
-    REFUSED("ring.duration_in_ns ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    REFUSED(why, "ring.duration ", desc.ring.start = desc.ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0));
+    REFUSED(why, "ring.stamp_clock ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE);
+    REFUSED(why, "ring.duration_in_ns ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
             desc.ring.duration = desc.ring.end; desc.ring.end.width_bytes = 0);
-    REFUSED("ring.duration is missing", desc.ring.duration_in_ns = true);
-    REFUSED("ring.duration_num ", desc.ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0);
+    REFUSED(why, "ring.duration is missing", desc.ring.duration_in_ns = true);
+    REFUSED(why, "ring.duration_num ", desc.ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0);
             desc.ring.duration_num = UINT64_C(1) << 33);
-    REFUSED("ring.stamp_clock ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST; desc.ring.stamp_offset = 1);
-    REFUSED("ring.scale_num ", desc.ring.scale_den = UINT64_C(1) << 33);
-    REFUSED("ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1));
-    REFUSED("ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1); desc.ring.kinds = begin_only;
-            desc.ring.kind_count = 1);
-    REFUSED("ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1); desc.ring.kinds = twice;
+    REFUSED(why, "ring.stamp_clock ", desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST;
+            desc.ring.stamp_offset = 1);
+    REFUSED(why, "ring.scale_num ", desc.ring.scale_den = UINT64_C(1) << 33);
+    REFUSED(why, "ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1));
+    REFUSED(why, "ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1);
+            desc.ring.kinds = begin_only; desc.ring.kind_count = 1);
+    REFUSED(why, "ring.kinds ", desc.ring.kind = (npuprof_npu_field)AT(0, 4, 0, 1); desc.ring.kinds = twice;
             desc.ring.kind_count = 2);
-    REFUSED("ring.value ", desc.ring.all_are = NPUPROF_NPU_KIND_COUNTER);
-    REFUSED("ring.clock_high ", desc.ring.clock_high = (npuprof_npu_field)AT(0, 4, 0, 1));
-    REFUSED("ring.ops ", desc.ring.ops = unsorted; desc.ring.op_count = 2);
-    REFUSED("ring.ops has a code twice", desc.ring.ops = same; desc.ring.op_count = 2);
-    REFUSED("ring.pe_base ", desc.ring.pe_base = 1);
-    REFUSED("ring.args[2] ", desc.ring.args[2].field = (npuprof_npu_field)AT(0, 4, 0, 0));
+    REFUSED(why, "ring.value ", desc.ring.all_are = NPUPROF_NPU_KIND_COUNTER);
+    REFUSED(why, "ring.clock_high ", desc.ring.clock_high = (npuprof_npu_field)AT(0, 4, 0, 1));
+    REFUSED(why, "ring.ops ", desc.ring.ops = unsorted; desc.ring.op_count = 2);
+    REFUSED(why, "ring.ops has a code twice", desc.ring.ops = same; desc.ring.op_count = 2);
+    REFUSED(why, "ring.pe_base ", desc.ring.pe_base = 1);
+    REFUSED(why, "ring.args[2] ", desc.ring.args[2].field = (npuprof_npu_field)AT(0, 4, 0, 0));
     npuprof_npu_ring rings[12];
     for (int i = 0; i < 12; i++) {
         rings[i] = good.ring;
         rings[i].first = FIRST + 256u * (unsigned)i;
     }
-    desc = good;
+    npuprof_npu_desc desc = good;
     memset(&desc.ring, 0, sizeof desc.ring);
     desc.rings = rings;
     desc.ring_count = 12;
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
     npuprof_npu_close(&npu);
     rings[11].first = rings[10].first + ENTRY;
-    refused(&desc, "desc.rings[11].offset ");
+    refused(&desc, why, "desc.rings[11].offset ");
     rings[11] = rings[3];
     rings[3].entry_bytes = 0;
-    refused(&desc, "desc.rings[3].entry_bytes ");
+    refused(&desc, why, "desc.rings[3].entry_bytes ");
 }
 
 CHECK_MAIN(CASE(units), CASE(bytes_that_wrap), CASE(laps), CASE(one_lap), CASE(torn), CASE(bad_indices),

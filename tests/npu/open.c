@@ -38,41 +38,23 @@ static void exactly_one_source(void)
     CHECK_INT(npuprof_npu_open(&npu, NULL), NPUPROF_ERR_ARGUMENT);
 }
 
-/* The sentence says which of the four does not fit. */
-static void refused_counter(const npuprof_npu_desc *desc, const char *words)
-{
-    CHECK_INT(opened(desc), NPUPROF_ERR_NPU_COUNTER);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_COUNTER), words) != NULL);
-}
-
 static void counters_that_cannot_be(void)
 {
-    SIM_DESC(good);
-    npuprof_npu_desc desc = good;
-    desc.counter.bits = 65;
-    refused_counter(&desc, "bits is above 64");
-    desc = good;
-    desc.counter.access = 16;
-    refused_counter(&desc, "access is not 32 or 64");
-    desc = good;
-    desc.counter.order = NPUPROF_NPU_SINGLE;
-    refused_counter(&desc, "order NPUPROF_NPU_SINGLE reads");
-    desc.counter.bits = 32;
-    CHECK_INT(opened(&desc), NPUPROF_OK);
-    desc = good;
-    desc.counter.order = NPUPROF_NPU_ORDER_COUNT_;
-    refused_counter(&desc, "order is none");
-    desc = good;
-    desc.counter.hi_offset = desc.counter.lo_offset;
-    refused_counter(&desc, "hi_offset equals lo_offset");
-    desc = good;
-    desc.max_rate_ppm = 600000;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_ARGUMENT);
-    desc = good;
-    desc.counter.hz = UINT64_C(1000000000000001);
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RATE);
-    desc.counter.hz--;                       /* allowed, and unlike this counter */
-    (void)opened(&desc);
+    const npuprof_npu_desc good = sim_desc();
+    npuprof_npu_desc single = good;
+    REFUSED(NPUPROF_ERR_NPU_COUNTER, "bits is above 64", desc.counter.bits = 65);
+    REFUSED(NPUPROF_ERR_NPU_COUNTER, "access is not 32 or 64", desc.counter.access = 16);
+    REFUSED(NPUPROF_ERR_NPU_COUNTER, "order NPUPROF_NPU_SINGLE reads",
+            desc.counter.order = NPUPROF_NPU_SINGLE);
+    REFUSED(NPUPROF_ERR_NPU_COUNTER, "order is none", desc.counter.order = NPUPROF_NPU_ORDER_COUNT_);
+    REFUSED(NPUPROF_ERR_NPU_COUNTER, "hi_offset equals lo_offset", desc.counter.hi_offset = SIM_LO);
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", desc.max_rate_ppm = 600000);
+    REFUSED(NPUPROF_ERR_NPU_RATE, "", desc.counter.hz = UINT64_C(1000000000000001));
+    single.counter.order = NPUPROF_NPU_SINGLE;
+    single.counter.bits = 32;
+    CHECK_INT(opened(&single), NPUPROF_OK);
+    single.counter.hz = UINT64_C(1000000000000000);              /* allowed, and unlike this counter */
+    (void)opened(&single);
 }
 
 static uint64_t leaps(void *user)
@@ -108,90 +90,51 @@ static void absurd_rates(void)
 
 static void registers_outside(void)
 {
-    SIM_DESC(good);
-    npuprof_npu_desc desc = good;
-    desc.counter.lo_offset = SIM_BYTES - 4;
-    desc.counter.order = NPUPROF_NPU_SINGLE;
-    desc.counter.bits = 32;
+    const npuprof_result why = NPUPROF_ERR_NPU_RANGE;
+    const npuprof_npu_desc two = sim_desc();
+    npuprof_npu_desc good = two;
+    good.counter.lo_offset = SIM_BYTES - 4;
+    good.counter.order = NPUPROF_NPU_SINGLE;
+    good.counter.bits = 32;
     sim_store(SIM_BYTES - 4, 4, 77);
-    CHECK_INT(opened(&desc), NPUPROF_OK);
-    desc.counter.lo_offset = SIM_BYTES;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc.counter.lo_offset = SIZE_MAX - 3;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc.counter.lo_offset = SIM_LO + 2;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.counter.hi_offset = SIM_BYTES - 2;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.counter.access = 64;
-    desc.counter.lo_offset = SIM_LO + 4;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.bar = sim_bar.bytes + 2;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.bar_bytes = SIM_HI + 3;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
+    CHECK_INT(opened(&good), NPUPROF_OK);
+    REFUSED(why, "", desc.counter.lo_offset = SIM_BYTES);
+    REFUSED(why, "", desc.counter.lo_offset = SIZE_MAX - 3);
+    REFUSED(why, "", desc.counter.lo_offset = SIM_LO + 2);
+    good = two;
+    REFUSED(why, "", desc.counter.hi_offset = SIM_BYTES - 2);
+    REFUSED(why, "", desc.counter.access = 64; desc.counter.lo_offset = SIM_LO + 4);
+    REFUSED(why, "", desc.bar = sim_bar.bytes + 2);
+    REFUSED(why, "", desc.bar_bytes = SIM_HI + 3);
 }
 
 static void rings_that_do_not_fit(void)
 {
-    SIM_DESC(good);
-    good.ring.offset = SIM_RING;
+    const npuprof_result why = NPUPROF_ERR_NPU_RANGE;
+    npuprof_npu_desc good = sim_desc();
+    good.ring = sim_ring();
     good.ring.entry_bytes = 32;
-    good.ring.count = 8;
-    good.ring.producer.offset = SIM_PRODUCER;
-    good.ring.end.offset = 8;
-    good.ring.end.width_bytes = 8;
+    good.ring.start.width_bytes = 0;
     CHECK_INT(opened(&good), NPUPROF_OK);
-    npuprof_npu_desc desc = good;
-    desc.ring.offset = SIM_BYTES - 32 * 8 + 8;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc.ring.offset -= 8;
-    CHECK_INT(opened(&desc), NPUPROF_OK);
-    desc = good;
-    desc.ring.offset = SIM_RING + 4;                             /* the stamps are 8 bytes wide */
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.ring.count = 0xFFFFFFFFu;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    /* a 32-bit count of entries would jump when it wraps */
-    desc.ring.count = 12;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    CHECK_INT(opened(&desc), NPUPROF_OK);
-    desc = good;
-    desc.ring.producer.offset = SIM_BYTES - 2;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.ring.producer.bits = 2;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.ring.end.offset = 28;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.ring.end.width_bytes = 3;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.ring.end.lsb = 60;
-    desc.ring.end.bits = 5;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.ring.end.width_bytes = 0;                               /* no stamp at all */
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc = good;
-    desc.ring.memory = sim_bar.bytes + SIM_RING;
-    desc.ring.memory_bytes = 32 * 8 - 1;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc.ring.memory_bytes++;
-    CHECK_INT(opened(&desc), NPUPROF_OK);
-    desc = good;
-    desc.bar = NULL;
-    desc.read_ticks = no_ticks;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
+    npuprof_npu_desc fits[] = { good, good, good };
+    fits[0].ring.offset = SIM_BYTES - 32 * 8;
+    fits[1].ring.count = 12;
+    fits[1].ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    fits[2].ring.memory = sim_bar.bytes + SIM_RING;
+    fits[2].ring.memory_bytes = 32 * 8;
+    for (int i = 0; i < 3; i++) CHECK_INT(opened(&fits[i]), NPUPROF_OK);
+    REFUSED(why, "", desc.ring.offset = SIM_BYTES - 32 * 8 + 8);
+    REFUSED(why, "", desc.ring.offset = SIM_RING + 4);           /* the stamps are 8 bytes wide */
+    REFUSED(why, "", desc.ring.count = 0xFFFFFFFFu);
+    REFUSED(why, "", desc.ring.count = 12);              /* a 32-bit count would jump when it wraps */
+    REFUSED(why, "", desc.ring.producer.offset = SIM_BYTES - 2);
+    REFUSED(why, "", desc.ring.producer.bits = 2);
+    REFUSED(why, "", desc.ring.end.offset = 28);
+    REFUSED(why, "", desc.ring.end.width_bytes = 3);
+    REFUSED(why, "", desc.ring.end.lsb = 60; desc.ring.end.bits = 5);
+    REFUSED(why, "", desc.ring.end.width_bytes = 0);             /* no stamp at all */
+    REFUSED(why, "", desc.ring.memory = sim_bar.bytes + SIM_RING; desc.ring.memory_bytes = 32 * 8 - 1);
+    REFUSED(why, "", desc.bar = NULL; desc.read_ticks = no_ticks);
 }
 
 static void files(void)
@@ -273,5 +216,4 @@ static void closed_device(void)
 }
 
 CHECK_MAIN(CASE(exactly_one_source), CASE(counters_that_cannot_be), CASE(absurd_rates),
-           CASE(registers_outside), CASE(rings_that_do_not_fit), CASE(files),
-           CASE(closed_device))
+           CASE(registers_outside), CASE(rings_that_do_not_fit), CASE(files), CASE(closed_device))

@@ -49,12 +49,12 @@ static void arguments_and_tracks(void)
     });
     json_node *t = closed(), *one = device_span(t, "one", 0), *two = device_span(t, "two", 0);
     CHECK_STOP(one && two);
-    CHECK_INT(json_int(json_get(one, "args.busy_ticks")), 20000);
-    CHECK_INT(json_int(json_get(one, "args.macs")), 1000);
-    CHECK_INT(json_int(json_get(one, "args.stalls")), 7);
-    CHECK_INT(json_int(json_get(two, "args.busy_ticks")), 2000);
-    CHECK_INT(json_int(json_get(two, "args.macs")), 300);
-    CHECK_INT(json_int(json_get(two, "args.stalls")), 100);
+    CHECK_INT(arg(one, "busy_ticks"), 20000);
+    CHECK_INT(arg(one, "macs"), 1000);
+    CHECK_INT(arg(one, "stalls"), 7);
+    CHECK_INT(arg(two, "busy_ticks"), 2000);
+    CHECK_INT(arg(two, "macs"), 300);
+    CHECK_INT(arg(two, "stalls"), 100);
     static const int64_t macs[] = { 0, 1000, 1000 + 116, 1000 + 116 + 300 };
     CHECK_UINT(trace_count(t, "C", "sim macs"), 4);
     CHECK_UINT(trace_count(t, "C", "sim busy"), 4);
@@ -166,7 +166,7 @@ static void reset_and_death(void)
     json_node *t = closed(), *later = device_span(t, "later", 0);
     CHECK_STOP(later && device_span(t, "good", 0));
     CHECK(!device_span(t, "reset", 0) && !device_span(t, "dies", 0));
-    CHECK_INT(json_int(json_get(later, "args.macs")), 77);
+    CHECK_INT(arg(later, "macs"), 77);
     int64_t highest = 0;
     for (size_t i = 0; i < trace_count(t, "C", "sim macs"); i++) {
         const int64_t value = json_int(json_get(trace_event(t, "C", "sim macs", i), "args")->first);
@@ -182,20 +182,12 @@ static void at_drains(void)
     SIM_DESC(desc);
     desc.pmu = pmu;
     desc.pmu_count = 3;
-    desc.ring.offset = SIM_RING;
-    desc.ring.entry_bytes = 16;
-    desc.ring.count = 8;
-    desc.ring.producer.offset = SIM_PRODUCER;
-    desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
-    desc.ring.end.offset = 8;
-    sim_store(SIM_PRODUCER, 4, 0);
+    desc.ring = sim_ring();
     open_npu(&desc);
     for (unsigned i = 0; i < 3; i++) {
         sim_advance(1000000);
         WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
-        sim_store(SIM_RING + 16 * i, 8, sim_truth() - 20);
-        sim_store(SIM_RING + 16 * i + 8, 8, sim_truth() - 10);
-        sim_store(SIM_PRODUCER, 4, i + 1);
+        sim_record(i, sim_truth() - 20, sim_truth() - 10);
         set(5 + 10 * i, 5 + 10 * i, 5);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
@@ -209,25 +201,19 @@ static void counters_that_cannot_be(void)
 {
     npuprof_npu_pmu list[9];
     for (int i = 0; i < 9; i++) list[i] = pmu[1];
-    SIM_DESC(desc);
-    desc.pmu = list;
-    desc.pmu_count = 8;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    npuprof_npu_desc good = sim_desc();
+    good.pmu = list;
+    good.pmu_count = 8;
+    CHECK_INT(npuprof_npu_open(&npu, &good), NPUPROF_OK);
     npuprof_npu_close(&npu);
-    desc.pmu_count = 9;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
-    desc.pmu_count = 2;
-    desc.pmu = NULL;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
-    desc.pmu = list;
-    list[1].name = NULL;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", desc.pmu_count = 9);
+    good.pmu_count = 2;
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", desc.pmu = NULL);
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", list[1].name = NULL);
     list[1] = pmu[1];
-    list[1].counter.lo_offset = SIM_BYTES;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
+    REFUSED(NPUPROF_ERR_NPU_RANGE, "", list[1].counter.lo_offset = SIM_BYTES);
     list[1] = pmu[1];
-    list[1].counter.bits = 33;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_COUNTER);
+    REFUSED(NPUPROF_ERR_NPU_COUNTER, "", list[1].counter.bits = 33);
 }
 
 /* A read that lag_ns allows to be late may be that of a sampled stamp: its error holds that, and no span is

@@ -47,22 +47,17 @@ static void reset_to(uint64_t value)
     device.since = sim.host;
 }
 
+/* What it requires is there. */
 static npuprof_npu_desc gated_desc(void)
 {
-    npuprof_npu_desc desc;
     sim.tick = tick;
     memset(&device, 0, sizeof device);
-    memset(&desc, 0, sizeof desc);
     tick();
-    desc.name = "gated";
-    desc.bar = sim_bar.bytes;
-    desc.bar_bytes = sizeof sim_bar;
-    desc.counter.lo_offset = SIM_LO;
-    desc.counter.hi_offset = SIM_HI;
-    desc.counter.bits = 48;
-    desc.requirements = required;
-    desc.requirement_count = 2;
-    return desc;
+    sim_store(CONTROL, 4, 4);
+    sim_store(ENABLE, 4, 0x80000000u);
+    return (npuprof_npu_desc){ .name = "gated", .bar = sim_bar.bytes, .bar_bytes = sizeof sim_bar,
+                               .counter = { .lo_offset = SIM_LO, .hi_offset = SIM_HI, .bits = 48 },
+                               .requirements = required, .requirement_count = 2 };
 }
 
 /* Enable bits: open says which is missing, in words, and goes on; so does each block. */
@@ -72,7 +67,6 @@ static void enable_bits(void)
     uint64_t ticks;
     npuprof_start(1);
     sim_store(CONTROL, 4, 0);
-    sim_store(ENABLE, 4, 0x80000000u);
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_NOT_ENABLED);
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_NOT_ENABLED), "until PMCR.CNT_EN is 1, and it is 0"));
     WITH_NPU_PROFILER(&npu, 0, "disabled", "NPU", PROF_NO_ARGS, sim_advance(1000000));
@@ -87,7 +81,7 @@ static void enable_bits(void)
     WITH_NPU_PROFILER(&npu, 0, "enabled", "NPU", PROF_NO_ARGS, sim_advance(1000000));
     json_node *t = closed(), *span = device_span(t, "enabled", 0);
     CHECK_STOP(span && !device_span(t, "disabled", 0) && !device_span(t, "half", 0));
-    CHECK(llabs(json_int(json_get(span, "args.ticks")) - 1000000) < 200);
+    CHECK(llabs(arg(span, "ticks") - 1000000) < 200);
     CHECK(why(t, 0) && strstr(why(t, 0), "PMCR.CNT_EN") && strstr(why(t, 1), "PMCNTENSET.CYCLE"));
     CHECK(json_get(json_get(t, "metadata.npuprof.devices")->first, "clock_sync.idle_at_open"));
     CHECK_INT(said(t, "dead_reads"), 0);
@@ -96,26 +90,18 @@ static void enable_bits(void)
 static void requirements_that_cannot_be(void)
 {
     npuprof_npu_requirement r = required[0];
-    npuprof_npu_desc desc = gated_desc();
-    desc.requirements = &r;
-    desc.requirement_count = 1;
-    r.text = NULL;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    npuprof_npu_desc good = gated_desc();
+    good.requirements = &r;
+    good.requirement_count = 1;
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", desc.requirements = NULL);
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", r.text = NULL);
     r = required[0];
-    r.value = 8;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "never agree"));
+    REFUSED(NPUPROF_ERR_ARGUMENT, "never agree", r.value = 8);
     r = required[0];
-    r.access = 16;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", r.access = 16);
     r = required[0];
-    r.offset = SIM_BYTES;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
-    r.offset = CONTROL + 2;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
-    r = required[0];
-    desc.requirements = NULL;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    REFUSED(NPUPROF_ERR_NPU_RANGE, "", r.offset = SIM_BYTES);
+    REFUSED(NPUPROF_ERR_NPU_RANGE, "", r.offset = CONTROL + 2);
 }
 
 /* ---- The walk of an Ethos-U: power on resets, the counter runs while the device does */
@@ -135,12 +121,12 @@ static void compare_jobs(json_node *t, uint64_t zero, unsigned count)
         while (i < count && job[i].lost) i++, lost++;
         CHECK_STOP(i < count);
         const int64_t start = trace_start(e) - base, end = trace_end(e) - base;
-        const int64_t error = json_int(json_get(e, "args.error_ns"));
+        const int64_t error = arg(e, "error_ns");
         if (start < (int64_t)job[i].enter - error || start > (int64_t)job[i].inside + error ||
             end < (int64_t)job[i].leave - error || end > (int64_t)job[i].after + error || error > 300)
             check_failed_(__FILE__, __LINE__, "job %u: %" PRId64 " to %" PRId64 ", truly %" PRIu64 " to %"
                           PRIu64 ", error %" PRId64, i, start, end, job[i].enter, job[i].after, error);
-        const int64_t ticks = json_int(json_get(e, "args.ticks"));
+        const int64_t ticks = arg(e, "ticks");
         if (job[i].ran != UINT64_MAX && llabs(ticks - (int64_t)job[i].ran) > 300)
             check_failed_(__FILE__, __LINE__, "job %u: %" PRId64 " ticks, truly %" PRIu64, i, ticks,
                           job[i].ran);
@@ -162,8 +148,6 @@ static void walk(bool by_power)
 {
     npuprof_npu_desc desc = gated_desc();
     npuprof_start(1);
-    sim_store(CONTROL, 4, 4);
-    sim_store(ENABLE, 4, 0x80000000u);
     if (by_power) desc.is_on = is_on;
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
     const uint64_t zero = sim.host;
@@ -228,8 +212,6 @@ static void moved_by_a_program(uint32_t lag_ns, uint64_t hz)
 {
     npuprof_npu_desc desc = gated_desc();
     npuprof_start(1);
-    sim_store(CONTROL, 4, 4);
-    sim_store(ENABLE, 4, 0x80000000u);
     desc.counter.lag_ns = lag_ns;
     desc.counter.hz = hz;
     reset_to(5000000000);
@@ -271,24 +253,16 @@ static void power(bool on)
 static void no_access_while_off(void)
 {
     npuprof_npu_pmu events = { .name = "events", .counter = { .lo_offset = CONTROL, .bits = 32 } };
-    npuprof_npu_desc desc;
     uint64_t ticks, before;
-    memset(&desc, 0, sizeof desc);
     page = (unsigned char *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK_STOP((void *)page != MAP_FAILED);
     sim.tick = page_tick;
     npuprof_start(1);
     power(false);
-    desc.name = "page";
-    desc.bar = page;
-    desc.bar_bytes = 4096;
-    desc.counter.lo_offset = SIM_LO;
-    desc.counter.bits = 32;
-    desc.is_on = is_on;
-    desc.pmu = &events;
-    desc.pmu_count = 1;
-    desc.requirements = required;
-    desc.requirement_count = 1;
+    const npuprof_npu_desc desc = { .name = "page", .bar = page, .bar_bytes = 4096,
+                                    .counter = { .lo_offset = SIM_LO, .bits = 32 }, .is_on = is_on,
+                                    .pmu = &events, .pmu_count = 1,
+                                    .requirements = required, .requirement_count = 1 };
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_OFF);
     CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_OFF);
@@ -338,13 +312,8 @@ static void by_function(void)
         { .name = "read", .read = read_event, .scale = 8, .unit = "bytes", .counter = { .bits = 32 } },
         { .name = "stall", .read = read_event, .restarts = true, .counter = { .bits = 32 } },
         { .name = "flaky", .read = read_event, .counter = { .bits = 16 } } };
-    npuprof_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "sim";
-    desc.read_ticks = read_ticks;
-    desc.user = &npu;
-    desc.pmu = events;
-    desc.pmu_count = 4;
+    const npuprof_npu_desc desc = { .name = "sim", .read_ticks = read_ticks, .user = &npu, .pmu = events,
+                                    .pmu_count = 4 };
     open_npu(&desc);
     event_value[1] = 0xFFFFFFF0u;
     for (unsigned i = 0; i < 3; i++) {
@@ -363,10 +332,10 @@ static void by_function(void)
     for (unsigned i = 0; i < 3; i++) {
         json_node *e = device_span(t, "conv", i);
         CHECK_STOP(e != NULL);
-        CHECK(llabs(json_int(json_get(e, "args.busy_ticks")) - 15000) < 20);
-        CHECK_INT(json_int(json_get(e, "args.read")), 800);
-        CHECK_INT(json_int(json_get(e, "args.stall")), 30 + i);
-        if (i != 1) CHECK_INT(json_int(json_get(e, "args.flaky")), 3);
+        CHECK(llabs(arg(e, "busy_ticks") - 15000) < 20);
+        CHECK_INT(arg(e, "read"), 800);
+        CHECK_INT(arg(e, "stall"), 30 + i);
+        if (i != 1) CHECK_INT(arg(e, "flaky"), 3);
         else CHECK(!json_get(e, "args.flaky"));
     }
     CHECK_UINT(trace_count(t, "C", "sim read (bytes)"), 6);
@@ -378,26 +347,17 @@ static void event_counters_that_cannot_be(void)
 {
     npuprof_npu_pmu list[2] = { { .name = "a", .read = read_event },
                                 { .name = "b", .read = read_event, .counter = { .bits = 32 } } };
-    npuprof_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.read_ticks = read_ticks;
-    desc.pmu = list;
-    desc.pmu_count = 2;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    const npuprof_npu_desc good = { .read_ticks = read_ticks, .pmu = list, .pmu_count = 2 };
+    CHECK_INT(npuprof_npu_open(&npu, &good), NPUPROF_OK);
     npuprof_npu_close(&npu);
-    list[0].is_idle = list[1].is_busy = true;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", list[0].is_idle = list[1].is_busy = true);
     list[1].is_busy = false;
-    list[0].is_busy = true;
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", list[0].is_busy = true);
     list[0].is_busy = list[0].is_idle = false;
-    list[0].scale = UINT64_C(0x100000001);
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    REFUSED(NPUPROF_ERR_ARGUMENT, "", list[0].scale = UINT64_C(0x100000001));
     list[0].scale = 1;
-    list[1].read = NULL;                             /* in a BAR, and there is none */
-    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_RANGE), "no BAR") &&
-          strstr(npuprof_result_string(NPUPROF_ERR_NPU_RANGE), "b lies in it"));
+    REFUSED(NPUPROF_ERR_NPU_RANGE, "no BAR", list[1].read = NULL);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_NPU_RANGE), "b lies in it"));
     CHECK_INT(npuprof_npu_open(&npu, NULL), NPUPROF_ERR_ARGUMENT);
 }
 
@@ -410,22 +370,14 @@ static void function_beside_a_bar(void)
     desc.read_ticks = read_ticks;
     desc.pmu = &macs;
     desc.pmu_count = 1;
-    desc.ring.offset = SIM_RING;
-    desc.ring.entry_bytes = 16;
-    desc.ring.count = 8;
-    desc.ring.producer.offset = SIM_PRODUCER;
-    desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
-    desc.ring.end.offset = 8;
-    sim_store(SIM_PRODUCER, 4, 0);
+    desc.ring = sim_ring();
     sim.zeros = true;                                /* what the BAR says of the time is of no account */
     open_npu(&desc);
     for (unsigned i = 0; i < 3; i++) {
         sim_advance(1000000);
         WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
-        sim_store(SIM_RING + 16 * i, 8, sim_truth() - 20);
-        sim_store(SIM_RING + 16 * i + 8, 8, sim_truth() - 10);
         sim_store(CONTROL, 4, 10 * i);
-        sim_store(SIM_PRODUCER, 4, i + 1);
+        sim_record(i, sim_truth() - 20, sim_truth() - 10);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
     json_node *t = closed();
@@ -442,13 +394,7 @@ static void ring_over_resets(void)
     sim_store(CONTROL, 4, 4);
     sim_store(ENABLE, 4, 0x80000000u);
     desc.is_on = is_on;
-    desc.ring.offset = SIM_RING;
-    desc.ring.entry_bytes = 16;
-    desc.ring.count = 8;
-    desc.ring.producer.offset = SIM_PRODUCER;
-    desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
-    desc.ring.end.offset = 8;
-    sim_store(SIM_PRODUCER, 4, 0);
+    desc.ring = sim_ring();
     open_npu(&desc);
     const uint64_t zero = sim.host;
     const int64_t ns = npuprof_ticks_to_ns_(zero);
@@ -462,11 +408,10 @@ static void ring_over_resets(void)
         WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(100));
         sim_advance(up_to(100000));
         job[i].enter = sim.host;
-        sim_store(SIM_RING + 16 * (i % 8), 8, counter_now());
+        const uint64_t start = counter_now();
         sim_advance(20000);
         job[i].leave = sim.host;
-        sim_store(SIM_RING + 16 * (i % 8) + 8, 8, counter_now());
-        sim_store(SIM_PRODUCER, 4, i + 1);
+        sim_record(i, start, counter_now());
         sim_advance(up_to(50000));
         const bool early = up_to(3) != 0;
         if (early) (void)npuprof_npu_drain(&npu);
@@ -484,7 +429,7 @@ static void ring_over_resets(void)
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
         if (!json_get(e, "args.stamp")) continue;
         const int64_t start = trace_start(e) - base, end = trace_end(e) - base;
-        const int64_t error = json_int(json_get(e, "args.error_ns")) + 1;
+        const int64_t error = arg(e, "error_ns") + 1;
         bool right = false;
         for (unsigned i = 0; i < 300; i++)
             right = right || (llabs(start - (int64_t)job[i].enter) <= error &&

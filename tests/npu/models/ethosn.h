@@ -24,23 +24,13 @@ static const npuprof_npu_kind ethosn_kinds[] = { { 0, NPUPROF_NPU_KIND_BEGIN }, 
 
 static void ethosn_describe_entry(npuprof_npu_ring *r)
 {
-    r->feed = true;
-    r->entry_bytes = 8;
-    r->stamp = play_field(0, 4, 31, 0);
-    r->ascending = true;
-    r->kind = play_field(4, 4, 1, 0);
-    r->kinds = ethosn_kinds;
-    r->kind_count = 4;
-    r->key[0] = play_field(4, 4, 6, 2);
-    r->op = play_field(4, 4, 10, 7);
-    r->ops = ethosn_ops;
-    r->op_count = 5;
-    r->execution_op = 1 + 1;
-    r->clock_when[0].field = play_field(4, 4, 1, 0);
-    r->clock_when[0].value = 2;
-    r->clock_when[1].field = play_field(4, 4, 10, 7);
-    r->clock_when[1].value = 0;
-    r->clock_high = play_field(4, 4, 31, 11);
+    *r = (npuprof_npu_ring){
+        .feed = true, .entry_bytes = 8, .stamp = play_field(0, 4, 31, 0), .ascending = true,
+        .kind = play_field(4, 4, 1, 0), .kinds = ethosn_kinds, .kind_count = 4,
+        .key = { play_field(4, 4, 6, 2) },
+        .op = play_field(4, 4, 10, 7), .ops = ethosn_ops, .op_count = 5, .execution_op = 1 + 1,
+        .clock_when = { { play_field(4, 4, 1, 0), 2 }, { play_field(4, 4, 10, 7), 0 } },
+        .clock_high = play_field(4, 4, 31, 11) };
 }
 
 static void ethosn_describe(npuprof_npu_desc *d)
@@ -102,11 +92,7 @@ static void ethosn_ended(const play_job *job)
 
 static void ethosn_anchor(unsigned core)
 {
-    const int64_t before = npuprof_now_ns();
-    play_until(play.host + 500 + play_random(1000));
-    const uint64_t raw = ethosn_cycles(core, play.host);
-    play_until(play.host + 500 + play_random(1000));
-    play_note(npuprof_npu_anchor(&play_npus[core], raw, before, npuprof_now_ns()));
+    play_anchor(&play_npus[core], ethosn[core].zero, 1000);
     ethosn[core].anchored_at = play.host;
 }
 

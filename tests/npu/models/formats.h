@@ -7,9 +7,7 @@
 typedef struct play_format {
     const char *name;
     void (*describe)(npuprof_npu_ring *ring);    /* the format alone: no transport */
-    unsigned (*write)(unsigned char *to, const play_job *job);   /* the job's entries,
-        at most 256 bytes; their
-                                            bytes */
+    unsigned (*write)(unsigned char *to, const play_job *job);   /* the job's: 256 bytes at most */
     unsigned job_bits;                   /* 0: entries do not name the job */
 } play_format;
 
@@ -80,31 +78,23 @@ static unsigned format_qaic(unsigned char *to, const play_job *job)
 /* What no device has: everything that an entry may hold. */
 static void wide_describe(npuprof_npu_ring *r)
 {
-    r->entry_bytes = 96;
-    r->start = play_two(play_field(0, 4, 31, 0), play_field(4, 4, 31, 0));
-    r->end = play_two(play_field(12, 4, 31, 0), play_field(8, 4, 31, 0));
-    r->kind = play_field(16, 1, 7, 0);
-    r->job = play_two(play_field(20, 4, 31, 0), play_field(24, 4, 31, 0));
-    r->pe = play_two(play_field(28, 2, 15, 0), play_field(30, 2, 15, 0));
-    r->op = play_two(play_field(32, 4, 31, 0), play_field(36, 4, 31, 0));
-    r->status = play_field(40, 4, 31, 0);
-    r->execution = play_field(44, 4, 31, 0);
-    r->instruction = play_field(48, 4, 31, 0);
+    static const npuprof_npu_kind kinds[] = { { 1, NPUPROF_NPU_KIND_SKIP }, { 9, NPUPROF_NPU_KIND_SPAN } };
+    *r = (npuprof_npu_ring){
+        .entry_bytes = 96, .start = play_two(play_field(0, 4, 31, 0), play_field(4, 4, 31, 0)),
+        .end = play_two(play_field(12, 4, 31, 0), play_field(8, 4, 31, 0)),
+        .kind = play_field(16, 1, 7, 0), .kinds = kinds, .kind_count = 2,
+        .job = play_two(play_field(20, 4, 31, 0), play_field(24, 4, 31, 0)),
+        .pe = play_two(play_field(28, 2, 15, 0), play_field(30, 2, 15, 0)),
+        .op = play_two(play_field(32, 4, 31, 0), play_field(36, 4, 31, 0)), .ops = fence_ops, .op_count = 2,
+        .status = play_field(40, 4, 31, 0), .execution = play_field(44, 4, 31, 0),
+        .instruction = play_field(48, 4, 31, 0),
+        .key = { play_field(44, 4, 31, 0), play_field(48, 4, 31, 0) },
+        .scale_num = 3, .scale_den = 2, .stamp_offset = 12345 };
     for (unsigned i = 0; i < 4; i++) {
         static const char *const names[] = { "a", "b", "c", "d" };
         r->args[i].field = play_two(play_field(56 + 8 * i, 4, 31, 0), play_field(60 + 8 * i, 4, 31, 0));
         r->args[i].name = names[i];
     }
-    r->key[0] = r->execution;
-    r->key[1] = r->instruction;
-    static const npuprof_npu_kind kinds[] = { { 1, NPUPROF_NPU_KIND_SKIP }, { 9, NPUPROF_NPU_KIND_SPAN } };
-    r->kinds = kinds;
-    r->kind_count = 2;
-    r->ops = fence_ops;
-    r->op_count = 2;
-    r->scale_num = 3;
-    r->scale_den = 2;
-    r->stamp_offset = 12345;
 }
 
 static unsigned format_wide(unsigned char *to, const play_job *job)

@@ -23,23 +23,18 @@ static uint64_t gaudi_clears_after = 6000000;    /* ns; polled only */
 
 static void gaudi_describe_entry(npuprof_npu_ring *r)
 {
-    r->entry_bytes = 4;
-    r->job = play_field(0, 4, 11, 0);
-    r->stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    *r = (npuprof_npu_ring){ .entry_bytes = 4, .job = play_field(0, 4, 11, 0),
+                             .stamp_clock = NPUPROF_NPU_STAMP_NONE };
 }
 
 static const npuprof_npu_op gaudi_eq_ops[] = { { 0x123, "HBM ECC" } };
 
 static void gaudi_describe_eq_entry(npuprof_npu_ring *r)
 {
-    r->entry_bytes = 64;
-    r->stamp_clock = NPUPROF_NPU_STAMP_NONE;
-    r->all_are = NPUPROF_NPU_KIND_INSTANT;
-    r->op = play_field(4, 4, 27, 16);
-    r->ops = gaudi_eq_ops;
-    r->op_count = 1;
-    r->args[0].field = play_field(8, 8, 63, 0);
-    r->args[0].name = "data";
+    *r = (npuprof_npu_ring){
+        .entry_bytes = 64, .stamp_clock = NPUPROF_NPU_STAMP_NONE, .all_are = NPUPROF_NPU_KIND_INSTANT,
+        .op = play_field(4, 4, 27, 16), .ops = gaudi_eq_ops, .op_count = 1,
+        .args = { { play_field(8, 8, 63, 0), "data" } } };
 }
 
 static void gaudi_put_event(unsigned char *entry, uint32_t type, uint32_t index, uint64_t data)
@@ -58,41 +53,34 @@ static uint64_t gaudi_read_ticks(void *user)
     return ticks;
 }
 
-static void gaudi_describe_eq(npuprof_npu_ring *r, bool fed)
+/* The queue is polled: a bit of word `at` says that an entry is there, and the driver clears it. */
+static void gaudi_describe_polling(npuprof_npu_ring *r, unsigned char *memory, unsigned count, unsigned at)
 {
-    memset(r, 0, sizeof *r);
-    gaudi_describe_eq_entry(r);
-    gaudi_event_queue.memory = play_memory(64 * GAUDI_EQ);
-    r->feed = fed;
-    if (fed) return;
-    r->memory = gaudi_event_queue.memory;
-    r->memory_bytes = 64 * GAUDI_EQ;
-    r->count = GAUDI_EQ;
+    r->memory = memory;
+    r->memory_bytes = r->entry_bytes * count;
+    r->count = count;
     r->ready = NPUPROF_NPU_READY_VALID;
-    r->valid = play_field(4, 4, 31, 31);
+    r->valid = play_field(at, 4, 31, 31);
     r->valid_value = 1;
-    r->sequence = play_field(4, 4, 15, 0);
 }
 
 static void gaudi_describe(npuprof_npu_desc *d, bool fed)
 {
+    npuprof_npu_ring *const eq = &gaudi_rings[GAUDI_QUEUES];
     d->read_ticks = gaudi_read_ticks;
     for (unsigned i = 0; i < GAUDI_QUEUES; i++) {
         npuprof_npu_ring *r = &gaudi_rings[i];
-        memset(r, 0, sizeof *r);
         gaudi_describe_entry(r);
         gaudi[i].memory = play_memory(4 * GAUDI_CQ);
         r->pe_base = i;
         r->feed = fed;
-        if (fed) continue;
-        r->memory = gaudi[i].memory;
-        r->memory_bytes = 4 * GAUDI_CQ;
-        r->count = GAUDI_CQ;
-        r->ready = NPUPROF_NPU_READY_VALID;
-        r->valid = play_field(0, 4, 31, 31);
-        r->valid_value = 1;
+        if (!fed) gaudi_describe_polling(r, gaudi[i].memory, GAUDI_CQ, 0);
     }
-    gaudi_describe_eq(&gaudi_rings[GAUDI_QUEUES], fed);
+    gaudi_describe_eq_entry(eq);
+    gaudi_event_queue.memory = play_memory(64 * GAUDI_EQ);
+    eq->feed = fed;
+    if (!fed) gaudi_describe_polling(eq, gaudi_event_queue.memory, GAUDI_EQ, 4);
+    if (!fed) eq->sequence = play_field(4, 4, 15, 0);
     d->rings = gaudi_rings;
     d->ring_count = GAUDI_QUEUES + 1;
 }

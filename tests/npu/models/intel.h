@@ -60,18 +60,12 @@ static uint64_t fence_systime = FENCE_SYSTIME;
 
 static void fence_describe_entry(npuprof_npu_ring *r)
 {
-    r->entry_bytes = FENCE_ENTRY;
-    r->job = play_field(0, 8, 63, 0);
-    r->args[0].field = play_field(8, 8, 63, 0);
-    r->args[0].name = "handle";
-    r->op = play_field(16, 8, 63, 0);
-    r->ops = fence_ops;
-    r->op_count = 2;
-    r->start = play_field(32, 8, 63, 0);
-    r->end = play_field(48, 8, 63, 0);
-    r->scale_num = 2;
-    r->scale_den = 1;
-    r->stamp_offset = -2 * FENCE_SYSTIME;
+    *r = (npuprof_npu_ring){
+        .entry_bytes = FENCE_ENTRY, .job = play_field(0, 8, 63, 0),
+        .args = { { play_field(8, 8, 63, 0), "handle" } },
+        .op = play_field(16, 8, 63, 0), .ops = fence_ops, .op_count = 2,
+        .start = play_field(32, 8, 63, 0), .end = play_field(48, 8, 63, 0),
+        .scale_num = 2, .scale_den = 1, .stamp_offset = -2 * FENCE_SYSTIME };
 }
 
 static void intel_describe_log(npuprof_npu_ring *r, unsigned log, size_t header, unsigned entry,
@@ -82,10 +76,8 @@ static void intel_describe_log(npuprof_npu_ring *r, unsigned log, size_t header,
     r->memory_bytes = bytes;
     r->first = header;
     r->count = count;
-    r->producer.in_memory = true;
-    r->producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    r->producer.has_laps = true;
-    r->producer.laps_offset = 4;
+    r->producer = (npuprof_npu_index){ .in_memory = true, .unit = NPUPROF_NPU_INDEX_SLOT, .has_laps = true,
+                                       .laps_offset = 4 };
 }
 
 static void fence_describe(npuprof_npu_desc *d)
@@ -93,9 +85,8 @@ static void fence_describe(npuprof_npu_desc *d)
     intel_describe_counter(d);
     for (unsigned i = 0; i < INTEL_LOGS; i++) {
         npuprof_npu_ring *r = &intel_rings[i];
-        memset(r, 0, sizeof *r);
-        intel_describe_log(r, i, FENCE_HEADER, FENCE_ENTRY, fence_count);
         fence_describe_entry(r);
+        intel_describe_log(r, i, FENCE_HEADER, FENCE_ENTRY, fence_count);
         r->pe_base = i;
         play_put(intel_log[i].memory, 8, 4, 1);
         play_put(intel_log[i].memory, 16, 8, fence_count);
@@ -144,24 +135,20 @@ static const npuprof_npu_op hws_ops[] = { { 0, "context state" }, { 1, "work" },
 
 static void hws_describe_entry(npuprof_npu_ring *r)
 {
-    r->entry_bytes = HWS_ENTRY;
-    r->stamp = play_field(0, 8, 63, 0);
-    r->kind = r->op = play_field(8, 4, 31, 0);
-    r->kinds = hws_kinds;
-    r->kind_count = 5;
-    r->ops = hws_ops;
-    r->op_count = 5;
-    r->key[0] = r->pe = play_field(16, 8, 63, 0);
-    r->args[0].field = play_field(24, 8, 63, 0);
-    r->args[0].name = "data";
+    *r = (npuprof_npu_ring){
+        .entry_bytes = HWS_ENTRY, .stamp = play_field(0, 8, 63, 0),
+        .kind = play_field(8, 4, 31, 0), .kinds = hws_kinds, .kind_count = 5,
+        .op = play_field(8, 4, 31, 0), .ops = hws_ops, .op_count = 5,
+        .key = { play_field(16, 8, 63, 0) }, .pe = play_field(16, 8, 63, 0),
+        .args = { { play_field(24, 8, 63, 0), "data" } } };
 }
 
 static void hws_describe(npuprof_npu_desc *d)
 {
     intel_describe_counter(d);
+    hws_describe_entry(&d->ring);
     intel_describe_log(&d->ring, 0, HWS_HEADER, HWS_ENTRY, hws_count);
     d->ring.producer.laps_first = 1;
-    hws_describe_entry(&d->ring);
     play_put(intel_log[0].memory, 8, 8, hws_count);
 }
 

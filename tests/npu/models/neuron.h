@@ -15,25 +15,23 @@ static const npuprof_npu_kind neuron_kinds[] = { { 0, NPUPROF_NPU_KIND_BEGIN }, 
 
 static void neuron_describe_entry(npuprof_npu_ring *r)
 {
-    r->entry_bytes = NEURON_BYTES;
-    r->stamp = play_two(play_field(8, 4, 31, 0), play_field(12, 4, 31, 0));
-    r->kind = play_field(0, 4, 7, 4);
-    r->kinds = neuron_kinds;
-    r->kind_count = 3;
-    r->key[0] = r->instruction = play_field(4, 4, 31, 0);
-    r->pe = play_field(0, 4, 15, 8);
+    *r = (npuprof_npu_ring){
+        .entry_bytes = NEURON_BYTES, .stamp = play_two(play_field(8, 4, 31, 0), play_field(12, 4, 31, 0)),
+        .kind = play_field(0, 4, 7, 4), .kinds = neuron_kinds, .kind_count = 3,
+        .key = { play_field(4, 4, 31, 0) }, .instruction = play_field(4, 4, 31, 0),
+        .pe = play_field(0, 4, 15, 8) };
 }
 
 static void neuron_describe(npuprof_npu_desc *d)
 {
     d->anchors_only = true;
+    neuron_describe_entry(&d->ring);
     d->ring.memory = neuron_memory = play_memory(NEURON_BYTES * neuron_count);
     d->ring.memory_bytes = NEURON_BYTES * neuron_count;
     d->ring.count = neuron_count;
     d->ring.ready = NPUPROF_NPU_READY_PHASE;
     d->ring.phase = play_field(0, 4, 0, 0);
     d->ring.phase_first = 1;
-    neuron_describe_entry(&d->ring);
 }
 
 static void neuron_write(unsigned char *entry, const play_job *job, uint64_t ns, uint32_t kind,
@@ -59,11 +57,7 @@ static void neuron_ended(const play_job *job) { neuron_notify(job, job->end, 1);
 
 static void neuron_anchor(void)
 {
-    const int64_t before = npuprof_now_ns();
-    play_until(play.host + 500 + play_random(1000));
-    const uint64_t raw = play_ticks(play.host);
-    play_until(play.host + 500 + play_random(1000));
-    play_note(npuprof_npu_anchor(&play_npus[0], raw, before, npuprof_now_ns()));
+    play_anchor(&play_npus[0], 0, 1000);
     neuron_anchored_at = play.host;
 }
 

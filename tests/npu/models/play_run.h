@@ -74,6 +74,17 @@ CHECK_UNUSED_ static npuprof_npu_field play_two(npuprof_npu_field low, npuprof_n
     return low;
 }
 
+/* The driver asks for the time of a device that nobody can read, and pushes it: 0.5 us and up to `late` ns
+   before and behind. zero: what its counter shows beside play_ticks(). */
+CHECK_UNUSED_ static void play_anchor(npuprof_npu *npu, uint64_t zero, uint64_t late)
+{
+    const int64_t before = npuprof_now_ns();
+    play_until(play.host + 500 + play_random(late));
+    const uint64_t raw = play_ticks(play.host) + zero;
+    play_until(play.host + 500 + play_random(late));
+    play_note(npuprof_npu_anchor(npu, raw, before, npuprof_now_ns()));
+}
+
 static void play_began(const play_job *job)
 {
     if (play_is->began) play_is->began(job);

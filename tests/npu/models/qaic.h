@@ -14,10 +14,8 @@ static npuprof_npu_ring qaic_rings[QAIC_CHANNELS];
 
 static void qaic_describe_entry(npuprof_npu_ring *r)
 {
-    r->entry_bytes = 4;
-    r->job = play_field(0, 2, 15, 0);
-    r->status = play_field(2, 2, 15, 0);
-    r->stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    *r = (npuprof_npu_ring){ .entry_bytes = 4, .job = play_field(0, 2, 15, 0),
+                             .status = play_field(2, 2, 15, 0), .stamp_clock = NPUPROF_NPU_STAMP_NONE };
 }
 
 static void qaic_describe(npuprof_npu_desc *d)
@@ -30,16 +28,14 @@ static void qaic_describe(npuprof_npu_desc *d)
     qaic_bar2 = play_memory(QAIC_BAR2);
     for (unsigned i = 0; i < QAIC_CHANNELS; i++) {
         npuprof_npu_ring *r = &qaic_rings[i];
-        memset(r, 0, sizeof *r);
+        qaic_describe_entry(r);
         r->memory = qaic[i].memory = play_memory(4 * qaic_count);
         r->memory_bytes = 4 * qaic_count;
         r->count = qaic_count;
-        r->producer.memory = qaic_bar2;
-        r->producer.memory_bytes = QAIC_BAR2;
-        r->producer.offset = QAIC_DBC + 0x1000 * i + 0xC;
-        r->producer.unit = NPUPROF_NPU_INDEX_SLOT;
+        r->producer = (npuprof_npu_index){
+            .memory = qaic_bar2, .memory_bytes = QAIC_BAR2, .offset = QAIC_DBC + 0x1000 * i + 0xC,
+            .unit = NPUPROF_NPU_INDEX_SLOT };
         r->pe_base = i;
-        qaic_describe_entry(r);
         play_put(qaic_bar2, r->producer.offset, 4, qaic[i].written % qaic_count);
     }
     d->rings = qaic_rings;

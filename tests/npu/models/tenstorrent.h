@@ -48,28 +48,19 @@ static const char *tt_name(void *user,
 
 static void tt_describe_entry(npuprof_npu_ring *r)
 {
-    r->feed = true;
-    r->entry_bytes = 8;
-    r->stamp = play_two(play_field(4, 4, 31, 0), play_field(0, 4, 11, 0));
-    r->kind = play_field(0, 4, 30, 28);
-    r->kinds = tt_kinds;
-    r->kind_count = 4;
-    r->key[0] = r->op = play_field(0, 4, 27, 12);
-    r->ops = tt_ops;
-    r->op_count = 1;
-    r->op_name = tt_name;
-    r->execution_op = TT_FIRMWARE + 1;
-    r->empty[0].field = play_field(0, 4, 30, 28);
-    r->empty[0].value = 0;
-    r->empty[1].field = play_field(0, 4, 27, 12);
-    r->empty[1].value = 0;
+    *r = (npuprof_npu_ring){
+        .feed = true, .entry_bytes = 8, .stamp = play_two(play_field(4, 4, 31, 0), play_field(0, 4, 11, 0)),
+        .kind = play_field(0, 4, 30, 28), .kinds = tt_kinds, .kind_count = 4,
+        .key = { play_field(0, 4, 27, 12) },
+        .op = play_field(0, 4, 27, 12), .ops = tt_ops, .op_count = 1, .op_name = tt_name,
+        .execution_op = TT_FIRMWARE + 1,
+        .empty = { { play_field(0, 4, 30, 28), 0 }, { play_field(0, 4, 27, 12), 0 } } };
 }
 
 static void tt_describe(npuprof_npu_desc *d)
 {
     tt_describe_counter(d);
     for (unsigned i = 0; i < TT_RISCS; i++) {
-        memset(&tt_rings[i], 0, sizeof tt_rings[i]);
         tt_describe_entry(&tt_rings[i]);
         tt_rings[i].pe_base = i;
         tt[i].l1 = play_memory(4 * TT_WORDS);

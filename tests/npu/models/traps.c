@@ -100,12 +100,7 @@ static void open_events(bool sequence)
     d.name = "eq";
     d.read_ticks = gaudi_read_ticks;
     gaudi_describe_eq_entry(&d.ring);
-    d.ring.memory = event_queue;
-    d.ring.memory_bytes = 64 * GAUDI_EQ;
-    d.ring.count = GAUDI_EQ;
-    d.ring.ready = NPUPROF_NPU_READY_VALID;
-    d.ring.valid = play_field(4, 4, 31, 31);
-    d.ring.valid_value = 1;
+    gaudi_describe_polling(&d.ring, event_queue, GAUDI_EQ, 4);
     if (sequence) d.ring.sequence = play_field(4, 4, 15, 0);
     npuprof_start(1);
     play_until(play.host + 1000);

@@ -97,11 +97,7 @@ static void xdna_ended(const play_job *job) { xdna_tell(job, 'E', job->end); }
 
 static void xdna_anchor(void)
 {
-    const int64_t before = npuprof_now_ns();
-    play_until(play.host + 500 + play_random(2000));
-    const uint64_t raw = play_ticks(play.host);
-    play_until(play.host + 500 + play_random(2000));
-    play_note(npuprof_npu_anchor(&play_npus[0], raw, before, npuprof_now_ns()));
+    play_anchor(&play_npus[0], 0, 2000);
     xdna.anchored_at = play.host;
 }
 
