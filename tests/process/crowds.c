@@ -49,7 +49,7 @@ static void at_once(const void *user)
     pthread_barrier_init(&in_place, NULL, c->threads + 1);
     for (unsigned i = 0; i < c->threads; i++) start_thread(&thread[i], stays, NULL);
     pthread_barrier_wait(&in_place);
-    const npuprof_stats s = life_stats();
+    const npuprof_stats s = stats_now();
     start_thread(&late, measures, &ns);
     pthread_join(late, NULL);
     pthread_barrier_wait(&in_place);
@@ -126,7 +126,7 @@ static void names_that_never_come_again(void)
         start_thread(&thread, named, (void *)(uintptr_t)n);
         pthread_join(thread, NULL);
     }
-    const npuprof_stats s = life_stats();
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, THREADS);
     CHECK(s.threads < THREADS / 3 * 2);
     (void)life_count(read_row, &r);

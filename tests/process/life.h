@@ -14,6 +14,7 @@
 #include <time.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "recorded.h"
 #include "../../tools/convert/load.h"
 
 /* ---- sizes ---- */
@@ -85,18 +86,6 @@ CHECK_UNUSED_ static void life_begin(int policy, size_t arena_bytes, life_memory
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     if (check_failures_) check_end_(NULL);
     npuprof_start(1);
-}
-
-CHECK_UNUSED_ static npuprof_stats life_stats(void)
-{
-    npuprof_stats s;
-    uint64_t sum = 0;
-    npuprof_get_stats(&s);
-    for (int i = 0; i < NPUPROF_LOST_COUNT; i++)
-        sum += i == NPUPROF_LOST_ARGUMENTS || i == NPUPROF_LOST_NOTES || i == NPUPROF_LOST_ENDS
-            ? 0 : s.lost_by_cause[i];
-    CHECK_UINT(sum, s.lost);
-    return s;
 }
 
 /* ---- a written trace, counted line by line as it comes ---- */
@@ -191,7 +180,7 @@ CHECK_UNUSED_ static uint64_t life_lost_in(const char *tail)
    events: does every record of this trace become one slice, instant or counter? */
 CHECK_UNUSED_ static npuprof_stats life_account(uint64_t executed, bool events)
 {
-    const npuprof_stats s = life_stats();
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, executed);
     const life_counts c = life_count(NULL, NULL);
     const int64_t streamed = life_number(c.tail, "streamed"), in_file = life_number(c.tail, "recorded");
@@ -211,7 +200,7 @@ CHECK_UNUSED_ static void life_check_streamed(life_memory *m, uint64_t recorded,
         check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
                       damage.places,
                       damage.offset, damage.what);
-    const npuprof_stats s = life_stats();
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, recorded);
     CHECK_UINT(s.lost, lost);
     const life_counts c = life_count(NULL, NULL);

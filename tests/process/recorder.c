@@ -163,7 +163,7 @@ static void names_kept(void)
     CHECK_STR(json_text(json_get(t, "metadata.npuprof.user.model")), "resnet");
     c = life_count(NULL, NULL);
     CHECK(c.slices > 1000);
-    CHECK_UINT(life_stats().lost_by_cause[NPUPROF_LOST_NAMES], 0);
+    CHECK_UINT(stats_now().lost_by_cause[NPUPROF_LOST_NAMES], 0);
     unlink(path);
 }
 
@@ -198,7 +198,7 @@ static void cleared(void)
         for (int i = 0; i < round * 3000; i++) { PROF_SCOPE("before"); }
         npuprof_clear();
         for (int i = 0; i < round * 700; i++) { PROF_SCOPE("after"); }
-        const npuprof_stats s = life_stats();
+        const npuprof_stats s = stats_now();
         CHECK_INT(s.recorded + s.lost, round * 700);
         const life_counts c = life_count(NULL, NULL);
         CHECK_UINT(c.slices, s.recorded);
@@ -206,5 +206,4 @@ static void cleared(void)
 }
 
 CHECK_MAIN(CASE(one_thread), CASE(two_threads), CASE(eight_threads), CASE(small_arena),
-           CASE(memory_is_constant),
-           CASE(names_kept), CASE(long_span_with_arguments), CASE(cleared))
+           CASE(memory_is_constant), CASE(names_kept), CASE(long_span_with_arguments), CASE(cleared))

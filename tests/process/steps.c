@@ -350,10 +350,8 @@ static void interrupted_streaming(void) { interrupted_everywhere(NPUPROF_STREAM,
 static void interrupted_names(void) { interrupted_everywhere(NPUPROF_KEEP_OLDEST, 1 << 20, 4, 200, 7); }
 
 CHECK_MAIN(CASE_THOROUGH(killed_in_chunk_changes), CASE_THOROUGH(killed_when_full),
-           CASE_THOROUGH(killed_overwriting),
-           CASE_THOROUGH(killed_overwriting_tiny), CASE(interrupted_plain),
-           CASE_THOROUGH(interrupted_arguments),
-           CASE_THOROUGH(interrupted_by_hand), CASE_THOROUGH(interrupted_changes),
-           CASE_THOROUGH(interrupted_full),
+           CASE_THOROUGH(killed_overwriting), CASE_THOROUGH(killed_overwriting_tiny), CASE(interrupted_plain),
+           CASE_THOROUGH(interrupted_arguments), CASE_THOROUGH(interrupted_by_hand),
+           CASE_THOROUGH(interrupted_changes), CASE_THOROUGH(interrupted_full),
            CASE_THOROUGH(interrupted_overwriting), CASE_THOROUGH(interrupted_streaming),
            CASE_THOROUGH(interrupted_names))

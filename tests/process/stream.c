@@ -28,8 +28,7 @@ static void check_file(const char *path, uint64_t recorded, uint64_t lost, bool 
         check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
                       damage.places,
                       damage.offset, damage.what);
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, recorded);
     CHECK_UINT(s.lost, lost);
     if (recorded < 5000000) {
@@ -65,7 +64,7 @@ static void to_a_file(void)
     const size_t after = life_resident_bytes();
     if (!CHECK_SANITIZED) CHECK(after <= before + (1 << 20));
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
-    const npuprof_stats s = life_stats();
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, n);
     CHECK_UINT(s.lost, 0);
     CHECK_INT(stat(path, &st), 0);
@@ -83,12 +82,12 @@ static void recording_alone(void)
     const uint64_t n = life_scaled(1000000, 10000000);
     life_begin(NPUPROF_KEEP_OLDEST, (size_t)n * 24 + (1 << 20), NULL);
     for (uint64_t i = 0; i < n; i++) { PROF_SCOPE("s"); }
-    CHECK_UINT(life_stats().recorded, n);
+    CHECK_UINT(stats_now().recorded, n);
     npuprof_clear();
     const double started = life_seconds();
     for (uint64_t i = 0; i < n; i++) { PROF_SCOPE("s"); }
     const double took = life_seconds() - started;
-    CHECK_UINT(life_stats().recorded + life_stats().lost, n);
+    CHECK_UINT(stats_now().recorded + stats_now().lost, n);
     printf("note recording alone: %.1f ns a span\n", took / (double)n * 1e9);
 }
 
@@ -116,7 +115,7 @@ static void to_a_counting_sink(void)
     for (uint64_t i = 0; i < n; i++) { PROF_SCOPE("s"); }
     const double took = life_seconds() - started;
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
-    const npuprof_stats s = life_stats();
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, n);
     CHECK_UINT(s.lost, 0);
     CHECK(got >= n * 2 && got < n * 6);
@@ -257,13 +256,13 @@ static void threads_to(int threads, uint64_t each, size_t arena_bytes,
     for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
     if (before == records_itself) {
-        const npuprof_stats s = life_stats();
+        const npuprof_stats s = stats_now();
         npuprof_stop();
         /* Who is inside the sink cannot wait for a chunk that only its return sets free. */
         CHECK_UINT(s.recorded + s.lost, (uint64_t)threads * each + sinks_own);
         CHECK(s.lost <= sinks_own / 10);
         CHECK_INT(npuprof_flush(), NPUPROF_OK);
-        life_check_streamed(&memory, life_stats().recorded, s.lost, true);
+        life_check_streamed(&memory, stats_now().recorded, s.lost, true);
         return;
     }
     const npuprof_stats s = life_account((uint64_t)threads * each, true);
@@ -574,7 +573,7 @@ static void cancelled_in_the_sink(void)
         for (int i = 0; i < 20000; i++) { PROF_SCOPE("main"); }
     }
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
-    CHECK_UINT(life_stats().lost, 0);
+    CHECK_UINT(stats_now().lost, 0);
 }
 
 /* ---- settings ---- */
@@ -643,8 +642,7 @@ static void killed(void)
         CHECK(waitpid(child, &status, 0) == child);
         npuprof_damage damage;
         CHECK_INT(npuprof_load(name.path, &damage), NPUPROF_OK);
-        npuprof_stats s;
-        npuprof_get_stats(&s);
+        const npuprof_stats s = stats_now();
         CHECK(s.recorded > 100);
         CHECK(damage.places <= 1);
         CHECK_UINT(life_count(NULL, NULL).slices, s.recorded);
@@ -654,10 +652,8 @@ static void killed(void)
 }
 
 CHECK_MAIN(CASE(to_a_file), CASE(recording_alone), CASE(to_a_counting_sink), CASE(long_spans),
-           CASE(flush_often),
-           CASE(many_threads), CASE(more_threads_than_chunks), CASE(flush_ends), CASE(cancelled_in_the_sink),
-           CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records), CASE(handler_inside_the_sink),
-           CASE(sink_that_refuses),
-           CASE(sink_that_is_gone), CASE(full_disk), CASE(pipe_closed), CASE(pipe_short_writes),
-           CASE(refused_without_a_sink),
-           CASE(exit_flushes), CASE_THOROUGH(killed))
+           CASE(flush_often), CASE(many_threads), CASE(more_threads_than_chunks), CASE(flush_ends),
+           CASE(cancelled_in_the_sink), CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records),
+           CASE(handler_inside_the_sink), CASE(sink_that_refuses), CASE(sink_that_is_gone), CASE(full_disk),
+           CASE(pipe_closed), CASE(pipe_short_writes), CASE(refused_without_a_sink), CASE(exit_flushes),
+           CASE_THOROUGH(killed))

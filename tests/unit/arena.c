@@ -13,28 +13,9 @@ static int count_masks(int how, const sigset_t *set, sigset_t *before)
 #define pthread_sigmask count_masks
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "recorded.h"
 
 #define SHARE (CHECK_SANITIZED ? 10 : 1)
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path);
-    unlink(path);
-    return t;
-}
-
-static npuprof_stats get_stats(void)
-{
-    npuprof_stats s;
-    uint64_t sum = 0;
-    npuprof_get_stats(&s);
-    for (int i = 0; i < NPUPROF_LOST_COUNT; i++) sum += i == NPUPROF_LOST_ARGUMENTS ? 0 : s.lost_by_cause[i];
-    CHECK_UINT(sum, s.lost);
-    CHECK(s.bytes_used <= s.bytes_total);
-    return s;
-}
 
 /* ---- recorded + lost == executed ---- */
 
@@ -74,32 +55,22 @@ static void *all_kinds(void *user)
 
 static void run_threads(const load *l, void *(*work)(void *))
 {
-    pthread_t threads[64];
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.arena = malloc(l->arena_bytes);
-    desc.arena_bytes = l->arena_bytes;
-    CHECK_STOP(desc.arena != NULL);
-    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
-    npuprof_start(1);
+    begin_in(malloc(l->arena_bytes), l->arena_bytes, NPUPROF_KEEP_OLDEST);
     pthread_barrier_init(&all_ready, NULL, (unsigned)l->threads);
-    for (int i = 0; i < l->threads; i++)
-        CHECK_STOP(!pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)l));
-    for (int i = 0; i < l->threads; i++) pthread_join(threads[i], NULL);
+    on_threads((unsigned)l->threads, work, (void *)(uintptr_t)l, 0);
 }
 
 static void account(const load *l, void *(*work)(void *), uint64_t executed)
 {
     int before = check_failures_;
     run_threads(l, work);
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, executed);
     CHECK_UINT(s.bytes_total, l->arena_bytes);
     if (l->arena_bytes <= 1 << 20) {      /* the file says the same */
         json_node *t = written(), *lost = json_get(t, "metadata.npuprof.lost");
         CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL),
                    s.recorded);
-        trace_check_nesting(t);
         uint64_t sum = 0;
         for (json_node *cause = lost ? lost->first : NULL; cause; cause = cause->next)
             if (strcmp(cause->key, "arguments") != 0) sum += (uint64_t)json_int(cause);
@@ -160,17 +131,17 @@ static void names_full(void)
         snprintf(name, sizeof name, "a name of some length to fill the table %d", i);
         record_named(name);
     }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 20000);
     CHECK(s.lost_by_cause[NPUPROF_LOST_NAMES] > 0);
     CHECK(s.recorded > 250);
     record_named("a name of some length to fill the table 0");
-    CHECK_UINT(get_stats().recorded, s.recorded + 1);
+    CHECK_UINT(stats_now().recorded, s.recorded + 1);
     npuprof_clear();
     for (int i = 0; i < 100000; i++) {
         record_named("a name of some length to fill the table 1");
     }
-    s = get_stats();
+    s = stats_now();
     CHECK_UINT(s.lost_by_cause[NPUPROF_LOST_NAMES], 0);
     CHECK(s.recorded * 16 > 256 * 1024 / 2);
 }
@@ -201,7 +172,7 @@ static void arena_of_ten_names(const void *user)
 {
     const load *l = (const load *)user;
     run_threads(l, ten_names);
-    const uint64_t lost = get_stats().lost, all = (uint64_t)l->threads * (uint64_t)l->spans_each;
+    const uint64_t lost = stats_now().lost, all = (uint64_t)l->threads * (uint64_t)l->spans_each;
     json_node *t = written();
     const size_t spans = trace_count(t, "X", NULL);
     CHECK_UINT(spans + lost, all);
@@ -218,30 +189,19 @@ static void names_need_little(void)
     check_in_child(arena_of_ten_names, &eight);
 }
 
-static int take_bytes(void *user, const void *bytes, size_t count)
-{
-    (void)bytes;
-    *(size_t *)user += count;
-    return 0;
-}
-
 /* Names that come when the arena is full of records, one for each span. */
 static void names_of_a_full_arena(const void *user)
 {
     const int when_full = *(const int *)user;
     static uint64_t memory[(1 << 20) / 8];
-    static size_t sunk;
     char name[64];
-    npuprof_desc d = { .arena = memory, .arena_bytes = sizeof memory, .when_full = when_full };
-    if (when_full == NPUPROF_STREAM) d.sink = (npuprof_sink){ take_bytes, &sunk };
-    CHECK_INT(npuprof_init(&d), NPUPROF_OK);
-    npuprof_start(1);
+    begin_in(memory, sizeof memory, when_full);
     for (int i = 0; i < 200000; i++) { PROF_SCOPE("s"); }
     for (int i = 0; i < 800; i++) {
         snprintf(name, sizeof name, "a name of a name table that has to grow, %d", i);
         record_named(name);
     }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 200800);
     if (when_full == NPUPROF_KEEP_OLDEST) {
         CHECK(s.lost_by_cause[NPUPROF_LOST_NAMES] + s.lost_by_cause[NPUPROF_LOST_FULL] == s.lost);
@@ -272,10 +232,10 @@ static void sixteen_bytes(void)
     enum { SPANS = 100000 };
     npuprof_start(1);
     for (int i = 0; i < 2; i++) { PROF_SCOPE("s"); }
-    npuprof_stats before = get_stats();
+    npuprof_stats before = stats_now();
     for (int i = 1; i < SPANS; i++) { PROF_SCOPE("s"); }
     { PROF_SCOPE("s2"); }
-    npuprof_stats after = get_stats();
+    npuprof_stats after = stats_now();
     CHECK_UINT(after.recorded - before.recorded, SPANS);
     CHECK_UINT((after.bytes_used - before.bytes_used) / SPANS, 16);
 }
@@ -285,7 +245,7 @@ static void arena_is_used(const void *user)
 {
     const load *l = (const load *)user;
     run_threads(l, spans_only);
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     if (s.recorded * 16 < l->arena_bytes * 7 / 10)
         check_failed_(__FILE__, __LINE__, "an arena of %zu bytes holds only %" PRIu64 " spans",
                       l->arena_bytes, s.recorded);
@@ -299,7 +259,7 @@ static void no_system_call(void)
     __atomic_store_n(&masks, 0, __ATOMIC_RELAXED);
     for (int i = 0; i < 100000; i++) { PROF_SCOPE_ARGS("c", "s", PROF_ARGS(PROF_INT("i", i))); }
     CHECK_INT(masks, 0);
-    CHECK(get_stats().recorded > 50000);
+    CHECK(stats_now().recorded > 50000);
 }
 
 static void arena_use(void)
@@ -326,18 +286,15 @@ static void thread_churn(void)
     enum { AT_ONCE = 16, ROUNDS = 20000 / AT_ONCE / SHARE };
     npuprof_start(1);
     for (int round = 0; round < ROUNDS; round++) {
-        pthread_t threads[AT_ONCE];
-        for (int i = 0; i < AT_ONCE; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, short_thread, NULL));
-        for (int i = 0; i < AT_ONCE; i++) pthread_join(threads[i], NULL);
+        on_threads(AT_ONCE, short_thread, NULL, 0);
     }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.lost, 0);
     CHECK_UINT(s.recorded, 3 * AT_ONCE * ROUNDS);
     CHECK(s.threads >= 1 && s.threads <= AT_ONCE);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "thread"), AT_ONCE * ROUNDS);
     CHECK_UINT(trace_count(t, "X", "inner"), AT_ONCE * ROUNDS);
-    trace_check_nesting(t);
     json_node *list = json_get(t, "traceEvents");
     for (json_node *e = list->first; e; e = e->next) {
         const char *ph = json_text(json_get(e, "ph"));
@@ -355,13 +312,11 @@ static void thread_churn_full(void)
     load l = { 16384, 1, 0 };
     run_threads(&l, spans_only);
     for (int round = 0; round < ROUNDS; round++) {
-        pthread_t threads[AT_ONCE];
-        for (int i = 0; i < AT_ONCE; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, short_thread, NULL));
-        for (int i = 0; i < AT_ONCE; i++) pthread_join(threads[i], NULL);
+        on_threads(AT_ONCE, short_thread, NULL, 0);
     }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 3 * AT_ONCE * ROUNDS);
-    trace_check_nesting(written());
+    written();
 }
 
 /* Results of a thread for which there is no slot are lost arguments. */
@@ -378,7 +333,7 @@ static void results_without_a_slot(void)
 {
     const load l = { 2048, 64, 1 };
     run_threads(&l, result_beside_others);
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 64);
     CHECK(s.lost_by_cause[NPUPROF_LOST_CONTEXT] > 0);
     CHECK(s.lost_by_cause[NPUPROF_LOST_ARGUMENTS] >= 2 * s.lost_by_cause[NPUPROF_LOST_CONTEXT]);
@@ -398,20 +353,17 @@ static void thread_ends_inside_a_span(void)
 {
     npuprof_start(1);
     for (int i = 0; i < 200; i++) {
-        pthread_t thread;
-        CHECK_STOP(!pthread_create(&thread, NULL, leave_inside, i % 50 ? NULL : &thread));
+        pthread_t thread = started(leave_inside, i % 50 ? NULL : &masks);
         if (i % 50 == 0) usleep(500), pthread_cancel(thread);
         pthread_join(thread, NULL);
-        CHECK_STOP(!pthread_create(&thread, NULL, short_thread, NULL));
-        pthread_join(thread, NULL);
+        on_a_thread(short_thread, NULL);
     }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     /* a cancel may come before the spans */
     CHECK(s.recorded + s.lost >= 200 * 5 - 8 && s.recorded + s.lost <= 200 * 5);
     CHECK(s.threads <= 2);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "inner"), 200);
-    trace_check_nesting(t);
 }
 
 /* ---- depth ---- */
@@ -429,13 +381,12 @@ static void deep_nesting(void)
         dive(400);
         { PROF_SCOPE("after"); }
     }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 3 * 401);
     CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_DEPTH]);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "after"), 3);
     CHECK_UINT(trace_count(t, "X", NULL), s.recorded);
-    trace_check_nesting(t);
     for (size_t i = 0; i < 3; i++)
         CHECK(trace_start(trace_event(t, "X", "after",
                                       i)) >= trace_end(trace_event(t, "X", "dive",
@@ -447,7 +398,7 @@ static void very_deep_nesting(void)
     npuprof_start(1);
     dive(5000);
     { PROF_SCOPE("after"); }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 5001);
     CHECK(s.lost_by_cause[NPUPROF_LOST_DEPTH] > 0);   /* viewers take 512 */
     CHECK_INT(json_int(json_get(written(), "metadata.npuprof.lost.too_deep")), (int64_t)s.lost);
@@ -465,7 +416,7 @@ static void long_span(void)
         PROF_END();
     }
     { PROF_SCOPE("after"); }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, 20003);
     json_node *t = written(), *longest = trace_event(t, "X", "long", 0);
     CHECK_UINT(trace_count(t, "X", "long"), 1);
@@ -474,7 +425,6 @@ static void long_span(void)
     CHECK(trace_inside(trace_event(t, "X", "short", 0), longest)
           && trace_inside(trace_event(t, "X", "short", 19999), longest));
     CHECK(json_get(longest, "args") == NULL);
-    trace_check_nesting(t);
 }
 
 /* An open span whose end comes when the arena is long full: it is not lost. */
@@ -487,7 +437,7 @@ static void end_is_never_lost(void)
         for (int i = 0; i < 20000; i++) { PROF_SCOPE("short"); }
         usleep(1000);
     }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 20001);
     json_node *t = written(), *longest = trace_event(t, "X", "long", 0);
     CHECK_STOP(longest != NULL);
@@ -530,12 +480,11 @@ static void under_a_timer(size_t arena_bytes, int rounds)
     }
     setitimer(ITIMER_REAL, &off, NULL);
     npuprof_stop();
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK(handled > 5);
     CHECK_UINT(s.recorded + s.lost, executed + 2 * (uint64_t)handled);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL), s.recorded);
-    trace_check_nesting(t);
     if (!s.lost) {
         CHECK_UINT(trace_count(t, "X", "handler"), (uint64_t)handled);
         CHECK_UINT(trace_count(t, "X", "outer"), (uint64_t)rounds);
@@ -569,12 +518,12 @@ static void fork_child(void)
     pid_t child = fork();
     if (child == 0) {
         check_failures_ = 0;
-        npuprof_stats s = get_stats();
+        npuprof_stats s = stats_now();
         CHECK_UINT(s.recorded + s.lost, 0);
         PROF_END();
         { PROF_SCOPE("of the child"); { PROF_SCOPE_ARGS("c", "inner", PROF_ARGS(PROF_INT("n", 1))); } }
         PROF_COUNTER("n", 1);
-        s = get_stats();
+        s = stats_now();
         CHECK_UINT(s.recorded, 3);
         CHECK_UINT(s.lost, 0);
         json_node *t = written();
@@ -607,14 +556,14 @@ static void fork_beside_threads(void)
 {
     pthread_t threads[2];
     npuprof_start(1);
-    for (int i = 0; i < 2; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, until_stopped, NULL));
+    for (int i = 0; i < 2; i++) threads[i] = started(until_stopped, NULL);
     for (int i = 0; i < 10; i++) {
         int status = 0;
         usleep(500);
         pid_t child = fork();
         if (child == 0) {
             for (int k = 0; k < 3000; k++) { PROF_SCOPE("child"); }
-            npuprof_stats s = get_stats();
+            npuprof_stats s = stats_now();
             _exit(s.recorded == 3000 && s.lost == 0 ? 0 : 3);
         }
         CHECK(waitpid(child, &status, 0) == child);
@@ -630,11 +579,11 @@ static void read_beside_threads(void)
     pthread_t threads[3];
     load l = { (1 << 20) / SHARE, 1, 0 };
     run_threads(&l, spans_only);
-    for (int i = 0; i < 3; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, until_stopped, NULL));
+    for (int i = 0; i < 3; i++) threads[i] = started(until_stopped, NULL);
     for (int i = 0; i < 12; i++) {
-        npuprof_stats s = get_stats();
+        npuprof_stats s = stats_now();
         CHECK(s.threads <= 4);
-        trace_check_nesting(written());
+        written();
         if (i % 4 == 1) npuprof_clear();
         if (i % 4 == 2) npuprof_set_categories(i % 8 ? "x" : NULL);
         if (i % 4 == 3) { npuprof_stop(); npuprof_start(1); npuprof_pause(); npuprof_resume(); }
@@ -644,17 +593,13 @@ static void read_beside_threads(void)
     npuprof_set_categories(NULL);
     npuprof_clear();
     { PROF_SCOPE("last"); }
-    npuprof_stats s = get_stats();
+    npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 1);
 }
 
 CHECK_MAIN(CASE_THOROUGH(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_full), CASE(names_need_little),
-           CASE(names_come_late), CASE(sixteen_bytes),
-           CASE(no_system_call),
-           CASE(arena_use), CASE_THOROUGH(thread_churn),
-           CASE(thread_churn_full), CASE(results_without_a_slot), CASE(thread_ends_inside_a_span),
-           CASE(deep_nesting),
-           CASE(very_deep_nesting), CASE(long_span),
+           CASE(names_come_late), CASE(sixteen_bytes), CASE(no_system_call), CASE(arena_use),
+           CASE_THOROUGH(thread_churn), CASE(thread_churn_full), CASE(results_without_a_slot),
+           CASE(thread_ends_inside_a_span), CASE(deep_nesting), CASE(very_deep_nesting), CASE(long_span),
            CASE(end_is_never_lost), CASE(signal_handler), CASE(signal_handler_full), CASE(signal_first),
-           CASE(fork_child),
-           CASE(fork_beside_threads), CASE_THOROUGH(read_beside_threads))
+           CASE(fork_child), CASE(fork_beside_threads), CASE_THOROUGH(read_beside_threads))

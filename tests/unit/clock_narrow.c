@@ -16,13 +16,7 @@ static uint32_t read_ticks(void)
 #define NPUPROF_NOW_BITS 24
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
+#include "recorded.h"
 
 /* One tick is one microsecond. */
 static void wraps(void)

@@ -5,18 +5,11 @@
 #include <time.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
+#include "recorded.h"
 
 static uint64_t recorded(void)
 {
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.lost, 0);
     return s.recorded;
 }
@@ -48,9 +41,8 @@ static void everything(void)
 /* Nothing is recorded until npuprof_start() says so. */
 static void silent_before_start(void)
 {
-    npuprof_stats s;
     everything();
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, 0);
     CHECK_UINT(s.lost, 0);
     json_node *t = written();
@@ -225,8 +217,7 @@ static void clear(void)
     CHECK_UINT(trace_count(t, "X", "after"), 1);
     CHECK_STR(trace_track(t, trace_event(t, "X", "after", 0)), "kept");
     npuprof_clear();
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, 0);
     CHECK_UINT(s.lost, 0);
     for (int i = 0; i < 1000; i++) {
@@ -270,8 +261,7 @@ static void init_with_an_arena(void)
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     npuprof_start(1);
     for (int i = 0; i < 100000; i++) { PROF_SCOPE("x"); }
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.bytes_total, sizeof arena - 16);
     CHECK_UINT(s.recorded + s.lost, 100000);
     CHECK(s.lost > 0);
@@ -362,8 +352,7 @@ static void refused_arguments(void)
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_metadata: key"));
     CHECK_INT(npuprof_get_stats(NULL), NPUPROF_ERR_ARGUMENT);
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_get_stats: out"));
-    npuprof_stats stats;
-    CHECK_INT(npuprof_get_stats(&stats), NPUPROF_OK);
+    const npuprof_stats stats = stats_now();
     CHECK_UINT(stats.recorded, 0);
     CHECK_INT(npuprof_start(9), NPUPROF_OK);
     CHECK_INT(npuprof_pause(), NPUPROF_OK);
@@ -389,8 +378,7 @@ static void metadata_when_full(void)
         if (result != NPUPROF_OK) CHECK_INT(result, NPUPROF_ERR_TABLE_FULL);
         refused += result != NPUPROF_OK;
     }
-    npuprof_stats stats;
-    CHECK_INT(npuprof_get_stats(&stats), NPUPROF_OK);
+    const npuprof_stats stats = stats_now();
     CHECK(refused > 0);
     CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_NOTES], refused);
 }
@@ -554,7 +542,6 @@ static void now(void)
 }
 
 CHECK_MAIN(CASE(silent_before_start), CASE(levels), CASE(categories), CASE(categories_change), CASE(toggles),
-           CASE(pause_and_resume),
-           CASE(clear), CASE(stats), CASE(init_with_an_arena), CASE(init_refuses), CASE(init_with_null),
-           CASE(result_strings), CASE(refused_arguments), CASE(metadata_when_full), CASE(busy),
-           CASE(failing_sink), CASE(dump_twice), CASE(dump_while_open), CASE(now))
+           CASE(pause_and_resume), CASE(clear), CASE(stats), CASE(init_with_an_arena), CASE(init_refuses),
+           CASE(init_with_null), CASE(result_strings), CASE(refused_arguments), CASE(metadata_when_full),
+           CASE(busy), CASE(failing_sink), CASE(dump_twice), CASE(dump_while_open), CASE(now))

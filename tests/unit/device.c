@@ -5,12 +5,7 @@
 #define NPUPROF_ARENA_BYTES 65536
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static json_node *written(void)
-{
-    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
-    return trace_load(check_path("t.json"));
-}
+#include "recorded.h"
 
 /* Texts that stay what they are. */
 static const char *text(unsigned n)
@@ -22,8 +17,7 @@ static const char *text(unsigned n)
 
 static uint64_t lost(unsigned cause)
 {
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     return s.lost_by_cause[cause];
 }
 
@@ -88,8 +82,7 @@ static void names_that_do_not_fit(void)
     for (int i = 0; i < 2; i++)
         record(&texts, device, 0, 1, PROF_ARGS(PROF_INT("a key of no place", 1)));
     CHECK_UINT(lost(NPUPROF_LOST_ARGUMENTS), 2);
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, n + 1);
     json_node *const t = written();
     CHECK_UINT(trace_count(t, "X", text(0)), 3);

@@ -2,22 +2,13 @@
    1, a pause before init
    SPDX-License-Identifier: MIT */
 #include "trace.h"
-#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #define NPUPROF_ARENA_BYTES (64 * 1024)
 #define NPUPROF_SCRATCH_BYTES 1024
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path);
-    trace_check_nesting(t);
-    return t;
-}
+#include "recorded.h"
 
 /* More spans at once than the writer has lanes for: each still stands on a track where it overlaps
    nothing. */
@@ -56,10 +47,9 @@ static void keys_of_the_writer(void)
 static void room_after_clear(void)
 {
     for (int round = 0; round < 5; round++) {
-        npuprof_stats s;
         npuprof_start(1);
         for (int i = 0; i < 10000; i++) { PROF_SCOPE("filler"); }
-        npuprof_get_stats(&s);
+        const npuprof_stats s = stats_now();
         CHECK_UINT(s.recorded + s.lost, 10000);
         CHECK(s.recorded > 1000);
         npuprof_clear();
@@ -102,10 +92,9 @@ static void child_keeps_metadata(void)
 
 static void level_zero(void)
 {
-    npuprof_stats s;
     { PROF_SCOPE_LEVEL(0, "c", "never", PROF_NO_ARGS); }
     { PROF_SCOPE_LEVEL(-3, "c", "never", PROF_NO_ARGS); }
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, 0);
 }
 
@@ -125,23 +114,5 @@ static void pause_before_init(void)
     for (size_t i = sizeof memory / 8 / 8; i < sizeof memory / 8; i++) CHECK_STOP(memory[i] == 0);
 }
 
-/* A sink cannot call back: it gets an error, not a hang. */
-static int calls_back(void *user, const void *bytes, size_t count)
-{
-    npuprof_stats s;
-    (void)user, (void)bytes, (void)count;
-    npuprof_get_stats(&s);
-    return s.recorded ? EIO : 0;
-}
-
-static void sink_calls_back(void)
-{
-    npuprof_start(1);
-    { PROF_SCOPE("a"); }
-    const npuprof_sink sink = { calls_back, NULL };
-    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
-}
-
 CHECK_MAIN(CASE(many_lanes), CASE(async_id_again), CASE(keys_of_the_writer), CASE(room_after_clear),
-           CASE(outer_span),
-           CASE(child_keeps_metadata), CASE(level_zero), CASE(pause_before_init), CASE(sink_calls_back))
+           CASE(outer_span), CASE(child_keeps_metadata), CASE(level_zero), CASE(pause_before_init))

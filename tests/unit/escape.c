@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "recorded.h"
 
 static jmp_buf back;
 
@@ -66,13 +67,6 @@ out:
 static int (*const out_of[])(volatile int) = { FORMS(ENTRY) out_of_block };
 enum { FORM_COUNT = sizeof out_of / sizeof out_of[0] };
 
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
-
 /* Each way out ends the span, at that moment: the probe behind it lies beside, not inside. */
 static void ways_out(void)
 {
@@ -115,8 +109,7 @@ static void ways_out_closed(void)
             if (way == BY_LONGJMP) { if (!setjmp(back)) out_of[form](way); }
             else CHECK_INT(out_of[form](way), way == BY_RETURN ? 1 : way == BY_GOTO ? 3 : 2);
         }
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 0);
 }
 
@@ -132,8 +125,7 @@ static void by_longjmp(void)
         }
         { PROF_SCOPE("probe"); }
     }
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     /* around, by hand, scope, probe, counter; phases one more, block no counter */
     CHECK_UINT(s.recorded + s.lost, FORM_COUNT * 5);
     { PROF_SCOPE("last"); }
@@ -159,8 +151,7 @@ static void by_longjmp_often(void)
     npuprof_start(1);
     for (volatile int i = 0; i < 5000; i++)
         if (!setjmp(back)) out_of[0](BY_LONGJMP);
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 10000);
     trace_check_nesting(written());
 }
@@ -198,8 +189,7 @@ static void goto_past(void)
             }
         npuprof_start(1);
     }
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, spans);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "around"), 20 * PAST_COUNT);
@@ -221,8 +211,7 @@ static void goto_past_any_garbage(void)
         PROF_END();
     }
     { PROF_SCOPE("last"); }
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 2 * VALUES + 1);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "around"), VALUES);

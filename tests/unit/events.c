@@ -4,14 +4,8 @@
 #include <pthread.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "recorded.h"
 #include <sys/syscall.h>
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
 
 static void instants(void)
 {
@@ -115,9 +109,7 @@ static void flows(void)
         PROF_SCOPE("produce");
         PROF_FLOW_OUT(queue_id);
     }
-    pthread_t thread;
-    CHECK_STOP(!pthread_create(&thread, NULL, worker, NULL));
-    pthread_join(thread, NULL);
+    on_a_thread(worker, NULL);
     json_node *t = written(), *s = trace_event(t, "s", NULL, 0), *f = trace_event(t, "f", NULL, 0);
     CHECK_STOP(s && f);
     CHECK_STR(json_text(json_get(s, "name")), json_text(json_get(f, "name")));
@@ -168,9 +160,7 @@ static void async_spans(void)
         npuprof_async_begin("q", name, id + ((uint64_t)1 << 40));
         memset(name, '?', sizeof name - 1);
     }
-    pthread_t thread;
-    CHECK_STOP(!pthread_create(&thread, NULL, end_jobs, NULL));
-    pthread_join(thread, NULL);
+    on_a_thread(end_jobs, NULL);
     npuprof_async_begin("q", "again", (uint64_t)1 << 40);
     npuprof_async_end((uint64_t)1 << 40);
     npuprof_async_begin("q", "never ended", 7);
@@ -273,15 +263,12 @@ static void thread_names(void)
     PROF_THREAD_NAME("the main thread");     /* kept while stopped */
     npuprof_start(1);
     { PROF_SCOPE("main work"); }
-    pthread_t a, b;
-    CHECK_STOP(!pthread_create(&a, NULL, named_worker, one));
-    pthread_join(a, NULL);
+    on_a_thread(named_worker, one);
     json_node *t = written();
     CHECK_STR(trace_track(t, trace_event(t, "X", "main work", 0)), "the main thread");
     CHECK_STR(trace_track(t, trace_event(t, "X", "work", 0)), "reader 1");
     CHECK(trace_tid(trace_event(t, "X", "work", 0)) != trace_tid(trace_event(t, "X", "main work", 0)));
-    CHECK_STOP(!pthread_create(&b, NULL, named_worker, two));
-    pthread_join(b, NULL);
+    on_a_thread(named_worker, two);
     PROF_THREAD_NAME("renamed");
     t = written();
     CHECK_STR(trace_track(t, trace_event(t, "X", "main work", 0)), "renamed");
@@ -308,11 +295,7 @@ static void native_threads(void)
 {
     npuprof_start(1);
     { PROF_SCOPE("main work"); }
-    for (int i = 0; i < 3; i++) {
-        pthread_t thread;
-        CHECK_STOP(!pthread_create(&thread, NULL, numbered_worker, &i));
-        pthread_join(thread, NULL);
-    }
+    for (int i = 0; i < 3; i++) on_a_thread(numbered_worker, &i);
     json_node *t = written(), *e;
     const int64_t main_tid = trace_tid(trace_event(t, "X", "main work", 0)),
         tid = trace_tid(trace_event(t, "X", "numbered", 2));
@@ -428,6 +411,5 @@ static void tags(void)
 }
 
 CHECK_MAIN(CASE(instants), CASE(counters), CASE(flows), CASE(flow_id_again), CASE(async_spans),
-           CASE(finished_spans), CASE(finished_spans_far_away),
-           CASE(thread_names), CASE(native_threads), CASE(metadata), CASE(memory), CASE(without_names),
-           CASE(tags))
+           CASE(finished_spans), CASE(finished_spans_far_away), CASE(thread_names), CASE(native_threads),
+           CASE(metadata), CASE(memory), CASE(without_names), CASE(tags))

@@ -6,16 +6,10 @@
 #define NPUPROF_ARENA_BYTES 262144
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "recorded.h"
 #include "fast.h"
 
 enum { ROUNDS = 100 };
-
-static json_node *written(void)
-{
-    const char *const path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
 
 static void arguments(void)
 {

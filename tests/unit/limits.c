@@ -4,15 +4,9 @@
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
+#include "recorded.h"
 
 static uint64_t memory[(1 << 20) / 8];
-
-static npuprof_stats stats(void)
-{
-    npuprof_stats s;
-    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
-    return s;
-}
 
 static void deep(unsigned more)
 {
@@ -41,11 +35,11 @@ static void one_depth(const void *user)
         npuprof_clear();
         for (unsigned i = 0; i < before; i++) { PROF_SCOPE("before"); }
         deep(d->open);
-        CHECK_UINT(stats().recorded, before + d->open);
-        CHECK_UINT(stats().lost, 0);
+        CHECK_UINT(stats_now().recorded, before + d->open);
+        CHECK_UINT(stats_now().lost, 0);
     }
     deep(3 * d->open + 6);
-    CHECK(stats().lost_by_cause[NPUPROF_LOST_DEPTH] > 0);
+    CHECK(stats_now().lost_by_cause[NPUPROF_LOST_DEPTH] > 0);
 }
 
 static void open_spans(void)
@@ -57,17 +51,17 @@ static void open_spans(void)
     for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) check_in_child(one_depth, &depths[i]);
     npuprof_start(1);
     by_hand(64);
-    CHECK_UINT(stats().recorded, 64);
+    CHECK_UINT(stats_now().recorded, 64);
     by_hand(66);
-    CHECK_UINT(stats().lost_by_cause[NPUPROF_LOST_DEPTH], 2);
+    CHECK_UINT(stats_now().lost_by_cause[NPUPROF_LOST_DEPTH], 2);
 }
 
 static void default_arena(void)
 {
     npuprof_start(1);
     for (int i = 0; i < 900000; i++) { PROF_SCOPE("plain"); }
-    CHECK_UINT(stats().recorded, 900000);
-    CHECK_UINT(stats().lost, 0);
+    CHECK_UINT(stats_now().recorded, 900000);
+    CHECK_UINT(stats_now().lost, 0);
 }
 
 static void strings(void)
@@ -129,9 +123,7 @@ static void rows(void)
     unsigned own = 0;
     npuprof_start(1);
     for (uintptr_t n = 0; n < 1300; n++) {
-        pthread_t thread;
-        CHECK_STOP(!pthread_create(&thread, NULL, named, (void *)n));
-        pthread_join(thread, NULL);
+        on_a_thread(named, (void *)n);
     }
     CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
     json_node *const t = trace_load(check_path("t.json"));
@@ -247,5 +239,5 @@ static void stack(void)
     fclose(f);
 }
 
-CHECK_MAIN(CASE(stack), CASE(open_spans),
-           CASE(default_arena), CASE(strings), CASE(devices), CASE_THOROUGH(rows))
+CHECK_MAIN(CASE(stack), CASE(open_spans), CASE(default_arena), CASE(strings), CASE(devices),
+           CASE_THOROUGH(rows))

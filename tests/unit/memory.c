@@ -10,20 +10,13 @@
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "../../tools/convert/load.h"
+#include "recorded.h"
 
 #define MB(n) ((uint64_t)(n) << 20)
 
 static const npuprof_device npu0 = { "npu0", NULL, NULL, false };
 
-static char *printed(void)
-{
-    FILE *file = tmpfile();
-    CHECK_STOP(file != NULL);
-    CHECK_INT(npuprof_print_memory(file), NPUPROF_OK);
-    char *text = check_read_stream(file);
-    fclose(file);
-    return text;
-}
+static char *table(void) { return printed(npuprof_print_memory); }
 
 /* Does the text hold these lines, one after the other? Blanks at a line's end do not count, runs of blanks
    are one. */
@@ -61,15 +54,15 @@ static void states(void)
         fake_ticks += 10;
     }
     npuprof_stop();
-    CHECK_LINES(printed(), "Memory of host (MB of 2^20 bytes): 6 records\n"
-                           "peak used : 40.000000 at #3 op_3\n"
-                           "peak allocated : 96.000000 at #2 op_2\n"
-                           "fragmentation : 8.000000 (16.67 %) allocated but not used at the peak\n"
-                           "allocated drops : 2\n"
-                           "#Trace #Tag used alloc\n"
-                           "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n"
-                           "2 op_2 20.000000 96.000000\n3 op_3 40.000000 48.000000\n"
-                           "4 op_4 5.000000 32.000000\n5 op_5 6.000000 32.000000\n");
+    CHECK_LINES(table(), "Memory of host (MB of 2^20 bytes): 6 records\n"
+                         "peak used : 40.000000 at #3 op_3\n"
+                         "peak allocated : 96.000000 at #2 op_2\n"
+                         "fragmentation : 8.000000 (16.67 %) allocated but not used at the peak\n"
+                         "allocated drops : 2\n"
+                         "#Trace #Tag used alloc\n"
+                         "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n"
+                         "2 op_2 20.000000 96.000000\n3 op_3 40.000000 48.000000\n"
+                         "4 op_4 5.000000 32.000000\n5 op_5 6.000000 32.000000\n");
 }
 
 /* Memory alone, by its category; what its peaks are. */
@@ -77,7 +70,6 @@ static void peaks_alone(void)
 {
     static const unsigned used[] = { 10, 30, 20, 40, 5, 6 }, allocated[] = { 64, 64, 96, 48, 32, 32 };
     npuprof_memory_peaks peaks;
-    npuprof_stats stats;
     CHECK_INT(npuprof_get_memory(NULL, &peaks), NPUPROF_ERR_NOT_FOUND);
     CHECK_INT(npuprof_get_memory(NULL, NULL), NPUPROF_ERR_ARGUMENT);
     CHECK_INT(npuprof_set_categories("memory"), NPUPROF_OK);
@@ -91,7 +83,7 @@ static void peaks_alone(void)
     CHECK_INT(npuprof_set_categories("-memory"), NPUPROF_OK);
     { PROF_SCOPE("seen"); PROF_MEMORY(NULL, MB(1000), MB(1000), "op"); }
     npuprof_stop();
-    npuprof_get_stats(&stats);
+    const npuprof_stats stats = stats_now();
     CHECK_UINT(stats.recorded, 6 + 3 + 1);
     CHECK_INT(npuprof_get_memory(NULL, &peaks), NPUPROF_OK);
     CHECK_UINT(peaks.records, 6);
@@ -185,7 +177,7 @@ static void changes(void)
     PROF_ALLOC(&npu0, MB(1), "d");
     PROF_FREE(NULL, 1, "h");
     npuprof_stop();
-    char *text = printed();
+    char *text = table();
     CHECK_LINES(text, "Memory of npu0 (MB of 2^20 bytes): 7 records\n"
                       "peak used : 5.000000 at #1 b\n"
                       "peak allocated : 5.000000 at #1 b\n"
@@ -211,10 +203,9 @@ static void while_stopped(void)
     npuprof_resume();
     PROF_ALLOC(&npu0, MB(1), "two");
     npuprof_stop();
-    npuprof_stats stats;
-    npuprof_get_stats(&stats);
+    const npuprof_stats stats = stats_now();
     CHECK_UINT(stats.recorded, 2);
-    CHECK_LINES(printed(), "0 one 11.000000 11.000000\n1 two 9.000000 18.000000\n");
+    CHECK_LINES(table(), "0 one 11.000000 11.000000\n1 two 9.000000 18.000000\n");
 }
 
 /* Names, not addresses, make a pool; more than 64 pools are counted as lost, and only their allocs and
@@ -231,11 +222,10 @@ static void pools(void)
     const npuprof_device again = { "n0", NULL, NULL, false };
     PROF_ALLOC(&again, MB(1), "y");
     npuprof_stop();
-    npuprof_stats stats;
-    npuprof_get_stats(&stats);
+    const npuprof_stats stats = stats_now();
     CHECK_UINT(stats.recorded, 65);
     CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_NAMES], 16);
-    char *text = printed();
+    char *text = table();
     CHECK_LINES(text, "0 x 1.000000 1.000000\n1 y 2.000000 2.000000\n");
     CHECK(strstr(text, "records of further pools are left out") != NULL);
     int64_t moment = 0;
@@ -284,37 +274,32 @@ static void *take_turns(void *user)
 static void threads(void)
 {
     pthread_barrier_t at;
-    pthread_t thread[3];
     turns list[3] = { { 0, 0, "one", MB(90), &at }, { 1, 0, "two", MB(80), &at },
                       { 2, 0, "three", MB(100), &at } };
     pthread_barrier_init(&at, NULL, 3);
     npuprof_start(1);
-    for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, take_turns, &list[i]);
-    for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
+    on_threads(3, take_turns, list, sizeof list[0]);
     npuprof_stop();
-    CHECK_LINES(printed(), "peak used : 8.000000 at #8 three\npeak allocated : 100.000000 at #2 three\n"
-                           "fragmentation : 92.000000 (92.00 %) allocated but not used at the peak\n"
-                           "allocated drops : 5\n"
-                           "#Trace #Tag used alloc\n0 one 0.000000 90.000000\n1 two 1.000000 80.000000\n"
-                           "2 three 2.000000 100.000000\n3 one 3.000000 90.000000\n"
-                           "4 two 4.000000 80.000000\n5 three 5.000000 100.000000\n"
-                           "6 one 6.000000 90.000000\n7 two 7.000000 80.000000\n"
-                           "8 three 8.000000 100.000000\n");
+    CHECK_LINES(table(), "peak used : 8.000000 at #8 three\npeak allocated : 100.000000 at #2 three\n"
+                         "fragmentation : 92.000000 (92.00 %) allocated but not used at the peak\n"
+                         "allocated drops : 5\n"
+                         "#Trace #Tag used alloc\n0 one 0.000000 90.000000\n1 two 1.000000 80.000000\n"
+                         "2 three 2.000000 100.000000\n3 one 3.000000 90.000000\n"
+                         "4 two 4.000000 80.000000\n5 three 5.000000 100.000000\n"
+                         "6 one 6.000000 90.000000\n7 two 7.000000 80.000000\n"
+                         "8 three 8.000000 100.000000\n");
 }
 
 /* More threads at once than the scratch has room for: it says so. */
 static void crowd(void)
 {
     enum { THREADS = 60 };
-    pthread_t thread[THREADS];
     pthread_barrier_t barriers[2];
     for (int i = 0; i < 2; i++) pthread_barrier_init(&barriers[i], NULL, THREADS);
     npuprof_start(1);
-    for (int i = 0; i < THREADS; i++)
-        CHECK_STOP(pthread_create(&thread[i], NULL, many_records, barriers) == 0);
-    for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+    on_threads(THREADS, many_records, barriers, 0);
     npuprof_stop();
-    char *text = printed(), note[100];
+    char *text = table(), note[100];
     const int shown = atoi(strstr(text, ": ") ? strstr(text, ": ") + 2 : "0");
     CHECK(shown > 40 && shown < THREADS);
     snprintf(note, sizeof note, "(the records of %d more threads are left out: NPUPROF_SCRATCH_BYTES)",
@@ -339,12 +324,10 @@ static void *alloc_and_free(void *user)
 
 static void no_false_drops(void)
 {
-    pthread_t thread[4];
     npuprof_start(1);
-    for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, alloc_and_free, NULL);
-    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    on_threads(4, alloc_and_free, NULL, 0);
     npuprof_stop();
-    char *text = printed();
+    char *text = table();
     CHECK_LINES(text, "allocated drops : 0\n");
     CHECK(strstr(text, "160000 records") != NULL && strstr(text, "17592186044415") == NULL);
 }
@@ -358,7 +341,6 @@ static void in_handler(int number)
 
 static void warm_up(void)
 {
-    pthread_t thread;
     signal(SIGUSR1, in_handler);
     npuprof_start(1);
     {
@@ -366,8 +348,7 @@ static void warm_up(void)
         PROF_MEMORY(NULL, MB(100), MB(200), "first");
         fake_ticks += 10;
         { PROF_SCOPE("inner"); PROF_ALLOC(NULL, MB(1), "inside"); raise(SIGUSR1); fake_ticks += 10; }
-        pthread_create(&thread, NULL, one_record, (void *)(size_t)"other");
-        pthread_join(thread, NULL);
+        on_a_thread(one_record, (void *)(size_t)"other");
         fake_ticks += 10;
     }
     fake_ticks += 10;
@@ -375,12 +356,12 @@ static void warm_up(void)
     fake_ticks += 10;
     PROF_MEMORY(NULL, MB(1), MB(3), "real");
     npuprof_stop();
-    CHECK_LINES(printed(), "Memory of host (MB of 2^20 bytes): 3 records\npeak used : 2.000000 at #1 real\n"
-                           "peak allocated : 4.000000 at #1 real\n"
-                           "fragmentation : 2.000000 (50.00 %) allocated but not used at the peak\n"
-                           "allocated drops : 1\n"
-                           "#Trace #Tag used alloc\n0 other 0.953674 0.000000\n1 real 2.000000 4.000000\n"
-                           "2 real 1.000000 3.000000\n");
+    CHECK_LINES(table(), "Memory of host (MB of 2^20 bytes): 3 records\npeak used : 2.000000 at #1 real\n"
+                         "peak allocated : 4.000000 at #1 real\n"
+                         "fragmentation : 2.000000 (50.00 %) allocated but not used at the peak\n"
+                         "allocated drops : 1\n"
+                         "#Trace #Tag used alloc\n0 other 0.953674 0.000000\n1 real 2.000000 4.000000\n"
+                         "2 real 1.000000 3.000000\n");
 }
 
 /* Counters in the JSON: one track a pool, what changed, what is warm-up. The image gives the same report. */
@@ -411,16 +392,15 @@ static void outputs(void)
     CHECK_INT(json_int(json_get(f, "args.allocated")), 100);
     CHECK(json_get(huge, "change") == NULL);
     CHECK_INT(json_int(json_get(trace_event(t, "C", "host", 1), "change")), (INT64_C(1) << 42) - 1);
-    char *live = printed();
+    char *live = table();
     CHECK_INT(npuprof_dump(image), NPUPROF_OK);
     CHECK_INT(npuprof_load(image, NULL), NPUPROF_OK);
-    CHECK_STR(printed(), live);
+    CHECK_STR(table(), live);
     npuprof_unload();
 }
 
 static double seconds_of(unsigned records)
 {
-    struct timespec from, to;
     npuprof_clear();
     npuprof_start(1);
     for (unsigned i = 0; i < records; i++) {
@@ -429,11 +409,10 @@ static double seconds_of(unsigned records)
     }
     npuprof_stop();
     FILE *null = fopen("/dev/null", "w");
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    const double from = seconds_used();
     CHECK_INT(npuprof_print_memory(null), NPUPROF_OK);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
     fclose(null);
-    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+    return seconds_used() - from;
 }
 
 /* A million records, with little scratch: as many times the time as records. */
@@ -445,5 +424,5 @@ static void million(void)
 }
 
 CHECK_MAIN(CASE(states), CASE(peaks_alone), CASE(rows), CASE(changes), CASE(while_stopped), CASE(pools),
-           CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
-           CASE(outputs), CASE_THOROUGH(million))
+           CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up), CASE(outputs),
+           CASE_THOROUGH(million))

@@ -4,13 +4,7 @@
 #include "trace.h"
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
+#include "recorded.h"
 
 static int how_many(json_node *t, const char *name)
 {
@@ -124,7 +118,6 @@ static void too_long(void)
 /* However often a program pauses and changes its metadata, a new call site finds space. */
 static void notes_leave_space(void)
 {
-    npuprof_stats s;
     char value[20];
     unsigned refused = 0;
     npuprof_start(1);
@@ -137,13 +130,12 @@ static void notes_leave_space(void)
         refused += npuprof_metadata("key", value) == NPUPROF_ERR_TABLE_FULL;
     }
     { PROF_SCOPE("a new one"); }
-    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, 1);
     CHECK_UINT(s.lost_by_cause[NPUPROF_LOST_NAMES], 0);
     CHECK_UINT(s.lost_by_cause[NPUPROF_LOST_NOTES], refused);
     CHECK(refused > 0 && npuprof_is_recording());
 }
 
-CHECK_MAIN(CASE(notes_leave_space),
-           CASE(too_long), CASE(buffer_used_again), CASE(categories_that_change), CASE(keys_that_alternate),
-           CASE(phases_of_a_closed_gate))
+CHECK_MAIN(CASE(notes_leave_space), CASE(too_long), CASE(buffer_used_again), CASE(categories_that_change),
+           CASE(keys_that_alternate), CASE(phases_of_a_closed_gate))

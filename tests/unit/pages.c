@@ -104,5 +104,4 @@ static void refused_requests(void) { refused(requests, SPANS); }
 static void refused_flows(void) { refused(flows, 2 * FLOWS); }
 static void refused_kernels(void) { refused(kernels, SPANS); }
 
-CHECK_MAIN(CASE(refused_spans), CASE(refused_requests), CASE(refused_flows),
-           CASE(refused_kernels))
+CHECK_MAIN(CASE(refused_spans), CASE(refused_requests), CASE(refused_flows), CASE(refused_kernels))

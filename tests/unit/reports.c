@@ -5,16 +5,7 @@
 #include <ctype.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static char *printed(npuprof_result (*print)(FILE *))
-{
-    FILE *file = tmpfile();
-    CHECK_STOP(file != NULL);
-    CHECK_INT(print(file), NPUPROF_OK);
-    char *text = check_read_stream(file);
-    fclose(file);
-    return text;
-}
+#include "recorded.h"
 
 /* The last number of a line. */
 static int64_t last_number(const char *line, const char *end)
@@ -228,5 +219,4 @@ static void rows(void)
 }
 
 CHECK_MAIN(CASE(percentiles_1), CASE(percentiles_2), CASE(rounds_half_up), CASE(one_inference),
-           CASE(long_inferences),
-           CASE(many_inferences), CASE(nothing_recorded), CASE(warm_up), CASE(rows))
+           CASE(long_inferences), CASE(many_inferences), CASE(nothing_recorded), CASE(warm_up), CASE(rows))

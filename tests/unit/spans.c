@@ -7,13 +7,7 @@
 #include <unistd.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static json_node *written(void)
-{
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);
-}
+#include "recorded.h"
 
 static void in_a_function(void) { PROF_FUNCTION(); }
 
@@ -360,8 +354,7 @@ static void by_hand_deep(void)
     for (int i = 0; i < 300; i++) PROF_END();
     PROF_BEGIN("c", "last");
     PROF_END();
-    npuprof_stats s;
-    npuprof_get_stats(&s);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, 251);
     json_node *t = written(), *last = trace_event(t, "X", "last", 0);
     CHECK_STOP(last != NULL);
@@ -410,14 +403,13 @@ static __attribute__((noinline)) void leave_from_below(int depth)
 
 static void left_behind(void)
 {
-    npuprof_stats s;
     npuprof_start(1);
     for (int i = 0; i < 6000; i++) {
         if (i % 4) leave_from_below(i % 3);
         else leave_from_here();
         PROF_SCOPE("ok");
     }
-    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.lost, 0);
     CHECK_UINT(s.recorded, 6000 + 1500 + 1500 * (1 + 2 + 3));
 }
@@ -508,8 +500,7 @@ static void several_stacks(void)
     }
     CHECK_INT(recurse(120), 120);
     for (int n = ROUTINES - 1; n >= 0; n--) swapcontext(&outside, &inside[n]);
-    npuprof_stats s;
-    CHECK_INT(npuprof_get_stats(&s), NPUPROF_OK);
+    const npuprof_stats s = stats_now();
     CHECK_UINT(s.lost, 0);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", NULL), 2 * ROUTINES + 121);
@@ -517,9 +508,8 @@ static void several_stacks(void)
         CHECK(json_get(trace_event(t, "X", "routine", (size_t)n), "args.unfinished") == NULL);
 }
 
-CHECK_MAIN(CASE(left_behind), CASE(nothing_else), CASE(left_inside), CASE(several_stacks),
-           CASE(forms), CASE(phases), CASE(phases_stopped), CASE(arguments), CASE(arguments_above_int64),
-           CASE(arguments_not_finite),
-           CASE(arguments_evaluated_once), CASE(run_time_names), CASE(wait_around), CASE(control_flow),
-           CASE(unfinished),
-           CASE(by_hand), CASE(by_hand_deep), CASE(two_on_a_line))
+CHECK_MAIN(CASE(left_behind), CASE(nothing_else), CASE(left_inside), CASE(several_stacks), CASE(forms),
+           CASE(phases), CASE(phases_stopped), CASE(arguments), CASE(arguments_above_int64),
+           CASE(arguments_not_finite), CASE(arguments_evaluated_once), CASE(run_time_names),
+           CASE(wait_around), CASE(control_flow), CASE(unfinished), CASE(by_hand), CASE(by_hand_deep),
+           CASE(two_on_a_line))
