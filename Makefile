@@ -131,8 +131,8 @@ uninstall:                      ## remove what install put there
 dist:                           ## make the release archive and what package managers install it with
 	$(PYTHON) tools/packaging/dist.py
 
-format:                         ## clang-format the examples
-	clang-format -i examples/*.c
+format:                         ## clang-format the C lines that are not committed yet; the law of 110 columns
+	git clang-format --extensions c,h,cpp
 
 clean:                          ## remove what was built
 	rm -rf build
