@@ -132,7 +132,7 @@ dist:                           ## make the release archive and what package man
 	$(PYTHON) tools/packaging/dist.py
 
 format:                         ## clang-format the C lines that are not committed yet; the law of 110 columns
-	git clang-format --extensions c,h,cpp
+	git clang-format --force --extensions c,h,cpp
 
 clean:                          ## remove what was built
 	rm -rf build
