@@ -13,9 +13,8 @@ import struct
 from collections import defaultdict
 
 from ..base.contract import DEVICE
-from ..base.messages import Progress
 from ..base.metadata import sources
-from .speedscope import lanes
+from .scene import Output, draw
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 CATEGORIES, NAMES, KEYS, PLACES = 1, 2, 3, 4      # what is interned, in interned_data.proto
@@ -140,18 +139,17 @@ def value_of(value):
 class Arrows:
     """Which arrows leave and reach each span: they are bound to the innermost span around their ends."""
 
-    def __init__(self, trace, writer):
-        ends = defaultdict(list)                  # track -> [(ns, arrow, reaches)]
-        for n, flow in enumerate(trace.flows):
-            arrow = writer.key("arrow", n)
-            ends[flow.from_track].append((flow.from_ns, arrow, False))
-            ends[flow.to_track].append((flow.to_ns, arrow, True))
+    def __init__(self, trace):
+        self.trace, self.ends = trace, defaultdict(list)       # track -> [(ns, arrow, reaches)]
         self.leave, self.reach = defaultdict(list), defaultdict(list)
-        self.ends = {track: sorted(list_) for track, list_ in ends.items()}
 
-    def bind(self, trace, track, rows):
+    def add(self, arrow, flow):
+        self.ends[flow.from_track].append((flow.from_ns, arrow, False))
+        self.ends[flow.to_track].append((flow.to_ns, arrow, True))
+
+    def bind(self, track, rows):
         """rows: the spans of a lane, by start."""
-        stack, at, ends = [], 0, self.ends.get(track, ())
+        trace, stack, at, ends = self.trace, [], 0, sorted(self.ends.get(track, ()))
         for row in [*rows, None] if ends else ():
             until = trace.start[row] if row is not None else 2**63
             while at < len(ends) and ends[at][0] < until:
@@ -164,25 +162,6 @@ class Arrows:
                 stack.pop()
             if row is not None:
                 stack.append(row)
-
-
-def write_lane(trace, writer, track, rows, arrows):
-    """The spans of a lane, by start: they nest."""
-    stack = []
-    writer.use(track)
-
-    def close(until):
-        while stack and stack[-1][0] <= until:
-            ns, row = stack.pop()
-            writer.event(track, END, ns, b"".join(fixed(48, arrow) for arrow in arrows.reach.get(row, ())))
-    for row in rows:
-        start = trace.start[row]
-        close(start)
-        content = writer.names(trace.text(row), trace.names[trace.cat[row]], trace.kind[row] != DEVICE)
-        content += writer.arguments(trace.args(row))
-        writer.event(track, BEGIN, start, content + b"".join(fixed(47, a) for a in arrows.leave.get(row, ())))
-        stack.append((start + trace.dur[row], row))
-    close(2**64)
 
 
 class Tracks:
@@ -242,27 +221,6 @@ class Tracks:
         return self.writer.track(text(2, named or "unnamed") + rank + merged, process)
 
 
-def write_counters(trace, writer, processes):
-    """Counters, a track for each; and what changed the memory pools among them."""
-    pools = {change.device for change in trace.memory}
-    for counter in trace.counters:
-        name = counter.name if counter.key == "value" else f"{counter.name} {counter.key}"
-        unit = number(3, BYTES) if counter.name in pools and counter.key != "value" else b""
-        process = processes[counter.pid][0] if counter.pid in processes else None
-        track = writer.track(text(2, name or "unnamed") + inside(8, unit), process)
-        writer.use(track)
-        for ns, value in zip(counter.ts, counter.values):
-            whole = isinstance(value, int) and -2**63 <= value < 2**63
-            writer.event(track, COUNTER, ns,
-                         number(30, value) if whole else varint(44 << 3 | 1) + struct.pack("<d", value))
-    marks = next(iter(processes.values()))[0] if processes else None
-    for change in trace.memory:
-        if marks and (change.tag or change.change):
-            args = {"pool": change.device, "tag": change.tag, "change": change.change}
-            names = writer.names(change.tag or "memory", "memory")
-            writer.event(marks, INSTANT, change.ts, names + writer.arguments(args))
-
-
 def clocks_of(trace):
     """The clocks at the beginning of the trace: those of the first process, if it is a merged one."""
     about, shift = trace.metadata, 0
@@ -278,37 +236,71 @@ def clocks_of(trace):
     return {clock: max(0, ns + shift) for clock, ns in clocks.items()}
 
 
+class Drawing:
+    """A trace as packets: what the scene asks of an output."""
+
+    def __init__(self, trace, file):
+        self.trace, self.lane = trace, 0
+        self.writer = Writer(file, clocks_of(trace), sources(trace.metadata), trace.metadata.get("pid"))
+        self.tracks, self.arrows = Tracks(trace, self.writer), Arrows(trace)
+        self.pools = {change.device for change in trace.memory}
+
+    def first_process(self):
+        """The number of its track, or None."""
+        return next((track for track, _ in self.tracks.processes.values()), None)
+
+    def begin(self):
+        # Why: beside the system's numbers of tasks, a number of our own would be that of another task.
+        self.writer.has_tasks = any(track.native_id for track in self.trace.tracks)
+
+    def arrow(self, n, flow):
+        self.arrows.add(self.writer.key("arrow", n), flow)
+
+    def track(self, track, lane, rows):
+        self.arrows.bind(track.number, rows)
+        self.lane = self.tracks.describe(track, lane)
+        self.writer.use(self.lane)
+
+    def span(self, row):
+        trace, writer = self.trace, self.writer
+        content = writer.names(trace.text(row), trace.names[trace.cat[row]], trace.kind[row] != DEVICE)
+        content += writer.arguments(trace.args(row))
+        writer.event(self.lane, BEGIN, trace.start[row],
+                     content + b"".join(fixed(47, arrow) for arrow in self.arrows.leave.get(row, ())))
+
+    def close(self, row):
+        self.writer.event(self.lane, END, self.trace.start[row] + self.trace.dur[row],
+                          b"".join(fixed(48, arrow) for arrow in self.arrows.reach.get(row, ())))
+
+    def instant(self, instant):
+        track = self.first_process() if instant.track is None else self.lane
+        if track:
+            self.writer.event(track, INSTANT, instant.ts, self.writer.names(instant.name, instant.cat)
+                              + self.writer.arguments(instant.args))
+
+    def counter(self, counter):
+        """Each has a track for itself."""
+        name = counter.name if counter.key == "value" else f"{counter.name} {counter.key}"
+        unit = number(3, BYTES) if counter.name in self.pools and counter.key != "value" else b""
+        process = self.tracks.processes.get(counter.pid, (None,))[0]
+        track = self.writer.track(text(2, name or "unnamed") + inside(8, unit), process)
+        self.writer.use(track)
+        for ns, value in zip(counter.ts, counter.values):
+            whole = isinstance(value, int) and -2**63 <= value < 2**63
+            self.writer.event(track, COUNTER, ns,
+                              number(30, value) if whole else varint(44 << 3 | 1) + struct.pack("<d", value))
+
+    def end(self):
+        about, track = self.trace.metadata, self.first_process()
+        if about and track:
+            said = json.dumps({"npuprof": about}, ensure_ascii=False, separators=(",", ":"), default=str)
+            self.writer.event(track, INSTANT, 0,
+                              text(23, "npuprof") + self.writer.arguments({"metadata": said}))
+
+
 def write_pftrace(trace, file):
     """Writes to a binary file."""
-    writer = Writer(file, clocks_of(trace), sources(trace.metadata), trace.metadata.get("pid"))
-    rows, tracks = defaultdict(list), Tracks(trace, writer)
-    for row, track in enumerate(trace.track):
-        rows[track].append(row)
-    arrows, bar, done = Arrows(trace, writer), Progress(f"writing {len(trace)} spans", len(trace)), 0
-    marks = defaultdict(list)
-    for instant in trace.instants:
-        marks[instant.track].append(instant)
+    d = Drawing(trace, file)
     # Devices last: of two events at one time the first in the file comes first, and arrows lead to devices.
-    # Why: beside the system's numbers of tasks, a number of our own would be that of another task.
-    writer.has_tasks = any(track.native_id for track in trace.tracks)
-    for track in sorted(trace.tracks, key=lambda t: (t.kind == "device", t.number)):
-        members, split = rows.get(track.number, ()), []
-        if not members and not marks.get(track.number):
-            continue
-        for lane_rows in lanes(trace, members):
-            split.append(lane_rows)
-            arrows.bind(trace, track.number, lane_rows)
-        for n, lane_rows in enumerate(split or [[]]):
-            lane = tracks.describe(track, n)
-            write_lane(trace, writer, lane, lane_rows, arrows)
-            for instant in marks.get(track.number, ()) if n == 0 else ():
-                writer.event(lane, INSTANT, instant.ts,
-                             writer.names(instant.name, instant.cat) + writer.arguments(instant.args))
-            done += len(lane_rows)
-            bar.at(done)
-    write_counters(trace, writer, tracks.processes)
-    if trace.metadata and tracks.processes:
-        said = json.dumps({"npuprof": trace.metadata}, ensure_ascii=False, separators=(",", ":"), default=str)
-        writer.event(next(iter(tracks.processes.values()))[0], INSTANT, 0,
-                     text(23, "npuprof") + writer.arguments({"metadata": said}))
-    bar.done()
+    draw(trace, Output(begin=d.begin, arrow=d.arrow, track=d.track, span=d.span, close=d.close,
+                       instant=d.instant, counter=d.counter, end=d.end), devices_last=True)

@@ -8,68 +8,63 @@ end of the track.
 
 from json.encoder import encode_basestring as quoted
 
-from ..base.messages import Progress
+from .scene import Output, draw, left_out
 
 
-def lanes(trace, rows):
-    """Yields lists of a track's rows by start. It takes several if spans overlap: those of a list nest."""
-    rows = sorted(rows, key=lambda i: (trace.start[i], -trace.dur[i], i))
-    while rows:
-        lane, rest, ends = [], [], []
-        for i in rows:
-            begin, end = trace.start[i], trace.start[i] + trace.dur[i]
-            while ends and ends[-1] <= begin:
-                ends.pop()
-            if ends and end > ends[-1]:
-                rest.append(i)
-            else:
-                ends.append(end)
-                lane.append(i)
-        yield lane
-        rows = rest
+class Profiles:
+    """The profiles of a file, a lane each."""
 
+    def __init__(self, trace, file):
+        self.trace, self.file, self.events, self.separator = trace, file, [], ""
+        self.frame_of = {}
+        for key in zip(trace.name, trace.cat):
+            self.frame_of.setdefault(key, len(self.frame_of))
 
-def marks(trace, lane, frame_of):
-    """Yields the begins and ends of a lane as JSON texts, in order."""
-    stack = []
-    for i in lane:
-        begin = trace.start[i]
-        while stack and stack[-1][0] <= begin:
-            yield '{"type":"C","at":%d,"frame":%d}' % stack.pop()
-        frame = frame_of[trace.name[i], trace.cat[i]]
-        yield '{"type":"O","at":%d,"frame":%d}' % (begin, frame)
-        stack.append((begin + trace.dur[i], frame))
-    while stack:
-        yield '{"type":"C","at":%d,"frame":%d}' % stack.pop()
+    def write(self, text):
+        self.file.write(text.encode("utf-8", "replace"))
+
+    def begin(self):
+        names = self.trace.names
+        program = quoted(self.trace.metadata.get("program") or "npuprof")
+        self.write('{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"npuprof",')
+        self.write('"name":%s,"activeProfileIndex":0,"shared":{"frames":[' % program)
+        self.write(",\n".join('{"name":%s%s}' % (quoted(names[name]),
+                                                 ',"file":' + quoted(names[cat]) if cat else "")
+                              for name, cat in self.frame_of))
+        self.write(']},"profiles":[')
+
+    def track(self, track, lane, rows):
+        self.finish()
+        if rows:
+            name = (track.name or f"tid {track.tid}") + (f" ({lane + 1})" if lane else "")
+            end = max(self.trace.start[i] + self.trace.dur[i] for i in rows)
+            self.write('%s{"type":"evented","name":%s,"unit":"nanoseconds",' % (self.separator, quoted(name)))
+            self.write('"startValue":%d,"endValue":%d,"events":[\n' % (self.trace.start[rows[0]], end))
+            self.separator = ",\n"
+
+    def finish(self):
+        """Ends the profile at hand."""
+        if self.events:
+            self.write(",\n".join(self.events) + "]}")
+            self.events = []
+
+    def event(self, kind, ns, i):
+        frame = self.frame_of[self.trace.name[i], self.trace.cat[i]]
+        self.events.append('{"type":"%s","at":%d,"frame":%d}' % (kind, ns, frame))
+
+    def span(self, i):
+        self.event("O", self.trace.start[i], i)
+
+    def close(self, i):
+        self.event("C", self.trace.start[i] + self.trace.dur[i], i)
+
+    def end(self):
+        self.finish()
+        self.write("]}\n")
 
 
 def write_speedscope(trace, file):
     """Writes to a binary file."""
-    rows, frame_of = {}, {}
-    for i, track in enumerate(trace.track):
-        rows.setdefault(track, []).append(i)
-        frame_of.setdefault((trace.name[i], trace.cat[i]), len(frame_of))
-
-    def write(text):
-        file.write(text.encode("utf-8", "replace"))
-    program = quoted(trace.metadata.get("program") or "npuprof")
-    write('{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"npuprof",')
-    write('"name":%s,"activeProfileIndex":0,"shared":{"frames":[' % program)
-    write(",\n".join('{"name":%s%s}' % (quoted(trace.names[name]),
-                                        ',"file":' + quoted(trace.names[cat]) if cat else "")
-                     for name, cat in frame_of))
-    write(']},"profiles":[')
-    bar, separator, done = Progress(f"writing {len(trace)} spans", len(trace)), "", 0
-    for track, members in rows.items():
-        for number, lane in enumerate(lanes(trace, members), 1):
-            name = trace.tracks[track].name or f"tid {trace.tracks[track].tid}"
-            name += f" ({number})" if number > 1 else ""
-            end = max(trace.start[i] + trace.dur[i] for i in lane)
-            write('%s{"type":"evented","name":%s,"unit":"nanoseconds",' % (separator, quoted(name)))
-            write('"startValue":%d,"endValue":%d,"events":[\n' % (trace.start[lane[0]], end))
-            write(",\n".join(marks(trace, lane, frame_of)))
-            write("]}")
-            separator, done = ",\n", done + len(lane)
-            bar.at(done)
-    write("]}\n")
-    bar.done()
+    p = Profiles(trace, file)
+    draw(trace, Output(begin=p.begin, arrow=left_out, track=p.track, span=p.span, close=p.close,
+                       instant=left_out, counter=left_out, end=p.end))

@@ -9,6 +9,7 @@ from ..base.contract import DEVICE, INDEXES, NULL, UNFINISHED, UNWOUND, VIOLATED
 from ..base.messages import Progress
 from ..base.metadata import sources
 from ..base.strict_json import json_text
+from ..tables.submissions import ends_of_arrows
 from .tables import VERSION
 
 PIECE = 4096       # rows handed over at a time
@@ -168,18 +169,9 @@ class Rows:
         return rows
 
     def flows(self):
-        trace = self.trace
-        if not trace.flows:
-            return
-        from_track, from_ns, to_track, to_ns = trace.flows.columns
-        sources = trace.finder.innermost(from_track, from_ns)
-        begun = trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)
-        inside = trace.finder.innermost(to_track, to_ns)
-        for n, name in enumerate(trace.flows.name):
-            target = begun[n] if begun[n] >= 0 else inside[n]
-            yield (n, clean(trace.names[name]), from_track[n], from_ns[n],
-                   sources[n] if sources[n] >= 0 else None, to_track[n], to_ns[n],
-                   target if target >= 0 else None)
+        for n, (flow, (source, target)) in enumerate(zip(self.trace.flows, ends_of_arrows(self.trace))):
+            yield (n, clean(flow.name), flow.from_track, flow.from_ns, source if source >= 0 else None,
+                   flow.to_track, flow.to_ns, target if target >= 0 else None)
 
     def counters(self):
         for series in self.trace.counters:

@@ -64,18 +64,23 @@ def path_table(trace):
     return Table("path", title, PATH, out, notes)
 
 
+def ends_of_arrows(trace):
+    """Yields (row, row), the spans that each arrow leaves and reaches, -1 for none: the innermost ones open
+    then; at its end rather the device span that begins there."""
+    if not trace.flows:
+        return
+    from_track, from_ns, to_track, to_ns = trace.flows.columns
+    finder = trace.finder
+    for source, begun, around in zip(finder.innermost(from_track, from_ns),
+                                     finder.beginning(to_track, to_ns, trace.kind, DEVICE),
+                                     finder.innermost(to_track, to_ns)):
+        yield source, begun if begun >= 0 else around
+
+
 def arrows(trace):
     """By row: [(row at the other end, name of the arrow, "out" or "in")]."""
     links = {}
-    if not trace.flows:
-        return links
-    flows = trace.flows
-    from_track, from_ns, to_track, to_ns = flows.columns
-    finder = trace.finder
-    begun = finder.beginning(to_track, to_ns, trace.kind, DEVICE)
-    for flow, source, target, other in zip(flows, finder.innermost(from_track, from_ns), begun,
-                                           finder.innermost(to_track, to_ns)):
-        target = target if target >= 0 else other
+    for flow, (source, target) in zip(trace.flows, ends_of_arrows(trace)):
         if source >= 0 and target >= 0:
             links.setdefault(source, []).append((target, flow.name, "out"))
             links.setdefault(target, []).append((source, flow.name, "in"))

@@ -2,11 +2,22 @@
 """Tracks of the timeline: their names, when they are busy, and the time from the first to the last span."""
 
 import re
+from array import array
 
 from .. import loops
 
 # what a lane adds to the name of its PE
 DEVICE_LANE = re.compile(r"( instructions| stream \w+)?( #\d+)?$")
+
+
+def rows_of(trace):
+    """By number of the track: its rows."""
+    rows = {}
+    for i, track in enumerate(trace.track):
+        if track not in rows:
+            rows[track] = array("q")
+        rows[track].append(i)
+    return rows
 
 
 def track_intervals(trace):

@@ -2,14 +2,13 @@
 """The timeline's figures: tracks, spans one by one or as density, arrows, and gaps that are folded."""
 
 import math
-from array import array
 from bisect import bisect_right
 from heapq import heappush, heapreplace
 from itertools import islice, pairwise
 
 from ...tables.arithmetic import union, union_of
 from ...tables.submissions import arrows
-from ...tables.tracks import label_of
+from ...tables.tracks import label_of, rows_of
 
 SPANS = 20_000        # drawn one by one, the longest
 EACH, NAMES = 16, 512  # and the longest of each name, of the names with most time: a search finds them
@@ -120,16 +119,6 @@ def timeline(trace, tracks, labels, zero, end, paused, wanted=()):
     return {"groups": groups, "folds": gaps, "texts": texts.texts, "links": links(trace, drawn),
             "marks": [at for pause in islice(paused, 100) for at in pause],
             "left_out": len(bases) - len(chosen), "drawn": len(drawn)}, drawn
-
-
-def rows_of(trace):
-    """By number of the track: its rows."""
-    rows = {}
-    for i, track in enumerate(trace.track):
-        if track not in rows:
-            rows[track] = array("q")
-        rows[track].append(i)
-    return rows
 
 
 def links(trace, drawn):
