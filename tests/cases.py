@@ -10,6 +10,8 @@ import resource
 import sys
 import unittest
 
+import helpers  # noqa: F401 - brings the folders that tests import from
+
 
 def cpu():
     """Seconds of CPU so far, of this process and those it has waited for."""

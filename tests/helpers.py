@@ -12,11 +12,15 @@ import pathlib
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parent
+NPUPROF_PY = ROOT / "tools" / "npuprof.py"
+# Why: tests import the tools, and what the folders of tests share.
+sys.path += [str(ROOT / "tools"), str(TESTS / "tools"), str(TESTS / "web")]
 PROGRAMS = TESTS / "programs"
 SHARED = ROOT / "build" / "tests" / "programs"      # what several tests run
 HEADERS = [ROOT / "npuprof.h", ROOT / "npuprof_npu.h"]
@@ -56,13 +60,37 @@ def need(tool):
     return path
 
 
-def run(command, **options):
-    """A finished process with its text; never raises for an exit code."""
+def run(command, code=None, printed=None, said=None, **options):
+    """A finished process with its text. Raises if it did not end with `code`, print `printed` or say `said`
+    on stderr; None: anything will do."""
     options.setdefault("cwd", scratch())
     options.setdefault("timeout", 60)
-    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE,
+    command = [str(word) for word in command]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace", **options)
+    if (code not in (None, done.returncode) or printed not in (None, done.stdout)
+            or said not in (None, done.stderr)):
+        raise AssertionError(f"{' '.join(command)[:300]}: exit code {done.returncode}, not {code}: "
+                             f"{done.stdout[-1000:]}{done.stderr[-2000:]}")
+    return done
+
+
+def npuprof_py(*words, code=0, python=sys.executable, **options):
+    """Runs a command of npuprof.py, as run() does; it must succeed unless another exit code is expected."""
+    return run([python, NPUPROF_PY, *words], code=code, **options)
+
+
+def refused(*words, **options):
+    """The one line on stderr by which npuprof.py refuses something: it ends with 2, and prints nothing."""
+    said = npuprof_py(*words, code=2, printed="", **options).stderr
+    if said.find("\n") != len(said) - 1:
+        raise AssertionError(f"{words}: not one line: {said}")
+    return said
+
+
+def record(source, *arguments, **variables):
+    """Builds a program of tests/programs and runs it, with these variables of npuprof; it must succeed."""
+    return run([build(source, pathlib.Path(source).stem), *arguments], code=0, env=environment(**variables))
 
 
 def environment(**changes):

@@ -47,10 +47,8 @@ class QuickStart(unittest.TestCase):
 
     def test_runs(self):
         """As the README says: nothing but the compiler's defaults."""
-        done = run([*helpers.CC, f"-I{ROOT}", HELLO, "-o", scratch() / "hello", "-pthread"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        done = run([scratch() / "hello"], env=helpers.environment())
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        run([*helpers.CC, f"-I{ROOT}", HELLO, "-o", scratch() / "hello", "-pthread"], code=0, said="")
+        run([scratch() / "hello"], code=0, printed="", said="", env=helpers.environment())
         self.assertTrue(helpers.events(helpers.load(scratch() / "hello.json"), "X"))
 
 
@@ -69,8 +67,7 @@ class Examples(unittest.TestCase):
             for flags in configurations:
                 with self.subTest(source=source.name, flags=flags):
                     program = helpers.build(source, source.stem, *flags)
-                    done = run([program], env=helpers.environment(), timeout=5)
-                    self.assertEqual(done.returncode, 0, done.stderr)
+                    run([program], code=0, env=helpers.environment(), timeout=5)
         for trace in scratch().glob("*.json"):
             with self.subTest(trace=trace.name):
                 helpers.load(trace)
@@ -152,10 +149,8 @@ class Fragments(unittest.TestCase):
         source = scratch() / f"{name}.c"
         source.write_text(STUBS % ("\n".join(of_file), body), encoding="utf-8")
         flags = f"-std=gnu11 -Wall -Wextra -Werror -pthread -I{ROOT} -I{scratch()}".split()
-        done = run([*helpers.CC, *flags, source, "-o", scratch() / name])
-        self.assertEqual((done.returncode, done.stderr), (0, ""), source)
-        done = run([scratch() / name], env=helpers.environment())
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        run([*helpers.CC, *flags, source, "-o", scratch() / name], code=0, said="")
+        done = run([scratch() / name], code=0, env=helpers.environment())
         trace = helpers.load(scratch() / "fragment.json")
         of_host = [e["name"] for e in helpers.events(trace, "X") if "stamp" not in e.get("args", {})]
         self.assertEqual(of_host, ["conv1"])
@@ -173,8 +168,7 @@ class Fragments(unittest.TestCase):
     def test_every_day(self):
         source = scratch() / "every_day.c"
         source.write_text(EVERY_DAY % pages.fenced(REFERENCE, "c")[0], encoding="utf-8")
-        done = run([helpers.build(source, "every_day")], env=helpers.environment())
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([helpers.build(source, "every_day")], code=0, said="", env=helpers.environment())
         names = {event["name"] for event in helpers.load(scratch() / "every_day.json")["traceEvents"]}
         self.assertLessEqual({"every_day", "decode", "frame", "key frame", "queued", "scale"}, names)
 
@@ -205,8 +199,7 @@ class Fragments(unittest.TestCase):
         (scratch() / "mynpu.toml").write_text(toml, encoding="utf-8")
         command = re.search(r"`python3 (tools/npuprof.py gen [^`]*)`", pages.read(REFERENCE))[1]
         tool, *arguments = command.split()
-        done = run([sys.executable, ROOT / tool, *arguments])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([sys.executable, ROOT / tool, *arguments], code=0)
         _, devices = self.run_fragment(pages.fenced(REFERENCE, "c")[1], "ring")
         self.assertEqual(devices, ["mynpu"])
 
@@ -215,15 +208,12 @@ class Fragments(unittest.TestCase):
         source, hello = scratch() / "reading.c", helpers.build(HELLO, "hello-image")
         source.write_text(pages.fenced(TOOLS, "c")[0], encoding="utf-8")
         program = helpers.build(source, "reading")
-        done = run([hello], env=helpers.environment(NPUPROF_OUTPUT_PATH="hello.npuprof"))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        done = run([program, "hello.npuprof"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([hello], code=0, env=helpers.environment(NPUPROF_OUTPUT_PATH="hello.npuprof"))
+        done = run([program, "hello.npuprof"], code=0, said="")
         self.assertIn("Inference counts                : 0", done.stdout)
         image = (scratch() / "hello.npuprof").read_bytes()
         (scratch() / "cut.npuprof").write_bytes(image[:-100])
-        done = run([program, "cut.npuprof"])
-        self.assertEqual(done.returncode, 1)
+        done = run([program, "cut.npuprof"], code=1)
         self.assertRegex(done.stderr, "^damaged: .+")
         self.assertEqual(run([program, "none.npuprof"]).returncode, 2)
 
@@ -237,13 +227,8 @@ class Fragments(unittest.TestCase):
         env = helpers.environment(PYTHONPATH=str(ROOT / "tools"))
         expected = ("6 spans", "Inference counts                : 3")
         for fragment, said in zip(pages.fenced(TOOLS, "python"), expected, strict=True):
-            done = run([sys.executable, "-c", fragment], env=env)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            done = run([sys.executable, "-c", fragment], code=0, env=env)
             self.assertIn(said, done.stdout)
         trace = helpers.load(scratch() / "t.json")
         counts = [len(helpers.events(trace, "X", name)) for name in ("decode", "step", "Quantize")]
         self.assertEqual(counts, [4, 3, 3])
-
-
-if __name__ == "__main__":
-    unittest.main()

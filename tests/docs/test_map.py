@@ -91,7 +91,3 @@ class WhereANewThingGoes(unittest.TestCase):
                                                         + path.rpartition("/")[2]))
                     with self.subTest(what, file=path):
                         self.assertTrue(said, f"{what!r}: {path} names {known} of {len(family)}")
-
-
-if __name__ == "__main__":
-    unittest.main()

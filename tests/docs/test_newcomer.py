@@ -74,8 +74,7 @@ class Newcomer(unittest.TestCase):
 
     def do(self, command, where=None, code=0, **options):
         """A line of the README, typed into a shell."""
-        done = run(["sh", "-c", command], cwd=where or self.clone, env=self.env, **options)
-        self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr[-2000:])
+        done = run(["sh", "-c", command], code=code, cwd=where or self.clone, env=self.env, **options)
         return done
 
     def test_there_are_three(self):
@@ -153,7 +152,3 @@ class Newcomer(unittest.TestCase):
         self.assertIn("decode", done.stdout)
         self.do(f"python3 {tool} report t.json --html t.html && test -s t.html", own)
         self.do(f"python3 {tool} convert t.json -o t.speedscope.json && test -s t.speedscope.json", own)
-
-
-if __name__ == "__main__":
-    unittest.main()

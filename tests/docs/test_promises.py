@@ -69,7 +69,3 @@ class Promises(unittest.TestCase):
             for name in re.findall(r"`([^`]+)`", row[3]):
                 folder = name.rpartition("/")[0] or folder
                 self.assertTrue((TESTS / folder / name.rpartition("/")[2]).exists(), name)
-
-
-if __name__ == "__main__":
-    unittest.main()

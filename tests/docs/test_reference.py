@@ -9,9 +9,7 @@ from compile import test_instructions
 from docs import pages
 from docs.pages import FIRMWARE, README, REFERENCE, TOOLS, names_in, rows
 from helpers import ROOT, run
-
-sys.path.insert(0, str(ROOT / "tools"))
-from laws import code  # noqa: E402
+from laws import code
 
 GUIDES = [README, REFERENCE, FIRMWARE, TOOLS]
 HEADER, HEADER_NPU = (pages.read(path) for path in helpers.HEADERS)
@@ -145,10 +143,10 @@ class Tables(unittest.TestCase):
 
     def test_tools(self):
         """A section for each command, and their tables of reports."""
-        done = run([sys.executable, ROOT / "tools/npuprof.py", "--help"])
+        done = helpers.npuprof_py("--help")
         known = set(re.findall(r"^    (\w+) ", done.stdout, re.M))
         self.assertEqual(set(re.findall(r"^## ([a-z]+)$", pages.read(TOOLS), re.M)), known)
-        done = run([sys.executable, ROOT / "tools/npuprof.py", "report", "--help"])
+        done = helpers.npuprof_py("report", "--help")
         tables = re.search(r"repeated: ([\w,\s]+?)\n  --", done.stdout)[1]
         self.assertEqual(names_in(TOOLS, "report", r"`(\w+)`"), set(re.split(r",\s+", tables)))
 
@@ -203,8 +201,7 @@ class Costs(unittest.TestCase):
         wanted = re.search(r"arm-none-eabi-gcc (\d+) -Os", text)[1]
         if compiler.split(".")[0] != wanted:
             self.skipTest(f"arm-none-eabi-gcc is {compiler.strip()}, the figures are of {wanted}")
-        done = run([sys.executable, ROOT / "tests/baremetal/run.py", "--sizes"], timeout=200)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = run([sys.executable, ROOT / "tests/baremetal/run.py", "--sizes"], code=0, timeout=200)
         printed = re.findall(r"^   (\S.*?) {2,}(\d+) +(\d+)(?: +(\d+))?$", done.stdout, re.M)
         self.assertEqual([list(row[:3]) for row in printed], rows(FIRMWARE, "Size and cost")[0])
         self.assertIn(f"{printed[0][3]} bytes of RAM", text)
@@ -214,8 +211,7 @@ class Costs(unittest.TestCase):
         """A host's figures are within 5 % of what `make size` prints."""
         if run([*helpers.CC, "-dumpversion"]).stdout.split(".")[0].strip() != "12":
             self.skipTest("the figures are of gcc 12")
-        done = run([sys.executable, ROOT / "tests/bench/sizes.py", "--short"], timeout=140)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = run([sys.executable, ROOT / "tests/bench/sizes.py", "--short"], code=0, timeout=140)
         host = re.findall(r"^    (\w[\w ]*?) {2,}(\d+)(?: +\d+)* +(\d+)(?:   limit.*)?$", done.stdout, re.M)
         self.assertEqual(len(host), 5, done.stdout)
         for (what, flash, ram), row in zip(host, rows(REFERENCE, "Sizes")[0]):
@@ -230,7 +226,3 @@ class Costs(unittest.TestCase):
         self.assertEqual(len(table), 5)
         for name, value, _ in table:
             self.assertIn(f"#define {name.strip('`')} {value.strip('`')}\n", source)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -100,7 +100,3 @@ class Order(unittest.TestCase):
         self.assertEqual({name.split("/")[0] for name in names if not name.startswith(".")} - {"build"},
                          {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
                           "SECURITY.md", "examples", "npuprof.h", "npuprof_npu.h", "src", "tests", "tools"})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -10,9 +10,7 @@ import helpers
 from helpers import ROOT, environment, events, load, run, scratch
 from docs.pages import REFERENCE, rows
 
-TOOL = ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(ROOT / "tools"))
-from npuprof import check  # noqa: E402
+from npuprof import check
 
 USE = '''#include "npuprof.h"
 void use(const char *name);
@@ -125,8 +123,7 @@ class Trouble(unittest.TestCase):
         trouble("mark", NPUPROF_OUTPUT_PATH="whole.npuprof")
         data = bytearray((scratch() / "whole.npuprof").read_bytes())
         (scratch() / "t.npuprof").write_bytes(data[:-64])
-        done = run([sys.executable, TOOL, "convert", "t.npuprof", "-o", "t.json"])
-        self.assertEqual(done.returncode, 1, done.stderr)
+        done = helpers.npuprof_py("convert", "t.npuprof", "-o", "t.json", code=1)
         self.assertIn(self.quoted("damaged")[0][0].rstrip(": "), done.stderr)
         self.assertGreater(load(scratch() / "t.json")["metadata"]["npuprof"]["damaged_places"], 0)
 
@@ -247,7 +244,3 @@ class Trouble(unittest.TestCase):
         done = run([sys.executable, "-c", program, ROOT / "tools"])
         self.assertEqual((limit, done.returncode), (1_000_000, 0), done.stderr)
         self.assertIn("Chrome's viewer is slow", done.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

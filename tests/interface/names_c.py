@@ -4,13 +4,10 @@
 Source of all but the knobs: what the compiler's preprocessor makes of the headers, and for the values of
 constants a program that prints them. Public is each name of ours without a trailing underscore."""
 import re
-import sys
 
 import helpers
 from helpers import ROOT, run, scratch
-
-sys.path.insert(0, str(ROOT / "tools"))
-from laws import code  # noqa: E402
+from laws import code
 
 BOTH = '#include "npuprof.h"\n#include "npuprof_npu.h"\n'
 # The knobs that each side of the list is made with.
@@ -166,8 +163,7 @@ def values(names, flags):
     source, program = scratch() / "values.c", scratch() / "values"
     prints = "".join(f'    printf("{name} = %lld\\n", (long long){name});\n' for name in names)
     source.write_text(f"{BOTH}#include <stdio.h>\nint main(void)\n{{\n{prints}    return 0;\n}}\n")
-    built = run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", *flags, source, "-o", program])
-    assert built.returncode == 0, built.stderr
+    run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", *flags, source, "-o", program], code=0)
     # Why not the value of a count: it grows with what is counted, which has a line of its own.
     return [re.sub(r"(_COUNT) = \d+", r"\1", line) for line in run([program]).stdout.splitlines()]
 

@@ -5,12 +5,10 @@ import csv
 import json
 import pathlib
 import re
-import sys
 
 import helpers
 from helpers import ROOT, run, scratch
 
-TOOL = ROOT / "tools" / "npuprof.py"
 # Where the keys are a user's or a device's: any.
 ANY = {"metadata.npuprof.user", "metadata.npuprof.unused_environment", "findings[].evidence", "trace.user",
        "trace.clock", "trace.lost", "names"}
@@ -30,10 +28,8 @@ def environment():
                       '    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++)\n'
                       '        puts(npuprof_env_variables_[i].name);\n'
                       '    return npuprof_init(NULL) != NPUPROF_OK;\n}\n')
-    built = run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", source, "-o", program, "-pthread"])
-    assert built.returncode == 0, built.stderr
-    done = run([program], env=helpers.environment())
-    assert done.returncode == 0, done.stderr
+    run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", source, "-o", program, "-pthread"], code=0)
+    done = run([program], code=0, env=helpers.environment())
     return {f"env {name}" for name in done.stdout.split() if re.match(r"NPUPROF_|TRACE", name)}
 
 
@@ -101,9 +97,8 @@ def traces():
         name = pathlib.Path(source).stem
         out = scratch() / f"interface_{name}.json"
         program = helpers.build(source, f"interface_{name}", flag, "-Wno-missing-prototypes")
-        done = run([program, out, scratch() / f"interface_{name}.csv"][:2 + (name == "golden_kinds")],
-                   env=helpers.environment(TRACEPARENT=TRACEPARENT))
-        assert done.returncode == 0, (name, done.returncode, done.stderr)
+        run([program, out, scratch() / f"interface_{name}.csv"][:2 + (name == "golden_kinds")], code=0,
+            env=helpers.environment(TRACEPARENT=TRACEPARENT))
         yield json.loads(out.read_text())
     for path in sorted((helpers.TESTS / "golden").glob("*.json")):
         yield json.loads(path.read_text(encoding="utf-8"))
@@ -129,8 +124,7 @@ def columns():
         yield from (f"csv {name}" for name in next(csv.reader(file)))
     program = helpers.build("operators.c", "interface_operators")
     run([program], env=helpers.environment(NPUPROF_OUTPUT_PATH=str(scratch() / "operators.json")))
-    done = run([sys.executable, TOOL, "report", scratch() / "operators.json", "--csv", "sheet.csv"])
-    assert done.returncode == 0, done.stdout + done.stderr
+    helpers.npuprof_py("report", scratch() / "operators.json", "--csv", "sheet.csv")
     with open(scratch() / "sheet.csv", encoding="utf-8", newline="") as file:
         head = next(row for row in csv.reader(file) if row and row[0] == "operator type")
     yield from (f"sheet {name}" for name in head)
@@ -138,8 +132,7 @@ def columns():
 
 def tool(*words):
     """What a command of npuprof.py writes as JSON: the last word is its file."""
-    done = run([sys.executable, TOOL, *words])
-    assert done.returncode == 0, done.stdout + done.stderr
+    helpers.npuprof_py(*words)
     return json.loads((scratch() / words[-1]).read_text())
 
 

@@ -4,17 +4,14 @@ the tables of a database, the rules of the verdict."""
 import argparse
 import inspect
 import re
-import sys
 
 import helpers
 from helpers import ROOT, run
-
-sys.path.insert(0, str(ROOT / "tools"))
-import npuprof  # noqa: E402
-from npuprof import cli  # noqa: E402
-from npuprof.analysis import rules  # noqa: E402
-from npuprof.export import tables as database  # noqa: E402
-from npuprof.gen import schema  # noqa: E402
+import npuprof
+from npuprof import cli
+from npuprof.analysis import rules
+from npuprof.export import tables as database
+from npuprof.gen import schema
 
 # Where the tables of a description stand in it: path -> name in gen/schema.py.
 DESCRIPTION = {"": "ROOT", "device.": "DEVICE", "register[].": "REGISTER",

@@ -136,8 +136,8 @@ class Listed(unittest.TestCase):
             self.skipTest("clang is not installed")
         source = scratch() / "tree.c"
         source.write_text(names_c.BOTH)
-        done = run(["clang", "-std=gnu11", "-fsyntax-only", "-Xclang", "-ast-dump=json", f"-I{ROOT}", source])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(["clang", "-std=gnu11", "-fsyntax-only", "-Xclang", "-ast-dump=json", f"-I{ROOT}", source],
+                   code=0)
         found = set()
         for node in json.loads(done.stdout)["inner"]:
             kind, name = node["kind"], node.get("name", "")
@@ -183,7 +183,3 @@ class Said(unittest.TestCase):
         unsaid = [f"{mark} {line}" for mark in "+-" for line in sorted(lines[mark])
                   if not re.search(rf"(?<![\w-]){re.escape(name_of(line))}(?!\w)", said)]
         self.assertEqual(unsaid, [], "CHANGELOG.md, ## Unreleased, does not name these")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,16 +4,12 @@
 import contextlib
 import io
 import pathlib
-import sys
 import tempfile
 import unittest
 
 from helpers import ROOT
+from npuprof import cli
 
-sys.path.insert(0, str(ROOT / "tools"))
-from npuprof import cli  # noqa: E402
-
-TOOL = ROOT / "tools" / "npuprof.py"
 DEVICE = ROOT / "tests" / "tools" / "data" / "device.toml"
 GOOD = DEVICE.read_text()
 # Small devices that go other ways than device.toml.

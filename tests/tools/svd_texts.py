@@ -8,13 +8,10 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 from helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-from npuprof.gen import svd as svd_files  # noqa: E402
-from npuprof.gen.header import generate_svd  # noqa: E402
+from npuprof.gen import svd as svd_files
+from npuprof.gen.header import generate_svd
 
 DATA = ROOT / "tests" / "tools" / "data" / "svd"
 SHARED = pathlib.Path(os.environ.get("NPUPROF_SVD_FOLDER") or ROOT.parent / "shared" / "svd")

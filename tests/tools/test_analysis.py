@@ -1,18 +1,15 @@
 # test: time=120 - the analyses against every single ns of small random traces, and against fractions
 # SPDX-License-Identifier: MIT
 import statistics
-import sys
 import unittest
 from fractions import Fraction
 
 import helpers
-
-sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
-import npuprof  # noqa: E402
-import small_traces  # noqa: E402
-from npuprof.analysis import depth, engines, idle, latency, pes  # noqa: E402
-from npuprof.analysis.facts import Facts  # noqa: E402
-from npuprof.analysis.window import Selection, choose  # noqa: E402
+import npuprof
+import small_traces
+from npuprof.analysis import depth, engines, idle, latency, pes
+from npuprof.analysis.facts import Facts
+from npuprof.analysis.window import Selection, choose
 
 SEEDS = range(30)
 
@@ -316,7 +313,3 @@ def merged(pairs):
         else:
             out.append((a, b))
     return out
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,23 +4,20 @@ import itertools
 import json
 import random
 import statistics
-import sys
 import tomllib
 import unittest
 from fractions import Fraction
 from math import comb
 
 import helpers
-
-sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
-import npuprof  # noqa: E402
-import planted  # noqa: E402
-import small_traces  # noqa: E402
-from npuprof.analysis import figures, holders, roofline, steady, tail  # noqa: E402
-from npuprof.analysis.facts import Facts  # noqa: E402
-from npuprof.analysis.rules.host import poll_period  # noqa: E402
-from npuprof.analysis.window import Selection, choose  # noqa: E402
-from npuprof.base.messages import Refused  # noqa: E402
+import npuprof
+import planted
+import small_traces
+from npuprof.analysis import figures, holders, roofline, steady, tail
+from npuprof.analysis.facts import Facts
+from npuprof.analysis.rules.host import poll_period
+from npuprof.analysis.window import Selection, choose
+from npuprof.base.messages import Refused
 
 
 def planted_facts(name):
@@ -278,7 +275,3 @@ class Memory(unittest.TestCase):
                 lives = [sum(m[3] for m in small.memory if m[2] == tag and m[1] <= t) for t in ends]
                 if any(b < a for a, b in zip(lives, lives[1:])) or len(ends) < 8:
                     self.assertNotIn(tag, [row[1] for row in leaks.rows])
-
-
-if __name__ == "__main__":
-    unittest.main()

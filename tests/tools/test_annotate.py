@@ -2,19 +2,15 @@
 # SPDX-License-Identifier: MIT
 import collections
 import json
-import sys
 import unittest
 from decimal import Decimal
 
 import helpers
-from helpers import run, scratch
+from helpers import scratch
+import npuprof
+import planted
+from npuprof.analysis.facts import Facts
 
-sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
-import npuprof  # noqa: E402: the path is set above
-import planted  # noqa: E402
-from npuprof.analysis.facts import Facts  # noqa: E402
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
 
 
 def ns(value):
@@ -26,8 +22,7 @@ class Annotated(unittest.TestCase):
         """(events that were there, tracks that were added by name: their spans, the path of the trace)"""
         path = source or planted.case(case).write(scratch() / f"{case}.json")
         out = scratch() / f"{case}-annotated.json"
-        done = run([sys.executable, TOOL, "report", path, "--annotate", out])
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        helpers.npuprof_py("report", path, "--annotate", out, printed="", said="")
         before = json.loads(path.read_text(), parse_float=Decimal)["traceEvents"]
         after = json.loads(out.read_text(), parse_float=Decimal)["traceEvents"]
         self.assertEqual(after[:len(before)], before)
@@ -42,8 +37,7 @@ class Annotated(unittest.TestCase):
         for spans in tracks.values():
             for (_, start, dur, _), (_, after_it, _, _) in zip(spans, spans[1:]):
                 self.assertLessEqual(start + dur, after_it)
-        done = run([sys.executable, TOOL, "check", out])
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        helpers.npuprof_py("check", out)
         return tracks, path
 
     def test_findings_idle_and_path(self):
@@ -71,9 +65,4 @@ class Annotated(unittest.TestCase):
         plain.write_text(json.dumps(json.loads(source.read_text())))
         tracks, _ = self.annotated("P2", plain)
         self.assertIn("critical path", tracks)
-        done = run([sys.executable, TOOL, "report", plain, "--annotate", plain])
-        self.assertEqual(done.returncode, 2)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        helpers.npuprof_py("report", plain, "--annotate", plain, code=2)

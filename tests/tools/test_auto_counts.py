@@ -174,7 +174,3 @@ class Zlib(Counts, unittest.TestCase):
         calls = self.made().calls
         self.assertGreater(len(calls), 60)
         self.assertGreater(calls["longest_match"], 1000)
-
-
-if __name__ == "__main__":
-    unittest.main()

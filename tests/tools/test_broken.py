@@ -9,16 +9,12 @@ import os
 import pathlib
 import random
 import re
-import sys
 import unittest
 
 import helpers
 from helpers import ROOT, scratch
-
-TOOL = ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-from npuprof import cli  # noqa: E402
-from npuprof.base.messages import HARMFUL  # noqa: E402
+from npuprof import cli
+from npuprof.base.messages import HARMFUL
 
 COLUMNS = ("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
            "instruction_index,operator_index,dur")
@@ -46,8 +42,7 @@ def setUpModule():
     helpers.tool("npuprof-convert")
     program = helpers.build("published.c", "published")
     GOOD, table, image = (scratch() / name for name in ("good.json", "good.csv", "good.npuprof"))
-    done = helpers.run([program, "edges", GOOD, table, image], env=helpers.environment())
-    assert done.returncode == 0, done.stderr
+    helpers.run([program, "edges", GOOD, table, image], code=0, env=helpers.environment())
     text, rows, raw = GOOD.read_bytes(), table.read_bytes(), image.read_bytes()
     second = text.index(b"\n", len(text) // 2)
     version = re.search(rb'"version":"[^"]*"', text)[0]
@@ -159,8 +154,7 @@ class Broken(unittest.TestCase):
     def test_as_a_program(self):
         for command, words in COMMANDS.items():
             words = [{"BROKEN": BROKEN["json cut off"][0], "GOOD": GOOD}.get(w, w) for w in words]
-            done = helpers.run([sys.executable, TOOL, *words])
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+            helpers.refused(*words)
 
 
 class Mutated(unittest.TestCase):
@@ -260,9 +254,8 @@ class Outputs(unittest.TestCase):
 
     def refused(self, words, about, path):
         before = path.read_bytes() if path.exists() else None
-        done = helpers.run([sys.executable, TOOL, *words] if words[0] in cli.COMMANDS else words)
-        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), (words, done))
-        self.assertIn(about, done.stderr)
+        self.assertIn(about, helpers.refused(*words) if words[0] in cli.COMMANDS
+                      else helpers.run(words, code=2, printed="").stderr)
         self.assertEqual(path.read_bytes() if path.exists() else None, before, words)
 
     @helpers.thorough
@@ -309,12 +302,10 @@ class Outputs(unittest.TestCase):
 class Help(unittest.TestCase):
     @helpers.thorough
     def test_every_command_says_its_exit_codes(self):
-        done = helpers.run([sys.executable, TOOL, "--help"])
-        self.assertEqual(done.returncode, 0)
+        done = helpers.npuprof_py("--help")
         for command in ("gen", "check", "convert", "report", "merge", "diff", "view"):
             self.assertRegex(done.stdout, rf"(?m)^ +{command} ")
-            said = helpers.run([sys.executable, TOOL, command, "--help"])
-            self.assertEqual((said.returncode, said.stderr), (0, ""))
+            said = helpers.npuprof_py(command, "--help", said="")
             self.assertRegex(said.stdout, r"Exit code 0", command)
             self.assertRegex(said.stdout, r"\b2: ", command)
 
@@ -322,10 +313,4 @@ class Help(unittest.TestCase):
     def test_wrong_usage(self):
         for arguments in ([], ["nonsense"], ["report"], ["convert", "a.json"], ["merge"], ["diff", "a.json"],
                           ["report", "a.json", "--nonsense"]):
-            done = helpers.run([sys.executable, TOOL, *arguments])
-            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
-            self.assertRegex(done.stderr, r"^usage: ")
-
-
-if __name__ == "__main__":
-    unittest.main()
+            self.assertRegex(helpers.npuprof_py(*arguments, code=2, printed="").stderr, r"^usage: ")

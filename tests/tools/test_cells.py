@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: MIT
 import csv
 import json
-import sys
 import unittest
 
 import helpers
-from helpers import ROOT, events, load, run, scratch
-
-sys.path.insert(0, str(ROOT / "tools"))
-import npuprof  # noqa: E402
+from helpers import events, load, run, scratch
+import npuprof
 
 FORMULAS = ["=1+1", "+1", "-2", "@x", "\tt", "\rr", "'=1", "''-1", "'", "''", "'plain", "-", "a=1",
             '="x","y"', "=\x7f"]
@@ -41,8 +38,7 @@ class Cells(unittest.TestCase):
             raise AssertionError(done.stderr)
 
     def tool(self, *words):
-        done = run([sys.executable, ROOT / "tools" / "npuprof.py", *words], cwd=scratch())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = helpers.npuprof_py(*words)
         return done
 
     def test_no_cell_is_a_formula_and_all_come_back(self):
@@ -79,10 +75,5 @@ class Cells(unittest.TestCase):
                          ({"k\x7f": "v\x7f"}, "a\x7fb"))
         raw = json.dumps(load(scratch() / "t.json"), ensure_ascii=False)
         (scratch() / "raw.json").write_text(raw.replace("\\u007f", "\x7f"), encoding="utf-8")
-        done = run([sys.executable, ROOT / "tools" / "npuprof.py", "check", scratch() / "raw.json"])
-        self.assertEqual(done.returncode, 1)
+        done = helpers.npuprof_py("check", scratch() / "raw.json", code=1)
         self.assertIn("control: a raw DEL (0x7f)", done.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

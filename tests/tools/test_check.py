@@ -12,13 +12,10 @@ import unittest
 from decimal import Decimal
 
 import helpers
+from npuprof import check, cli
+from npuprof.base import strict_json
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-from npuprof import check, cli  # noqa: E402
-from npuprof.base import strict_json  # noqa: E402
-
 # The mutants below replace parts of this text.
 GOOD = """{"displayTimeUnit": "ns",
 "metadata": {"npuprof": {"version": "1.0.0", "host": "box", "pid": 42, "start_unix_ns": 1700000000000000000,
@@ -316,8 +313,8 @@ class Check(unittest.TestCase):
 
 class Command(unittest.TestCase):
     def run_tool(self, *arguments, **options):
-        return subprocess.run([sys.executable, TOOL, *arguments], capture_output=True, text=True, timeout=20,
-                              **options)
+        return subprocess.run([sys.executable, helpers.NPUPROF_PY, *arguments], capture_output=True,
+                              text=True, timeout=20, **options)
 
     @helpers.thorough
     def test_exit_codes(self):
@@ -347,13 +344,9 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = pathlib.Path(directory, "t.json")
             path.write_text(GOOD)
-            tool = subprocess.Popen([sys.executable, TOOL, "check"] + [path] * 3,
+            tool = subprocess.Popen([sys.executable, helpers.NPUPROF_PY, "check"] + [path] * 3,
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             tool.stdout.close()
             errors = tool.stderr.read()
             tool.stderr.close()
             self.assertEqual((tool.wait(20), errors), (141, b""))
-
-
-if __name__ == "__main__":
-    unittest.main()

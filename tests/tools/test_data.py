@@ -3,19 +3,15 @@
 import csv
 import json
 import re
-import sys
 import unittest
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
 import helpers
-from helpers import ROOT, scratch
-
-TOOL = ROOT / "tools" / "npuprof.py"
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "web")]
-import npuprof  # noqa: E402
-from npuprof.report.data import COLUMNS, NAMES  # noqa: E402
-from sample import HOSTILE, sample  # noqa: E402
+from helpers import scratch
+import npuprof
+from npuprof.report.data import COLUMNS, NAMES
+from sample import HOSTILE, sample
 
 UNIT = re.compile(r"_(ns|pct|bytes|hz|ppm|per_s|ratio|ticks|ops)$")
 # Columns that hold a text, a count or a number of something: they have no unit.
@@ -27,8 +23,8 @@ BARE = {"name", "category", "thread", "thread_id", "count", "spans", "track", "p
         "k", "instruction", "pool", "growth_steps", "allocations", "samples", "owner", "change", "note"}
 
 
-def report(*arguments):
-    return helpers.run([sys.executable, TOOL, "report", *arguments])
+def report(*arguments, **options):
+    return helpers.npuprof_py("report", *arguments, **options)
 
 
 def setUpModule():
@@ -36,8 +32,8 @@ def setUpModule():
     (scratch() / "empty.json").write_text(
         '{"traceEvents":[],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5}}}')
     for name in ("sample", "empty"):
-        done = report(f"{name}.json", "--csv-dir", f"{name}/csv", "--json", f"{name}/report.json")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+        report(f"{name}.json", "--csv-dir", f"{name}/csv", "--json", f"{name}/report.json", printed="",
+               said="")
 
 
 def sheet(name, table):
@@ -123,8 +119,7 @@ class Data(unittest.TestCase):
         self.assertEqual({row[7] for row in sheet("sample", "trust")[1]}, {""})   # no ring_lost there
 
     def test_only_some(self):
-        done = report("sample.json", "--csv-dir", "some", "--table", "pools", "--table", "names")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        report("sample.json", "--csv-dir", "some", "--table", "pools", "--table", "names", said="")
         self.assertEqual({path.name for path in (scratch() / "some").iterdir()}, {"pools.csv", "names.csv"})
 
     def test_refusals(self):
@@ -132,10 +127,4 @@ class Data(unittest.TestCase):
                                 (("--json", "x.txt"), "unknown extension"),
                                 (("--csv-dir", "sample.json"), "cannot be made"),
                                 (("--json", "none/x.json"), "cannot be written")):
-            done = report("sample.json", *arguments)
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn(says, done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            self.assertIn(says, helpers.refused("report", "sample.json", *arguments))

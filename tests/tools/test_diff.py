@@ -3,20 +3,15 @@
 import itertools
 import random
 import re
-import sys
 import unittest
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-from npuprof.diff import compare, interval, rank_test  # noqa: E402
+from npuprof.diff import compare, interval, rank_test
 
 
 def capture(name, seed, count, slower=0):
     path = helpers.scratch() / name
-    done = helpers.run([PROGRAM, seed, count, slower, path], env=helpers.environment())
-    assert done.returncode == 0, done.stderr
+    helpers.run([PROGRAM, seed, count, slower, path], code=0, env=helpers.environment())
     return path
 
 
@@ -27,8 +22,8 @@ def setUpModule():
                                                                50), capture("slower.json", 3, 50, 12)
 
 
-def diff(*arguments):
-    return helpers.run([sys.executable, TOOL, "diff", *arguments])
+def diff(*arguments, **options):
+    return helpers.npuprof_py("diff", *arguments, **options)
 
 
 def verdicts(text):
@@ -37,8 +32,7 @@ def verdicts(text):
 
 class Verdicts(unittest.TestCase):
     def test_slower(self):
-        done = diff(BASE, SLOWER, "--fail-above", "5%")
-        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        done = diff(BASE, SLOWER, "--fail-above", "5%", code=1, said="")
         found = verdicts(done.stdout)
         self.assertEqual([name for name, verdict in found.items() if verdict != "same"], ["op3"])
         self.assertEqual(found["op3"], "slower")
@@ -47,31 +41,29 @@ class Verdicts(unittest.TestCase):
                          r"slower\.json: op3 \(host\) is slower by 1\d\.\d\d %, the limit is 5 %")
 
     def test_limits(self):
-        self.assertEqual(diff(BASE, SLOWER).returncode, 0)
-        self.assertEqual(diff(BASE, SLOWER, "--fail-above", "20").returncode, 0)
+        diff(BASE, SLOWER)
+        diff(BASE, SLOWER, "--fail-above", "20")
         done = diff(SLOWER, BASE, "--fail-above", "5%")
-        self.assertEqual((done.returncode, verdicts(done.stdout)["op3"]), (0, "faster"))
+        self.assertEqual(verdicts(done.stdout)["op3"], "faster")
 
     def test_nothing_found_where_nothing_is(self):
         for pair in ((BASE, AGAIN), (BASE, BASE)):
             done = diff(*pair, "--fail-above", "0.1%")
-            self.assertEqual((done.returncode, set(verdicts(done.stdout).values())), (0, {"same"}))
+            self.assertEqual(set(verdicts(done.stdout).values()), {"same"})
 
     def test_same_answer_twice(self):
         self.assertEqual(diff(BASE, SLOWER, "--of", "p90").stdout, diff(BASE, SLOWER, "--of", "p90").stdout)
 
     def test_too_few(self):
         done = diff(capture("few.json", 4, 3), capture("few_slower.json", 5, 3, 50), "--fail-above", "5%")
-        self.assertEqual((done.returncode, set(verdicts(done.stdout).values())), (0, {"few"}))
+        self.assertEqual(set(verdicts(done.stdout).values()), {"few"})
 
     def test_refusals(self):
         empty = capture("empty.json", 1, 0)
         for arguments, words in (((BASE, empty), "no spans"),
                                  ((BASE, helpers.scratch() / "missing.json"), "cannot be read"),
                                  ((BASE, BASE, "--fail-above", "much"), "percentage")):
-            done = diff(*arguments)
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertRegex(done.stderr, rf"^[^\n]*{re.escape(words)}[^\n]*\n$")
+            self.assertRegex(helpers.refused("diff", *arguments), rf"^[^\n]*{re.escape(words)}[^\n]*\n$")
 
 
 class Figures(unittest.TestCase):
@@ -124,7 +116,3 @@ class Figures(unittest.TestCase):
         sides = [{("host", f"n{n}"): sorted(round(chance.gauss(1000, 50)) for _ in range(20))
                   for n in range(150)} for _ in range(2)]
         self.assertEqual({row.verdict for row in compare(*sides)}, {"same"})
-
-
-if __name__ == "__main__":
-    unittest.main()

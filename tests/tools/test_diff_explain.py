@@ -1,22 +1,18 @@
 # test: time=120 - npuprof.py diff: where the difference comes from, against simulated runs
 # SPDX-License-Identifier: MIT
 import json
-import sys
 import unittest
 from fractions import Fraction
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path[:0] = [str(TOOL.parent), str(helpers.TESTS / "tools")]
-import npuprof  # noqa: E402
-from npuprof.analysis import compare  # noqa: E402
-from npuprof.analysis.facts import Facts  # noqa: E402
-from npuprof.diff import holm, tested  # noqa: E402
-from planted.cases import BASE, QUICK, TOKENIZE  # noqa: E402
-from planted.model import Instr, chance, simulate  # noqa: E402
-from planted.programs import capped, ops  # noqa: E402
-from planted.write import Form, write  # noqa: E402
+import npuprof
+from npuprof.analysis import compare
+from npuprof.analysis.facts import Facts
+from npuprof.diff import holm, tested
+from planted.cases import BASE, QUICK, TOKENIZE
+from planted.model import Instr, chance, simulate
+from planted.programs import capped, ops
+from planted.write import Form, write
 
 KINDS = ("kind owner before_count after_count before_ns after_ns delta count clock time share p "
          "verdict").split()
@@ -131,8 +127,7 @@ class Command(unittest.TestCase):
         one = trace_of(QUICK, "one.json")
         two = trace_of(QUICK.but(n=150, before=TOKENIZE), "two.json")
         out = helpers.scratch() / "difference.json"
-        done = helpers.run([sys.executable, TOOL, "diff", one, two, "--json", out])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = helpers.npuprof_py("diff", one, two, "--json", out, said="")
         self.assertRegex(done.stdout, r"(?m)^host +tokenize +0 +150 +0\.000 +200000\.000 +200000\.000 ")
         self.assertIn("differs: inferences: 200 -> 150", done.stdout)
         document = json.loads(out.read_text())
@@ -143,10 +138,4 @@ class Command(unittest.TestCase):
 
     def test_refusal(self):
         one = trace_of(QUICK, "one.json")
-        done = helpers.run([sys.executable, TOOL, "diff", one, one, "--json", one])
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, r"^[^\n]*is the input [^\n]*\n$")
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.assertRegex(helpers.refused("diff", one, one, "--json", one), r"^[^\n]*is the input [^\n]*\n$")

@@ -3,15 +3,11 @@
 # SPDX-License-Identifier: MIT
 import functools
 import json
-import sys
 import unittest
 
 import helpers
-from helpers import ROOT, run, scratch
-
-TOOL = ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-from npuprof.base.doctor import Evidence, findings, narrow  # noqa: E402
+from helpers import run, scratch
+from npuprof.base.doctor import Evidence, findings, narrow
 
 # mistake of tests/programs/mistakes.c: (exit code of check, what the sentence says)
 MISTAKES = {
@@ -44,13 +40,12 @@ def setUpModule():
 @functools.cache
 def trace(mistake, form="json"):
     path = scratch() / f"{mistake.replace(' ', '_').replace('%', '')}.{form}"
-    done = run([helpers.build("mistakes.c", "mistakes"), mistake, path], env=helpers.environment())
-    assert done.returncode == 0, (mistake, done.stderr)
+    run([helpers.build("mistakes.c", "mistakes"), mistake, path], code=0, env=helpers.environment())
     return path
 
 
-def call(*words):
-    return run([sys.executable, TOOL, *words])
+def call(*words, **options):
+    return helpers.npuprof_py(*words, **options)
 
 
 class Mistakes(unittest.TestCase):
@@ -59,8 +54,7 @@ class Mistakes(unittest.TestCase):
 
     def test_check(self):
         for mistake, code, said in self.each():
-            done = call("check", trace(mistake))
-            self.assertEqual((done.returncode, done.stderr), (code, ""), (mistake, done.stdout))
+            done = call("check", trace(mistake), code=code, said="")
             if said:
                 self.assertIn(said, done.stdout)
             self.assertEqual(": ok, " in done.stdout, said is None, done.stdout)
@@ -68,7 +62,6 @@ class Mistakes(unittest.TestCase):
     def test_report(self):
         for mistake, _, said in self.each()[:6]:
             done = call("report", "--verdict", "text", trace(mistake))
-            self.assertEqual(done.returncode, 0, done.stderr)
             words = " ".join(done.stdout.split())
             if said:
                 self.assertIn(said, words)
@@ -78,20 +71,18 @@ class Mistakes(unittest.TestCase):
     def test_image_and_database(self):
         for mistake, code, said in self.each()[::2]:
             trace(mistake, "npuprof")
-            json_said = call("check", trace(mistake)).stdout.replace(".json", "")
-            said_of_image = call("check", trace(mistake, "npuprof")).stdout
+            json_said = call("check", trace(mistake), code=code).stdout.replace(".json", "")
+            said_of_image = call("check", trace(mistake, "npuprof"), code=code).stdout
             self.assertEqual(said_of_image.replace(".npuprof", ""), json_said)
             database = scratch() / f"{len(mistake)}.db"
-            self.assertEqual(call("export", trace(mistake), "--sqlite", database).returncode, 0)
-            done = call("check", database)
-            self.assertEqual((done.returncode, done.stderr), (code, ""), (mistake, done.stdout))
+            call("export", trace(mistake), "--sqlite", database)
+            done = call("check", database, code=code, said="")
             self.assertEqual(": ok, " in done.stdout, said is None, done.stdout)
 
     def test_a_csv_is_never_ok(self):
         table = scratch() / "holes.csv"
-        self.assertEqual(call("convert", trace("holes"), "-o", table).returncode, 0)
-        done = call("check", table)
-        self.assertEqual(done.returncode, 1)
+        call("convert", trace("holes"), "-o", table)
+        done = call("check", table, code=1)
         self.assertIn("4 of the executions 0 to 48", done.stdout)
         self.assertIn("a CSV does not say what was lost", done.stdout)
 
@@ -154,7 +145,3 @@ class Metadata(unittest.TestCase):
         self.assertEqual(narrow(anchors(lambda ns: 2 ** 40 + 3 * ns, times)), 0)
         for at in (20000000, 50000000):
             self.assertEqual(narrow(anchors(lambda ns: 3 * (ns if ns < at else ns - at), times)), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,16 +2,12 @@
 # SPDX-License-Identifier: MIT
 import json
 import shutil
-import sys
 import unittest
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-import npuprof  # noqa: E402
-from npuprof.base import contract  # noqa: E402
-from npuprof.tables.executions import npu_operators  # noqa: E402
+import npuprof
+from npuprof.base import contract
+from npuprof.tables.executions import npu_operators
 
 PACKAGE = "@duckdb/node-api"
 HOME = helpers.ROOT / "build" / "duckdb"
@@ -53,8 +49,7 @@ class DuckDB(unittest.TestCase):
         path = helpers.scratch() / "published.csv"
         helpers.run([helpers.build("published.c", "published"), "2", path], env=helpers.environment())
         (home / "query.js").write_text(QUERY)
-        done = helpers.run(["node", "query.js", path], cwd=home)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = helpers.run(["node", "query.js", path], code=0, cwd=home)
         answer = json.loads(done.stdout)
         trace = npuprof.load(path)
         self.assertEqual({row["name"]: (row["count"], row["total"]) for row in answer["groups"]},
@@ -65,7 +60,3 @@ class DuckDB(unittest.TestCase):
         self.assertEqual(list(types), [*contract.COLUMNS, contract.SOURCE])
         for column in ("start", "end", "thread.id", "pe_index", "dur"):
             self.assertEqual(types[column], "BIGINT")
-
-
-if __name__ == "__main__":
-    unittest.main()

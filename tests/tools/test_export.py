@@ -5,37 +5,32 @@ import json
 import os
 import shutil
 import sqlite3
-import sys
 import unittest
 from collections import Counter, defaultdict
 
 import helpers
 from helpers import ROOT, scratch
+import npuprof
+from npuprof.export.tables import TABLES, columns
+from npuprof.tables.executions import npu_operators
+from npuprof.tables.labelled import labelled
+from npuprof.tables.memory import memory_pools
+from npuprof.tables.spans import names_table
+from npuprof.tables.submissions import path_rows
+from sample import sample
+from test_duckdb import installed
 
-TOOL = ROOT / "tools" / "npuprof.py"
 QUERIES = ROOT / "tools" / "queries"
-sys.path.insert(0, str(TOOL.parent))
-sys.path[:0] = [str(ROOT / "tests" / "web"), str(ROOT / "tests" / "tools")]
-import npuprof  # noqa: E402
-from npuprof.export.tables import TABLES, columns  # noqa: E402
-from npuprof.tables.executions import npu_operators  # noqa: E402
-from npuprof.tables.labelled import labelled  # noqa: E402
-from npuprof.tables.memory import memory_pools  # noqa: E402
-from npuprof.tables.spans import names_table  # noqa: E402
-from npuprof.tables.submissions import path_rows  # noqa: E402
-from sample import sample  # noqa: E402
-from test_duckdb import installed  # noqa: E402
 
 
 def export(*arguments, **options):
-    return helpers.run([sys.executable, TOOL, "export", *arguments], **options)
+    return helpers.npuprof_py("export", *arguments, **options)
 
 
 def written(trace, name):
     """The path of the database of a trace."""
     path = scratch() / name
-    done = export(trace, "--sqlite", path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+    export(trace, "--sqlite", path, printed="", said="")
     return path
 
 
@@ -43,11 +38,10 @@ def setUpModule():
     helpers.tool("npuprof-convert")
     (scratch() / "sample.json").write_text(sample(), encoding="utf-8")
     program = helpers.build("streams.c", "streams")
-    done = helpers.run([program, "streams.json", "streams.csv", "streams.npuprof"], env=helpers.environment())
-    assert done.returncode == 0, done.stderr
+    helpers.run([program, "streams.json", "streams.csv", "streams.npuprof"], code=0,
+                env=helpers.environment())
     for form in ("json", "csv"):
-        done = helpers.run([sys.executable, TOOL, "convert", "streams.npuprof", "-o", f"streams.{form}"])
-        assert done.returncode == 0, done.stderr
+        helpers.npuprof_py("convert", "streams.npuprof", "-o", f"streams.{form}")
 
 
 class WhatTheFileSays(unittest.TestCase):
@@ -278,10 +272,7 @@ class Queries(unittest.TestCase):
 
 class Refusals(unittest.TestCase):
     def refused(self, *arguments, says, **options):
-        done = export(*arguments, **options)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertRegex(done.stderr, says)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertRegex(helpers.refused("export", *arguments, **options), says)
 
     def test_outputs(self):
         self.refused("sample.json", says="say where to")
@@ -326,11 +317,10 @@ const { DuckDBInstance } = require('%s/node_modules/@duckdb/node-api');
 
 class Parquet(unittest.TestCase):
     def test_without_a_writer(self):
-        done = export("sample.json", "--parquet", "nowhere", env=helpers.environment(PATH="/nonexistent"))
-        if done.returncode == 0:
+        words, bare = ("sample.json", "--parquet", "nowhere"), helpers.environment(PATH="/nonexistent")
+        if export(*words, code=None, env=bare).returncode == 0:
             self.skipTest("pyarrow or duckdb is installed")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("--parquet needs pyarrow or DuckDB", done.stderr)
+        self.assertIn("--parquet needs pyarrow or DuckDB", helpers.refused("export", *words, env=bare))
         self.assertFalse((scratch() / "nowhere").exists())
 
     @helpers.thorough
@@ -342,19 +332,14 @@ class Parquet(unittest.TestCase):
         program.write_text(DUCKDB % installed())
         program.chmod(0o755)
         env = helpers.environment(PATH=f"{folder}:{os.environ['PATH']}")
-        done = export("sample.json", "--parquet", "parquet", env=env, timeout=100)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        export("sample.json", "--parquet", "parquet", said="", env=env, timeout=100)
         self.assertEqual(sorted(path.name for path in (scratch() / "parquet").iterdir()),
                          sorted(f"{table}.parquet" for table in TABLES))
         database = sqlite3.connect(written("sample.json", "parquet.db"))
         for table in TABLES:
             names = ", ".join(f'"{name}"' for name, _ in columns(table))
-            done = helpers.run([program, "-bail", "-c", f"SELECT {names} FROM 'parquet/{table}.parquet'"])
-            self.assertEqual(done.returncode, 0, done.stderr)
+            done = helpers.run([program, "-bail", "-c", f"SELECT {names} FROM 'parquet/{table}.parquet'"],
+                               code=0)
             rows = [tuple(row) for row in json.loads(done.stdout)]
             wanted = database.execute(f"SELECT {names} FROM {table}").fetchall()
             self.assertEqual(Counter(rows), Counter(wanted), table)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,7 +9,7 @@ import unittest
 import helpers
 import pftrace
 import sched_waits
-from helpers import ROOT, run, scratch
+from helpers import run, scratch
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 WAITS = 1000
@@ -45,8 +45,8 @@ class Ftrace(unittest.TestCase):
         assert run([helpers.build(source, "one")], env=helpers.environment(), cwd=scratch()).returncode == 0
         cls.about = json.loads((scratch() / "one.json").read_text())["metadata"]["npuprof"]
 
-    def merge(self, *words):
-        return run([sys.executable, ROOT / "tools" / "npuprof.py", "merge", *words], cwd=scratch())
+    def merge(self, *words, **options):
+        return helpers.npuprof_py("merge", *words, **options)
 
     def lines(self, stamp):
         """Events of each kind, as tracefs and trace-cmd print them; stamp(n) is the text of a time."""
@@ -86,7 +86,6 @@ class Ftrace(unittest.TestCase):
                 stamps = [f"{ns // 10**9}.{ns % 10**9 // unit:0{digits}}" for ns in times]
                 (scratch() / "k.txt").write_text(self.lines(lambda n: stamps[n]))
                 done = self.merge("one.json", "--ftrace", "k.txt", "--ftrace-clock", clock, "-o", "k.pftrace")
-                self.assertEqual(done.returncode, 0, done.stderr)
                 expected = [ns // unit * unit + boot - start for ns in times[:5]]
                 self.check(pftrace.read((scratch() / "k.pftrace").read_bytes()), expected)
                 said = done.stdout.splitlines()[-1]
@@ -104,9 +103,8 @@ class Ftrace(unittest.TestCase):
             self.assertIn("not tsc", done.stderr)
             self.skipTest(f"the clock of this machine is {clock['source']}, not tsc")
         (scratch() / "seconds.txt").write_text(self.lines(lambda n: f"{n + 1}.000000"))
-        wrong = self.merge("one.json", "--ftrace", "seconds.txt", "--ftrace-clock", "x86-tsc",
-                           "-o", "w.pftrace")
-        self.assertEqual(wrong.returncode, 2)
+        wrong = self.merge("one.json", "--ftrace", "seconds.txt", "--ftrace-clock", "x86-tsc", "-o",
+                           "w.pftrace", code=2)
         self.assertIn("seconds.txt:4: a time in seconds", wrong.stderr)
         found = pftrace.read((scratch() / "k.pftrace").read_bytes())
         base = self.about["start_boottime_ns"]
@@ -119,8 +117,7 @@ class Ftrace(unittest.TestCase):
         for words, said in ((["--ftrace", "k.txt", "-o", "k.json"], "ends in .pftrace"),
                             (["--ftrace", "k.txt", "-o", "k.pftrace"], "k.txt:1: no line of ftrace"),
                             (["--ftrace", "none.txt", "-o", "k.pftrace"], "cannot be read")):
-            done = self.merge("one.json", *words)
-            self.assertEqual(done.returncode, 2)
+            done = self.merge("one.json", *words, code=2)
             self.assertIn(said, done.stderr)
 
     def test_waits_of_this_machine(self):
@@ -152,7 +149,6 @@ class Ftrace(unittest.TestCase):
             put("buffer_size_kb", size)
             put("trace", "\n")
         done = self.merge("waits.npuprof", "--ftrace", "k.txt", "-o", "k.pftrace")
-        self.assertEqual(done.returncode, 0, done.stderr)
         error = int(done.stdout.rpartition("error at most ")[2].split()[0])
         found = sched_waits.compare(self, pftrace.read((scratch() / "k.pftrace").read_bytes()), error, 180000)
         self.assertEqual(found.waits, WAITS)
@@ -163,7 +159,3 @@ class Ftrace(unittest.TestCase):
         # takes time that its kernel does not see. On a busy machine both happen.
         self.assertGreater(found.slept, WAITS * 0.8)
         self.assertLess(found.short, WAITS * 0.2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,17 +2,13 @@
 # SPDX-License-Identifier: MIT
 
 import os
-import sys
 import unittest
 
-from helpers import ROOT
 
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from npuprof.gen.header import generate  # noqa: E402
-from npuprof.gen.toml_table import line_numbers  # noqa: E402
-from npuprof.base.messages import Refused  # noqa: E402
-from gen_texts import DEVICE, GOOD, InDirectory, replaced  # noqa: E402
+from npuprof.gen.header import generate
+from npuprof.gen.toml_table import line_numbers
+from npuprof.base.messages import Refused
+from gen_texts import DEVICE, GOOD, InDirectory, replaced
 
 CONV = 'CONV = { code = 1, name = "Conv" }'
 # (what the message says, what to replace in device.toml, by what). The message must name the line with the
@@ -306,7 +302,3 @@ class Lines(unittest.TestCase):
                      "a = '''x''''", r'a = "\\"', r'a = "\""', r"a = '\'", 'a = ""', "a = ''"):
             with self.subTest(text=text):
                 self.assertEqual(line_numbers(text + "\nb = 1\n"), {(): 1, ("a",): 1, ("b",): 2})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,18 +6,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import helpers
 from helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from npuprof.gen.device import read_device  # noqa: E402
-from npuprof.gen.header import header_of  # noqa: E402
-from npuprof.gen.json_text import json_of  # noqa: E402
-from gen_texts import InDirectory  # noqa: E402
-from test_gen_rings import HEAD, VALUES  # noqa: E402
+from npuprof.gen.device import read_device
+from npuprof.gen.header import header_of
+from npuprof.gen.json_text import json_of
+from gen_texts import InDirectory
+from test_gen_rings import HEAD, VALUES
 
 PROGRAM = r"""
 #include <stdio.h>

@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: MIT
 
 import re
-import sys
 import unittest
 
 import helpers
 from helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-from npuprof.gen.device import read_device  # noqa: E402
-from npuprof.gen.header import generate  # noqa: E402
+from npuprof.gen.device import read_device
+from npuprof.gen.header import generate
 
 DEVICES = ROOT / "examples" / "devices"
 PAGE = DEVICES / "README.md"
@@ -144,9 +141,8 @@ def decoded(ring, data, role):
 
 def built(case, name):
     """Compiles NAME.c of the test's folder."""
-    done = helpers.run([*helpers.CC, "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}", f"{name}.c",
-                        "-o", name, "-pthread"])
-    case.assertEqual((done.returncode, done.stderr), (0, ""))
+    helpers.run([*helpers.CC, "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}", f"{name}.c", "-o",
+                 name, "-pthread"], code=0, said="")
 
 
 class Descriptions(unittest.TestCase):
@@ -217,8 +213,7 @@ class Page(unittest.TestCase):
         (folder / "acme_regs.h").write_text(generate(toml, "acme.toml"))
         (folder / "acme.c").write_text(CLOCK + code + MAIN)
         built(self, "acme")
-        done = helpers.run([folder / "acme"], cwd=folder, env=helpers.environment())
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        helpers.run([folder / "acme"], code=0, printed="", said="", cwd=folder, env=helpers.environment())
         trace = helpers.load(folder / "t.json")
         spans = [e for e in helpers.events(trace, "X") if e["name"] == "Conv2d"]
         self.assertEqual([e["args"]["job"] for e in sorted(spans, key=lambda e: e["ts"])], [1, 2, 3, 4, 5])
@@ -239,7 +234,3 @@ class Page(unittest.TestCase):
         for key in re.findall(r"`([a-z_]+)(?: = [^`]*)?`", PAGE.read_text()):
             if "npuprof" not in key:
                 self.assertRegex(manual, rf"\b{key}\b")
-
-
-if __name__ == "__main__":
-    unittest.main()

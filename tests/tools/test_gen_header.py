@@ -6,19 +6,15 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import unittest
 import unittest.mock
 
 import helpers
 from helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from npuprof.gen import schema  # noqa: E402
-from npuprof.gen.header import generate  # noqa: E402
-from npuprof.gen.manual import MANUAL  # noqa: E402
-from gen_texts import BARE, BIG_ENDIAN_MEMORY, DEVICE, GOOD, InDirectory, TOOL, replaced  # noqa: E402
+from npuprof.gen import schema
+from npuprof.gen.header import generate
+from npuprof.gen.manual import MANUAL
+from gen_texts import BARE, BIG_ENDIAN_MEMORY, DEVICE, GOOD, InDirectory, replaced
 
 # npuprof_npu.h as far as a generated header needs it.
 STUB = """
@@ -131,8 +127,8 @@ class Output(InDirectory):
         header, other = self.directory / "a.h", self.directory / "b.h"
         self.assertEqual(self.gen(DEVICE, "-o", header), (0, ""))
         environment = dict(os.environ, PYTHONHASHSEED="7", LC_ALL="C", TZ="Asia/Tokyo")
-        subprocess.run([sys.executable, TOOL, "gen", os.path.relpath(DEVICE, self.directory), "-o", "b.h"],
-                       cwd=self.directory, env=environment, check=True)
+        helpers.npuprof_py("gen", os.path.relpath(DEVICE, self.directory), "-o", "b.h", cwd=self.directory,
+                           env=environment)
         self.assertEqual(header.read_bytes(), other.read_bytes())
         self.assertNotIn(str(ROOT), header.read_text())
         self.assertRegex(header.read_text(), r"from device\.toml, sha256 [0-9a-f]{16}\.\n")
@@ -146,16 +142,12 @@ class Output(InDirectory):
         for words in (schema.ORDERS, schema.SOURCES, schema.UNITS, schema.READY, schema.KINDS):
             for word in words:
                 self.assertIn(f'"{word}"', text)
-        self.assertIn(MANUAL, self.gen_help())
+        self.assertIn(MANUAL, helpers.npuprof_py("gen", "--help").stdout)
 
     def test_the_example_of_the_help_is_a_description(self):
         lines = MANUAL[MANUAL.index("    [device]"):MANUAL.index("The generated mynpu")].splitlines()
         header = generate("\n".join(line[4:] for line in lines) + "\n", "d.toml")
         self.assertIn("desc.ring.feed = true;", header)
-
-    def gen_help(self):
-        return subprocess.run([sys.executable, TOOL, "gen", "--help"], capture_output=True, text=True,
-                              check=True).stdout
 
     def test_event_counters_without_a_clock(self):
         """Nobody can read a counter then: jobs are completed by hand."""
@@ -478,7 +470,3 @@ class Committed(InDirectory):
         self.assertEqual(built.returncode, 0, built.stderr)
         output = subprocess.run([self.directory / "facts"], capture_output=True, text=True, check=True).stdout
         self.assertEqual(list(map(int, output.split())), expected)
-
-
-if __name__ == "__main__":
-    unittest.main()

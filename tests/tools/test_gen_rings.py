@@ -6,16 +6,12 @@ import io
 import os
 import shutil
 import subprocess
-import sys
 import unittest
 
 from helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from npuprof.gen.header import generate  # noqa: E402
-from npuprof.base.messages import Refused  # noqa: E402
-from gen_texts import InDirectory  # noqa: E402
+from npuprof.gen.header import generate
+from npuprof.base.messages import Refused
+from gen_texts import InDirectory
 
 HEAD = """\
 [device]
@@ -494,7 +490,3 @@ class Values(InDirectory):
         got = [(number, expression, int(line))
                for (number, expression, _), line in zip(expected, output.split(), strict=True)]
         self.assertEqual(got, expected)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,14 +1,12 @@
 # files packed with gzip: every tool reads them and writes them; the library names the tool
 # SPDX-License-Identifier: MIT
 import gzip
-import sys
 import unittest
 
 import helpers
 import pftrace
-from helpers import ROOT, run, scratch
+from helpers import run, scratch
 
-TOOL = ROOT / "tools" / "npuprof.py"
 
 
 class Gzip(unittest.TestCase):
@@ -16,15 +14,14 @@ class Gzip(unittest.TestCase):
     def setUpClass(cls):
         helpers.tool("npuprof-convert")
         program = helpers.build("images.c", "images")
-        done = run([program, "all", scratch() / "t.npuprof"], env=helpers.environment())
-        assert done.returncode == 0, done.stderr
+        run([program, "all", scratch() / "t.npuprof"], code=0, env=helpers.environment())
         cls.call("convert", "t.npuprof", "-o", "t.json")
         for name in ("t.json", "t.npuprof"):
             (scratch() / f"{name}.gz").write_bytes(gzip.compress((scratch() / name).read_bytes()))
 
     @staticmethod
-    def call(*words):
-        return run([sys.executable, TOOL, *words], cwd=scratch())
+    def call(*words, **options):
+        return helpers.npuprof_py(*words, **options)
 
     def test_in(self):
         for words in (["report", "--table", "names"], ["check"]):
@@ -32,7 +29,7 @@ class Gzip(unittest.TestCase):
             self.assertEqual(plain.returncode, 0, plain.stderr)
             self.assertEqual(packed.stdout.replace(".json.gz", ".json"), plain.stdout)
         for source in ("t.json.gz", "t.npuprof.gz"):
-            self.assertEqual(self.call("convert", source, "-o", "again.csv").returncode, 0)
+            self.call("convert", source, "-o", "again.csv")
             self.call("convert", source.removesuffix(".gz"), "-o", "plain.csv")
             self.assertEqual((scratch() / "again.csv").read_bytes(), (scratch() / "plain.csv").read_bytes())
 
@@ -41,8 +38,7 @@ class Gzip(unittest.TestCase):
         for source in ("t.json", "t.npuprof", "t.npuprof.gz"):
             for form in ("csv", "pftrace", "speedscope.json", "otlp.json"):
                 for name in (f"out.{form}", f"out.{form}.gz"):
-                    done = self.call("convert", source, "-o", name)
-                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.call("convert", source, "-o", name)
                 packed = (scratch() / f"out.{form}.gz").read_bytes()
                 plain = (scratch() / f"out.{form}").read_bytes()
                 self.assertEqual(gzip.decompress(packed), plain, (source, form))
@@ -52,8 +48,7 @@ class Gzip(unittest.TestCase):
     @helpers.thorough
     def test_merge(self):
         for out in ("both.json.gz", "both.pftrace", "both.pftrace.gz"):
-            done = self.call("merge", "t.json.gz", "t.npuprof", "-o", out, "--label", "a", "--label", "b")
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.call("merge", "t.json.gz", "t.npuprof", "-o", out, "--label", "a", "--label", "b")
         merged = pftrace.read((scratch() / "both.pftrace").read_bytes())
         alone = pftrace.read(gzip.decompress((scratch() / "both.pftrace.gz").read_bytes()))
         self.assertEqual(merged.errors, [])
@@ -66,8 +61,7 @@ class Gzip(unittest.TestCase):
         whole = (scratch() / "t.json.gz").read_bytes()
         for data in (whole[:-20], whole[:100], whole[:50] + b"\xff" * 20 + whole[70:], whole[:10]):
             (scratch() / "bad.json.gz").write_bytes(data)
-            done = self.call("report", "bad.json.gz")
-            self.assertEqual(done.returncode, 2)
+            done = self.call("report", "bad.json.gz", code=2)
             self.assertIn("bad.json.gz: ", done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
@@ -79,12 +73,7 @@ class Gzip(unittest.TestCase):
                           'puts(npuprof_result_string(r)); return r != NPUPROF_OK; }\n')
         program = helpers.build(source, "dumps")
         for name in ("dump.json.gz", "dump.pftrace"):
-            done = run([program, name], env=helpers.environment(), cwd=scratch())
-            self.assertEqual(done.returncode, 1)
+            done = run([program, name], code=1, env=helpers.environment())
             self.assertIn("npuprof.py convert", done.stdout)
             self.assertFalse((scratch() / name).exists())
         self.assertEqual(run([program, "ok.npuprof"], env=helpers.environment(), cwd=scratch()).returncode, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,24 +3,19 @@
 import functools
 import json
 import re
-import sys
 import unittest
 from collections import Counter
 
 import helpers
 from helpers import ROOT, scratch
-
-TOOL = ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "web"))
-import npuprof  # noqa: E402
-from npuprof.report import page  # noqa: E402
-from npuprof.report.page.figures import figures  # noqa: E402
-from npuprof.report.page.timeline import COLUMNS, EACH, SPANS  # noqa: E402
-from npuprof.tables import sparse  # noqa: E402
-from npuprof.tables.executions import npu_executions, npu_operators  # noqa: E402
-from npuprof.tables.labelled import summary  # noqa: E402
-from sample import HOSTILE, sample  # noqa: E402
+import npuprof
+from npuprof.report import page
+from npuprof.report.page.figures import figures
+from npuprof.report.page.timeline import COLUMNS, EACH, SPANS
+from npuprof.tables import sparse
+from npuprof.tables.executions import npu_executions, npu_operators
+from npuprof.tables.labelled import summary
+from sample import HOSTILE, sample
 
 EMPTY = '{"traceEvents":[],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5}}}'
 FOREIGN = """[{"ph":"X","name":"<b>a</b>","pid":1,"tid":1,"ts":1,"dur":2.5},\
@@ -38,8 +33,7 @@ def write(name, text):
 def page_of(path):
     """The page of a trace, by the command."""
     out = path.with_suffix(".html")
-    done = helpers.run([sys.executable, TOOL, "report", path, "--html", out], timeout=200)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    helpers.npuprof_py("report", path, "--html", out, printed="", timeout=200)
     return out
 
 
@@ -196,9 +190,7 @@ class Text(unittest.TestCase):
         for arguments, word in ((["missing.json", "--html", "x.html"], "No such file"),
                                 ([good, "--html", "/nowhere/x.html"], "cannot be written"),
                                 ([write("cut.json", sample(1, 3)[:900]), "--html", "x.html"], "cut off")):
-            done = helpers.run([sys.executable, TOOL, "report", *arguments])
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-            self.assertIn(word, done.stderr)
+            self.assertIn(word, helpers.refused("report", *arguments))
         self.assertFalse((scratch() / "x.html").exists())
 
 
@@ -357,7 +349,3 @@ class Browser(unittest.TestCase):
         self.assertLess(many["nodes"], 3000)
         self.assertLess(many["step_ms"], 400)
         self.assertLess(many["load_ms"], 15_000)
-
-
-if __name__ == "__main__":
-    unittest.main()

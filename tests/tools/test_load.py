@@ -9,14 +9,11 @@ import unittest
 import unittest.mock
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-import npuprof  # noqa: E402
-from npuprof import loops  # noqa: E402
-from npuprof.base import contract  # noqa: E402
-from npuprof.report.text import tables  # noqa: E402
-from npuprof.base.messages import Progress, Refused  # noqa: E402
+import npuprof
+from npuprof import loops
+from npuprof.base import contract
+from npuprof.report.text import tables
+from npuprof.base.messages import Progress, Refused
 
 
 def setUpModule():
@@ -26,8 +23,7 @@ def setUpModule():
     program = helpers.build("golden.c", "golden")
     JSON, CSV = helpers.scratch() / "golden.json", helpers.scratch() / "golden.csv"
     for path in (JSON, CSV):
-        done = helpers.run([program, path], env=helpers.environment())
-        assert done.returncode == 0, done.stderr
+        helpers.run([program, path], code=0, env=helpers.environment())
 
 
 class SameRows(unittest.TestCase):
@@ -214,9 +210,8 @@ class MemoryPeaks(unittest.TestCase):
     def test_are_no_spans(self):
         """In C, by pattern and cell by cell (columns in another order)."""
         paths = [helpers.scratch() / name for name in ("pools.json", "pools.csv")]
-        done = helpers.run([helpers.build("published.c", "published"), "edges", *paths],
-                           env=helpers.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        helpers.run([helpers.build("published.c", "published"), "edges", *paths], code=0,
+                    env=helpers.environment())
         json, rows = npuprof.load(paths[0]), paths[1].read_text(encoding="utf-8").splitlines()
         name = f"host used_bytes={5 << 20} allocated_bytes={8 << 20} tag=tensor"
         ns = next(json.base_ns + record.ts for record in json.memory if record.used == 5 << 20)
@@ -284,8 +279,7 @@ class Hostile(unittest.TestCase):
     @helpers.thorough
     def test_whole_traces(self):
         program = helpers.build("many_spans.c", "many_spans", "-DNPUPROF_ARENA_BYTES=4000000u")
-        done = helpers.run([program, "device", "3000", "m.json", "m.csv"], env=helpers.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        helpers.run([program, "device", "3000", "m.json", "m.csv"], code=0, env=helpers.environment())
         for path in ("edges.json", "edges.csv", "golden.json", "golden.csv", "m.json", "m.csv"):
             self.assertNotIsInstance(self.both_ways(helpers.scratch() / path, path), str)
 
@@ -355,7 +349,7 @@ class Pandas(unittest.TestCase):
                 break
         else:
             self.skipTest("pandas is not installed (package python3-pandas)")
-        done = helpers.run([python, "-c", PANDAS, TOOL.parent, JSON, CSV])
+        done = helpers.run([python, "-c", PANDAS, helpers.ROOT / "tools", JSON, CSV])
         self.assertEqual((done.returncode, done.stdout), (0, "2\n2\n"), done.stderr)
 
     def test_without_pandas(self):
@@ -363,7 +357,7 @@ class Pandas(unittest.TestCase):
                             "import sys; sys.modules['pandas'] = None; sys.path.insert(0, sys.argv[1]); "
                             "import npuprof\n"
                             "try:\n    npuprof.load(sys.argv[2]).to_pandas()\nexcept Exception as error:\n"
-                            "    print(error)", TOOL.parent, JSON])
+                            "    print(error)", helpers.ROOT / "tools", JSON])
         self.assertEqual(done.stdout, "to_pandas() needs pandas, which is not installed; rows() gives the "
                                       "same as dicts\n")
 
@@ -373,7 +367,3 @@ class Pandas(unittest.TestCase):
         self.assertIn("<th>trace_id</th>", text)
         self.assertEqual(text.count("<tr>"), 1 + len(npuprof.load(JSON)))
         self.assertNotIn("<npuprof", text)
-
-
-if __name__ == "__main__":
-    unittest.main()

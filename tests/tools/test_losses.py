@@ -1,17 +1,13 @@
 # test: time=60 - losses by cause, each counted once, with what to do; gains of a trace without inferences
 # SPDX-License-Identifier: MIT
-import sys
 import unittest
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
-import npuprof  # noqa: E402
-from npuprof.analysis.facts import Facts  # noqa: E402
-from npuprof.analysis.whatif import WHATIF, usual, whatif_table  # noqa: E402
-from npuprof.base.losses import doubts, lost_by_cause  # noqa: E402
-from small_traces import Small  # noqa: E402
+import npuprof
+from npuprof.analysis.facts import Facts
+from npuprof.analysis.whatif import WHATIF, usual, whatif_table
+from npuprof.base.losses import doubts, lost_by_cause
+from small_traces import Small
 
 
 def device(**sync):
@@ -59,7 +55,7 @@ class Losses(unittest.TestCase):
         text = path.read_text().replace('"lost": {}', '"lost": {"device_ring": 23}')
         self.assertNotEqual(text, path.read_text())
         path.write_text(text)
-        check, report = (helpers.run([sys.executable, TOOL, words[0], path, *words[1:]])
+        check, report = (helpers.npuprof_py(words[0], path, *words[1:], code=None)
                          for words in (["check"], ["report", "--verdict"]))
         self.assertIn("21 lost_stamps: stamps fit no time: look at stamp, ", check.stdout)
         kept = len(npuprof.load(path))
@@ -104,10 +100,6 @@ class Head(unittest.TestCase):
         small = Small(1)
         small.jobs = [(*job[:6], []) for job in small.jobs]
         path = small.write(helpers.scratch() / "whole.json")
-        done = helpers.run([sys.executable, TOOL, "report", path])
+        done = helpers.npuprof_py("report", path)
         self.assertIn("Run: operators inside; 0 if none is recorded", done.stdout)
         self.assertIn("compute: an operator runs inside, 0 if none is recorded", done.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

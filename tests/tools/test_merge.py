@@ -3,18 +3,14 @@
 # SPDX-License-Identifier: MIT
 import json
 import re
-import sys
 import unittest
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-import npuprof  # noqa: E402
-from npuprof.base import contract  # noqa: E402
-from npuprof.read.image import converter  # noqa: E402
-from npuprof.tables.executions import npu_executions  # noqa: E402
-from npuprof.tables.labelled import external_operators, inferences  # noqa: E402
+import npuprof
+from npuprof.base import contract
+from npuprof.read.image import converter
+from npuprof.tables.executions import npu_executions
+from npuprof.tables.labelled import external_operators, inferences
 
 
 def setUpModule():
@@ -22,14 +18,13 @@ def setUpModule():
     program = helpers.build("published.c", "published")
     A, B, IMAGE = (helpers.scratch() / name for name in ("a.json", "b.json", "b.npuprof"))
     for command in ([program, "edges", A], [program, "2", B, IMAGE]):
-        done = helpers.run(command, env=helpers.environment())
-        assert done.returncode == 0, done.stderr
+        helpers.run(command, code=0, env=helpers.environment())
 
 
 def merge(*arguments, out="merged.json"):
     path = helpers.scratch() / out
     path.unlink(missing_ok=True)
-    return helpers.run([sys.executable, TOOL, "merge", *arguments, "-o", path]), path
+    return helpers.npuprof_py("merge", *arguments, "-o", path), path
 
 
 def changed(path, name, **changes):
@@ -60,8 +55,7 @@ class Merged(unittest.TestCase):
     def good(self, *arguments):
         done, path = merge(*arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        check = helpers.run([sys.executable, TOOL, "check", path])
-        self.assertEqual(check.returncode, 0, check.stdout)
+        helpers.npuprof_py("check", path)
         return done.stdout, path
 
     def stamps(self, path, shift=0):
@@ -175,10 +169,8 @@ class Merged(unittest.TestCase):
         ms."""
         helpers.build("wrong_rate.c", "wrong_rate")
         for name in ("r0", "r1"):
-            done = helpers.run([helpers.scratch() / "wrong_rate", helpers.scratch() / f"{name}.json",
-                                helpers.scratch() / f"{name}.npuprof"],
-                               env=helpers.environment())
-            self.assertEqual(done.returncode, 0, done.stderr)
+            helpers.run([helpers.scratch() / "wrong_rate", helpers.scratch() / f"{name}.json",
+                         helpers.scratch() / f"{name}.npuprof"], code=0, env=helpers.environment())
         for ending in (".json", ".npuprof"):
             said, path = self.good(helpers.scratch() / f"r0{ending}", helpers.scratch() / f"r1{ending}")
             merged = about(path)
@@ -238,9 +230,8 @@ class Merged(unittest.TestCase):
 
 class Refused(unittest.TestCase):
     def refused(self, words, *arguments):
-        done, path = merge(*arguments, out="refused.json")
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, rf"^[^\n]*{words}[^\n]*\n$")
+        path = helpers.scratch() / "refused.json"
+        self.assertRegex(helpers.refused("merge", *arguments, "-o", path), words)
         self.assertFalse(path.exists())
         self.assertFalse(list(helpers.scratch().glob("*.tmp")))
 
@@ -275,10 +266,5 @@ class Refused(unittest.TestCase):
         """A board without a clock, placed by --offset."""
         board = changed(B, "board.json", start_unix_ns=0, host="")
         at = about(A)["start_unix_ns"] + 12345
-        done, path = merge(A, board, "--offset", f"{board}={at}")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        _, path = merge(A, board, "--offset", f"{board}={at}")
         self.assertEqual(about(path)["processes"][1]["shift_ns"], 12345)
-
-
-if __name__ == "__main__":
-    unittest.main()

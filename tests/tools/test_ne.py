@@ -4,28 +4,22 @@ import csv
 import io
 import json
 import shutil
-import sys
 import unittest
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-import npuprof  # noqa: E402
+import npuprof
 
 
 def setUpModule():
     global TRACE
     TRACE = helpers.scratch() / "neural.json"
-    done = helpers.run([helpers.build("neural.c", "neural"), TRACE], env=helpers.environment())
-    assert done.returncode == 0, done.stderr
+    helpers.run([helpers.build("neural.c", "neural"), TRACE], code=0, env=helpers.environment())
 
 
 def sheet(*options, trace=None):
     """The written CSV's text and rows."""
     path = helpers.scratch() / "sheet.csv"
-    done = helpers.run([sys.executable, TOOL, "report", trace or TRACE, "--csv", path, *options])
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+    helpers.npuprof_py("report", trace or TRACE, "--csv", path, *options, printed="", said="")
     text = path.read_bytes().decode()
     return text, list(csv.reader(io.StringIO(text, newline="")))
 
@@ -93,9 +87,8 @@ class Layout(unittest.TestCase):
     def test_refusals(self):
         for options, words in ((["--ratio", "256x256=4,0,2"], "--ratio"),
                                (["--ratio", "7x7=4,3,2"], "weight of 7x7"), (["--aim", "50%"], "choice")):
-            done = helpers.run([sys.executable, TOOL, "report", TRACE, "--csv", helpers.scratch() / "no.csv",
-                                *options])
-            self.assertEqual(done.returncode, 2)
+            done = helpers.npuprof_py("report", TRACE, "--csv", helpers.scratch() / "no.csv", *options,
+                                      code=2)
             self.assertIn(words, done.stderr)
         self.assertFalse((helpers.scratch() / "no.csv").exists())
 
@@ -152,11 +145,9 @@ class Recalculated(unittest.TestCase):
         for source, kind, options in (("in.csv", "xlsx:Calc MS Excel 2007 XML",
                                        ["--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,-1,true"]),
                                       ("in.xlsx", "csv", [])):
-            done = helpers.run(["soffice", "--headless", f"-env:UserInstallation=file://{folder}/profile",
-                                "--convert-to", kind, *options,
-                                "--outdir", folder, folder / source], timeout=110,
-                                env=helpers.environment(HOME=str(folder)))
-            self.assertEqual(done.returncode, 0, done.stderr)
+            helpers.run(["soffice", "--headless", f"-env:UserInstallation=file://{folder}/profile",
+                         "--convert-to", kind, *options, "--outdir", folder, folder / source], code=0,
+                        timeout=110, env=helpers.environment(HOME=str(folder)))
         return cells(csv.reader(io.StringIO((folder / "in.csv").read_text(encoding="utf-8"))))
 
     def check(self, cell, latency, ratio):
@@ -220,8 +211,8 @@ class OfTheLibrary(unittest.TestCase):
     def written(self, program, *arguments):
         folder = helpers.scratch() / "library"
         shutil.rmtree(folder, ignore_errors=True)
-        done = helpers.run([program, *arguments], env=helpers.environment(NPUPROF_OUTPUT_PATH=f"{folder}/"))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        helpers.run([program, *arguments], code=0, said="",
+                    env=helpers.environment(NPUPROF_OUTPUT_PATH=f"{folder}/"))
         (trace,) = (folder / "profiling_trace").iterdir()
         return trace, sorted(folder.glob("profiling_sheet/*"))
 
@@ -247,7 +238,3 @@ class OfTheLibrary(unittest.TestCase):
         _, sheets = self.written(program)
         self.assertRegex(sheets[0].read_text(errors="replace").splitlines()[-1],
                          r"^\d+ spans of further operators are left out: NPUPROF_SCRATCH_BYTES")
-
-
-if __name__ == "__main__":
-    unittest.main()

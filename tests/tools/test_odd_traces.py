@@ -1,18 +1,14 @@
 # test: time=120 - the verdict on odd traces: of no length, of long programs, with clocks that stand still
 # SPDX-License-Identifier: MIT
 import json
-import sys
 import time
 import unittest
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
-import npuprof  # noqa: E402
-import small_traces  # noqa: E402
-from npuprof.analysis import idle, roofline, verdict  # noqa: E402
-from npuprof.analysis.facts import Facts  # noqa: E402
+import npuprof
+import small_traces
+from npuprof.analysis import idle, roofline, verdict
+from npuprof.analysis.facts import Facts
 
 
 def odd(spans=(), jobs=(), **more):
@@ -24,8 +20,8 @@ def odd(spans=(), jobs=(), **more):
     return small.write(helpers.scratch() / "odd.json")
 
 
-def report(path, *arguments):
-    return helpers.run([sys.executable, TOOL, "report", path, *arguments])
+def report(path, *arguments, **options):
+    return helpers.npuprof_py("report", path, *arguments, **options)
 
 
 def facts_of(path):
@@ -37,8 +33,7 @@ class Odd(unittest.TestCase):
         """Inferences and jobs that take no time have no rate, and no finding divides by them."""
         spans = [(1, "Inference", 5, 5, {"kind": "inference"}), (1, "Submit", 5, 5, {})]
         path = odd(spans * 20, [(0, 5, 5, 0, 5, 1, [("conv", 5, 5, 0)])] * 20)
-        run = report(path, "--verdict")
-        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        run = report(path, "--verdict", said="")
         self.assertNotIn("/s", run.stdout.split("\n")[1])
 
     def test_long_program(self):
@@ -116,8 +111,7 @@ class Odd(unittest.TestCase):
             path = odd([(1, "Inference", 0, 5000, {"kind": "inference"}), (1, "Submit", 0, 20, {})],
                        [(0, 50, 50 + 300 * (rank > 4), 0, 0, 1, [])])
             path.rename(folder / f"{rank}.json")
-        done = report(folder, "--jobs", "1", "--table", "stragglers", "--csv-dir", folder / "out")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        report(folder, "--jobs", "1", "--table", "stragglers", "--csv-dir", folder / "out", said="")
         self.assertIn('5.json,"",device,300,0,,', (folder / "out" / "stragglers.csv").read_text())
 
 
@@ -127,23 +121,17 @@ class Gates(unittest.TestCase):
         path = odd([(1, "Inference", 0, 900, {"kind": "inference"}), (1, "Submit", 5, 50, {})],
                    [(0, 90, 500, 0, 5, 1, [])])
         for form in (["--what-if", "device=0.5"], ["--verdict"], ["--table", "idle"]):
-            self.assertEqual(report(path, *form, "--fail-on", "p50_ns>1").returncode, 1)
-        self.assertEqual(report(path, "--fail-on", "").returncode, 2)
+            report(path, *form, "--fail-on", "p50_ns>1", code=1)
+        report(path, "--fail-on", "", code=2)
 
     def test_outputs(self):
         """No output is left away in silence, and none takes the place of a trace."""
         path, page = odd([(1, "f", 0, 900, {})]), helpers.scratch() / "odd.html"
-        done = report(path, "--verdict", "--html", page)
-        self.assertEqual((done.returncode, done.stderr),
-                         (2, "--html: not together with --verdict, run it twice\n"))
+        report(path, "--verdict", "--html", page, code=2,
+               said="--html: not together with --verdict, run it twice\n")
         sheet = helpers.scratch() / "tables" / "names.csv"
         sheet.parent.mkdir(exist_ok=True)
-        run = helpers.run([sys.executable, TOOL, "convert", path, "-o", sheet])
-        self.assertEqual(run.returncode, 0, run.stderr)
+        helpers.npuprof_py("convert", path, "-o", sheet)
         before = sheet.read_bytes()
-        self.assertEqual(report(sheet, "--csv-dir", sheet.parent).returncode, 2)
+        report(sheet, "--csv-dir", sheet.parent, code=2)
         self.assertEqual(sheet.read_bytes(), before)
-
-
-if __name__ == "__main__":
-    unittest.main()

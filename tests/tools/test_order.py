@@ -97,7 +97,3 @@ class Order(unittest.TestCase):
         self.assertEqual(sorted(i.name for i in found.instants), ["", "mark", "step"])
         arrows = [(found.slices[a].name, found.slices[b].name) for a, b in found.arrows]
         self.assertEqual(sorted(arrows), [("outer", "second"), ("second", "x")])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,23 +5,19 @@ import functools
 import json
 import random
 import re
-import sys
 import unittest
 from fractions import Fraction
 
 import helpers
 from helpers import ROOT, scratch
-
-TOOL = ROOT / "tools" / "npuprof.py"
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "tools"), str(ROOT / "tests" / "web")]
-import fleet_traces  # noqa: E402
-import npuprof  # noqa: E402
-import planted  # noqa: E402
-from npuprof.analysis import replay  # noqa: E402
-from npuprof.analysis.facts import Facts  # noqa: E402
-from npuprof.analysis.verdict import judge  # noqa: E402
-from npuprof.report.page.figures import figures  # noqa: E402
-from sample import sample  # noqa: E402
+import fleet_traces
+import npuprof
+import planted
+from npuprof.analysis import replay
+from npuprof.analysis.facts import Facts
+from npuprof.analysis.verdict import judge
+from npuprof.report.page.figures import figures
+from sample import sample
 
 
 @functools.cache
@@ -66,9 +62,7 @@ class Figures(unittest.TestCase):
     def test_of_a_part(self):
         """--html is about the part that is asked for, as the text is."""
         page = scratch() / "part.html"
-        done = helpers.run([sys.executable, TOOL, "report", trace_of("P2"), "--inference", "3-6",
-                            "--html", page])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        helpers.npuprof_py("report", trace_of("P2"), "--inference", "3-6", "--html", page)
         data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.S)[1])
         self.assertEqual(data["verdict"]["headline"]["inferences"], 4)
 
@@ -161,8 +155,7 @@ class Sliders(unittest.TestCase):
                 (scratch() / f"{path}.json").write_text(json.dumps(value), encoding="utf-8")
             done = helpers.run(["node", ROOT / "tests/web/replay.mjs",
                                 ROOT / "tools/npuprof/report/page/replay.js", scratch() / "figures.json",
-                                scratch() / "factors.json"])
-            self.assertEqual(done.returncode, 0, done.stderr)
+                                scratch() / "factors.json"], code=0)
             own = replay.of(facts)
             before, whole = own._measure(own.base, own.graph)[:2]
             for factors, found in zip(wanted, json.loads(done.stdout)):
@@ -183,8 +176,7 @@ class Browser(unittest.TestCase):
         shots = ROOT / "build" / "screenshots"
         shots.mkdir(parents=True, exist_ok=True)
         page = trace_of(name).with_suffix(".html")
-        done = helpers.run([sys.executable, TOOL, "report", trace_of(name), "--html", page], timeout=200)
-        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        helpers.npuprof_py("report", trace_of(name), "--html", page, printed="", timeout=200)
         done = helpers.run(["node", ROOT / "tests" / "web" / "answers.mjs", helpers.web(), helpers.chromium(),
                             page, part, shots / f"answers-{name}"], timeout=200)
         if done.returncode:
@@ -274,7 +266,3 @@ class Browser(unittest.TestCase):
         self.assertLess(max(shown, slide), 200)
         self.assertEqual(found["said"][0], "16 spans drawn one by one of 200,000")
         self.assertTrue(found["findings"][0]["text"].startswith("1. hot_operator conv"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,15 +1,12 @@
 # test: time=120 - the planted traces are what they say: times, losses, forms; their truth by other means
 # SPDX-License-Identifier: MIT
-import sys
 import unittest
 from fractions import Fraction
 
 import helpers
-
-sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
-import npuprof  # noqa: E402
-import planted  # noqa: E402
-from npuprof.base.contract import DEVICE, INFERENCE  # noqa: E402
+import npuprof
+import planted
+from npuprof.base.contract import DEVICE, INFERENCE
 
 
 def written(name, error_ns=1000, **form):
@@ -86,17 +83,11 @@ class Truth(unittest.TestCase):
         path.write_text(text.replace('"wraps":', '"records":{"unknown_records":3},"wraps":'))
         sync = npuprof.load(path).metadata["devices"][0]["clock_sync"]
         self.assertEqual(sync["records"], {"unknown_records": 3})
-        done = helpers.run([sys.executable, helpers.ROOT / "tools" / "npuprof.py", "report", path])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        helpers.npuprof_py("report", path, said="")
 
     def test_checks(self):
         """`check` finds nothing wrong with them."""
         for name in ("P1", "P6", "P10", "P21"):
             case = planted.case(name)
             path = case.write(helpers.scratch() / "checked.json")
-            done = helpers.run([sys.executable, helpers.ROOT / "tools" / "npuprof.py", "check", path])
-            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            helpers.npuprof_py("check", path, said="")

@@ -1,18 +1,15 @@
 # test: time=240 - the verdict on the 30 planted cases: the right finding first, none in the clean ones
 # SPDX-License-Identifier: MIT
-import sys
 import unittest
 
 import helpers
-
-sys.path[:0] = [str(helpers.ROOT / "tools"), str(helpers.TESTS / "tools")]
-import npuprof  # noqa: E402
-import planted  # noqa: E402
-from npuprof.analysis import replay  # noqa: E402
-from npuprof.analysis.facts import Facts  # noqa: E402
-from npuprof.analysis.roofline import read_description  # noqa: E402
-from npuprof.analysis.verdict import judge  # noqa: E402
-from planted.model import latencies, median, simulate, window  # noqa: E402
+import npuprof
+import planted
+from npuprof.analysis import replay
+from npuprof.analysis.facts import Facts
+from npuprof.analysis.roofline import read_description
+from npuprof.analysis.verdict import judge
+from planted.model import latencies, median, simulate, window
 
 
 def judged(case, **form):
@@ -165,7 +162,3 @@ class Forms(unittest.TestCase):
         for name in ("P2", "P4", "P9", "P12", "P15", "P28"):
             case = planted.case(name)
             self.assertEqual(judged(case, others=(clean,))[3][:1], list(case.expect[:1]), name)
-
-
-if __name__ == "__main__":
-    unittest.main()

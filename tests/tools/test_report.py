@@ -4,29 +4,24 @@
 import json
 import resource
 import re
-import sys
 import unittest
 from unittest import mock
 from types import SimpleNamespace
 
 import helpers
-
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
-sys.path.insert(0, str(TOOL.parent))
-import npuprof  # noqa: E402
-from npuprof import loops  # noqa: E402
-from npuprof.base import contract  # noqa: E402
-from npuprof.read.image import converter  # noqa: E402
-# noqa: E402
+import npuprof
+from npuprof import loops
+from npuprof.base import contract
+from npuprof.read.image import converter
 from npuprof.report.text import table_lines, tables
-from npuprof.tables.arithmetic import both, percentile, union  # noqa: E402
-from npuprof.tables.devices import gaps_table, pes_table, trust_table  # noqa: E402
-from npuprof.tables.executions import Device, npu_executions  # noqa: E402
-from npuprof.tables.labelled import external_operators, inferences  # noqa: E402
-from npuprof.tables.memory import memory_pools  # noqa: E402
-from npuprof.tables.spans import names_table, open_table, threads_table  # noqa: E402
-from npuprof.tables.submissions import path_rows  # noqa: E402
-from npuprof.tables.tracks import track_intervals  # noqa: E402
+from npuprof.tables.arithmetic import both, percentile, union
+from npuprof.tables.devices import gaps_table, pes_table, trust_table
+from npuprof.tables.executions import Device, npu_executions
+from npuprof.tables.labelled import external_operators, inferences
+from npuprof.tables.memory import memory_pools
+from npuprof.tables.spans import names_table, open_table, threads_table
+from npuprof.tables.submissions import path_rows
+from npuprof.tables.tracks import track_intervals
 
 SIX = ("summary", "inferences", "executions", "operators", "external", "memory")
 CAPTURES = {"1": ("published.c", "1"), "2": ("published.c", "2"), "edges": ("published.c", "edges"),
@@ -43,15 +38,13 @@ def setUpModule():
         if not program.exists():
             helpers.build(source, program.name)
         TRACE[name] = [helpers.scratch() / f"{name}.{kind}" for kind in ("json", "csv", "npuprof")]
-        done = helpers.run([program, *arguments, *TRACE[name]], env=helpers.environment())
-        assert done.returncode == 0, done.stderr
-        done = helpers.run([converter(), TRACE[name][2], "--report"])
-        assert done.returncode == 0, done.stderr
+        helpers.run([program, *arguments, *TRACE[name]], code=0, env=helpers.environment())
+        done = helpers.run([converter(), TRACE[name][2], "--report"], code=0)
         PRINTED[name] = done.stdout
 
 
-def report(*arguments):
-    return helpers.run([sys.executable, TOOL, "report", *arguments])
+def report(*arguments, **options):
+    return helpers.npuprof_py("report", *arguments, **options)
 
 
 def column(lines, n):
@@ -398,9 +391,8 @@ class Many(unittest.TestCase):
                           ["convert", path, "-o", "many.otlp.json"],
                           ["convert", path, "-o", "many.speedscope.json"], ["diff", path, path]):
                 before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                done = helpers.run([sys.executable, TOOL, *words], timeout=140)
+                helpers.npuprof_py(*words, timeout=140)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                self.assertEqual(done.returncode, 0, done.stderr)
                 # 1 s; by the square 40 s and more
                 self.assertLess(after.ru_utime - before.ru_utime, 10, words)
 
@@ -428,8 +420,7 @@ class Command(unittest.TestCase):
 
     @helpers.thorough
     def test_every_table_has_its_title(self):
-        done = report(TRACE["edges"][0])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = report(TRACE["edges"][0], said="")
         for words in ("Spans by name", "Spans by category", "Threads", "Device tracks", "Host gaps",
                       "From submit to completion", "Memory of host",
                       "Clock error of the devices, and what was lost"):
@@ -453,13 +444,7 @@ class Command(unittest.TestCase):
         broken = helpers.scratch() / "broken.json"
         broken.write_bytes(TRACE["1"][0].read_bytes()[:5000])
         for path in (broken, helpers.scratch() / "missing.json"):
-            done = report(path)
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertRegex(done.stderr, rf"^{re.escape(str(path))}:[^\n]*\n$")
-        self.assertEqual(report("--help").returncode, 0)
-        self.assertEqual(report().returncode, 2)
-        self.assertEqual(report(TRACE["1"][0], "--table", "nonsense").returncode, 2)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            self.assertRegex(helpers.refused("report", path), rf"^{re.escape(str(path))}:[^\n]*\n$")
+        report("--help")
+        report(code=2)
+        report(TRACE["1"][0], "--table", "nonsense", code=2)

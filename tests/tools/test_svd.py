@@ -2,18 +2,14 @@
 # SPDX-License-Identifier: MIT
 
 import re
-import sys
 import unittest
 
-from helpers import ROOT
 
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from npuprof.gen import svd as svd_files  # noqa: E402
-from npuprof.gen.header import generate_svd  # noqa: E402
-from npuprof.base.messages import Refused  # noqa: E402
+from npuprof.gen import svd as svd_files
+from npuprof.gen.header import generate_svd
+from npuprof.base.messages import Refused
 from svd_texts import (cluster, derived, device, dim, field, generate, one_field, one_peripheral,
-                       peripheral, register, states, strip, values, with_fields)  # noqa: E402
+                       peripheral, register, states, strip, values, with_fields)
 
 
 class Format(unittest.TestCase):
@@ -252,7 +248,3 @@ class Format(unittest.TestCase):
         self.assertNotIn("R_RESET", generate(text))
         with self.assertRaisesRegex(Refused, "resetValue 0x100 does not fit 8 bits"):
             generate(text, strict=True)
-
-
-if __name__ == "__main__":
-    unittest.main()

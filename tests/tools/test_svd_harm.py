@@ -3,23 +3,18 @@
 
 import random
 import re
-import sys
 import time
 import unittest
 import unittest.mock
 
 import helpers
-from helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from npuprof.gen import svd as svd_files  # noqa: E402
-from npuprof.gen.header import generate_svd  # noqa: E402
-from npuprof.gen.svd import limits  # noqa: E402
-from npuprof.base.messages import Refused  # noqa: E402
+from npuprof.gen import svd as svd_files
+from npuprof.gen.header import generate_svd
+from npuprof.gen.svd import limits
+from npuprof.base.messages import Refused
 from svd_texts import (BIT0, HERE, R0, cluster, derived, device, dim, field, generate, one_field,
                        one_peripheral, peripheral, register, states, strip, values, vendor, vendors,
-                       with_fields)  # noqa: E402
+                       with_fields)
 
 # (what the message says, a file); the message must name the line with the mark #!, or line 1.
 REFUSED = [
@@ -278,7 +273,3 @@ class Harm(unittest.TestCase):
                         self.assertRegex(str(refused), r"^d\.svd:\d+: [^\n]*$")
                         outcomes["refused"] += 1
         self.assertGreater(min(outcomes.values()), 30, outcomes)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -15,15 +15,12 @@ import xml.etree.ElementTree
 
 import helpers
 from helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests" / "tools"))
-from npuprof import cli  # noqa: E402
-from npuprof.gen import svd as svd_files  # noqa: E402
-from npuprof.gen.c_text import c_name  # noqa: E402
-from npuprof.gen.header import generate_svd  # noqa: E402
+from npuprof import cli
+from npuprof.gen import svd as svd_files
+from npuprof.gen.c_text import c_name
+from npuprof.gen.header import generate_svd
 from svd_texts import (COMPILERS, FACTS, SHARED, cluster, compiled, derived, dim, generate, one_field,
-                       one_peripheral, peripheral, register, values, vendor, vendors)  # noqa: E402
+                       one_peripheral, peripheral, register, values, vendor, vendors)
 
 
 class Vendors(unittest.TestCase):
@@ -246,7 +243,3 @@ class Command(unittest.TestCase):
                       self.gen(self.toml)[1])
         self.assertIn("--roles goes with", self.gen(self.toml, "--roles", self.toml)[1])
         self.assertIn("cannot be read", self.gen(self.folder / "no.svd")[1])
-
-
-if __name__ == "__main__":
-    unittest.main()

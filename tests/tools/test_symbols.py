@@ -7,13 +7,12 @@ import pathlib
 import random
 import re
 import shutil
-import sys
 import unittest
 
 import auto_traces
 import helpers
 import pftrace
-from auto_traces import TOOL, build_id, must, names, split
+from auto_traces import build_id, must, names, split
 from helpers import CC, CXX, run, scratch
 
 BASE = 0x7F1234560000
@@ -75,9 +74,8 @@ def converted(path, *options, tool=None, code=0, **variables):
     """Names that npuprof-convert gives the spans, and what it says."""
     target = scratch() / "named.json"
     target.unlink(missing_ok=True)
-    done = run([tool or helpers.tool("npuprof-convert"), path, "-o", target, *options],
+    done = run([tool or helpers.tool("npuprof-convert"), path, "-o", target, *options], code=code,
                env=helpers.environment(**variables))
-    assert done.returncode == code, (done.returncode, done.stderr)
     return spans(target), done.stderr
 
 
@@ -207,8 +205,7 @@ class Files(unittest.TestCase):
     def test_cut_off(self):
         text = self.trace.read_text()
         self.trace.write_text(text[:text.index("displayTimeUnit")])
-        done = run([helpers.tool("npuprof-convert"), self.trace, "-o", scratch() / "named.json"])
-        self.assertEqual(done.returncode, 2)
+        done = run([helpers.tool("npuprof-convert"), self.trace, "-o", scratch() / "named.json"], code=2)
         self.assertIn("ends too early", done.stderr)
 
 
@@ -222,8 +219,7 @@ class Tools(unittest.TestCase):
         cls.trace = trace("tools.json", addresses, [module(library(), build_id(library()))])
 
     def tool(self, *arguments):
-        done = run([sys.executable, TOOL, *arguments])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = helpers.npuprof_py(*arguments, said="")
         return done.stdout
 
     @helpers.thorough
@@ -244,11 +240,10 @@ class Tools(unittest.TestCase):
 
     def test_without_the_file(self):
         trace("lost.json", [BASE + 0x1100], [module("/nowhere/libdeep.so", "ab" * 20)])
-        done = run([sys.executable, TOOL, "report", "lost.json"])
-        self.assertEqual(done.returncode, 0)
+        done = helpers.npuprof_py("report", "lost.json")
         self.assertRegex(done.stderr, r"^warning: names of functions: /nowhere/libdeep\.so: it cannot be "
                                       r"read, [^\n]*\n$")
-        done = run([sys.executable, TOOL, "convert", "lost.json", "-o", "x.json", "--symbols", library()])
+        done = helpers.npuprof_py("convert", "lost.json", "-o", "x.json", "--symbols", library())
         self.assertEqual(spans(scratch() / "x.json"), ["libdeep.so+0x1100"])
 
 
@@ -363,7 +358,3 @@ class Hostile(unittest.TestCase):
             del data[chance.randrange(len(data)):]
         data[:4] = b"\x7fELF"[:len(data)]
         return bytes(data)
-
-
-if __name__ == "__main__":
-    unittest.main()

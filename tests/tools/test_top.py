@@ -11,7 +11,6 @@ import unittest
 import helpers
 from helpers import run, scratch
 
-TOOL = helpers.ROOT / "tools" / "npuprof.py"
 
 
 @functools.cache
@@ -45,8 +44,8 @@ class Program:
 
 
 def top(path, *arguments):
-    return subprocess.Popen([sys.executable, TOOL, "top", path, *arguments], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, helpers.NPUPROF_PY, "top", path, *arguments],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def looks_until(process, count, name="fast"):
@@ -148,12 +147,9 @@ class Top(unittest.TestCase):
             for path, words in ((scratch() / "none.npuprof", "no such file; start the program with"),
                                 (ended, "no program records into it; npuprof.py report"),
                                 (plain, "is no arena of npuprof"), (stream, "it is no mapped arena")):
-                done = run([sys.executable, TOOL, "top", path, "--once", "--interval", "0.05"])
-                self.assertEqual((done.returncode, done.stdout), (2, ""), path)
-                self.assertIn(words, done.stderr)
-                self.assertEqual(done.stderr.count("\n"), 1)
+                self.assertIn(words, helpers.refused("top", path, "--once", "--interval", "0.05"))
             program.end()
-        self.assertEqual(run([sys.executable, TOOL, "top", ended, "--interval", "0"]).returncode, 2)
+        helpers.npuprof_py("top", ended, "--interval", "0", code=2)
 
     @helpers.thorough
     def test_a_large_arena(self):
@@ -161,13 +157,8 @@ class Top(unittest.TestCase):
         path = scratch() / "large.npuprof"
         with Program(path, 256 << 20) as program:
             program.step(8_000_000)
-            done = run(["/bin/sh", "-c", f"{helpers.tool('npuprof-top')} {path} 0.05 5 && times"])
-            self.assertEqual(done.returncode, 0, done.stderr)
+            done = run(["/bin/sh", "-c", f"{helpers.tool('npuprof-top')} {path} 0.05 5 && times"], code=0)
             user, system = done.stdout.splitlines()[-1].split()
         print(f"note five looks at a full arena of 256 MiB: {user} user, {system} system")
         self.assertEqual([text.partition("m")[0] for text in (user, system)], ["0", "0"])
         self.assertLess(sum(float(text.partition("m")[2].rstrip("s")) for text in (user, system)), 1.5)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: MIT
 import csv
 import json
-import sys
 import unittest
 
 import helpers
-from helpers import ROOT, run, scratch
+from helpers import run, scratch
 
-TOOL = ROOT / "tools" / "npuprof.py"
 HEAD = ("TFLite_operator,NNG Operator,SRAM Usage,Peak%,Op Cycles,Network%,NPU,SRAM AC,DRAM AC,OnFlash AC,"
         "OffFlash AC,MAC Count,Network%,Util%,Name").split(",")
 LONG = "net/" + "block_with_a_long_name/" * 4 + "Conv2D"
@@ -49,8 +47,7 @@ def write_trace(*spans):
 class Vela(unittest.TestCase):
     def rows(self, trace, layers):
         out = scratch() / "vela_out.json"
-        done = run([sys.executable, TOOL, "report", trace, "--vela", layers, "--json", out])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        helpers.npuprof_py("report", trace, "--vela", layers, "--json", out, said="")
         return json.loads(out.read_text())["tables"]["vela"]
 
     def test_layers(self):
@@ -73,8 +70,7 @@ class Vela(unittest.TestCase):
 
     def test_text(self):
         trace = write_trace(("add", 900, False, False))
-        done = run([sys.executable, TOOL, "report", trace, "--vela", write_csv(HEAD, *LAYERS)])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = helpers.npuprof_py("report", trace, "--vela", write_csv(HEAD, *LAYERS), said="")
         self.assertIn("estimated_ticks", done.stdout)
         self.assertIn("1 of 4 layers have device spans of their name", done.stdout)
 
@@ -103,18 +99,7 @@ class Vela(unittest.TestCase):
                                ([HEAD, line("ADD", "9" * 30, "x")], "2: Op Cycles is"),
                                ([HEAD, LAYERS[0][:4]], "2: 4 cells, the head has 15")):
             path = write_csv(*rows)
-            done = run([sys.executable, TOOL, "report", trace, "--vela", path])
-            self.assertEqual((done.returncode, done.stdout), (2, ""), sentence)
-            self.assertIn(f"{path}:{sentence}", done.stderr)
-            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn(f"{path}:{sentence}", helpers.refused("report", trace, "--vela", path))
         path.write_bytes(b'"a,b\n\xff\x00')
-        done = run([sys.executable, TOOL, "report", trace, "--vela", path])
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("no CSV", done.stderr)
-        done = run([sys.executable, TOOL, "report", trace, "--vela", scratch() / "none.csv"])
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("cannot be read", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.assertIn("no CSV", helpers.refused("report", trace, "--vela", path))
+        self.assertIn("cannot be read", helpers.refused("report", trace, "--vela", scratch() / "none.csv"))

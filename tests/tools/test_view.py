@@ -12,7 +12,6 @@ import unittest
 import helpers
 from helpers import ROOT, environment, scratch
 
-TOOL = ROOT / "tools" / "npuprof.py"
 UI = "https://ui.perfetto.dev"
 TRACE = '{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]}'
 
@@ -27,9 +26,9 @@ class View(unittest.TestCase):
             self.skipTest("port 9001 is in use")
         finally:
             probe.close()
-        self.process = subprocess.Popen([sys.executable, str(TOOL), "view", str(path)], cwd=scratch(),
-                                        text=True, env=environment(),
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen([sys.executable, str(helpers.NPUPROF_PY), "view", str(path)],
+                                        cwd=scratch(), text=True, env=environment(), stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
         self.addCleanup(self.stop)
         self.link = self.process.stdout.readline().strip()
 
@@ -106,8 +105,7 @@ class View(unittest.TestCase):
         (scratch() / "t.json").write_text(TRACE)
         self.start("t.json")
         done = helpers.run(["node", ROOT / "tests" / "web" / "view.mjs", web, chromium,
-                            self.link.partition("url=")[2]], timeout=90)
-        self.assertEqual(done.returncode, 0, done.stderr)
+                            self.link.partition("url=")[2]], code=0, timeout=90)
         self.assertEqual(json.loads(done.stdout),
                          {"other": "TypeError: Failed to fetch", "allowed": [200, TRACE]})
         self.assertEqual(self.process.wait(20), 0)
@@ -123,8 +121,7 @@ class View(unittest.TestCase):
 
     def test_image_and_interrupt(self):
         helpers.tool("npuprof-convert")
-        done = helpers.run([helpers.build("golden.c", "golden"), "g.npuprof"])
-        self.assertEqual(done.returncode, 0)
+        helpers.run([helpers.build("golden.c", "golden"), "g.npuprof"], code=0)
         self.start("g.npuprof")
         self.assertIn("/g.json", self.link)
         answer, body = self.ask("HEAD", "/g.json", Origin=UI)
@@ -136,9 +133,7 @@ class View(unittest.TestCase):
     def test_port_in_use(self):
         (scratch() / "t.json").write_text(TRACE)
         self.start("t.json")
-        done = helpers.run([sys.executable, TOOL, "view", "t.json"])
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, r"^127\.0\.0\.1:9001: in use: .*\n$")
+        self.assertRegex(helpers.refused("view", "t.json"), r"^127\.0\.0\.1:9001: in use: .*\n$")
 
     def test_refuses(self):
         (scratch() / "cut.json").write_text(TRACE[:-9])
@@ -147,10 +142,4 @@ class View(unittest.TestCase):
                                          "operator_index,dur\n")
         for name, word in (("missing.json", "No such file"), ("cut.json", "cut off"),
                            ("t.csv", "does not read the CSV")):
-            done = helpers.run([sys.executable, TOOL, "view", name])
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-            self.assertIn(word, done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            self.assertIn(word, helpers.refused("view", name))

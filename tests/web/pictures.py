@@ -8,11 +8,10 @@ import pathlib
 import subprocess
 import sys
 
+import helpers
+
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
-sys.path.insert(0, str(TESTS))
-import helpers  # noqa: E402
-
 LIMIT = 120_000     # bytes
 # the one in which the device was done first is shown: the others waited for a busy machine
 RUNS = 12

@@ -118,7 +118,3 @@ class Importer(unittest.TestCase):
         self.assertEqual((many["errors"], len(many["slices"])), ([], 3000))
         print(f"note 3,000 threads: {many['ms']} ms; 10: {few['ms']} ms")
         self.assertLess(many["ms"], few["ms"] + 1500)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,7 +13,6 @@ import helpers
 from helpers import ROOT, events, run, scratch
 from write.test_json import NAMES
 
-TOOL = ROOT / "tools" / "npuprof.py"
 SHOTS = ROOT / "build" / "screenshots"
 
 # The rules that viewers have, each with a trace that breaks it and nothing else: (rule, what stands in the
@@ -96,7 +95,7 @@ def mutated_events(text, old, new):
 
 def judged(trace):
     """The exit code of the check."""
-    return run([sys.executable, TOOL, "check", trace]).returncode
+    return run([sys.executable, helpers.NPUPROF_PY, "check", trace]).returncode
 
 
 def frame(text):
@@ -116,15 +115,13 @@ def shown(answer):
 
 def page_of(trace):
     page = trace.with_suffix(".html")
-    done = run([sys.executable, TOOL, "report", trace, "--html", page])
-    assert done.returncode == 0, done.stderr
+    helpers.npuprof_py("report", trace, "--html", page)
     return page
 
 
 def in_speedscopes_form(trace):
     path = trace.with_suffix(".speedscope.json")
-    done = run([sys.executable, TOOL, "convert", trace, "-o", path])
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+    helpers.npuprof_py("convert", trace, "-o", path, printed="", said="")
     return path
 
 
@@ -149,14 +146,11 @@ class Viewers(unittest.TestCase):
         chromium, web = helpers.chromium(), helpers.web()
         helpers.make("build/examples/digits/digits", "build/examples/digits/npusim")
         digits, hostile, small = (scratch() / f"{name}.json" for name in ("digits", "hostile", "small"))
-        done = run([ROOT / "build/examples/digits/digits", "--output", digits], env=helpers.environment(),
-                   timeout=120)
-        assert done.returncode == 0, done.stderr
+        run([ROOT / "build/examples/digits/digits", "--output", digits], code=0, env=helpers.environment(),
+            timeout=120)
         (scratch() / "names").write_bytes(b"".join(name + b"\0" for name in NAMES))
-        done = run([helpers.build("hostile.c", "hostile"), "names", hostile], env=helpers.environment())
-        assert done.returncode == 0, done.stderr
-        done = run([helpers.build("viewers.c", "viewers"), small], env=helpers.environment())
-        assert done.returncode == 0, done.stderr
+        run([helpers.build("hostile.c", "hostile"), "names", hostile], code=0, env=helpers.environment())
+        run([helpers.build("viewers.c", "viewers"), small], code=0, env=helpers.environment())
         cls.text = re.sub(r'"pid":\d+', '"pid":7', small.read_text(encoding="utf-8"))
         small.write_text(cls.text, encoding="utf-8")
         mutants = []
@@ -175,8 +169,7 @@ class Viewers(unittest.TestCase):
                  if PAGE in mutant[3]]
         (scratch() / "jobs.json").write_text(json.dumps(jobs))
         done = run(["node", ROOT / "tests" / "web" / "viewers.mjs", web, chromium, scratch() / "jobs.json"],
-                   timeout=600)
-        assert done.returncode == 0, done.stderr[-2000:]
+                   code=0, timeout=600)
         answers = json.loads(done.stdout)
         cls.traces = {path.stem: helpers.load(path) for path in (digits, hostile, small)}
         cls.seen = {path.name: answer for path, answer in zip(whole, answers)}
@@ -271,8 +264,7 @@ class Viewers(unittest.TestCase):
         line = '{"ph":"i","name":"i","pid":7,"tid":1,"s":"t","ts":1.000},\n'
         path.write_text(self.text.replace('{"traceEvents":[\n', '{"traceEvents":[\n' + 1_000_001 * line),
                         encoding="utf-8")
-        done = run([sys.executable, TOOL, "check", path], timeout=120)
-        self.assertEqual(done.returncode, 0, done.stdout)
+        done = helpers.npuprof_py("check", path, timeout=120)
         self.assertIn("Chrome's viewer is slow above 1000000", done.stdout)
 
     def test_report_page(self):
@@ -309,7 +301,3 @@ class Viewers(unittest.TestCase):
             shot = (SHOTS / f"viewers-{name}.png").read_bytes()
             self.assertEqual(shot[:4], b"\x89PNG")
             self.assertGreater(len(shot), 4000, name)
-
-
-if __name__ == "__main__":
-    unittest.main()
