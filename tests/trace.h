@@ -277,6 +277,22 @@ CHECK_UNUSED_ static size_t trace_count(json_node *t, const char *phase, const c
     return n;
 }
 
+/* CHECK_COUNTS(t, "X", { "one", 1 }, { "none", 0 }): how many events of a phase have each name. */
+typedef struct trace_wanted { const char *name; uint64_t count; } trace_wanted;
+#define CHECK_COUNTS(t, phase, ...) \
+    do { \
+        const trace_wanted wanted_[] = { __VA_ARGS__ }; \
+        trace_counts_(__FILE__, __LINE__, (t), (phase), wanted_, sizeof wanted_ / sizeof wanted_[0]); \
+    } while (0)
+
+CHECK_UNUSED_ static void trace_counts_(const char *file, int line, json_node *t, const char *phase,
+                                        const trace_wanted *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        check_uint_(file, line, wanted[i].name ? wanted[i].name : "all",
+                    trace_count(t, phase, wanted[i].name), wanted[i].count);
+}
+
 CHECK_UNUSED_ static int64_t trace_start(json_node *e) { return json_us_as_ns(json_get(e, "ts")); }
 CHECK_UNUSED_ static int64_t trace_dur(json_node *e) { return json_us_as_ns(json_get(e, "dur")); }
 CHECK_UNUSED_ static int64_t trace_end(json_node *e) { return trace_start(e) + trace_dur(e); }

@@ -76,8 +76,7 @@ static void begin_header(bool is_strange)
 /* A part of a stream, or its header. */
 static void put_streamed(uint32_t next, uint32_t count, uint32_t lead, const void *body)
 {
-    npuprof_stream_head_ head;
-    memset(&head, 0, sizeof head);
+    npuprof_stream_head_ head = { 0 };
     head.mark = NPUPROF_STREAM_MARK_;
     head.next = next;
     head.count = (uint16_t)count;

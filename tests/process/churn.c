@@ -77,8 +77,7 @@ static void churn(int policy, uint64_t threads, size_t arena_bytes)
         life_check_streamed(&memory, s.recorded, 0, true);
         CHECK_INT(npuprof_load_memory(memory.bytes, memory.count, NULL), NPUPROF_OK);
     }
-    seen found;
-    memset(&found, 0, sizeof found);
+    seen found = { 0 };
     found.limit = threads;
     found.once = (uint8_t *)calloc(threads, 1);
     CHECK_STOP(found.once != NULL);

@@ -55,8 +55,7 @@ static void run_child(const plan *p, life_path arena, life_path stream)
 {
     pthread_t thread;
     worker w[THREADS_MAX];
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.arena_path = arena.pattern;
     desc.arena_bytes = p->arena_bytes;
     desc.when_full = p->policy;
@@ -152,8 +151,7 @@ static void kill_once(const plan *p)
     snprintf(file, sizeof file, "%d.stream.npuprof", (int)child);
     stream.path = check_path(file);
 
-    found f;
-    memset(&f, 0, sizeof f);
+    found f = { 0 };
     for (int t = 0; t < p->threads; t++) f.room = sides[t].begun + 2 > f.room ? sides[t].begun + 2 : f.room;
     for (int t = 0; t < p->threads; t++) f.closed[t] = (uint8_t *)calloc(f.room, 1);
     uint64_t expected = 0, outer = 0;

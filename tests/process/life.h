@@ -76,8 +76,7 @@ CHECK_UNUSED_ static npuprof_sink life_sink(life_memory *m)
 /* An arena of the heap; recording is on afterwards. sink: for NPUPROF_STREAM. */
 CHECK_UNUSED_ static void life_begin(int policy, size_t arena_bytes, life_memory *sink)
 {
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.arena = malloc(arena_bytes);
     desc.arena_bytes = arena_bytes;
     desc.when_full = policy;

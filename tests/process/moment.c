@@ -40,11 +40,9 @@ static void *record(void *unused)
 
 static void middle_of_a_record(void)
 {
-    npuprof_capture capture;
-    npuprof_desc desc;
     pthread_t thread;
-    memset(&capture, 0, sizeof capture);
-    memset(&desc, 0, sizeof desc);
+    npuprof_capture capture = { 0 };
+    npuprof_desc desc = { 0 };
     capture.schedule = "active=1,repeat=1";
     desc.capture = &capture;
     desc.output_path = check_path("t.json");

@@ -83,10 +83,8 @@ static void *start(void *unused)
 static void fork_in_gate(void)
 {
     pthread_t thread;
-    npuprof_capture capture;
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
-    memset(&capture, 0, sizeof capture);
+    npuprof_desc desc = { 0 };
+    npuprof_capture capture = { 0 };
     capture.gate = gate;
     desc.capture = &capture;
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);

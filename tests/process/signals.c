@@ -53,8 +53,7 @@ static life_memory *roomy(void)
 static void start_timers(timer_t timers[2])
 {
     const long period_ns = getenv("NPUPROF_TEST_SLOW") ? 2000000 : 100000;
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
+    struct sigaction action = { 0 };
     sigemptyset(&action.sa_mask);
     action.sa_handler = handler;
     action.sa_flags = SA_RESTART;          /* each may interrupt the other */

@@ -44,8 +44,7 @@ static void look(life_counts *c, const char *line)
 
 static numbers read_numbers(void)
 {
-    numbers s;
-    memset(&s, 0, sizeof s);
+    numbers s = { 0 };
     for (int i = 0; i < 8; i++) s.last[i] = -1;
     life_count(look, &s);
     CHECK(s.open <= 3);

@@ -20,8 +20,7 @@ typedef struct plan { int policy; size_t arena_bytes; int spans; } plan;
 
 static void child_of(const plan *p, life_path arena)
 {
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.arena_path = arena.pattern;
     desc.arena_bytes = p->arena_bytes;
     desc.when_full = p->policy;

@@ -7,8 +7,7 @@
 
 static void begin_to_file(const char *path, size_t arena_bytes)
 {
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.arena = malloc(arena_bytes);
     desc.arena_bytes = arena_bytes;
     desc.when_full = NPUPROF_STREAM;
@@ -101,9 +100,8 @@ static int count_only(void *user, const void *bytes, size_t count)
 static void to_a_counting_sink(void)
 {
     const uint64_t n = life_scaled(3000000, 100000000);
-    npuprof_desc desc;
     static uint64_t got = 0;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.arena_bytes = 1 << 20;
     desc.arena = malloc(desc.arena_bytes);
     desc.when_full = NPUPROF_STREAM;
@@ -147,8 +145,7 @@ static void long_spans(void)
     json_node *t = trace_load(path), *longest = trace_event(t, "X", "long", 0),
         *hand = trace_event(t, "X", "by hand", 0);
     CHECK_STOP(longest && hand);
-    CHECK_UINT(trace_count(t, "X", "long"), 1);
-    CHECK_UINT(trace_count(t, "X", "by hand"), 1);
+    CHECK_COUNTS(t, "X", { "long", 1 }, { "by hand", 1 });
     CHECK_INT(json_int(json_get(longest, "args.n")), 7);     /* its arguments are in the file, too */
     CHECK(trace_inside(hand, longest));
     int64_t expected = 0;
@@ -534,8 +531,7 @@ static void *record_on(void *unused)
 static void begin_sleepy(size_t arena_bytes)
 {
     static uint64_t arena[8192];
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.arena = arena;
     desc.arena_bytes = arena_bytes;
     desc.when_full = NPUPROF_STREAM;
@@ -580,8 +576,7 @@ static void cancelled_in_the_sink(void)
 
 static void refused_without_a_sink(void)
 {
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.when_full = NPUPROF_STREAM;
     CHECK_INT(npuprof_init(&desc), NPUPROF_ERR_ARGUMENT);
     desc.output_path = check_path("t.json");

@@ -293,8 +293,7 @@ static void thread_churn(void)
     CHECK_UINT(s.recorded, 3 * AT_ONCE * ROUNDS);
     CHECK(s.threads >= 1 && s.threads <= AT_ONCE);
     json_node *t = written();
-    CHECK_UINT(trace_count(t, "X", "thread"), AT_ONCE * ROUNDS);
-    CHECK_UINT(trace_count(t, "X", "inner"), AT_ONCE * ROUNDS);
+    CHECK_COUNTS(t, "X", { "thread", AT_ONCE * ROUNDS }, { "inner", AT_ONCE * ROUNDS });
     json_node *list = json_get(t, "traceEvents");
     for (json_node *e = list->first; e; e = e->next) {
         const char *ph = json_text(json_get(e, "ph"));
@@ -385,8 +384,7 @@ static void deep_nesting(void)
     CHECK_UINT(s.recorded + s.lost, 3 * 401);
     CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_DEPTH]);
     json_node *t = written();
-    CHECK_UINT(trace_count(t, "X", "after"), 3);
-    CHECK_UINT(trace_count(t, "X", NULL), s.recorded);
+    CHECK_COUNTS(t, "X", { "after", 3 }, { NULL, s.recorded });
     for (size_t i = 0; i < 3; i++)
         CHECK(trace_start(trace_event(t, "X", "after",
                                       i)) >= trace_end(trace_event(t, "X", "dive",
@@ -419,9 +417,7 @@ static void long_span(void)
     npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, 20003);
     json_node *t = written(), *longest = trace_event(t, "X", "long", 0);
-    CHECK_UINT(trace_count(t, "X", "long"), 1);
-    CHECK_UINT(trace_count(t, "X", "long 2"), 1);
-    CHECK_UINT(trace_count(t, "X", "short"), 20000);
+    CHECK_COUNTS(t, "X", { "long", 1 }, { "long 2", 1 }, { "short", 20000 });
     CHECK(trace_inside(trace_event(t, "X", "short", 0), longest)
           && trace_inside(trace_event(t, "X", "short", 19999), longest));
     CHECK(json_get(longest, "args") == NULL);
@@ -486,8 +482,7 @@ static void under_a_timer(size_t arena_bytes, int rounds)
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL), s.recorded);
     if (!s.lost) {
-        CHECK_UINT(trace_count(t, "X", "handler"), (uint64_t)handled);
-        CHECK_UINT(trace_count(t, "X", "outer"), (uint64_t)rounds);
+        CHECK_COUNTS(t, "X", { "handler", (uint64_t)handled }, { "outer", (uint64_t)rounds });
     }
 }
 
@@ -527,8 +522,7 @@ static void fork_child(void)
         CHECK_UINT(s.recorded, 3);
         CHECK_UINT(s.lost, 0);
         json_node *t = written();
-        CHECK_UINT(trace_count(t, "X", NULL), 2);
-        CHECK_UINT(trace_count(t, "X", "of the child"), 1);
+        CHECK_COUNTS(t, "X", { NULL, 2 }, { "of the child", 1 });
         CHECK_INT(json_int(json_get(trace_event(t, "X", "inner", 0), "pid")), getpid());
         CHECK_INT(json_int(json_get(t, "metadata.npuprof.pid")), getpid());
         exit(check_failures_ ? 1 : 0);
@@ -538,8 +532,7 @@ static void fork_child(void)
     { PROF_SCOPE("after"); }
     PROF_END();
     json_node *t = written();
-    CHECK_UINT(trace_count(t, "X", NULL), 4);
-    CHECK_UINT(trace_count(t, "X", "of the child"), 0);
+    CHECK_COUNTS(t, "X", { NULL, 4 }, { "of the child", 0 });
     CHECK_INT(json_int(json_get(t, "metadata.npuprof.pid")), getpid());
 }
 

@@ -42,9 +42,7 @@ static void everything(void)
 static void silent_before_start(void)
 {
     everything();
-    const npuprof_stats s = stats_now();
-    CHECK_UINT(s.recorded, 0);
-    CHECK_UINT(s.lost, 0);
+    CHECK_UINT(stats_now().recorded + stats_now().lost, 0);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL), 0);
     npuprof_start(1);
@@ -63,10 +61,8 @@ static void levels(void)
         { PROF_SCOPE_LEVEL(10, "c", "above the highest level", PROF_NO_ARGS); }
         npuprof_stop();
         json_node *t = written();
-        CHECK_UINT(trace_count(t, "X", "a"), 1);
-        CHECK_UINT(trace_count(t, "X", "above the highest level"), 0);
-        CHECK_UINT(trace_count(t, "X", "level 2"), rows[i].two);
-        CHECK_UINT(trace_count(t, "X", "level 3"), rows[i].three);
+        CHECK_COUNTS(t, "X", { "a", 1 }, { "above the highest level", 0 }, { "level 2", rows[i].two },
+                     { "level 3", rows[i].three });
     }
 }
 
@@ -104,11 +100,7 @@ static void categories(void)
     CHECK_INT(npuprof_set_categories(""), NPUPROF_OK);
     { PROF_SCOPE_CAT("npu", "5 in"); }
     json_node *t = written();
-    CHECK_UINT(trace_count(t, NULL, "1 in"), 5);
-    CHECK_UINT(trace_count(t, NULL, "2 in"), 4);
-    CHECK_UINT(trace_count(t, NULL, "3 in"), 1);
-    CHECK_UINT(trace_count(t, NULL, "4 in"), 1);
-    CHECK_UINT(trace_count(t, NULL, "5 in"), 2);
+    CHECK_COUNTS(t, NULL, { "1 in", 5 }, { "2 in", 4 }, { "3 in", 1 }, { "4 in", 1 }, { "5 in", 2 });
     for (char n = '1'; n < '5'; n++) {
         char out[] = "? out";
         out[0] = n;
@@ -161,8 +153,7 @@ static void toggles(void)
     json_node *t = written();
     json_node *outer = trace_event(t, "X", "begun open, ended closed", 0),
         *after = trace_event(t, "X", "after", 0);
-    CHECK_UINT(trace_count(t, "X", "begun closed, ended open"), 0);
-    CHECK_UINT(trace_count(t, "X", "level 2"), 0);
+    CHECK_COUNTS(t, "X", { "begun closed, ended open", 0 }, { "level 2", 0 });
     CHECK_STOP(outer && after);
     CHECK(trace_inside(trace_event(t, "X", "inner 1", 0), outer));
     CHECK(trace_inside(trace_event(t, "X", "inner 2", 0), outer));
@@ -194,11 +185,8 @@ static void pause_and_resume(void)
     npuprof_resume();
     { PROF_SCOPE("stopped"); }
     json_node *t = written();
-    CHECK_UINT(trace_count(t, "X", "never started"), 0);
-    CHECK_UINT(trace_count(t, "X", "paused"), 0);
-    CHECK_UINT(trace_count(t, "X", "resumed"), 2);
-    CHECK_UINT(trace_count(t, "X", "started"), 1);
-    CHECK_UINT(trace_count(t, "X", "stopped"), 0);
+    CHECK_COUNTS(t, "X", { "never started", 0 }, { "paused", 0 }, { "resumed", 2 }, { "started", 1 },
+                 { "stopped", 0 });
 }
 
 static void clear(void)
@@ -213,13 +201,10 @@ static void clear(void)
         { PROF_SCOPE("after"); }
     }
     json_node *t = written();
-    CHECK_UINT(trace_count(t, "X", "a"), 0);
-    CHECK_UINT(trace_count(t, "X", "after"), 1);
+    CHECK_COUNTS(t, "X", { "a", 0 }, { "after", 1 });
     CHECK_STR(trace_track(t, trace_event(t, "X", "after", 0)), "kept");
     npuprof_clear();
-    const npuprof_stats s = stats_now();
-    CHECK_UINT(s.recorded, 0);
-    CHECK_UINT(s.lost, 0);
+    CHECK_UINT(stats_now().recorded + stats_now().lost, 0);
     for (int i = 0; i < 1000; i++) {
         { PROF_SCOPE("x"); }
         if (i % 10 == 9) npuprof_clear();
@@ -253,8 +238,7 @@ static void stats(void)
 static uint64_t arena[64 * 1024];
 static void init_with_an_arena(void)
 {
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.arena = arena;
     desc.arena_bytes = sizeof arena - 16;
     arena[sizeof arena / 8 - 2] = arena[sizeof arena / 8 - 1] = UINT64_C(0x5555555555555555);
@@ -327,33 +311,31 @@ static void result_strings(void)
 }
 
 /* NPUPROF_ERR_ARGUMENT says which argument of which function it was. */
+static void check_refused(npuprof_result result, const char *words)
+{
+    CHECK_INT(result, NPUPROF_ERR_ARGUMENT);
+    if (!strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), words))
+        check_failed_(__FILE__, __LINE__, "%s: %s", words, npuprof_result_string(NPUPROF_ERR_ARGUMENT));
+}
+
 static void refused_arguments(void)
 {
     const npuprof_sink nothing = { NULL, NULL };
     CHECK_STR(npuprof_result_string(NPUPROF_ERR_ARGUMENT),
               "NPUPROF_ERR_ARGUMENT: an argument is missing or out of its range");
-    CHECK_INT(npuprof_start(0), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_start: level"));
+    check_refused(npuprof_start(0), "npuprof_start: level");
     CHECK_INT(npuprof_start(10), NPUPROF_ERR_ARGUMENT);
     { PROF_SCOPE("not recorded"); }
-    CHECK_INT(npuprof_dump(NULL), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_dump: path"));
-    CHECK_INT(npuprof_dump(""), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_dump: path is not 1 to 1023"));
+    check_refused(npuprof_dump(NULL), "npuprof_dump: path");
+    check_refused(npuprof_dump(""), "npuprof_dump: path is not 1 to 1023");
     CHECK_INT(npuprof_dump(check_path("t.json.gz")), NPUPROF_ERR_ARGUMENT);
-    CHECK_INT(npuprof_dump(check_path("t.pftrace")), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_dump: path ends in .pftrace or .gz"));
+    check_refused(npuprof_dump(check_path("t.pftrace")), "npuprof_dump: path ends in .pftrace or .gz");
     CHECK(!check_read_file(check_path("t.json.gz"), NULL));
-    CHECK_INT(npuprof_write_image(nothing), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_write_image: sink.write"));
-    CHECK_INT(npuprof_write_json(nothing), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_write_json: sink.write"));
-    CHECK_INT(npuprof_metadata(NULL, "value"), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_metadata: key"));
-    CHECK_INT(npuprof_get_stats(NULL), NPUPROF_ERR_ARGUMENT);
-    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_get_stats: out"));
-    const npuprof_stats stats = stats_now();
-    CHECK_UINT(stats.recorded, 0);
+    check_refused(npuprof_write_image(nothing), "npuprof_write_image: sink.write");
+    check_refused(npuprof_write_json(nothing), "npuprof_write_json: sink.write");
+    check_refused(npuprof_metadata(NULL, "value"), "npuprof_metadata: key");
+    check_refused(npuprof_get_stats(NULL), "npuprof_get_stats: out");
+    CHECK_UINT(stats_now().recorded, 0);
     CHECK_INT(npuprof_start(9), NPUPROF_OK);
     CHECK_INT(npuprof_pause(), NPUPROF_OK);
     CHECK_INT(npuprof_pause(), NPUPROF_OK);
@@ -366,10 +348,7 @@ static void refused_arguments(void)
 static void metadata_when_full(void)
 {
     static uint64_t memory[4096 / 8];
-    npuprof_desc desc = { 0 };
-    desc.arena = memory;
-    desc.arena_bytes = sizeof memory;
-    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    begin_in(memory, sizeof memory, NPUPROF_KEEP_OLDEST);
     char key[32];
     unsigned refused = 0;
     for (int i = 0; i < 1000; i++) {
@@ -378,9 +357,8 @@ static void metadata_when_full(void)
         if (result != NPUPROF_OK) CHECK_INT(result, NPUPROF_ERR_TABLE_FULL);
         refused += result != NPUPROF_OK;
     }
-    const npuprof_stats stats = stats_now();
     CHECK(refused > 0);
-    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_NOTES], refused);
+    CHECK_UINT(stats_now().lost_by_cause[NPUPROF_LOST_NOTES], refused);
 }
 
 static int calls_back(void *user, const void *bytes, size_t count)
@@ -468,6 +446,9 @@ static void failing_sink(void)
 static void dump_twice(void)
 {
     static const char *const extensions[] = { "json", "csv", "npuprof", "other" };
+    npuprof_result (*const reports[])(FILE *) = { npuprof_print_summary, npuprof_print_inferences,
+                                                  npuprof_print_npu_executions, npuprof_print_npu_operators,
+                                                  npuprof_print_external_operators, npuprof_print_memory };
     npuprof_start(2);
     for (int i = 0; i < 20; i++) everything();
     npuprof_stop();
@@ -480,17 +461,8 @@ static void dump_twice(void)
             if (k == 0 && result == NPUPROF_ERR_UNSUPPORTED) break;
             CHECK_INT(result, NPUPROF_OK);
             if (k == 1) {
-                FILE *null = fopen("/dev/null", "w");
-                CHECK_STOP(null != NULL);
-                CHECK_INT(npuprof_print_summary(null), NPUPROF_OK);
-                CHECK_INT(npuprof_print_inferences(null), NPUPROF_OK);
-                CHECK_INT(npuprof_print_npu_executions(null), NPUPROF_OK);
-                CHECK_INT(npuprof_print_npu_operators(null), NPUPROF_OK);
-                CHECK_INT(npuprof_print_external_operators(null), NPUPROF_OK);
-                CHECK_INT(npuprof_print_memory(null), NPUPROF_OK);
-                fclose(null);
-                npuprof_stats s;
-                npuprof_get_stats(&s);
+                for (size_t n = 0; n < sizeof reports / sizeof reports[0]; n++) free(printed(reports[n]));
+                (void)stats_now();
                 usleep(2000);
             }
         }
@@ -514,8 +486,7 @@ static void dump_while_open(void)
         PROF_SCOPE("outer");
         { PROF_SCOPE("inner"); }
         json_node *t = written();
-        CHECK_UINT(trace_count(t, "X", "outer"), (uint64_t)i + 1);
-        CHECK_UINT(trace_count(t, "X", "inner"), (uint64_t)i + 1);
+        CHECK_COUNTS(t, "X", { "outer", (uint64_t)i + 1 }, { "inner", (uint64_t)i + 1 });
     }
 }
 

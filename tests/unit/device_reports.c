@@ -26,8 +26,7 @@ static uint64_t at;          /* device ticks; moves on with every execution */
 
 static void open_npu(void)
 {
-    npuprof_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_npu_desc desc = { 0 };
     desc.name = "npu0";
     desc.read_ticks = read_ticks;
     desc.counter.hz = 1000000000;

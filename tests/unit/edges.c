@@ -85,8 +85,7 @@ static void child_keeps_metadata(void)
     waitpid(child, &status, 0);
     CHECK_INT(status, 0);
     json_node *t = trace_load(path);
-    CHECK_INT(trace_count(t, "X", "before"), 0);
-    CHECK_INT(trace_count(t, "X", "after"), 1);
+    CHECK_COUNTS(t, "X", { "before", 0 }, { "after", 1 });
     CHECK(json_get(t, "metadata.npuprof.user.model") != NULL);
 }
 

@@ -130,8 +130,7 @@ static void by_longjmp(void)
     CHECK_UINT(s.recorded + s.lost, FORM_COUNT * 5);
     { PROF_SCOPE("last"); }
     json_node *t = written();
-    CHECK_UINT(trace_count(t, "X", "around"), FORM_COUNT);
-    CHECK_UINT(trace_count(t, "X", "probe"), FORM_COUNT);
+    CHECK_COUNTS(t, "X", { "around", FORM_COUNT }, { "probe", FORM_COUNT });
     trace_check_nesting(t);
     for (size_t i = 0; i < FORM_COUNT; i++) {
         json_node *around = trace_event(t, "X", "around", i), *probe = trace_event(t, "X", "probe", i),
@@ -192,8 +191,7 @@ static void goto_past(void)
     const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded + s.lost, spans);
     json_node *t = written();
-    CHECK_UINT(trace_count(t, "X", "around"), 20 * PAST_COUNT);
-    CHECK_UINT(trace_count(t, "X", "probe"), 20 * PAST_COUNT);
+    CHECK_COUNTS(t, "X", { "around", 20 * PAST_COUNT }, { "probe", 20 * PAST_COUNT });
     trace_check_nesting(t);
 }
 

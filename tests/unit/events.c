@@ -179,8 +179,7 @@ static void async_spans(void)
                   || trace_inside(o, e));
         }
     }
-    CHECK_UINT(trace_count(t, "X", "again"), 1);
-    CHECK_UINT(trace_count(t, "X", "never ended"), 1);
+    CHECK_COUNTS(t, "X", { "again", 1 }, { "never ended", 1 });
     CHECK(json_get(trace_event(t, "X", "never ended", 0), "args") != NULL);
     CHECK_UINT(trace_count(t, "X", NULL), 7);
     CHECK_UINT(trace_count(t, "b", NULL) + trace_count(t, "e", NULL) + trace_count(t, "B", NULL)

@@ -237,8 +237,7 @@ static void anchors(unsigned n)
 static void anchors_in_linear_time(void)
 {
     if (CHECK_SANITIZED) CHECK_SKIP("it measures time, and a sanitizer takes most of it");
-    npuprof_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_npu_desc desc = { 0 };
     desc.name = "npu0";
     desc.read_ticks = read_ticks;
     desc.counter.hz = 1000000000;

@@ -38,8 +38,7 @@ static uint64_t read_ticks(void *user)
 static void kernels(void)
 {
     static npuprof_npu npu;
-    npuprof_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_npu_desc desc = { 0 };
     desc.name = "npu0";
     desc.read_ticks = read_ticks;
     desc.counter.hz = 1000000000;

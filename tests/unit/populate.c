@@ -20,8 +20,7 @@ static long faults(void)
    else 2. what: a, f or s for the arena; p: populate; h: huge pages, for which the library asked, stay. */
 static int record(const char *what)
 {
-    npuprof_desc desc;
-    memset(&desc, 0, sizeof desc);
+    npuprof_desc desc = { 0 };
     desc.populate = strchr(what, 'p') != NULL;
     if (strchr(what, 'a')) {
         desc.arena_bytes = 16 * MIB;

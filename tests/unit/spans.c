@@ -237,8 +237,7 @@ static void run_time_names(void)
         snprintf(name, 32, "name %d", i);
         snprintf(changed, 32, "#####%d", i);
         snprintf(category, 32, "category %d", i % 2);
-        CHECK_UINT(trace_count(t, "X", name), 4);
-        CHECK_UINT(trace_count(t, "X", changed), 1);
+        CHECK_COUNTS(t, "X", { name, 4 }, { changed, 1 });
         CHECK_STR(json_text(json_get(trace_event(t, "X", name, 3), "cat")), category);
         CHECK_STR(json_text(json_get(trace_event(t, "X", name, 3), "args.s")), name);
         CHECK_STR(json_text(json_get(trace_event(t, "X", changed, 0), "cat")), category);
@@ -293,9 +292,7 @@ static void control_flow(void)
     else
         CHECK(false);
     json_node *t = written();
-    CHECK_UINT(trace_count(t, "X", "loop"), 4);
-    CHECK_UINT(trace_count(t, "X", "returned"), 1);
-    CHECK_UINT(trace_count(t, "X", "in an if"), 1);
+    CHECK_COUNTS(t, "X", { "loop", 4 }, { "returned", 1 }, { "in an if", 1 });
     for (size_t i = 0; i < 6; i++) CHECK(json_get(trace_event(t, "X", NULL, i), "args.unfinished") == NULL);
 }
 
