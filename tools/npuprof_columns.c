@@ -2,9 +2,9 @@
    it.
    SPDX-License-Identifier: MIT
 
-   npuprof/loops/native.py is its user, says what each function gives, and does the same in Python where this
-   is not built. Columns are arrays with one element a span. Rows count from 0; -1 is none. Functions that
-   need memory return -1 without it. */
+   npuprof/loops/native.py is its only user and finds the functions by their names: none has a prototype. The
+   files beside it say what each gives, and do the same in Python where this is not built. Columns are arrays
+   with one element a span. Rows count from 0; -1 is none. Functions that need memory return -1 without it. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,10 +25,6 @@ typedef struct texts {
     uint32_t count, limit, *slots, mask;
 } texts;
 typedef struct reader { texts labels, ids; } reader;
-
-reader *columns_open(size_t form);
-void columns_close(reader *r);
-const char *columns_text(const reader *r, int which, uint32_t number, size_t *length);
 
 static uint64_t hash_of(const char *c, size_t length)
 {
@@ -123,9 +119,6 @@ typedef struct block {                  /* room for one element a line, each */
     /* indexes: bit set of those that occur; rich: spans with arguments */
     uint32_t given_count, others_count, indexes, rich;
 } block;
-
-int64_t columns_json(reader *r, const char *text, size_t bytes, block *out);
-int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
 
 /* NULL: no memory, or built from another version of this file. form: FORM below and in loops/native.py, a
    new number for every change of what a function takes or gives. */
@@ -438,53 +431,6 @@ int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out)
 
 /* ---- Columns */
 
-void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, uint32_t *out);
-void columns_add(int64_t n, int64_t *values, int64_t more);
-void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name,
-                   const uint8_t *host, const int64_t *operators,
-                   uint8_t *kind);
-void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64_t wanted, uint8_t *out);
-void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute,
-                   const int64_t *step, int64_t other, uint32_t *out);
-void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
-                  const int32_t *stack_of, int32_t *newest, int32_t *parents);
-int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, int32_t *parents);
-void columns_roots(int64_t n, const uint8_t *kind, const int32_t *parents, int32_t *roots);
-void columns_warm_up(int64_t n, const uint8_t *kind, const int32_t *parents, uint8_t *warm_up);
-int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
-                           const int32_t *base_of,
-                           const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups,
-                           int32_t *ends, int32_t *members);
-int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *ends, const int32_t *members,
-                     const int64_t *start,
-                     const int64_t *dur, const uint32_t *name, const uint8_t *compute, const uint8_t *warm_up,
-                     int64_t *run, int64_t *sum,
-                     int64_t *counts, int64_t *totals, uint32_t *order);
-void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends,
-                     int64_t *out, int64_t *scratch);
-void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents,
-                  const uint32_t *track, const uint8_t *host, int64_t *own);
-int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
-                     int64_t tracks, int64_t *state, int64_t *out);
-void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64_t tracks, int64_t *ends,
-                     int64_t *out);
-int64_t columns_merge(int64_t n, int64_t *intervals);
-int64_t columns_minus(int64_t n, const int64_t *a, int64_t m, const int64_t *b, int64_t *out);
-void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
-                      int64_t tracks, int64_t *ends, int32_t *rows);
-void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start,
-                       const int64_t *dur,
-                       const int64_t *ends, const int32_t *rows, int32_t *out);
-void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start,
-                       const int64_t *ends,
-                       const int32_t *rows, const uint8_t *kind, int64_t wanted, int32_t *out);
-void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends,
-                          const int32_t *members, int64_t arrows,
-                          const int32_t *callers, const int32_t *called, int32_t *parents);
-void columns_ends(int64_t n, const int64_t *start, const int64_t *dur, int64_t *out, int64_t *scratch);
-void columns_latest(int64_t n, const int32_t *first, const int64_t *one, const int32_t *second,
-                    const int64_t *two, int64_t *out);
-
 void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, uint32_t *out)
 {
     for (int64_t i = 0; i < n; i++) out[i] = table[numbers[i]];
@@ -504,12 +450,6 @@ void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const
         if (of_name[name[i]]) kind[i] = of_name[name[i]];
         if (operators && operators[i] != EMPTY && kind[i] == SPAN) kind[i] = OPERATOR;
     }
-}
-
-void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64_t wanted, uint8_t *out)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (kind[i] == wanted) out[track[i]] = 1;
 }
 
 void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute,

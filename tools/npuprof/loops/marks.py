@@ -2,6 +2,7 @@
 """One value for each span or track, from its other columns."""
 
 from array import array
+from itertools import compress
 
 from ..base.contract import NULL, OPERATOR, SPAN
 from . import native
@@ -33,14 +34,9 @@ def set_kinds(kind, name, track, of_name, host, operators):
 
 def tracks_with(track, kind, wanted, count):
     """Bytes by track: 1 if a span of that kind lies on it."""
-    out = bytearray(count)
-    if native.library():
-        native.call("tracks", len(track), track, kind, wanted, out)
-    else:
-        for number, own in zip(track, kind):
-            if own == wanted:
-                out[number] = 1
-    return out
+    of_kind = kind.translate(bytes(number == wanted for number in range(256)))
+    found = set(compress(track, of_kind))
+    return bytearray(number in found for number in range(count))
 
 
 def steps_on(track, name, compute, step, other):

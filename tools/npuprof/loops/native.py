@@ -18,7 +18,7 @@ class Block(ctypes.Structure):
                 *((name, ctypes.c_uint32) for name in "given_count others_count indexes rich".split())]
 
 
-FUNCTIONS = """close json csv gather add kinds tracks steps nest nest_by_id roots warm_up executions runs
+FUNCTIONS = """close json csv gather add kinds steps nest nest_by_id roots warm_up executions runs
     grouped self busy by_base merge minus by_track innermost beginning nest_devices ends
     latest""".split()
 
