@@ -5,17 +5,14 @@
 #include "examples/08_framed_log.c"
 #undef main
 #include "trace.h"
+#include "fed.h"
 
 static npuprof_npu npu;
 
 static void open_npu(void)
 {
-    npuprof_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "hand";
-    desc.anchors_only = true;
-    desc.pe_count = 2;
-    desc.counter.hz = 1000000000;
+    const npuprof_npu_desc desc = { .name = "hand", .anchors_only = true, .pe_count = 2,
+                                    .counter = { .hz = 1000000000 } };
     npuprof_start(1);
     device_zero = device_now() - 1000000;
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
@@ -30,27 +27,11 @@ static json_node *written(void)
     return trace_load(check_path("t.json"));
 }
 
-static json_node *sync_of(json_node *t, const char *key)
-{
-    json_node *devices = json_get(t, "metadata.npuprof.devices");
-    CHECK_STOP(devices && devices->first);
-    return json_get(json_get(devices->first, "clock_sync"), key);
-}
-
 static uint64_t spin(void)
 {
     const uint64_t from = device_now();
     while (device_now() - from < 20000) { }
     return from;
-}
-
-/* The n-th device span of that name. */
-static json_node *device_span(json_node *t, const char *name, size_t n)
-{
-    for (size_t i = 0;; i++) {
-        json_node *e = trace_event(t, "X", name, i);
-        if (!e || (json_get(e, "args.stamp") && n-- == 0)) return e;
-    }
 }
 
 static void matching(void)
@@ -74,17 +55,17 @@ static void matching(void)
     CHECK(npuprof_npu_complete(&npu, 102, 0, NULL, NULL, from[2], from[2] + 10, PROF_NO_ARGS, true));
     json_node *t = written(), *wide = device_span(t, "wide", 0);
     CHECK_STOP(wide && device_span(t, "third", 0) && device_span(t, "part", 0));
-    CHECK_INT(json_int(json_get(wide, "args.job")), 0x123456789);
-    CHECK_INT(json_int(json_get(wide, "args.bytes")), 64);
-    CHECK_INT(json_int(json_get(wide, "args.stream")), 0);
+    CHECK_INT(arg(wide, "job"), 0x123456789);
+    CHECK_INT(arg(wide, "bytes"), 64);
+    CHECK_INT(arg(wide, "stream"), 0);
     CHECK_STR(json_text(json_get(wide, "cat")), "dma");
     CHECK_STR(trace_track(t, wide), "hand PE 1");
     CHECK_INT(json_int(json_get(device_span(t, "unknown", 0), "args.job")), 0x23456789);
     CHECK(!json_get(device_span(t, "unknown", 0), "args.stream"));
     CHECK_UINT(trace_count(t, "s", "submit"), 3);
-    CHECK_INT(json_int(sync_of(t, "spans")), 6);
-    CHECK_INT(json_int(sync_of(t, "ring_lost")), 0);
-    CHECK_INT(json_int(sync_of(t, "causality_violations")), 0);
+    CHECK_INT(said(t, "spans"), 6);
+    CHECK_INT(said(t, "ring_lost"), 0);
+    CHECK_INT(said(t, "causality_violations"), 0);
 }
 
 /* Without numbers: the oldest of the PE, then the oldest of all. */
@@ -137,11 +118,11 @@ static void nothing_uncounted(void)
     npuprof_npu_lost(&npu, 7);
     npuprof_npu_lost(&npu, 0);
     json_node *t = written();
-    const int64_t lost = json_int(sync_of(t, "ring_lost"));
-    CHECK_INT(json_int(sync_of(t, "records.lost_by_driver")), 7);
-    CHECK_INT(json_int(sync_of(t, "records.lost_stamps")), lost - 7);
+    const int64_t lost = said(t, "ring_lost");
+    CHECK_INT(records(t, "lost_by_driver"), 7);
+    CHECK_INT(records(t, "lost_stamps"), lost - 7);
     CHECK(lost - 7 > 20);
-    CHECK_INT(json_int(sync_of(t, "spans")) + lost - 7, executed);
+    CHECK_INT(said(t, "spans") + lost - 7, executed);
     CHECK_UINT(muted, 100);
     CHECK_INT(json_int(json_get(t, "metadata.npuprof.lost.device_ring")), lost);
 }
@@ -170,19 +151,19 @@ static void host_stamps(void)
     json_node *truth = trace_event(t, "X", "truth", 0);
     CHECK_STOP(given && from && truth && device_span(t, "nobody's", 0));
     CHECK_STR(json_text(json_get(given, "args.stamp")), "host");
-    const int64_t error = json_int(json_get(given, "args.error_ns"));
+    const int64_t error = arg(given, "error_ns");
     CHECK(error > 0);
     CHECK(llabs(trace_start(given) - trace_start(truth)) <= error);
     CHECK(llabs(trace_end(given) - trace_end(truth)) <= error);
-    CHECK(!json_get(given, "args.start_ticks") && json_int(json_get(from, "args.error_ns")) > 0);
+    CHECK(!json_get(given, "args.start_ticks") && arg(from, "error_ns") > 0);
     CHECK(json_int(json_get(device_span(t, "nobody's", 0), "args.error_ns")) > error);    /* since open */
     json_node *host = trace_event(t, "X", "job", 1);
     CHECK(host && trace_start(from) >= trace_start(host) && trace_start(from) <= trace_end(host));
     CHECK(!device_span(t, "backwards", 0) && !device_span(t, "future", 0));
     CHECK_UINT(trace_count(t, "s", "submit"), 2);
-    CHECK_INT(json_int(sync_of(t, "host_spans")), 3);
-    CHECK_INT(json_int(sync_of(t, "spans")), 0);
-    CHECK_INT(json_int(sync_of(t, "records.lost_stamps")), 2);
+    CHECK_INT(said(t, "host_spans"), 3);
+    CHECK_INT(said(t, "spans"), 0);
+    CHECK_INT(records(t, "lost_stamps"), 2);
 }
 
 /* A driver that knows a duration alone, and notices the end late by a time that it does not know. */
@@ -251,7 +232,7 @@ static void told_times(void)
         snprintf(name, sizeof name, "told %u", i);
         json_node *span = device_span(t, name, 0), *truth = trace_event(t, "X", "truth", i - 1);
         CHECK_STOP(span && truth);
-        const int64_t error = json_int(json_get(span, "args.error_ns"));
+        const int64_t error = arg(span, "error_ns");
         CHECK(error > 0 && llabs(trace_start(span) - trace_start(truth)) <= error);
         CHECK(llabs(trace_end(span) - trace_end(truth)) <= error);
     }
@@ -269,7 +250,7 @@ static void events(void)
     npuprof_start(1);
     json_node *t = written(), *fault = trace_event(t, "i", "fault", 0);
     CHECK_STOP(fault != NULL);
-    CHECK_INT(json_int(json_get(fault, "args.code")), 9);
+    CHECK_INT(arg(fault, "code"), 9);
     CHECK_UINT(trace_count(t, "i", "fault"), 1);
     CHECK_UINT(trace_count(t, "C", "power"), 3);
     CHECK_INT(json_int(json_get(trace_event(t, "C", "power", 2), "args.value")), 102);
@@ -343,7 +324,7 @@ static void resynchronised(void)
     CHECK_UINT(expected, 3);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "i", "ok"), 3);
-    CHECK_INT(json_int(sync_of(t, "records.lost_by_driver")), 2);
+    CHECK_INT(records(t, "lost_by_driver"), 2);
 }
 
 /* The whole example: ten jobs, one of them in a damaged frame. */
@@ -357,8 +338,8 @@ static void example(void)
     json_node *t = trace_load("framed_log.json");
     CHECK_UINT(trace_count(t, "X", "conv1"), 10 + 9);
     CHECK_UINT(trace_count(t, "s", "submit"), 9);
-    CHECK_INT(json_int(sync_of(t, "ring_lost")), 1);
-    CHECK_INT(json_int(sync_of(t, "causality_violations")), 0);
+    CHECK_INT(said(t, "ring_lost"), 1);
+    CHECK_INT(said(t, "causality_violations"), 0);
 }
 
 CHECK_MAIN(CASE(matching), CASE(oldest_of_the_lane), CASE(nothing_uncounted), CASE(host_stamps),

@@ -28,23 +28,22 @@ static void out_of_order(void)
     json_node *t = closed();
     json_node *first = device_span(t, "one", 0), *second = device_span(t, "two", 0);
     CHECK_STOP(first && second);
-    const uint64_t start = (uint64_t)json_int(json_get(first, "args.start_ticks"));
-    const uint64_t end = (uint64_t)json_int(json_get(first, "args.end_ticks"));
+    const uint64_t start = (uint64_t)arg(first, "start_ticks");
+    const uint64_t end = (uint64_t)arg(first, "end_ticks");
     CHECK(start <= begun && begun - start <= 5 && end <= ended && ended - end <= 5);
-    CHECK_INT(json_int(json_get(first, "args.stream")), 7);
-    CHECK_INT(json_int(json_get(first, "args.status")), 3);
-    CHECK_INT(json_int(json_get(second, "args.stream")), 8);
+    CHECK_INT(arg(first, "stream"), 7);
+    CHECK_INT(arg(first, "status"), 3);
+    CHECK_INT(arg(second, "stream"), 8);
     CHECK_UINT(trace_count(t, "s", "submit"), 2);
     json_node *host = trace_event(t, "X", "one", 0);
-    CHECK_INT(json_int(json_get(host, "args.batch")), 4);
-    json_node *device = json_get(t, "metadata.npuprof.devices")->first;
-    CHECK_INT(json_int(json_get(device, "clock_sync.spans")), 2);
-    CHECK_INT(json_int(json_get(device, "clock_sync.causality_violations")), 0);
+    CHECK_INT(arg(host, "batch"), 4);
+    CHECK_INT(said(t, "spans"), 2);
+    CHECK_INT(said(t, "causality_violations"), 0);
 }
 
 /* What is ended twice, was never given out, or belongs to another device or another opening is refused with a
    sentence, and draws nothing. */
-static void refused(void)
+static void refused_handles(void)
 {
     static npuprof_npu other;
     open_sampled();
@@ -130,17 +129,12 @@ static void reset_between(void)
    documented: 2 for the device's clock and 2 for each counter of one word. */
 static void event_counters(void)
 {
-    npuprof_npu_pmu pmu[2];
+    static const npuprof_npu_pmu pmu[] = {
+        { .name = "macs", .counter = { .lo_offset = 0x40, .bits = 32 } },
+        { .name = "busy", .counter = { .lo_offset = 0x48, .bits = 32 }, .is_busy = true } };
     SIM_DESC(d);
-    memset(pmu, 0, sizeof pmu);
-    pmu[0].name = "macs";
-    pmu[1].name = "busy";
-    pmu[1].is_busy = true;
-    for (int i = 0; i < 2; i++) {
-        pmu[i].counter.lo_offset = (size_t)(0x40 + 8 * i);
-        pmu[i].counter.bits = 32;
-        sim_store(0x40 + 8 * (size_t)i, 4, 1000);
-    }
+    sim_store(0x40, 4, 1000);
+    sim_store(0x48, 4, 1000);
     d.pmu = pmu;
     d.pmu_count = 2;
     open_npu(&d);
@@ -153,9 +147,9 @@ static void event_counters(void)
     CHECK_UINT(npu.mmio_reads - loads, 2 + 2 * 2);
     json_node *t = closed(), *span = device_span(t, "conv", 0);
     CHECK_STOP(span);
-    CHECK_INT(json_int(json_get(span, "args.macs")), 500);
-    CHECK_INT(json_int(json_get(span, "args.busy_ticks")), 7000);
-    CHECK_INT(json_int(json_get(span, "args.status")), 1);
+    CHECK_INT(arg(span, "macs"), 500);
+    CHECK_INT(arg(span, "busy_ticks"), 7000);
+    CHECK_INT(arg(span, "status"), 1);
     CHECK_UINT(trace_count(t, "C", "sim macs"), 2);
 }
 
@@ -176,7 +170,7 @@ static void scopes(void)
     CHECK_INT(scope(true) + scope(false), 1);
     json_node *t = closed();
     CHECK_UINT(device_spans(t), 3);
-    CHECK_INT(json_int(json_get(device_span(t, "scope", 1), "args.stream")), 3);
+    CHECK_INT(arg(device_span(t, "scope", 1), "stream"), 3);
     CHECK_UINT(trace_count(t, "s", "submit"), 3);
 }
 
@@ -188,15 +182,9 @@ static uint32_t written_records;
 static void open_ringed(void)
 {
     SIM_DESC(d);
-    d.ring.offset = SIM_RING;
-    d.ring.entry_bytes = ENTRY;
-    d.ring.count = COUNT;
-    d.ring.producer.offset = SIM_PRODUCER;
-    d.ring.job.offset = 4;
-    d.ring.start.offset = 8;
-    d.ring.end.offset = 16;
-    d.ring.job.width_bytes = 4;
-    d.ring.start.width_bytes = d.ring.end.width_bytes = 8;
+    d.ring = (npuprof_npu_ring){ .offset = SIM_RING, .entry_bytes = ENTRY, .count = COUNT,
+                                 .producer = { .offset = SIM_PRODUCER }, .job = AT(4, 4, 0, 0),
+                                 .start = AT(8, 8, 0, 0), .end = AT(16, 8, 0, 0) };
     open_npu(&d);
 }
 
@@ -237,11 +225,11 @@ static void by_job(void)
     json_node *t = closed();
     CHECK_UINT(device_spans(t), 4);
     CHECK_UINT(trace_count(t, "s", "submit"), 4);
-    CHECK_INT(json_int(json_get(device_span(t, "a", 0), "args.job")), 5000);
-    CHECK_INT(json_int(json_get(device_span(t, "b", 0), "args.stream")), 2);
-    CHECK_INT(json_int(json_get(device_span(t, "c", 0), "args.job")), 4001);
-    CHECK_INT(json_int(json_get(device_span(t, "c", 1), "args.job")), 4000);
+    CHECK_INT(arg(device_span(t, "a", 0), "job"), 5000);
+    CHECK_INT(arg(device_span(t, "b", 0), "stream"), 2);
+    CHECK_INT(arg(device_span(t, "c", 0), "job"), 4001);
+    CHECK_INT(arg(device_span(t, "c", 1), "job"), 4000);
 }
 
-CHECK_MAIN(CASE(out_of_order), CASE(refused), CASE(too_many), CASE(reset_between), CASE(event_counters),
-           CASE(scopes), CASE(by_job))
+CHECK_MAIN(CASE(out_of_order), CASE(refused_handles), CASE(too_many), CASE(reset_between),
+           CASE(event_counters), CASE(scopes), CASE(by_job))

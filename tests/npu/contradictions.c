@@ -103,7 +103,8 @@ static unsigned outside(json_node *t, uint64_t begun, unsigned *spans, int64_t *
     return out;
 }
 
-static void play(const char *what, double fast, double slow, uint64_t period, int64_t widest)
+/* A world that begins with that clock. */
+static npuprof_npu_desc begin(double fast, double slow, uint64_t period)
 {
     seed = 88172645463325252u;
     sim.tick = show;
@@ -116,17 +117,18 @@ static void play(const char *what, double fast, double slow, uint64_t period, in
     clk.to = sim.host + 3000000;
     show();
     npuprof_start(1);
-    const uint64_t begun = sim.host;
-    const int64_t ns = npuprof_ticks_to_ns_(begun);
-    npuprof_span("zero", "test", "zero", ns, ns + 1000, PROF_NO_ARGS);
-    SIM_DESC(desc);
+    npuprof_npu_desc desc = sim_desc();
     desc.counter.hz = (uint64_t)(fast * 1e9);
+    return desc;
+}
+
+static void play(const char *what, double fast, double slow, uint64_t period, int64_t widest)
+{
+    npuprof_npu_desc desc = begin(fast, slow, period);
+    const uint64_t begun = mark_zero();
     if (stalls > 0) desc.counter.lag_ns = 400;
-    desc.ring.feed = true;
-    desc.ring.entry_bytes = ENTRY;
-    desc.ring.job = (npuprof_npu_field)AT(0, 8, 0, 0);
-    desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
-    desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
+    desc.ring = (npuprof_npu_ring){ .feed = true, .entry_bytes = ENTRY, .job = AT(0, 8, 0, 0),
+                                    .start = AT(8, 8, 0, 0), .end = AT(16, 8, 0, 0) };
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     for (unsigned job = 1; job <= jobs; job++) run_job(job);
     json_node *t = closed();
@@ -160,16 +162,10 @@ static void late(void)
 static void late_among_the_first(const void *user)
 {
     const unsigned which = *(const unsigned *)user;
-    SIM_DESC(desc);
     even = true;
-    seed = 88172645463325252u + which;
-    sim.tick = show;
-    sim.bits = 64;
-    clk.fast = clk.slow = 0.1;
-    clk.period = 100000000;
-    desc.counter.hz = 100000000;
+    npuprof_npu_desc desc = begin(0.1, 0.1, 100000000);
+    seed += which;
     desc.counter.lag_ns = 400;
-    show();
     open_npu(&desc);
     for (unsigned read = 2; read < 12; read++) {
         stalls = 1e-9;
@@ -181,9 +177,7 @@ static void late_among_the_first(const void *user)
         }
         CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
     }
-    npuprof_npu_close(&npu);
-    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
-    json_node *const sync = clock_sync(trace_load(check_path("t.json")));
+    json_node *const sync = clock_sync(closed());
     json_node *const reads = json_get(sync, "late_reads");
     CHECK_INT(reads ? json_int(reads) : 0, 1);
     CHECK(json_get(sync, "contradictions") == NULL);
@@ -199,22 +193,8 @@ static void late_first(void)
    is the job. */
 static void sampled(const void *user)
 {
-    SIM_DESC(desc);
-    seed = 88172645463325252u;
-    sim.tick = show;
-    sim.bits = 64;
-    clk.fast = 0.5;
-    clk.slow = 0.25;
-    clk.period = *(const uint64_t *)user;
-    clk.phase = 1e9L;
-    clk.from = sim.host;
-    clk.to = sim.host + 3000000;
-    desc.counter.hz = 500000000;
-    show();
-    npuprof_start(1);
-    const uint64_t begun = sim.host;
-    const int64_t ns = npuprof_ticks_to_ns_(begun);
-    npuprof_span("zero", "test", "zero", ns, ns + 1000, PROF_NO_ARGS);
+    const npuprof_npu_desc desc = begin(0.5, 0.25, *(const uint64_t *)user);
+    const uint64_t begun = mark_zero();
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     for (unsigned job = 1; job <= jobs; job++) {
         const double length = between(2e3, 5e6);
@@ -254,18 +234,10 @@ static void sampled_kernels(void)
 /* Where reads contradict each other, what was just read is mapped all the same: it was before now. */
 static void asked_at_once(void)
 {
-    SIM_DESC(desc);
     uint64_t ticks, error;
     int64_t ns;
     even = true;
-    seed = 88172645463325252u;
-    sim.tick = show;
-    sim.bits = 64;
-    clk.fast = 0.1;
-    clk.slow = 0.05;
-    clk.period = 20000000;
-    desc.counter.hz = 100000000;
-    show();
+    const npuprof_npu_desc desc = begin(0.1, 0.05, 20000000);
     open_npu(&desc);
     for (int i = 0; i < 400; i++) {
         pass(i < 200 ? 1e6 : between(1e6, 1e9));

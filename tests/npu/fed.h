@@ -51,6 +51,14 @@ CHECK_UNUSED_ static json_node *device_span(json_node *t, const char *name, size
     }
 }
 
+/* The span of an operation without a name. */
+CHECK_UNUSED_ static json_node *op_span(json_node *t, unsigned op)
+{
+    char name[16];
+    snprintf(name, sizeof name, "op %u", op);
+    return trace_event(t, "X", name, 0);
+}
+
 CHECK_UNUSED_ static size_t device_spans(json_node *t)
 {
     size_t n = 0;

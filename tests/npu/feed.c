@@ -13,18 +13,25 @@ static void put_entry(unsigned char *at, unsigned job, unsigned op, uint64_t end
     put(at + 8, 8, end);
 }
 
-#define FED_DESC                                               \
-    SIM_DESC(desc);                                            \
-    desc.ring.feed = true;                                     \
-    desc.ring.entry_bytes = ENTRY;                             \
-    desc.ring.job = (npuprof_npu_field)AT(0, 2, 0, 16);        \
-    desc.ring.op = (npuprof_npu_field)AT(2, 2, 0, 0);          \
-    desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0)
+static npuprof_npu_desc queue(void)
+{
+    npuprof_npu_desc desc = sim_desc();
+    desc.ring = (npuprof_npu_ring){ .feed = true, .entry_bytes = ENTRY, .job = AT(0, 2, 0, 16),
+                                    .op = AT(2, 2, 0, 0), .end = AT(8, 8, 0, 0) };
+    return desc;
+}
+
+static void feed(unsigned job, unsigned op, uint64_t end)
+{
+    unsigned char entry[ENTRY];
+    put_entry(entry, job, op, end);
+    CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
+}
 
 /* Whole entries, at any address, become spans at once, with their submissions. */
 static void spans(void)
 {
-    FED_DESC;
+    npuprof_npu_desc desc = queue();
     unsigned char buffer[1 + 3 * ENTRY], *const at = buffer + 1;
     open_npu(&desc);
     sim_advance(1000000);
@@ -45,7 +52,7 @@ static void spans(void)
 /* All is taken, or nothing. */
 static void refusals(void)
 {
-    FED_DESC;
+    npuprof_npu_desc desc = queue();
     unsigned char entry[ENTRY] = { 0 };
     npuprof_npu_desc polled = desc;
     npuprof_start(1);
@@ -79,18 +86,15 @@ static void refusals(void)
    over for long. Those of the epoch before are drawn there. */
 static void impossible_stamps(void)
 {
-    unsigned char entry[ENTRY];
     sim.start = 50000000;
-    FED_DESC;
+    npuprof_npu_desc desc = queue();
     open_npu(&desc);
     sim_advance(1000000000);
-    put_entry(entry, 0, 1, sim_truth() + 1000000);
-    CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
-    put_entry(entry, 0, 2, sim.start - 1000000);
-    CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
+    feed(0, 1, sim_truth() + 1000000);
+    feed(0, 2, sim.start - 1000000);
     const uint64_t of_first = sim_truth();
     uint64_t ticks;
-    for (int i = 0; i < 2; i++) {        /* two resets; the second epoch is shorter than the first */
+    for (unsigned i = 0; i < 2; i++) {        /* two resets; the second epoch is shorter than the first */
         sim.origin = sim.host;
         sim.start = 100;
         sim_advance(500000000);
@@ -98,18 +102,12 @@ static void impossible_stamps(void)
         sim_advance(100000000);
         CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
     }
-    put_entry(entry, 0, 3, of_first);
-    CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
-    put_entry(entry, 0, 4, sim_truth());
-    CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
+    feed(0, 3, of_first);
+    feed(0, 4, sim_truth());
     json_node *t = closed();
     CHECK_INT(records(t, "lost_stamps"), 2);
     CHECK_INT(records(t, "lost_epoch"), 2);
-    for (int op = 1; op < 5; op++) {
-        char name[8];
-        snprintf(name, sizeof name, "op %d", op);
-        CHECK_UINT(trace_count(t, "X", name), 0);
-    }
+    for (unsigned op = 1; op < 5; op++) CHECK(!op_span(t, op));
 }
 
 /* No stamp at all: from the submission to the feed, on the host's clock, and marked so. */
@@ -117,10 +115,8 @@ static void no_stamps(void)
 {
     SIM_DESC(desc);
     unsigned char cq[4];
-    desc.ring.feed = true;
-    desc.ring.entry_bytes = 4;
-    desc.ring.job = (npuprof_npu_field)AT(0, 4, 0, 12);
-    desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    desc.ring = (npuprof_npu_ring){ .feed = true, .entry_bytes = 4, .job = AT(0, 4, 0, 12),
+                                    .stamp_clock = NPUPROF_NPU_STAMP_NONE };
     open_npu(&desc);
     sim_advance(1000000);
     uint64_t begun = 0;
@@ -141,7 +137,7 @@ static void no_stamps(void)
     CHECK_STOP(d != NULL);
     CHECK_STR(json_text(json_get(d, "args.stamp")), "host");
     CHECK(json_get(d, "args.start_ticks") == NULL);
-    CHECK_INT(json_int(json_get(d, "args.job")), 0x7A5);
+    CHECK_INT(arg(d, "job"), 0x7A5);
     CHECK(trace_dur(d) >= 255000 && trace_dur(d) <= (int64_t)(fed - begun) + 1000);
     CHECK_UINT(trace_count(t, "f", "submit"), 1);
     json_node *of_nobody = trace_event(t, "X", "job", 0);
@@ -155,8 +151,7 @@ static void no_stamps(void)
 /* Several records a job: the first has the arrow, the last ends it. */
 static void records_of_a_job(void)
 {
-    FED_DESC;
-    unsigned char entry[ENTRY];
+    npuprof_npu_desc desc = queue();
     open_npu(&desc);
     sim_advance(1000000);
     WITH_NPU_PROFILER(&npu, 3, "sliced", "NPU", PROF_NO_ARGS, {
@@ -166,15 +161,12 @@ static void records_of_a_job(void)
     });
     for (unsigned i = 0; i < 4; i++) {
         sim_advance(10000);
-        put_entry(entry, 7, i, sim_truth());
-        CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
+        feed(7, i, sim_truth());
     }
     json_node *t = closed();
     CHECK_UINT(trace_count(t, "f", "submit"), 1);
-    for (int i = 0; i < 4; i++) {
-        char name[8];
-        snprintf(name, sizeof name, "op %d", i);
-        json_node *e = trace_event(t, "X", name, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        json_node *e = op_span(t, i);
         CHECK_STOP(e != NULL);
         CHECK((json_get(e, "args.stream") != NULL) == (i < 3));
     }
@@ -185,14 +177,10 @@ static void numbered_events(void)
 {
     SIM_DESC(desc);
     unsigned char eq[64];
-    desc.ring.feed = true;
-    desc.ring.entry_bytes = 64;
-    desc.ring.sequence = (npuprof_npu_field)AT(4, 4, 0, 16);
-    desc.ring.op = (npuprof_npu_field)AT(4, 4, 16, 12);
-    desc.ring.args[0].field = (npuprof_npu_field)AT(8, 8, 0, 0);
-    desc.ring.args[0].name = "DATA0";
-    desc.ring.all_are = NPUPROF_NPU_KIND_INSTANT;
-    desc.ring.stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    desc.ring = (npuprof_npu_ring){
+        .feed = true, .entry_bytes = 64, .sequence = AT(4, 4, 0, 16), .op = AT(4, 4, 16, 12),
+        .args = { { AT(8, 8, 0, 0), "DATA0" } }, .all_are = NPUPROF_NPU_KIND_INSTANT,
+        .stamp_clock = NPUPROF_NPU_STAMP_NONE };
     open_npu(&desc);
     memset(eq, 0, sizeof eq);
     put(eq + 4, 4, 0x81230004u);         /* Gaudi: event 0x123, index 4 */
@@ -204,7 +192,7 @@ static void numbered_events(void)
     CHECK_INT(npuprof_npu_feed(&npu, 0, eq, 64), NPUPROF_OK);
     json_node *t = closed(), *e = trace_event(t, "i", "op 291", 0);
     CHECK_STOP(e != NULL);
-    CHECK_INT(json_int(json_get(e, "args.DATA0")), 99);
+    CHECK_INT(arg(e, "DATA0"), 99);
     CHECK_UINT(trace_count(t, "i", "op 291"), 2);
     CHECK_UINT(trace_count(t, "i", "op 292"), 1);
     CHECK_INT(records(t, "lost_overwritten"), 1);
@@ -216,7 +204,7 @@ static void many_rings(void)
     static const npuprof_npu_lane cores[] = { { 0x10001, "core 1,1" }, { 0x20001, "core 2,1" } };
     npuprof_npu_ring rings[2];
     unsigned char entry[ENTRY];
-    FED_DESC;
+    npuprof_npu_desc desc = queue();
     desc.ring.pe = (npuprof_npu_field)AT(4, 4, 0, 0);
     rings[0] = rings[1] = desc.ring;
     rings[1].pe_base = 3;
@@ -237,12 +225,10 @@ static void many_rings(void)
         CHECK_INT(npuprof_npu_feed(&npu, fed[i].ring, entry, ENTRY), NPUPROF_OK);
     }
     json_node *t = closed(), *m;
-    for (int i = 0; i < 6; i++) {
-        char name[8];
-        snprintf(name, sizeof name, "op %d", i);
-        json_node *e = trace_event(t, "X", name, 0);
+    for (unsigned i = 0; i < 6; i++) {
+        json_node *e = op_span(t, i);
         CHECK_STOP(e != NULL);
-        CHECK_INT(json_int(json_get(e, "args.pe_index")), (int64_t)fed[i].lane);
+        CHECK_INT(arg(e, "pe_index"), (int64_t)fed[i].lane);
     }
     bool named = false;
     for (size_t i = 0; (m = trace_event(t, "M", "thread_name", i)) != NULL; i++)
@@ -260,7 +246,7 @@ static void one_name(void)
     static const struct { unsigned kind, pe, lane; } fed[] = {
         { 7, 0xFFF, 0 }, { 0, 0, 3 }, { 7, 0xFFE, 0 }, { 0, 1, 1 }, { 0, 9, 0 }, { 0, 2, 2 }, { 0, 0, 3 } };
     unsigned char entry[ENTRY];
-    FED_DESC;
+    npuprof_npu_desc desc = queue();
     desc.pe_count = 4;
     desc.ring.pe = (npuprof_npu_field)AT(4, 4, 0, 16);
     desc.ring.kind = (npuprof_npu_field)AT(4, 4, 28, 4);
@@ -276,12 +262,10 @@ static void one_name(void)
         CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
     }
     json_node *t = closed();
-    for (int i = 0; i < 7; i++) {
-        char name[8];
-        snprintf(name, sizeof name, "op %d", i);
-        json_node *e = trace_event(t, "X", name, 0);
+    for (unsigned i = 0; i < 7; i++) {
+        json_node *e = op_span(t, i);
         CHECK((e == NULL) == (fed[i].kind != 0));
-        if (e) CHECK_INT(json_int(json_get(e, "args.pe_index")), (int64_t)fed[i].lane);
+        if (e) CHECK_INT(arg(e, "pe_index"), (int64_t)fed[i].lane);
     }
     CHECK(json_get(clock_sync(t), "records") == NULL);
 }

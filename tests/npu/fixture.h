@@ -67,6 +67,15 @@ CHECK_UNUSED_ static void sim_sync(uint64_t ns)
     CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
 }
 
+/* A span of the host that begins now, which times of the trace are compared with. */
+CHECK_UNUSED_ static uint64_t mark_zero(void)
+{
+    const uint64_t now = sim.host;
+    const int64_t ns = npuprof_ticks_to_ns_(now);
+    npuprof_span("zero", "test", "zero", ns, ns + 1000, PROF_NO_ARGS);
+    return now;
+}
+
 CHECK_UNUSED_ static json_node *written(void)
 {
     const char *const path = check_path("t.json");

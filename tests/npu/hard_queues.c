@@ -30,11 +30,8 @@ static void announce_gcip(uint64_t n)        /* bits 9:0 the slot, bit 10 the wr
 
 static void describe_gcip(npuprof_npu_ring *r)
 {
-    r->producer.offset = SIM_PRODUCER;
-    r->producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    r->producer.bits = 10;
-    r->producer.has_wrap = true;
-    r->producer.wrap_bit = 10;
+    r->producer = (npuprof_npu_index){ .offset = SIM_PRODUCER, .unit = NPUPROF_NPU_INDEX_SLOT, .bits = 10,
+                                       .has_wrap = true, .wrap_bit = 10 };
 }
 
 static void announce_virtio(uint64_t n)      /* off_wrap: 14:0 the slot, bit 15 is 1 in the first lap */
@@ -44,13 +41,8 @@ static void announce_virtio(uint64_t n)      /* off_wrap: 14:0 the slot, bit 15 
 
 static void describe_virtio(npuprof_npu_ring *r)
 {
-    r->producer.in_memory = true;
-    r->producer.offset = 2;
-    r->producer.width_bytes = 2;
-    r->producer.unit = NPUPROF_NPU_INDEX_SLOT;
-    r->producer.bits = 15;
-    r->producer.has_wrap = true;
-    r->producer.wrap_bit = 15;
+    r->producer = (npuprof_npu_index){ .in_memory = true, .offset = 2, .width_bytes = 2, .bits = 15,
+                                       .unit = NPUPROF_NPU_INDEX_SLOT, .has_wrap = true, .wrap_bit = 15 };
 }
 
 static void describe_nvme(npuprof_npu_ring *r)
@@ -64,9 +56,8 @@ static void announce_slot(uint64_t n) { put(host.bytes + 4, 4, n % ring_count * 
 
 static void describe_slot(npuprof_npu_ring *r)
 {
-    r->producer.in_memory = true;
-    r->producer.offset = 4;
-    r->producer.unit = NPUPROF_NPU_INDEX_BYTE_OFFSET;
+    r->producer = (npuprof_npu_index){ .in_memory = true, .offset = 4,
+                                       .unit = NPUPROF_NPU_INDEX_BYTE_OFFSET };
 }
 
 static const ring_model rings[] = {
@@ -100,14 +91,9 @@ static void late_reader(const ring_model *m, uint64_t total)
     uint64_t wrote = 0;
     ring_count = m->count;
     memset(&host, 0, sizeof host);
-    desc.ring.memory = host.bytes;
-    desc.ring.memory_bytes = sizeof host.bytes;
-    desc.ring.first = FIRST;
-    desc.ring.entry_bytes = ENTRY;
-    desc.ring.count = m->count;
-    desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0);
-    desc.ring.args[0].field = (npuprof_npu_field)AT(0, 4, 0, 0);
-    desc.ring.args[0].name = "number";
+    desc.ring = (npuprof_npu_ring){ .memory = host.bytes, .memory_bytes = sizeof host.bytes, .first = FIRST,
+                                    .entry_bytes = ENTRY, .count = m->count, .end = AT(8, 8, 0, 0),
+                                    .args = { { AT(0, 4, 0, 0), "number" } } };
     m->describe(&desc.ring);
     if (m->announce) m->announce(0);
     open_npu(&desc);
@@ -171,16 +157,10 @@ static const unit_model units[] = {
 
 static void describe_units(npuprof_npu_desc *desc, const unit_model *m)
 {
-    desc->ring.feed = true;
-    desc->ring.entry_bytes = BYTES;
-    desc->ring.duration = (npuprof_npu_field)AT(0, 4, 0, 0);
-    desc->ring.duration_in_ns = m->in_ns;
-    desc->ring.duration_num = m->num;
-    desc->ring.duration_den = m->den;
-    desc->ring.stamp_clock = m->clock;
-    desc->ring.job = (npuprof_npu_field)AT(20, 2, 0, 0);
-    desc->ring.args[0].field = (npuprof_npu_field)AT(16, 4, 0, 0);
-    desc->ring.args[0].name = "begin";
+    desc->ring = (npuprof_npu_ring){
+        .feed = true, .entry_bytes = BYTES, .duration = AT(0, 4, 0, 0), .duration_in_ns = m->in_ns,
+        .duration_num = m->num, .duration_den = m->den, .stamp_clock = m->clock, .job = AT(20, 2, 0, 0),
+        .args = { { AT(16, 4, 0, 0), "begin" } } };
     if (m->clock == NPUPROF_NPU_STAMP_NONE) return;
     *(m->tells_start ? &desc->ring.start : &desc->ring.end) = (npuprof_npu_field)AT(8, 8, 0, 0);
 }
@@ -260,20 +240,16 @@ static void many_rings(void)
     npuprof_npu_arg more[NPUPROF_NPU_MORE_ARGS];
     SIM_DESC(desc);
     memset(more, 0, sizeof more);
-    memset(many, 0, sizeof many);
     for (unsigned r = 0; r < RINGS; r++) {
         npuprof_npu_ring *const ring = &many[r];
-        ring->feed = true;
-        ring->entry_bytes = WIDE;
-        ring->end = (npuprof_npu_field)AT(4 * ARGS, 8, 0, 0);
-        ring->pe_base = r;
+        *ring = (npuprof_npu_ring){ .feed = true, .entry_bytes = WIDE, .end = AT(4 * ARGS, 8, 0, 0),
+                                    .pe_base = r, .more_args = more,
+                                    .more_arg_count = NPUPROF_NPU_MORE_ARGS };
         for (unsigned i = 0; i < ARGS; i++) {
             npuprof_npu_arg *const arg = i < 4 ? &ring->args[i] : &more[i - 4];
             arg->field = (npuprof_npu_field)AT((uint16_t)(4 * i), 4, 0, 0);
             arg->name = names[i];
         }
-        ring->more_args = more;
-        ring->more_arg_count = NPUPROF_NPU_MORE_ARGS;
     }
     desc.rings = many;
     desc.ring_count = RINGS;

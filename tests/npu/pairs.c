@@ -9,20 +9,16 @@ static const npuprof_npu_kind kinds[] = { { 1, NPUPROF_NPU_KIND_BEGIN }, { 2, NP
                                           { 3, NPUPROF_NPU_KIND_INSTANT }, { 4, NPUPROF_NPU_KIND_COUNTER },
                                           { 5, NPUPROF_NPU_KIND_SKIP } };
 
-#define PAIR_DESC                                              \
-    SIM_DESC(desc);                                            \
-    desc.pe_count = 4;                                         \
-    desc.ring.feed = true;                                     \
-    desc.ring.entry_bytes = ENTRY;                             \
-    desc.ring.kind = (npuprof_npu_field)AT(0, 1, 0, 0);        \
-    desc.ring.kinds = kinds;                                   \
-    desc.ring.kind_count = 5;                                  \
-    desc.ring.key[0] = (npuprof_npu_field)AT(1, 1, 0, 0);      \
-    desc.ring.pe = (npuprof_npu_field)AT(2, 1, 0, 0);          \
-    desc.ring.op = (npuprof_npu_field)AT(3, 1, 0, 0);          \
-    desc.ring.job = (npuprof_npu_field)AT(4, 4, 0, 0);         \
-    desc.ring.value = (npuprof_npu_field)AT(4, 4, 0, 0);       \
-    desc.ring.stamp = (npuprof_npu_field)AT(8, 8, 0, 0)
+static npuprof_npu_desc queue(void)
+{
+    npuprof_npu_desc desc = sim_desc();
+    desc.pe_count = 4;
+    desc.ring = (npuprof_npu_ring){
+        .feed = true, .entry_bytes = ENTRY, .kind = AT(0, 1, 0, 0), .kinds = kinds, .kind_count = 5,
+        .key = { AT(1, 1, 0, 0) }, .pe = AT(2, 1, 0, 0), .op = AT(3, 1, 0, 0), .job = AT(4, 4, 0, 0),
+        .value = AT(4, 4, 0, 0), .stamp = AT(8, 8, 0, 0) };
+    return desc;
+}
 
 static void feed(unsigned kind, unsigned key, unsigned lane, unsigned op, uint64_t job, uint64_t stamp)
 {
@@ -36,17 +32,10 @@ static void feed(unsigned kind, unsigned key, unsigned lane, unsigned op, uint64
     CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
 }
 
-static json_node *span(json_node *t, unsigned op)
-{
-    char name[8];
-    snprintf(name, sizeof name, "op %u", op);
-    return trace_event(t, "X", name, 0);
-}
-
 /* Nested, crossed between lanes, the same key twice: an end takes the newest begin of its lane and key. */
 static void matching(void)
 {
-    PAIR_DESC;
+    npuprof_npu_desc desc = queue();
     open_npu(&desc);
     sim_advance(10000000);
     const uint64_t t0 = sim_truth() - 100000;
@@ -64,13 +53,13 @@ static void matching(void)
     static const struct { unsigned op; uint64_t ticks; int64_t pe; } truth[] = {
         { 10, 300, 0 }, { 11, 100, 0 }, { 12, 5000, 1 } };
     for (int i = 0; i < 3; i++) {
-        json_node *e = span(t, truth[i].op);
+        json_node *e = op_span(t, truth[i].op);
         CHECK_STOP(e != NULL);
-        CHECK_INT(json_int(json_get(e, "args.end_ticks")) - json_int(json_get(e, "args.start_ticks")),
+        CHECK_INT(arg(e, "end_ticks") - arg(e, "start_ticks"),
                   (int64_t)truth[i].ticks);
-        CHECK_INT(json_int(json_get(e, "args.pe_index")), truth[i].pe);
+        CHECK_INT(arg(e, "pe_index"), truth[i].pe);
     }
-    CHECK_INT(json_int(json_get(span(t, 10), "args.job")), (int64_t)job);
+    CHECK_INT(json_int(json_get(op_span(t, 10), "args.job")), (int64_t)job);
     CHECK_UINT(trace_count(t, "f", "submit"), 1);
     CHECK(json_get(clock_sync(t), "records") == NULL);
 }
@@ -79,7 +68,7 @@ static void matching(void)
 static void arguments_of_the_end(void)
 {
     static const unsigned begin[] = { 0, 30, 40, 5 }, end[] = { 70, 0, 80, 6 };
-    PAIR_DESC;
+    npuprof_npu_desc desc = queue();
     unsigned char entry[ENTRY + 4];
     desc.ring.entry_bytes = sizeof entry;
     desc.ring.args[0] = (npuprof_npu_arg){ AT(ENTRY, 1, 0, 0), "moved" };
@@ -96,18 +85,18 @@ static void arguments_of_the_end(void)
         for (unsigned k = 0; k < 4; k++) put(entry + ENTRY + k, 1, i ? end[k] : begin[k]);
         CHECK_INT(npuprof_npu_feed(&npu, 0, entry, sizeof entry), NPUPROF_OK);
     }
-    json_node *t = closed(), *e = span(t, 10);
+    json_node *t = closed(), *e = op_span(t, 10);
     CHECK_STOP(e != NULL);
-    CHECK_INT(json_int(json_get(e, "args.moved")), 70);
-    CHECK_INT(json_int(json_get(e, "args.size")), 30);
-    CHECK_INT(json_int(json_get(e, "args.both")), 80);
-    CHECK_INT(json_int(json_get(e, "args.instruction_index")), 6);
+    CHECK_INT(arg(e, "moved"), 70);
+    CHECK_INT(arg(e, "size"), 30);
+    CHECK_INT(arg(e, "both"), 80);
+    CHECK_INT(arg(e, "instruction_index"), 6);
 }
 
 /* An end without a begin, a begin without an end, an end before its begin, a kind that nobody described. */
 static void left_over(void)
 {
-    PAIR_DESC;
+    npuprof_npu_desc desc = queue();
     open_npu(&desc);
     sim_advance(10000000);
     const uint64_t t0 = sim_truth() - 100000;
@@ -119,27 +108,27 @@ static void left_over(void)
     feed(5, 3, 0, 3, 0, t0 + 12);
     feed(3, 9, 0, 4, 6, t0 + 500);
     feed(4, 9, 0, 5, 1234567, t0 + 600);
-    json_node *t = closed(), *open = span(t, 2);
+    json_node *t = closed(), *open = op_span(t, 2);
     CHECK_STOP(open != NULL);
     CHECK_STR(json_text(json_get(open, "args.unfinished")), "true");
-    CHECK_INT(json_int(json_get(open, "args.end_ticks")), (int64_t)(t0 + 2000));
-    CHECK(span(t, 1) == NULL && span(t, 3) == NULL);
+    CHECK_INT(arg(open, "end_ticks"), (int64_t)(t0 + 2000));
+    CHECK(op_span(t, 1) == NULL && op_span(t, 3) == NULL);
     CHECK_INT(records(t, "unmatched_ends"), 1);
     CHECK_INT(records(t, "unfinished"), 1);
     CHECK_INT(records(t, "lost_stamps"), 1);
     CHECK_INT(records(t, "unknown_records"), 1);
     json_node *i = trace_event(t, "i", "op 4", 0), *c = trace_event(t, "C", "sim op 5", 0);
     CHECK_STOP(i && c);
-    CHECK_INT(json_int(json_get(i, "args.start_ticks")), (int64_t)(t0 + 500));
-    CHECK_INT(json_int(json_get(i, "args.job")), 6);
-    CHECK_INT(json_int(json_get(c, "args.value")), 1234567);
+    CHECK_INT(arg(i, "start_ticks"), (int64_t)(t0 + 500));
+    CHECK_INT(arg(i, "job"), 6);
+    CHECK_INT(arg(c, "value"), 1234567);
     CHECK(trace_start(c) > trace_start(i));
 }
 
 /* More begins than there is room for: the oldest ones are unfinished, none is lost. */
 static void too_many(void)
 {
-    PAIR_DESC;
+    npuprof_npu_desc desc = queue();
     open_npu(&desc);
     sim_advance(10000000);
     const uint64_t t0 = sim_truth() - 10000;
@@ -156,7 +145,7 @@ static void too_many(void)
 static void reset_between(void)
 {
     sim.start = 900000000;
-    PAIR_DESC;
+    npuprof_npu_desc desc = queue();
     uint64_t ticks;
     open_npu(&desc);
     sim_advance(10000000);
@@ -169,7 +158,7 @@ static void reset_between(void)
     json_node *t = closed();
     CHECK_INT(records(t, "unmatched_ends"), 1);
     CHECK_INT(records(t, "unfinished"), 1);
-    CHECK_INT(trace_dur(span(t, 2)), 0);
+    CHECK_INT(trace_dur(op_span(t, 2)), 0);
 }
 
 CHECK_MAIN(CASE(matching), CASE(arguments_of_the_end), CASE(left_over), CASE(too_many), CASE(reset_between))

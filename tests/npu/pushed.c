@@ -22,19 +22,12 @@ static uint64_t begun;               /* host time of the span "zero" */
 static void begin(void)
 {
     npuprof_start(1);
-    begun = sim.host;
-    const int64_t ns = npuprof_ticks_to_ns_(begun);
-    npuprof_span("zero", "test", "zero", ns, ns + 1000, PROF_NO_ARGS);
+    begun = mark_zero();
 }
 
 static npuprof_npu_desc pushed_desc(uint64_t hz)
 {
-    npuprof_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "pushed";
-    desc.anchors_only = true;
-    desc.counter.hz = hz;
-    return desc;
+    return (npuprof_npu_desc){ .name = "pushed", .anchors_only = true, .counter = { .hz = hz } };
 }
 
 /* Compares all device spans with the truth in their arguments. Returns how many there are; *worst: the widest
@@ -46,15 +39,15 @@ static size_t compare(json_node *t, int64_t warm, int64_t *worst)
     *worst = 0;
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
         if (!json_get(e, "args.begin")) continue;
-        const int64_t start = json_int(json_get(e, "args.begin")) - (int64_t)begun;
-        const int64_t end = json_int(json_get(e, "args.end")) - (int64_t)begun;
-        const int64_t error = json_int(json_get(e, "args.error_ns")) + 1;
+        const int64_t start = arg(e, "begin") - (int64_t)begun;
+        const int64_t end = arg(e, "end") - (int64_t)begun;
+        const int64_t error = arg(e, "error_ns") + 1;
         count++;
         if (llabs(trace_start(e) - zero - start) > error || llabs(trace_end(e) - zero - end) > error)
             check_failed_(__FILE__, __LINE__, "job %" PRId64 ": start %" PRId64 " ns off, end %" PRId64
-                          ", bound %" PRId64, json_int(json_get(e, "args.job")),
+                          ", bound %" PRId64, arg(e, "job"),
                           trace_start(e) - zero - start, trace_end(e) - zero - end, error);
-        if (json_int(json_get(e, "args.job")) >= warm && error > *worst) *worst = error;
+        if (arg(e, "job") >= warm && error > *worst) *worst = error;
     }
     return count;
 }
@@ -187,7 +180,7 @@ static void pushed_anchors(void)
     int64_t worst;
     CHECK_UINT(compare(t, 0, &worst), 300);
     CHECK(worst < 60000);
-    CHECK_INT(json_int(json_get(json_get(t, "metadata.npuprof.devices")->first, "clock_sync.resets")), 0);
+    CHECK_INT(said(t, "resets"), 0);
 }
 
 static void what_is_refused(void)

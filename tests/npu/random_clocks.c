@@ -84,16 +84,11 @@ static void one_clock(tally *sum)
     clk.phase = floorl((long double)between(1, (double)sim_mask(sim.bits < 60 ? sim.bits : 60)));
     const uint64_t zero = (uint64_t)clk.phase & ~sim_mask(sim.bits);
     show();
-    npuprof_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.bar = sim_bar.bytes;
-    desc.bar_bytes = sizeof sim_bar;
-    desc.counter.lo_offset = SIM_LO;
-    desc.counter.hi_offset = SIM_HI;
-    desc.counter.bits = sim.bits;
+    npuprof_npu_desc desc = { .bar = sim_bar.bytes, .bar_bytes = sizeof sim_bar, .max_rate_ppm = ppm,
+                              .counter = { .lo_offset = SIM_LO, .hi_offset = SIM_HI,
+                                           .bits = (uint8_t)sim.bits } };
     desc.counter.hz = up_to(3) ? (uint64_t)(hz * (1 + (uniform() - 0.5) * 1e-3)) : up_to(2)
         ? (uint64_t)(hz / 2.5) : 0;
-    desc.max_rate_ppm = ppm;
     if (npuprof_npu_open(&npu, &desc) != NPUPROF_OK) {
         check_failed_(__FILE__, __LINE__, "open");
         return;

@@ -50,12 +50,18 @@ static npuprof_npu_desc ringed(void)
     return desc;
 }
 
+static void open_ringed(void)
+{
+    const npuprof_npu_desc desc = ringed();
+    open_npu(&desc);
+}
+
 /* The host span that the device span with this job and name was submitted by, through its flow arrow. */
 static json_node *span_of_job(json_node *t, const char *name, int64_t job)
 {
     json_node *e;
     for (size_t i = 0; (e = trace_event(t, "X", name, i)) != NULL; i++)
-        if (json_int(json_get(e, "args.job")) == job) return e;
+        if (arg(e, "job") == job) return e;
     return NULL;
 }
 
@@ -63,8 +69,7 @@ static json_node *span_of_job(json_node *t, const char *name, int64_t job)
    begin at once; each says its stream. What comes before the first execution does not change that. */
 static void tracks(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     sim_sync(1000000);
     const uint32_t a = submit(2, "first");
     sim_advance(100000);
@@ -82,8 +87,8 @@ static void tracks(void)
     CHECK(trace_tid(execution) < trace_tid(conv));
     CHECK_STR(trace_track(t, execution), "sim PE 2");
     CHECK_STR(trace_track(t, conv), "sim PE 2 instructions");
-    CHECK_INT(json_int(json_get(execution, "args.stream")), 2);
-    CHECK_INT(json_int(json_get(conv, "args.stream")), 2);
+    CHECK_INT(arg(execution, "stream"), 2);
+    CHECK_INT(arg(conv, "stream"), 2);
 }
 
 /* Records become device spans with names and arguments, whatever the order they complete in; nothing is read
@@ -115,10 +120,10 @@ static void drain(void)
     CHECK_UINT(trace_count(t, "s", NULL), 2);
     CHECK_UINT(trace_count(t, "f", NULL), 2);
     json_node *conv = trace_event(t, "X", "Conv", 0), *execution = span_of_job(t, "Execution", b);
-    CHECK_INT(json_int(json_get(conv, "args.job")), b);
-    CHECK_INT(json_int(json_get(conv, "args.status")), 5);
-    CHECK_INT(json_int(json_get(conv, "args.execution_index")), b * 10);
-    CHECK_INT(json_int(json_get(conv, "args.instruction_index")), 2);
+    CHECK_INT(arg(conv, "job"), b);
+    CHECK_INT(arg(conv, "status"), 5);
+    CHECK_INT(arg(conv, "execution_index"), b * 10);
+    CHECK_INT(arg(conv, "instruction_index"), 2);
     CHECK(execution && !json_get(execution, "args.instruction_index") && !json_get(execution, "args.status"));
     CHECK_STR(json_text(json_get(execution, "args.stamp")), "device");
     CHECK_INT(trace_dur(execution), 600 * 40);                   /* 25 MHz */
@@ -157,8 +162,7 @@ static void overrun(void)
    lost, not mixed. */
 static void sequence_numbers(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     for (unsigned i = 0; i < 20; i++) {
         sim_advance(100000);
         complete(i, 2, 0, 5);
@@ -239,8 +243,7 @@ static void narrow_stamps(void)
 /* Impossible stamps make no span, and are counted. */
 static void impossible_stamps(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     sim_advance(1000000);
     put_entry(wrote++, 1, 2, 0, sim_truth(), sim_truth() - 1);
     put_entry(wrote++, 2, 2, 0, sim_truth(), UINT64_MAX);
@@ -288,8 +291,7 @@ static void device_reset(void)
 /* Numbers chosen by the device; the same number twice. */
 static void device_chooses_the_number(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     for (unsigned i = 0; i < 6; i++) {
         sim_advance(1000000);
         WITH_NPU_PROFILER(&npu, 0, "submit", "NPU", PROF_NO_ARGS,
@@ -306,8 +308,7 @@ static void device_chooses_the_number(void)
 /* No numbers at all: in order for each PE. */
 static void in_order(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     static const char *const names[] = { "a", "b", "c", "d" };
     for (unsigned i = 0; i < 4; i++) {
         sim_advance(1000000);
@@ -348,8 +349,7 @@ static void in_order(void)
    comes in. */
 static void gate(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     uint32_t a = submit(0, "on");
     npuprof_pause();
     uint32_t b = submit(0, "off");
@@ -374,8 +374,7 @@ static void many_submissions(void)
 {
     enum { JOBS = 300, ROOM = 256 };
     static uint32_t jobs[JOBS];
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     for (unsigned i = 0; i < JOBS; i++) jobs[i] = submit(0, "submit");
     for (unsigned i = 0; i < JOBS; i++) {
         sim_advance(10000);
@@ -454,8 +453,7 @@ static void held_submission(void)
 /* An entry that is held does not cost the next submission its arrow. */
 static void held_entry(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     npu.used_[0] = 1;
     npu.jobs_[0].state = NPUPROF_NPU_JOB_HELD_;
     const uint32_t id = submit(0, "submit");
@@ -475,8 +473,7 @@ static int leave_by_return(void)
 
 static void ways_out(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     CHECK_INT(leave_by_return(), 1);
     for (int i = 0; i < 3; i++) {
         WITH_NPU_PROFILER(&npu, i, "loop", "NPU", PROF_ARGS(PROF_INT("i", i)),
@@ -503,8 +500,7 @@ static void no_ring(void)
 
 static void dead_while_draining(void)
 {
-    npuprof_npu_desc desc = ringed();
-    open_npu(&desc);
+    open_ringed();
     sim_advance(1000000);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     complete(1, 2, 0, 5);

@@ -7,21 +7,22 @@
 enum { ENTRY = 16, CHANNELS = 2, JOBS = 2000, ALL_JOBS = 20000 };
 static npuprof_npu_ring rings[CHANNELS];
 
-static void describe(npuprof_npu_desc *desc, unsigned count, unsigned bits, int scope)
+static npuprof_npu_desc queues(unsigned count, unsigned bits, int scope)
 {
-    for (unsigned i = 0; i < count; i++) {
-        npuprof_npu_ring *const r = &rings[i];
-        memset(r, 0, sizeof *r);
-        r->feed = true;
-        r->entry_bytes = ENTRY;
-        r->job = (npuprof_npu_field)AT(0, 4, 0, (uint8_t)bits);
-        r->end = (npuprof_npu_field)AT(8, 8, 0, 0);
-        r->pe_base = i;
-        r->job_scope = scope;
-    }
-    desc->rings = rings;
-    desc->ring_count = count;
-    desc->pe_count = count;
+    npuprof_npu_desc desc = sim_desc();
+    for (unsigned i = 0; i < count; i++)
+        rings[i] = (npuprof_npu_ring){ .feed = true, .entry_bytes = ENTRY, .job = AT(0, 4, 0, (uint8_t)bits),
+                                       .end = AT(8, 8, 0, 0), .pe_base = i, .job_scope = scope };
+    desc.rings = rings;
+    desc.ring_count = desc.pe_count = count;
+    return desc;
+}
+
+/* A queue whose records have `bits` of the number of a job. */
+static void open_queue(unsigned bits)
+{
+    const npuprof_npu_desc desc = queues(1, bits, 0);
+    open_npu(&desc);
 }
 
 static void feed(unsigned ring, uint64_t job)
@@ -45,10 +46,9 @@ static size_t spans_of(json_node *t, const char *name)
 static void two_channels_of(unsigned jobs)
 {
     static const char *const names[CHANNELS] = { "zero", "one" };
-    SIM_DESC(desc);
+    npuprof_npu_desc desc = queues(CHANNELS, 16, 0);
     uint32_t next[CHANNELS] = { 0, 40 }, done[CHANNELS] = { 0, 40 }, random = 1;
     json_node *e;
-    describe(&desc, CHANNELS, 16, 0);
     open_npu(&desc);
     for (unsigned i = 0; i < jobs;) {
         random = random * 1664525 + 1013904223;
@@ -72,7 +72,7 @@ static void two_channels_of(unsigned jobs)
     size_t wrong = 0;
     for (e = json_get(t, "traceEvents")->first; e; e = e->next) {
         if (!json_get(e, "args.job")) continue;
-        const int64_t c = json_int(json_get(e, "args.stream"));
+        const int64_t c = arg(e, "stream");
         if (track[c] < 0) track[c] = trace_tid(e);
         wrong += track[c] != trace_tid(e) || strcmp(json_get(e, "name")->text, names[c]) != 0;
     }
@@ -86,8 +86,7 @@ static void two_channels_long(void) { two_channels_of(ALL_JOBS); }
 /* A lane as the scope: a submission that says another lane than its record is none of it, and counted. */
 static void lanes(void)
 {
-    SIM_DESC(desc);
-    describe(&desc, 1, 16, NPUPROF_NPU_SCOPE_LANE);
+    npuprof_npu_desc desc = queues(1, 16, NPUPROF_NPU_SCOPE_LANE);
     rings[0].pe = (npuprof_npu_field)AT(4, 1, 0, 0);
     desc.pe_count = 2;
     open_npu(&desc);
@@ -103,9 +102,7 @@ static void lanes(void)
 /* A number that is used again before the first record of it was fed: each record is its own submission's. */
 static void used_again(void)
 {
-    SIM_DESC(desc);
-    describe(&desc, 1, 8, 0);
-    open_npu(&desc);
+    open_queue(8);
     WITH_NPU_PROFILER(&npu, 0, "first", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 5));
     WITH_NPU_PROFILER(&npu, 0, "second", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 0x105));
     sim_advance(1000000);
@@ -122,9 +119,7 @@ static void used_again(void)
 /* One long job beside many short ones keeps its arrow. */
 static void long_job(void)
 {
-    SIM_DESC(desc);
-    describe(&desc, 1, 32, 0);
-    open_npu(&desc);
+    open_queue(32);
     WITH_NPU_PROFILER(&npu, 0, "prefill", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 1));
     for (unsigned i = 2; i < 5002; i++) {
         WITH_NPU_PROFILER(&npu, 0, "vision", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, i));
@@ -141,9 +136,8 @@ static void long_job(void)
 /* More open than the table holds, with numbers that return: what was dropped takes no other's record. */
 static void dropped(void)
 {
-    SIM_DESC(desc);
+    npuprof_npu_desc desc = queues(1, 8, 0);
     enum { OPEN = 100, ROOM = 64 };
-    describe(&desc, 1, 8, 0);
     desc.job_count = ROOM - 10;                  /* rounded up */
     open_npu(&desc);
     for (unsigned i = 0; i < OPEN; i++)
@@ -164,9 +158,7 @@ static void dropped(void)
 static void number_late(void)
 {
     enum { MANY = 1000 };
-    SIM_DESC(desc);
-    describe(&desc, 1, 16, 0);
-    open_npu(&desc);
+    open_queue(16);
     WITH_NPU_PROFILER(&npu, 0, "first", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, 9999));
     for (unsigned i = 0; i < MANY; i++) {
         const uint32_t handle = npuprof_npu_begin(&npu, 0, "handle", "NPU", PROF_NO_ARGS);
@@ -192,9 +184,7 @@ static void number_late(void)
 /* A record that is nobody's waits for a second at most, and only for submissions before it. */
 static void foreign(void)
 {
-    SIM_DESC(desc);
-    describe(&desc, 1, 16, 0);
-    open_npu(&desc);
+    open_queue(16);
     const uint32_t open = npuprof_npu_begin(&npu, 0, "open", "NPU", PROF_NO_ARGS);
     CHECK_INT(npuprof_npu_set_job_of(&npu, open, 1), NPUPROF_OK);
     feed(0, 77);
@@ -213,9 +203,7 @@ static void foreign(void)
    of a block the second keeps name and arrow when the first is over. */
 static void first_number_late(void)
 {
-    SIM_DESC(desc);
-    describe(&desc, 1, 16, 0);
-    open_npu(&desc);
+    open_queue(16);
     WITH_NPU_PROFILER(&npu, 0, "ours", "NPU", PROF_NO_ARGS, {
         sim_advance(1000);
         feed(0, 6);
@@ -247,9 +235,7 @@ static void first_number_late(void)
 /* Of a driver that never numbers, a record inside its block is there without a close. */
 static void never_numbered(void)
 {
-    SIM_DESC(desc);
-    describe(&desc, 1, 16, 0);
-    open_npu(&desc);
+    open_queue(16);
     for (unsigned i = 0; i < 3; i++) {
         WITH_NPU_PROFILER(&npu, 0, "blocking", "NPU", PROF_NO_ARGS, {
             sim_advance(1000);
@@ -272,11 +258,9 @@ static void descriptors_of(int unit, uint32_t first, bool late)
     uint32_t number[MANY], written = first, done = first, over = 0, wrong = 0;
     npuprof_stats stats;
     SIM_DESC(desc);
-    desc.progress.is_there = true;
-    desc.progress.count = unit == NPUPROF_NPU_INDEX_SLOT ? COUNT : 0;
-    desc.progress.index.memory = &word;
-    desc.progress.index.memory_bytes = sizeof word;
-    desc.progress.index.unit = unit;
+    desc.progress = (npuprof_npu_progress){
+        .is_there = true, .count = unit == NPUPROF_NPU_INDEX_SLOT ? COUNT : 0,
+        .index = { .memory = &word, .memory_bytes = sizeof word, .unit = unit } };
     put((unsigned char *)&word, 4, done & mask);
     open_npu(&desc);
     for (unsigned i = 0; i < MANY; i++) {
@@ -325,10 +309,9 @@ static void *open_on_a_small_stack(void *desc)
 /* A device on the stack of a thread that has 128 KiB of it. */
 static void small_stack(void)
 {
-    SIM_DESC(desc);
+    npuprof_npu_desc desc = queues(CHANNELS, 16, 0);
     pthread_attr_t small;
     pthread_t thread;
-    describe(&desc, CHANNELS, 16, 0);
     npuprof_start(1);
     CHECK_INT(pthread_attr_init(&small), 0);
     CHECK_INT(pthread_attr_setstacksize(&small, 128 * 1024), 0);
@@ -342,8 +325,7 @@ static void small_stack(void)
 static void named_memory(void)
 {
     static uint64_t memory[1 << 16];
-    SIM_DESC(desc);
-    describe(&desc, 1, 16, 0);
+    npuprof_npu_desc desc = queues(1, 16, 0);
     npuprof_start(1);
     desc.memory = (void *)(((uintptr_t)memory + 15) / 16 * 16);
     desc.memory_bytes = 1000;
@@ -369,7 +351,6 @@ static void named_memory(void)
 }
 
 CHECK_MAIN(CASE(two_channels), CASE_THOROUGH(two_channels_long), CASE(lanes), CASE(used_again),
-           CASE(long_job), CASE(dropped), CASE(number_late), CASE(foreign),
-           CASE(first_number_late), CASE(never_numbered),
-           CASE(descriptors), CASE(descriptors_late), CASE(descriptor_slots), CASE(small_stack),
-           CASE(named_memory))
+           CASE(long_job), CASE(dropped), CASE(number_late), CASE(foreign), CASE(first_number_late),
+           CASE(never_numbered), CASE(descriptors), CASE(descriptors_late), CASE(descriptor_slots),
+           CASE(small_stack), CASE(named_memory))

@@ -6,11 +6,12 @@
 /* Nobody submitted these records: how old they may be is told by max_age_ms.
    op 4 | - 4 | first stamp 8 | second stamp 8 */
 enum { ENTRY = 24 };
-#define STAMP_DESC                                             \
-    SIM_DESC(desc);                                            \
-    desc.ring.feed = true;                                     \
-    desc.ring.entry_bytes = ENTRY;                             \
-    desc.ring.op = (npuprof_npu_field)AT(0, 4, 0, 0)
+static npuprof_npu_desc queue(void)
+{
+    npuprof_npu_desc desc = sim_desc();
+    desc.ring = (npuprof_npu_ring){ .feed = true, .entry_bytes = ENTRY, .op = AT(0, 4, 0, 0) };
+    return desc;
+}
 
 static void feed(unsigned op, uint64_t first, uint64_t second)
 {
@@ -21,25 +22,18 @@ static void feed(unsigned op, uint64_t first, uint64_t second)
     CHECK_INT(npuprof_npu_feed(&npu, 0, entry, ENTRY), NPUPROF_OK);
 }
 
-static json_node *span(json_node *t, unsigned op)
-{
-    char name[8];
-    snprintf(name, sizeof name, "op %u", op);
-    return trace_event(t, "X", name, 0);
-}
-
 static void expect(json_node *t, unsigned op, uint64_t start, uint64_t end)
 {
-    json_node *e = span(t, op);
+    json_node *e = op_span(t, op);
     CHECK_STOP(e != NULL);
-    CHECK_INT(json_int(json_get(e, "args.start_ticks")), (int64_t)start);
-    CHECK_INT(json_int(json_get(e, "args.end_ticks")), (int64_t)end);
+    CHECK_INT(arg(e, "start_ticks"), (int64_t)start);
+    CHECK_INT(arg(e, "end_ticks"), (int64_t)end);
 }
 
 /* Another clock of the device: half the rate, with an offset that changes. */
 static void second_clock(void)
 {
-    STAMP_DESC;
+    npuprof_npu_desc desc = queue();
     desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
     desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
     desc.ring.scale_num = 2;
@@ -54,14 +48,14 @@ static void second_clock(void)
     json_node *t = closed();
     expect(t, 1, t0, t0 + 1000);
     expect(t, 3, t0, t0 + 1000);
-    CHECK(span(t, 2) == NULL);
+    CHECK(op_span(t, 2) == NULL);
     CHECK_INT(records(t, "lost_stamps"), 1);
 }
 
 /* Stamps that count every 32nd tick, in 16 bits: the period is 2^21 ticks. */
 static void coarse(void)
 {
-    STAMP_DESC;
+    npuprof_npu_desc desc = queue();
     desc.ring.start = (npuprof_npu_field)AT(8, 2, 0, 0);
     desc.ring.end = (npuprof_npu_field)AT(16, 2, 0, 0);
     desc.ring.scale_num = 32;
@@ -75,12 +69,12 @@ static void coarse(void)
     const uint64_t last = sim_truth() / 32 - 3;
     const uint64_t mark = sim.host;
     PROF_INSTANT("test", "mark");
-    json_node *t = closed(), *marked = trace_event(t, "i", "mark", 0), *e = span(t, 19);
+    json_node *t = closed(), *marked = trace_event(t, "i", "mark", 0), *e = op_span(t, 19);
     expect(t, 19, (last - 60) * 32, last * 32);
     CHECK(json_get(clock_sync(t), "records") == NULL);
     /* The stamp may have been taken at any of the 32 ticks, 40 ns each: its bound holds all. */
     CHECK_STOP(e && marked);
-    const int64_t error = json_int(json_get(e, "args.error_ns")) + 2 * (int64_t)sim.step;
+    const int64_t error = arg(e, "error_ns") + 2 * (int64_t)sim.step;
     for (unsigned i = 0; i < 32; i += 31) {
         const int64_t truth = (int64_t)(sim.origin + (last * 32 + i - sim.start) * 40 - mark);
         CHECK(llabs(trace_end(e) - trace_start(marked) - truth) <= error);
@@ -91,7 +85,7 @@ static void coarse(void)
 /* Nobody looked for longer than a period: which one narrow stamps are of cannot be known. */
 static void looked_too_late(void)
 {
-    STAMP_DESC;
+    npuprof_npu_desc desc = queue();
     desc.ring.end = (npuprof_npu_field)AT(16, 4, 0, 20);         /* 42 ms */
     desc.ring.max_age_ms = 1;
     open_npu(&desc);
@@ -104,14 +98,14 @@ static void looked_too_late(void)
     sim_advance(30000000);
     feed(3, 0, sim_truth());
     json_node *t = closed();
-    CHECK(span(t, 1) && !span(t, 2) && span(t, 3));
+    CHECK(op_span(t, 1) && !op_span(t, 2) && op_span(t, 3));
     CHECK_INT(records(t, "lost_period"), 1);
 }
 
 /* Stamps that ascend tell that none is older than the one before: not which period they are of. */
 static void ascending(void)
 {
-    STAMP_DESC;
+    npuprof_npu_desc desc = queue();
     desc.ring.end = (npuprof_npu_field)AT(16, 4, 0, 20);
     desc.ring.ascending = true;
     unsigned char log[10 * ENTRY];
@@ -131,7 +125,7 @@ static void ascending(void)
     feed(29, 0, sim_truth());            /* 7 periods are open */
     json_node *t = closed();
     expect(t, 20, first, first);
-    for (unsigned i = 0; i < 10; i++) CHECK(span(t, i) == NULL);
+    for (unsigned i = 0; i < 10; i++) CHECK(op_span(t, i) == NULL);
     CHECK_INT(records(t, "lost_period"), 11);
 }
 
@@ -139,7 +133,7 @@ static void ascending(void)
 static void early_by_far(void)
 {
     sim.start = UINT64_C(1) << 40;
-    STAMP_DESC;
+    npuprof_npu_desc desc = queue();
     desc.ring.stamp = (npuprof_npu_field)AT(8, 8, 0, 44);
     desc.ring.all_are = NPUPROF_NPU_KIND_INSTANT;
     desc.ring.ascending = true;
@@ -158,7 +152,7 @@ static void early_by_far(void)
 /* The host's clock, in microseconds: no anchors are asked. */
 static void host_clock(void)
 {
-    STAMP_DESC;
+    npuprof_npu_desc desc = queue();
     desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
     desc.ring.end = (npuprof_npu_field)AT(16, 8, 0, 0);
     desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST;
@@ -169,11 +163,11 @@ static void host_clock(void)
     feed(1, now - 3000, now - 1000);
     feed(2, now - 3000, now + 5000);     /* not yet */
     feed(3, now - 3000000, now);         /* before the device was opened */
-    json_node *t = closed(), *e = span(t, 1);
+    json_node *t = closed(), *e = op_span(t, 1);
     CHECK_STOP(e != NULL);
     CHECK_STR(json_text(json_get(e, "args.stamp")), "host");
     CHECK(trace_dur(e) >= 1999000 && trace_dur(e) <= 2001000);
-    CHECK(span(t, 2) == NULL && span(t, 3) == NULL);
+    CHECK(op_span(t, 2) == NULL && op_span(t, 3) == NULL);
     CHECK_INT(records(t, "lost_stamps"), 2);
 }
 
@@ -181,7 +175,7 @@ static void host_clock(void)
 static void durations(void)
 {
     for (int from_end = 0; from_end < 2; from_end++) {
-        STAMP_DESC;
+        npuprof_npu_desc desc = queue();
         if (from_end) desc.ring.end = (npuprof_npu_field)AT(8, 8, 0, 0);
         else desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
         desc.ring.duration = (npuprof_npu_field)AT(16, 4, 0, 0);
@@ -192,18 +186,17 @@ static void durations(void)
         feed(9, at, from_end ? 0xFFFFFFFFu : 6000);              /* before 0; after now */
             json_node *t = closed();
         expect(t, 1 + (unsigned)from_end, from_end ? at - 700 : at, from_end ? at : at + 700);
-        CHECK(span(t, 9) == NULL);
+        CHECK(op_span(t, 9) == NULL);
     }
 }
 
 /* Narrow stamps of a clock that is set anew, of a counter above 2^63; a duration that ends in the future. */
 static void set_anew(void)
 {
-    npuprof_stats stats;
     npuprof_start(1);
     for (int pass = 0; pass < 3; pass++) {
         if (pass == 2) sim.start = UINT64_C(0x9000000000000000);
-        STAMP_DESC;
+        npuprof_npu_desc desc = queue();
         desc.ring.end = (npuprof_npu_field)AT(16, 4, 0, 0);
         desc.ring.ascending = pass == 1;
         desc.ring.max_age_ms = 1;
@@ -219,9 +212,8 @@ static void set_anew(void)
         }
         npuprof_npu_close(&npu);
     }
-    npuprof_get_stats(&stats);
-    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_RING], 0);
-    STAMP_DESC;
+    CHECK_UINT(lost(), 0);
+    npuprof_npu_desc desc = queue();
     desc.ring.start = (npuprof_npu_field)AT(8, 8, 0, 0);
     desc.ring.duration = (npuprof_npu_field)AT(16, 8, 0, 0);
     desc.ring.stamp_clock = NPUPROF_NPU_STAMP_HOST;
@@ -230,9 +222,8 @@ static void set_anew(void)
     feed(1, (uint64_t)npuprof_now_ns() - 1000, 500);
     feed(2, (uint64_t)npuprof_now_ns() - 1000, UINT64_C(3600000000000));
     npuprof_npu_close(&npu);
-    npuprof_get_stats(&stats);
-    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_RING], 1);
-    CHECK_UINT(stats.recorded, 28);
+    CHECK_UINT(lost(), 1);
+    CHECK_UINT(recorded(), 28);
 }
 
 CHECK_MAIN(CASE(second_clock), CASE(coarse), CASE(looked_too_late), CASE(ascending), CASE(early_by_far),

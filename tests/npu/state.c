@@ -150,9 +150,7 @@ static void walk(bool by_power)
     npuprof_start(1);
     if (by_power) desc.is_on = is_on;
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
-    const uint64_t zero = sim.host;
-    const int64_t ns = npuprof_ticks_to_ns_(zero);
-    npuprof_span("zero", "test", "zero", ns, ns + 1, PROF_NO_ARGS);
+    const uint64_t zero = mark_zero();
     for (unsigned i = 0; i < JOBS; i++) {
         sim_advance(up_to(3) ? up_to(100000) : up_to(900000000));
         device.on = true;
@@ -396,9 +394,7 @@ static void ring_over_resets(void)
     desc.is_on = is_on;
     desc.ring = sim_ring();
     open_npu(&desc);
-    const uint64_t zero = sim.host;
-    const int64_t ns = npuprof_ticks_to_ns_(zero);
-    npuprof_span("zero", "test", "zero", ns, ns + 1, PROF_NO_ARGS);
+    const uint64_t zero = mark_zero();
     for (unsigned i = 0; i < 300; i++) {
         device.on = true;
         reset_to(up_to(3) ? up_to(1000) : counter_now());        /* now and then it only stood */
