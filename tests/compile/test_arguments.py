@@ -52,8 +52,8 @@ class Arguments(unittest.TestCase):
             with self.subTest(compiler=compiler, standard=standard):
                 program = scratch() / f"{compiler}_{standard}"
                 trace = program.with_suffix(".json")
-                done = run(command(compiler, standard, PROGRAMS / "arguments.c", "-pthread", "-o", program))
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                run(command(compiler, standard, PROGRAMS / "arguments.c", "-pthread", "-o", program), code=0,
+                    said="")
                 self.assertEqual(run([program, trace]).returncode, 0)
                 events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "i"]
                 self.assertEqual([(e["name"], e.get("cat"), e.get("args")) for e in events], WRITTEN)
@@ -94,7 +94,3 @@ class Arguments(unittest.TestCase):
         for compiler, standard in installed():
             with self.subTest(compiler=compiler):
                 self.assertNotEqual(run(command(compiler, standard, source, "-fsyntax-only")).returncode, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

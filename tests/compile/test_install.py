@@ -49,11 +49,9 @@ class Install(Outside):
         env = helpers.environment(PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
         for compiler, source in ((helpers.CC, "main.c"), (helpers.CXX, "main.cpp")):
             line = command.replace("cc ", shlex.join(compiler) + " ", 1).replace("main.c", source)
-            done = run(["sh", "-c", line], cwd=project, env=env)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            run(["sh", "-c", line], code=0, said="", cwd=project, env=env)
             self.check_program(project / "app")
-        done = run(["pkg-config", "--validate", "npuprof"], env=env)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run(["pkg-config", "--validate", "npuprof"], code=0, said="", env=env)
         done = run(["pkg-config", "--modversion", "npuprof"], env=env)
         self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$")
 
@@ -90,7 +88,3 @@ class Install(Outside):
             self.commands(["meson", "setup", project / "b", project],
                           ["meson", "compile", "-C", project / "b"])
             self.check_program(project / "b/app")
-
-
-if __name__ == "__main__":
-    unittest.main()

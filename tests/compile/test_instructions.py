@@ -199,7 +199,3 @@ class Instructions(unittest.TestCase):
         self.assertEqual(got, SITE_BYTES, f"a call site of PROF_SCOPE is {got} bytes, {SITE_BYTES} are "
                                           f"checked in")
         self.assertEqual(auto, AUTO_BYTES, f"a function is {auto} bytes longer, {AUTO_BYTES} are checked in")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -224,9 +224,8 @@ class Link(unittest.TestCase):
     def object(name, text, *flags):
         folder = scratch() / "link"
         (folder / f"{name}.c").write_text(text)
-        done = run([*helpers.CC, "-std=gnu11", "-O0", f"-I{ROOT}", "-c", *flags, f"{name}.c", "-o",
-                    f"{name}.o"], cwd=folder)
-        assert done.returncode == 0, done.stderr
+        run([*helpers.CC, "-std=gnu11", "-O0", f"-I{ROOT}", "-c", *flags, f"{name}.c", "-o", f"{name}.o"],
+            code=0, cwd=folder)
         return f"{name}.o"
 
     def use(self, name, *flags, main=False):
@@ -313,7 +312,3 @@ class Link(unittest.TestCase):
         self.assertEqual(needed & {"malloc", "calloc", "realloc", "free", "printf", "puts", "abort", "exit",
                                    "pthread_create", "strdup", "socket", "connect", "getaddrinfo", "fork",
                                    "system", "popen", "setitimer", "timer_create"}, set())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -17,15 +17,13 @@ FREE = ["-DNPUPROF_FREESTANDING"]
 class EthosU(unittest.TestCase):
     def build(self, name, *flags):
         program = scratch() / name
-        done = run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, *INCLUDE, *flags, SOURCE, "-o",
-                    program, "-pthread"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, *INCLUDE, *flags, SOURCE, "-o", program,
+             "-pthread"], code=0, said="")
         return program
 
     def walk(self, program, trace):
         """The truth: (begin, interrupt, end) in ns of each inference."""
-        done = run([program, trace, scratch() / "truth.txt"], env=helpers.environment())
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([program, trace, scratch() / "truth.txt"], code=0, said="", env=helpers.environment())
         lines = (scratch() / "truth.txt").read_text().splitlines()
         return [tuple(map(int, line.split()[1:])) for line in lines]
 
@@ -93,8 +91,7 @@ class EthosU(unittest.TestCase):
         estimate."""
         tables, layers = scratch() / "tables.json", scratch() / "net_per-layer.csv"
         tool = [sys.executable, ROOT / "tools" / "npuprof.py", "report", trace, "--json", tables]
-        done = run([*tool, "--table", "path", "--table", "executions"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([*tool, "--table", "path", "--table", "executions"], code=0, said="")
         made = json.loads(tables.read_text())["tables"]
         self.assertEqual([row[:2] for row in made["path"]["rows"][:2]], [["queue", 200], ["execute", 200]])
         columns = [column["name"] for column in made["executions"]["columns"]]
@@ -114,8 +111,8 @@ class EthosU(unittest.TestCase):
     def test_firmware(self):
         program = self.build("free", *FREE, "-no-pie")
         truth = self.walk(program, scratch() / "ethosu.img")
-        done = run([helpers.tool("npuprof-convert"), scratch() / "ethosu.img", "--elf", program])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run([helpers.tool("npuprof-convert"), scratch() / "ethosu.img", "--elf", program], code=0,
+                   said="")
         self.check(json.loads(done.stdout), truth)
 
     @helpers.thorough
@@ -124,16 +121,11 @@ class EthosU(unittest.TestCase):
             self.skipTest("arm-none-eabi-gcc is not installed (Debian package gcc-arm-none-eabi)")
         for cpu in ("cortex-m0plus", "cortex-m3", "cortex-m55"):
             for flags in ((), ("-DETHOSU85",)):
-                done = run(["arm-none-eabi-gcc", "-mthumb", f"-mcpu={cpu}", "-std=c99", "-Os",
-                            "-ffreestanding", *helpers.WARNINGS, *INCLUDE, *FREE, *flags,
-                            "-DTEST_COMPILE_ONLY", "-c", SOURCE, "-o", scratch() / "m.o"])
-                self.assertEqual((done.returncode, done.stderr), (0, ""), cpu)
+                run(["arm-none-eabi-gcc", "-mthumb", f"-mcpu={cpu}", "-std=c99", "-Os", "-ffreestanding",
+                     *helpers.WARNINGS, *INCLUDE, *FREE, *flags, "-DTEST_COMPILE_ONLY", "-c", SOURCE, "-o",
+                     scratch() / "m.o"], code=0, said="")
 
     @helpers.thorough
     def test_off(self):
         """NPUPROF_OFF leaves the driver's callbacks, and they do nothing but switch the PMU."""
         self.build("off", "-DNPUPROF_OFF", "-DTEST_COMPILE_ONLY", "-Wno-unused-function")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,7 +9,6 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import time
 import tty
 import unittest
@@ -355,8 +354,7 @@ class Follow(unittest.TestCase):
             about = traces[0]["metadata"]["npuprof"]["unused_environment"]["NPUPROF_LINE"]
             self.assertIn("; 0 spans ended whose beginning is not there", about)
             self.assertIn(f"; {2 - ends} are open", about)
-            done = run([sys.executable, helpers.ROOT / "tools" / "npuprof.py", "check",
-                        self.folder / "line.json"])
+            done = helpers.npuprof_py("check", self.folder / "line.json", code=None)
             self.assertIn(f"line: {about}", done.stdout + done.stderr)
 
     def test_many_of_one_start(self):
@@ -368,8 +366,7 @@ class Follow(unittest.TestCase):
             target.part()
         started = time.process_time()
         (self.folder / "line.bin").write_bytes(target.bytes)
-        done = run([self.converter, self.folder / "line.bin", "-o", self.folder / "line.json"], timeout=30)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([self.converter, self.folder / "line.bin", "-o", self.folder / "line.json"], code=0, timeout=30)
         self.assertLess(time.process_time() - started, 20)
 
     def test_follows_as_it_reads(self):
@@ -487,7 +484,3 @@ class Follow(unittest.TestCase):
         self.assertIn("names are addresses: give the program that sends, --elf FIRMWARE.elf\n", said)
         self.assertRegex(said, r"s: \d+ spans, 0 events, 0 gaps of 0 cells")
         self.assertTrue(re.search(r"the other end closed", said))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -27,16 +27,14 @@ class Host(unittest.TestCase):
         cls.folder.mkdir(exist_ok=True)
         cls.converter = helpers.tool("npuprof-convert")
         cls.program = cls.folder / "kernel_trace"
-        done = run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
-                    ROOT / "tests" / "programs" / "kernel_trace.c", "-o", cls.program])
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
+             ROOT / "tests" / "programs" / "kernel_trace.c", "-o", cls.program], code=0, said="")
 
     def trace(self, hz, *anchors, host="box"):
         """The trace, converted; also in the folder as driver.json."""
-        made = run([self.program, str(hz), str(TASK), host, *anchors], cwd=self.folder)
-        self.assertEqual((made.returncode, made.stderr), (0, ""))
-        done = run([self.converter, "ram.bin", "--elf", self.program, "-o", "driver.json"], cwd=self.folder)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([self.program, str(hz), str(TASK), host, *anchors], code=0, said="", cwd=self.folder)
+        run([self.converter, "ram.bin", "--elf", self.program, "-o", "driver.json"], code=0, said="",
+            cwd=self.folder)
         return json.loads((self.folder / "driver.json").read_text())
 
     def spans(self, trace, name):
@@ -104,9 +102,7 @@ class Host(unittest.TestCase):
             + json.dumps(about) + "}}\n")
 
     def merge(self, output):
-        done = run([sys.executable, ROOT / "tools" / "npuprof.py", "merge", "app.json", "driver.json", "-o",
-                    output], cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        helpers.npuprof_py("merge", "app.json", "driver.json", "-o", output, cwd=self.folder)
         return self.folder / output
 
     def test_merge(self):
@@ -139,7 +135,3 @@ class Host(unittest.TestCase):
                 self.user_trace(native, host)
                 (handler,) = self.spans(json.loads(self.merge("both.json").read_text()), "handler")
                 self.assertEqual(handler["pid"], 2**22 + 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -28,15 +28,13 @@ class Image(unittest.TestCase):
                           "INSERT BEFORE .rodata;\n")
         flags = [*flags, f"-Wl,--build-id={build_id}",
                  *(["-DBUILD", f"-Wl,-T,{script}"] if build_id != "none" else [])]
-        done = run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
-                    ROOT / "tests" / "programs" / "firmware_image.c", "-o", self.folder / name])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
+             ROOT / "tests" / "programs" / "firmware_image.c", "-o", self.folder / name], code=0, said="")
         return self.folder / name
 
     def recorded(self, program, mode="plain", count=20):
         """What it wrote, and its memory."""
-        done = run([program, mode, str(count)], cwd=self.folder)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([program, mode, str(count)], code=0, said="", cwd=self.folder)
         return (self.folder / "out.img").read_bytes(), (self.folder / "ram.bin").read_bytes()
 
     def convert(self, image, elf=None):
@@ -214,7 +212,3 @@ class Image(unittest.TestCase):
         self.assertGreater(about["lost"]["notes"], 0)
         self.assertEqual(own["lost"],
                          {"arena_full": about["lost"]["arena_full"], "notes": about["lost"]["notes"]})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@
 import importlib.util
 import json
 import re
-import sys
 import unittest
 
 import helpers
@@ -21,12 +20,11 @@ class Device(unittest.TestCase):
         folder = scratch() / "npu"
         folder.mkdir(exist_ok=True)
         (folder / "npu.json").unlink(missing_ok=True)
-        done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
-                    ROOT / "tests" / "baremetal" / "npu.c", "-o", folder / "npu"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
+             ROOT / "tests" / "baremetal" / "npu.c", "-o", folder / "npu"], code=0, said="")
         self.assertEqual(run([folder / "npu"], cwd=folder).returncode, 0)
-        done = run([helpers.tool("npuprof-convert"), folder / "npu.img", "--elf", folder / "npu"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run([helpers.tool("npuprof-convert"), folder / "npu.img", "--elf", folder / "npu"], code=0,
+                   said="")
         return done.stdout, (folder / "npu.json").read_text() if (folder / "npu.json").exists() else None
 
     def test_truth(self):
@@ -38,8 +36,7 @@ class Device(unittest.TestCase):
     def test_targets_own_json(self):
         """What the machines write themselves breaks no rule of the viewers."""
         files = [baremetal.GOLDEN / "firmware_target.json", baremetal.GOLDEN / "firmware_npu_target.json"]
-        done = run([sys.executable, ROOT / "tools" / "npuprof.py", "check", *files])
-        self.assertEqual(done.returncode, 0, done.stdout)
+        done = helpers.npuprof_py("check", *files)
         self.assertIn("21 left out", done.stdout)
 
     ETHOSU = r"""
@@ -82,10 +79,9 @@ int main(void)
                            (ROOT / "examples/devices/ethosu_regs.h").read_text())[1]
         source.write_text(self.ETHOSU.replace('#include "examples/devices/ethosu_regs_offsets.h"',
                                               f"enum {{ LO = {offset} }};"))
-        done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, f"-I{ROOT}", source, "-o", program])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        done = run([program])
-        self.assertEqual(done.returncode, 0)
+        run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, f"-I{ROOT}", source, "-o", program], code=0,
+            said="")
+        done = run([program], code=0)
         told = [e for e in json.loads(done.stdout)["traceEvents"] if e["name"] == "ethosu" and e["ph"] == "M"]
         self.assertEqual([e["args"] for e in told], [{"value": "desc.pmu is not sampled on firmware"}])
 
@@ -94,7 +90,3 @@ int main(void)
         text, own = self.image("-DNPUPROF_NO_JSON")
         baremetal.check_npu(text)
         self.assertIsNone(own)
-
-
-if __name__ == "__main__":
-    unittest.main()

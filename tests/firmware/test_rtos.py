@@ -13,16 +13,14 @@ class Rtos(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = scratch()
         cls.converter = helpers.tool("npuprof-convert")
-        done = run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
-                    ROOT / "tests" / "programs" / "firmware_rtos.c", "-o", cls.folder / "program"])
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
+             ROOT / "tests" / "programs" / "firmware_rtos.c", "-o", cls.folder / "program"], code=0, said="")
 
     def recorded(self, mode):
         """The trace's events by phase, its tracks, and what the program printed."""
-        done = run([self.folder / "program", mode], cwd=self.folder)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        image = run([self.converter, self.folder / "out.img", "--elf", self.folder / "program"])
-        self.assertEqual((image.returncode, image.stderr), (0, ""))
+        done = run([self.folder / "program", mode], code=0, said="", cwd=self.folder)
+        image = run([self.converter, self.folder / "out.img", "--elf", self.folder / "program"], code=0,
+                    said="")
         events = json.loads(image.stdout)["traceEvents"]
         self.tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
         self.events = events
@@ -69,9 +67,8 @@ class Rtos(unittest.TestCase):
         section = ['-DNPUPROF_NAMES_SECTION="npuprof_names"']
         for which in ("records", "implements", "both"):
             for name in ("records", "implements"):
-                done = run([*helpers.CC, *common, *(section if which in (name, "both") else []), "-c",
-                            self.folder / f"{name}.c", "-o", self.folder / f"{name}.o"])
-                self.assertEqual(done.returncode, 0, done.stderr)
+                run([*helpers.CC, *common, *(section if which in (name, "both") else []), "-c",
+                     self.folder / f"{name}.c", "-o", self.folder / f"{name}.o"], code=0)
             done = run([*helpers.CC, self.folder / "records.o", self.folder / "implements.o", "-o",
                         self.folder / "linked"])
             with self.subTest(which=which):
@@ -83,17 +80,12 @@ class Rtos(unittest.TestCase):
     def test_names_in_flash(self):
         """The linker script has no line for the section of names: their bytes are said."""
         program = self.folder / "loaded"
-        done = run([*helpers.CC, "-std=gnu11", "-O1", "-no-pie", f"-I{ROOT}", "-DNPUPROF_NO_JSON",
-                    '-DNPUPROF_NAMES_SECTION="npuprof_names"',
-                    ROOT / "tests" / "programs" / "firmware_rtos.c", "-o", program])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([*helpers.CC, "-std=gnu11", "-O1", "-no-pie", f"-I{ROOT}", "-DNPUPROF_NO_JSON",
+             '-DNPUPROF_NAMES_SECTION="npuprof_names"', ROOT / "tests" / "programs" / "firmware_rtos.c", "-o",
+             program], code=0, said="")
         run([program, "names"], cwd=self.folder)
         done = run([self.converter, self.folder / "out.img", "--elf", program])
         sections = run(["readelf", "-SW", program]).stdout
         size = int(re.search(r" npuprof_names +PROGBITS +\w+ \w+ (\w+)", sections)[1], 16)
         self.assertEqual(done.returncode, 0)
         self.assertIn(f"the section npuprof_names takes {size} bytes of flash", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

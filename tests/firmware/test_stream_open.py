@@ -21,12 +21,10 @@ class Open(unittest.TestCase):
 
     def record(self, *words):
         """All that was recorded is there, and ended. Returns the trace, and whether an interrupt came."""
-        done = run([self.folder / "program", *words], cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run([self.folder / "program", *words], code=0, cwd=self.folder)
         recorded, lost, came = map(int, done.stdout.split())
-        done = run([helpers.tool("npuprof-convert"), self.folder / "out.img",
-                    "--elf", self.folder / "program"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run([helpers.tool("npuprof-convert"), self.folder / "out.img", "--elf",
+                    self.folder / "program"], code=0, said="")
         trace = json.loads(done.stdout)
         found = [e for e in trace["traceEvents"] if e["ph"] not in "M"]
         self.assertEqual((len(found), lost), (recorded, 0))
@@ -50,7 +48,3 @@ class Open(unittest.TestCase):
             with self.subTest(at=at):
                 _, came = self.record("interrupted", str(at))
         self.assertGreater(at, 100)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -243,7 +243,3 @@ last(void)
         self.assertEqual(set(source.types), {"pair", "callback", "box"})
         self.assertEqual(source.declared, {"declared": 7, "elsewhere": 7})
         self.assertEqual(set(source.variables), {"pairs", "sized", "count"})
-
-
-if __name__ == "__main__":
-    unittest.main()

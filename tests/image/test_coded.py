@@ -129,7 +129,3 @@ class Coded(unittest.TestCase):
     @helpers.thorough
     def test_more_random_code(self):
         self.check(range(40, 600))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -155,7 +155,3 @@ class Corpus(unittest.TestCase):
                 done = converted(newer, elf)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertRegex(done.stderr, "image format")
-
-
-if __name__ == "__main__":
-    unittest.main()

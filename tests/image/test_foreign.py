@@ -108,7 +108,3 @@ class Foreign(unittest.TestCase):
 
     def test_powerpc(self):
         self.check("powerpc")
-
-
-if __name__ == "__main__":
-    unittest.main()

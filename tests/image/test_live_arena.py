@@ -108,7 +108,3 @@ class Reading(unittest.TestCase):
             trace = json.loads(out.read_bytes())
             self.check(trace["traceEvents"])
             self.assertNotIn("changed_while_read", trace["metadata"]["npuprof"])
-
-
-if __name__ == "__main__":
-    unittest.main()

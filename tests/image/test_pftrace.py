@@ -106,8 +106,7 @@ class Pftrace(unittest.TestCase):
         # The tool that needs no compiler makes the same of the JSON.
         again = scratch() / "again.pftrace"
         tool = helpers.ROOT / "tools" / "npuprof.py"
-        done = run([sys.executable, tool, "convert", both["json"], "-o", again])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([sys.executable, tool, "convert", both["json"], "-o", again], code=0)
         self.same(pftrace.read(again.read_bytes()), ours)
         return found, ours
 
@@ -132,15 +131,13 @@ class Pftrace(unittest.TestCase):
         for kind in KINDS:
             with self.subTest(kind=kind):
                 image = scratch() / f"{kind}.npuprof"
-                done = run([program, kind, image], env=helpers.environment())
-                self.assertEqual(done.returncode, 0, done.stderr)
+                run([program, kind, image], code=0, env=helpers.environment())
                 self.compare(image)
 
     def test_every_kind_of_event(self):
         """The program of the golden files; digits that viewers garble, and threads by their native number."""
         program = helpers.build("golden_kinds.c", "golden_kinds")
-        done = run([program, "kinds.npuprof"], env=helpers.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([program, "kinds.npuprof"], code=0, env=helpers.environment())
         found, ours = self.compare(scratch() / "kinds.npuprof")
         pid = ours.metadata["pid"]
         threads = [t for t in found.tracks.values() if t.kind == "thread"]
@@ -166,8 +163,7 @@ class Pftrace(unittest.TestCase):
         for seed in range(1, 7):
             program = helpers.build("points.c", "points")
             image = scratch() / "points.npuprof"
-            done = run([program, str(seed), image], env=helpers.environment())
-            self.assertEqual(done.returncode, 0, done.stderr)
+            run([program, str(seed), image], code=0, env=helpers.environment())
             both = self.compare(image)[0], pftrace.read((scratch() / "again.pftrace").read_bytes())
             for found in both:
                 devices = [t for t in found.tracks.values() if t.name == "sim"]
@@ -195,8 +191,7 @@ class Pftrace(unittest.TestCase):
     def test_hostile_names(self):
         program = helpers.build("hostile.c", "hostile")
         (scratch() / "names").write_bytes(b"".join(name + b"\0" for name in NAMES))
-        done = run([program, "names", "hostile.npuprof"], env=helpers.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([program, "names", "hostile.npuprof"], code=0, env=helpers.environment())
         self.compare(scratch() / "hostile.npuprof")
 
     def test_killed(self):
@@ -207,8 +202,8 @@ class Pftrace(unittest.TestCase):
                           'for (int i = 0; i < 300; i++) { PROF_SCOPE("a"); PROF_FLOW_OUT(i); }\n'
                           '{ PROF_SCOPE("open"); raise(SIGKILL); } return 0; }\n')
         image = scratch() / "killed.npuprof"
-        done = run([helpers.build(source, "killed")], env=helpers.environment(NPUPROF_ARENA_PATH=image))
-        self.assertEqual(done.returncode, -signal.SIGKILL)
+        run([helpers.build(source, "killed")], code=-signal.SIGKILL,
+            env=helpers.environment(NPUPROF_ARENA_PATH=image))
         found, _ = self.compare(image)
         self.assertEqual([s.name for s in found.slices if s.args.get("unfinished")], ["outer", "open"])
 
@@ -217,8 +212,7 @@ class Pftrace(unittest.TestCase):
         program = helpers.build("golden_kinds.c", "golden_kinds")
         run([program, "kinds.npuprof"], env=helpers.environment())
         out = scratch() / "ours.pftrace"
-        done = run([helpers.tool("npuprof-convert"), scratch() / "kinds.npuprof", "-o", out])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([helpers.tool("npuprof-convert"), scratch() / "kinds.npuprof", "-o", out], code=0)
         ours = out.read_bytes()
         alone = pftrace.read(ours)
         begin = min(s.start for s in alone.slices)
@@ -279,9 +273,8 @@ class Pftrace(unittest.TestCase):
         """The demo: four threads, a device with four PEs and their engines."""
         helpers.make("build/examples/digits/digits", "build/examples/digits/npusim")
         image = scratch() / "digits.npuprof"
-        done = run([helpers.ROOT / "build/examples/digits/digits", "--output", image, "--images", "8",
-                    "--seconds", "0.1", "--", "--slower", "4"])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([helpers.ROOT / "build/examples/digits/digits", "--output", image, "--images", "8", "--seconds",
+             "0.1", "--", "--slower", "4"], code=0)
         found, _ = self.compare(image)
         self.assertGreater(len([s for s in found.slices if s.track.name.startswith("PE ")]), 8)
 
@@ -291,12 +284,9 @@ class Pftrace(unittest.TestCase):
         program = helpers.build("golden_kinds.c", "golden_kinds")
         tool = [sys.executable, helpers.ROOT / "tools" / "npuprof.py", "merge"]
         for name in ("one", "two"):
-            done = run([program, f"{name}.npuprof"], env=helpers.environment())
-            self.assertEqual(done.returncode, 0, done.stderr)
+            run([program, f"{name}.npuprof"], code=0, env=helpers.environment())
         for out in ("both.json", "both.pftrace"):
-            done = run([*tool, "one.npuprof", "two.npuprof", "--label", "a", "--label", "b", "-o", out],
-                       cwd=scratch())
-            self.assertEqual(done.returncode, 0, done.stderr)
+            run([*tool, "one.npuprof", "two.npuprof", "--label", "a", "--label", "b", "-o", out], code=0)
         found, ours = pftrace.read((scratch() / "both.pftrace").read_bytes()), FromJson(
             scratch() / "both.json")
         self.same(found, ours)
@@ -309,13 +299,11 @@ class Pftrace(unittest.TestCase):
         program = helpers.build("many_spans.c", f"many_spans_{count}", "-O2",
                                 f"-DNPUPROF_ARENA_BYTES={max(64 << 20, count * 96)}u", "-pthread")
         image = scratch() / "many.npuprof"
-        done = run([program, "host", str(count), image], env=helpers.environment(), timeout=120)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([program, "host", str(count), image], code=0, env=helpers.environment(), timeout=120)
         sums = {}
         for extension, summed in (("json", sum_of_json), ("pftrace", pftrace.sum_of_spans)):
             out = scratch() / f"many.{extension}"
-            done = run([helpers.tool("npuprof-convert"), image, "-o", out], timeout=120)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            run([helpers.tool("npuprof-convert"), image, "-o", out], code=0, timeout=120)
             with out.open("rb") as file:
                 sums[extension] = summed(file)
             out.unlink()
@@ -335,7 +323,3 @@ class Pftrace(unittest.TestCase):
         out = scratch() / "plain.pftrace"
         run([helpers.tool("npuprof-convert"), scratch() / "plain.npuprof", "-o", out])
         self.assertLess(out.stat().st_size / 40000, 30)
-
-
-if __name__ == "__main__":
-    unittest.main()

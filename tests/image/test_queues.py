@@ -19,8 +19,7 @@ class Queues(unittest.TestCase):
             raise AssertionError(f"queues: {done.returncode} {done.stderr}")
 
     def test_the_image_holds_the_same(self):
-        done = run([helpers.tool("npuprof-convert"), self.image])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run([helpers.tool("npuprof-convert"), self.image], code=0, said="")
         traces = load(self.trace), strict_json(done.stdout)
         self.assertEqual(events(traces[0]), events(traces[1]))
         syncs = [t["metadata"]["npuprof"]["devices"][0]["clock_sync"] for t in traces]
@@ -33,16 +32,10 @@ class Queues(unittest.TestCase):
 
     def test_tools(self):
         tool = [sys.executable, ROOT / "tools/npuprof.py"]
-        checked = run([*tool, "check", self.trace])
-        self.assertEqual(checked.returncode, 0, checked.stdout)
+        checked = run([*tool, "check", self.trace], code=0)
         self.assertIn("1 unmatched_ends", checked.stdout + checked.stderr)
-        reported = run([*tool, "report", self.trace])
-        self.assertEqual(reported.returncode, 0, reported.stderr)
+        reported = run([*tool, "report", self.trace], code=0)
         self.assertIn("1 unfinished", reported.stdout)
         packets = self.folder / "t.pftrace"
         self.assertEqual(run([*tool, "convert", self.image, "-o", packets]).returncode, 0)
         self.assertIn(b"sim op 4", packets.read_bytes())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,12 +4,10 @@ take it."""
 
 import json
 import pathlib
-import subprocess
-import sys
 import unittest
 
 import helpers
-from helpers import ROOT, run, scratch
+from helpers import run, scratch
 
 PROGRAM = r"""
 #define main example_main
@@ -48,8 +46,7 @@ class Image(unittest.TestCase):
         source.write_text(PROGRAM)
         program = helpers.build(source, "devices")
         self.assertEqual(run([program], cwd=folder).returncode, 0)
-        done = run([helpers.tool("npuprof-convert"), folder / "both.npuprof"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run([helpers.tool("npuprof-convert"), folder / "both.npuprof"], code=0, said="")
         text = (folder / "both.json").read_text()
         self.assertEqual(done.stdout, text)
         hand, gated = (d["clock_sync"] for d in json.loads(text)["metadata"]["npuprof"]["devices"])
@@ -61,9 +58,4 @@ class Image(unittest.TestCase):
         why = [e["args"]["why"] for e in events if e["name"] == "no device span"]
         self.assertEqual([text.partition(":")[0] for text in why], ["NPUPROF_ERR_NPU_OFF"])
         for command in ("check", "report"):
-            done = run([sys.executable, ROOT / "tools" / "npuprof.py", command, folder / "both.json"])
-            self.assertEqual(done.returncode, int(command == "check"), done.stdout + done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            helpers.npuprof_py(command, folder / "both.json", code=int(command == "check"))

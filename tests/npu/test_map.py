@@ -132,7 +132,3 @@ class Map(unittest.TestCase):
         (host, error), = self.mapped(anchors, 2000, [ticks])
         self.assertLessEqual(abs(clock.host(ticks + 0.5) - host), error)
         self.assertLess(error, 15_000)
-
-
-if __name__ == "__main__":
-    unittest.main()

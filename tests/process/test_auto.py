@@ -74,9 +74,8 @@ class Auto(unittest.TestCase):
     def record(self, what, *arguments, compiler="gcc", **changes):
         folder = scratch() / f"{compiler}-{what}"
         folder.mkdir(exist_ok=True)
-        done = run([self.program(compiler), what, *arguments], cwd=folder,
+        done = run([self.program(compiler), what, *arguments], code=0, said="", cwd=folder,
                    env=environment(**changes))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
         return Trace(done.stdout, folder / "t.json")
 
     def exact(self, trace):
@@ -142,11 +141,9 @@ class Auto(unittest.TestCase):
 
     def test_a_killed_process(self):
         program, folder = self.program("gcc"), scratch()
-        done = run([program, "jumps"], cwd=folder,
+        done = run([program, "jumps"], code=-9, cwd=folder,
                    env=environment(NPUPROF_ARENA_PATH="killed.npuprof", KILLED="1"))
-        self.assertEqual(done.returncode, -9, done.stderr)
-        done_too = run([helpers.tool("npuprof-convert"), "killed.npuprof", "-o", "killed.json"], cwd=folder)
-        self.assertEqual(done_too.returncode, 0, done_too.stderr)
+        run([helpers.tool("npuprof-convert"), "killed.npuprof", "-o", "killed.json"], code=0, cwd=folder)
         trace = Trace(done.stdout, folder / "killed.json")
         self.exact(trace)
         module = trace.meta["modules"][0]
@@ -160,8 +157,7 @@ class Auto(unittest.TestCase):
         source.write_text("int plugged(int n);\nstatic int inside(int n) { return n + 1; }\n"
                           "int plugged(int n) { return inside(n); }\n", encoding="utf-8")
         library = scratch() / "plugged.so"
-        done = run([need("gcc"), "-shared", "-fPIC", "-O0", *HOOKS, "-Wl,--build-id", source, "-o", library])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([need("gcc"), "-shared", "-fPIC", "-O0", *HOOKS, "-Wl,--build-id", source, "-o", library], code=0)
         trace = self.record("library", library)
         modules = [m for m in trace.meta["modules"] if m["path"] == str(library)]
         self.assertEqual([m["build_id"] for m in modules], [build_id(library)])
@@ -197,11 +193,9 @@ class BeforeMain(unittest.TestCase):
         for flags in (("-static",), ("-static-pie", "-fPIE"), ("-fPIE", "-pie"), ("-no-pie",)):
             with self.subTest(flags=flags):
                 program = scratch() / "resolved"
-                done = run([need("gcc"), "-O0", *HOOKS, f"-I{ROOT}", "-pthread", *flags, source,
-                            "-o", program])
-                self.assertEqual(done.returncode, 0, done.stderr)
-                done = run([program], cwd=scratch(), env=environment(NPUPROF_OUTPUT_PATH="resolved.json"))
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                run([need("gcc"), "-O0", *HOOKS, f"-I{ROOT}", "-pthread", *flags, source, "-o", program],
+                    code=0)
+                run([program], code=0, said="", env=environment(NPUPROF_OUTPUT_PATH="resolved.json"))
                 own = load(scratch() / "resolved.json")["metadata"]["npuprof"]
                 self.assertEqual((own["recorded"], sum(own["lost"].values())), (6, 0))
 
@@ -211,9 +205,8 @@ class Library(unittest.TestCase):
     def compile(self, compiler, text, *flags):
         source, target = scratch() / "library.c", scratch() / "library.o"
         source.write_text(text, encoding="utf-8")
-        done = run([need(compiler), *COMPILERS[compiler], *HOOKS, *flags, "-D_GNU_SOURCE", f"-I{ROOT}", "-c",
-                    source, "-o", target])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([need(compiler), *COMPILERS[compiler], *HOOKS, *flags, "-D_GNU_SOURCE", f"-I{ROOT}", "-c", source,
+             "-o", target], code=0)
         return [line.split()[-1] for line in run([need("nm"), target]).stdout.splitlines()]
 
     def silent(self, *compilers):
@@ -244,7 +237,3 @@ class Library(unittest.TestCase):
                 'return npuprof_start(1); }\n')
         for compiler in ("gcc", "clang"):
             self.assertEqual(self.compile(compiler, text, "-O0"), ["f"], compiler)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -91,7 +91,3 @@ class Faked(unittest.TestCase):
                     continue
                 self.assertAlmostEqual(float(clock["hz"]) / hz, 1, delta=0.01)
                 self.assertGreater(min(spans), 9.9)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -85,11 +85,6 @@ class Emulated(unittest.TestCase):
         compiler, wine = need("x86_64-w64-mingw32-g++-posix"), need("wine")
         source, program = scratch() / "threads.cpp", scratch() / "threads.exe"
         source.write_text(WINDOWS)
-        done = run([compiler, "-std=c++11", "-O1", f"-I{ROOT}", "-static", source, "-o", program])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([compiler, "-std=c++11", "-O1", f"-I{ROOT}", "-static", source, "-o", program], code=0)
         done = run([wine, program], cwd=scratch(), env=environment(WINEDEBUG="-all"))
         self.assertEqual(done.stdout.split(), ["1", "5000", "0"], done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

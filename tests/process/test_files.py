@@ -145,9 +145,8 @@ class Trouble(Case):
         for filled in (48, 56, 64):
             with helpers.Mount(64) as disk:
                 (disk / "filler").write_bytes(b"x" * filled * 1024)
-                done = run([program], cwd=disk,
-                           env=environment(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"))
-                self.assertEqual(done.returncode, 0)
+                done = run([program], code=0, cwd=disk, env=environment(NPUPROF_OUTPUT_PATH="s.npuprof",
+                                                                        NPUPROF_WHEN_FULL="stream"))
                 (line,) = done.stderr.splitlines()
                 lost = int(re.search(r"(\d+) spans and events are lost", line)[1])
                 read = run([helpers.tool("npuprof-convert"), disk / "s.npuprof"])
@@ -310,7 +309,3 @@ class Trouble(Case):
             self.start(NPUPROF_OUTPUT_PATH="t.json")
         self.assertEqual(self.files(), ["t.json"])
         self.assertEqual(glob.glob(str(self.folder / ".*")), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -87,7 +87,3 @@ class Handshake(helpers.Folder):
                     "-o", self.folder / "npu.o"])
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"error: #error .*version")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -17,8 +17,7 @@ class Hooked(unittest.TestCase):
         """What a program of tests/programs prints, with this line of the header changed."""
         header = helpers.edited_header(f"{program}.h", line, edited)
         built = helpers.build(f"{program}.c", program, f'-DHOOKED_HEADER="{header}"')
-        done = helpers.run([built, *arguments], env=helpers.environment())
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = helpers.run([built, *arguments], code=0, said="", env=helpers.environment())
         return done.stdout
 
     def spans(self, path):
@@ -44,7 +43,3 @@ class Hooked(unittest.TestCase):
         """A thread that stops while it takes a chunk out of the queue of retired ones, and is overtaken by
         whole rounds."""
         self.assertEqual(self.play("queue", TAKE, "            taken_out();\n" + TAKE), "0\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

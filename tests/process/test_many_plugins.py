@@ -149,7 +149,3 @@ class ManyPlugins(helpers.Folder):
         sizes = [int(words[5], 16) for words in lines if words and words[0] == "TLS"]
         self.assertEqual(len(sizes), 1)
         self.assertLessEqual(sizes[0], 12)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -171,7 +171,3 @@ class Mapped(Living):
         self.assertIn("NPUPROF_WHEN_FULL", done.stderr)
         self.whole("s.json")
         self.assertEqual(load(self.folder / "s.json")["metadata"]["npuprof"]["when_full"], "keep-oldest")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -93,9 +93,8 @@ def recorder(name):
     if name == "auto":
         source.write_text('#define NPUPROF_IMPLEMENTATION\n#define NPUPROF_AUTO\n#include "npuprof.h"\n')
     path = scratch() / f"{name}.o"
-    done = run([*helpers.CC, "-O0", "-D_GNU_SOURCE", "-DNPUPROF_NO_REPORTS", "-I", ROOT, "-fPIC", "-c",
-                source, "-o", path])
-    assert done.returncode == 0, done.stderr
+    run([*helpers.CC, "-O0", "-D_GNU_SOURCE", "-DNPUPROF_NO_REPORTS", "-I", ROOT, "-fPIC", "-c", source, "-o",
+         path], code=0)
     return path
 
 
@@ -116,9 +115,8 @@ def built(name, linked):
             objects = any(word.endswith(".o") for word in words) or name == "perl"
             words += [] if objects else ["-finstrument-functions"]
             words += [recorder("calls" if objects else "auto")]
-        done = run([*helpers.CC, "-w", "-O1", "-D_GNU_SOURCE", *words, "-o", folder / tool, "-pthread"],
-                   cwd=folder)
-        assert done.returncode == 0, done.stderr
+        run([*helpers.CC, "-w", "-O1", "-D_GNU_SOURCE", *words, "-o", folder / tool, "-pthread"], code=0,
+            cwd=folder)
     return folder
 
 
@@ -137,7 +135,3 @@ def case(name):
 
 for one in PROGRAMS:
     setattr(Linked, "test_" + one.replace(" ", "_").replace("'", ""), case(one))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -396,8 +396,7 @@ int main()
         using = self.build("p.o", self.STATICS.replace("HEADER", HEADER), "-c")
         for objects in ((using, other), (other, using)):
             program = self.folder / "p"
-            done = run([*helpers.CXX, "-pthread", *objects, "-o", program])
-            self.assertEqual(done.returncode, 0, done.stderr)
+            run([*helpers.CXX, "-pthread", *objects, "-o", program], code=0)
             self.quiet(program=program, NPUPROF_OUTPUT_PATH="t.json")
             self.check(self.counts("t.json"))
 
@@ -423,7 +422,3 @@ class SeveralFiles(helpers.Folder):
         self.quiet(program=program, NPUPROF_ARENA_PATH="t.npuprof")
         self.assertEqual(len(self.files()), 2, self.files())
         self.assertEqual(sorted(tuple(self.counts(name)) for name in self.files()), [("one",), ("two",)])
-
-
-if __name__ == "__main__":
-    unittest.main()

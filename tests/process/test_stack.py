@@ -139,8 +139,7 @@ class Stack(unittest.TestCase):
         self.assertTrue({"runtime.cpp", "driver.c"} <= sites, sites)
         with self.subTest(form="pftrace"):
             out = path.with_suffix(".pftrace")
-            done = run([sys.executable, ROOT / "tools/npuprof.py", "convert", path, "-o", out])
-            self.assertEqual(done.returncode, 0, done.stderr)
+            helpers.npuprof_py("convert", path, "-o", out)
             found = pftrace.read(out.read_bytes())
             self.assertEqual(found.errors, [])
             base = found.snapshots[0][6]
@@ -163,11 +162,6 @@ class Stack(unittest.TestCase):
         (scratch() / "model.py").write_text(
             f"import sys\nsys.path.insert(0, {str(ROOT / 'examples/stack')!r})\nimport model\n"
             "model.BUILD = model.Path('/nonexistent')\nsys.exit(model.main())\n")
-        done = run([sys.executable, scratch() / "model.py", "--libraries", scratch() / "default"],
-                   env=helpers.environment())
-        self.assertEqual((done.returncode, done.stderr),
-                         (1, "model.py: cannot start the simulated NPU: run `make demo` to build it\n"))
-
-
-if __name__ == "__main__":
-    unittest.main()
+        run([sys.executable, scratch() / "model.py", "--libraries", scratch() / "default"], code=1,
+            said="model.py: cannot start the simulated NPU: run `make demo` to build it\n",
+            env=helpers.environment())

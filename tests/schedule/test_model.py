@@ -30,7 +30,3 @@ class Model(unittest.TestCase):
                                  re.M | re.S)
                 found = re.findall(r"NPUPROF_((?:LOAD|STORE|ADD|CAS)\w*)_\(", body[1])
                 self.assertEqual(" ".join(found), wanted, f"{name}: change tests/schedule/model.c, too")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -66,7 +66,3 @@ class Before(unittest.TestCase):
 
     def test_a_pause_without_end(self):
         self.fails("pause keep-oldest 7 preempt 2 20000", "a pause has no end|the gate says otherwise")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -181,8 +181,3 @@ class Described(InDirectory):
             code, said = self.gen(*arguments)
             self.assertEqual(code, 2)
             self.assertTrue(re.fullmatch(r"[^\n]+\n", said), said)
-
-
-if __name__ == "__main__":
-    import unittest
-    unittest.main()

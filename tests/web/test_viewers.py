@@ -5,7 +5,6 @@ import collections
 import functools
 import json
 import re
-import shutil
 import sys
 import unittest
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 import os
 import re
-import sys
 import unittest
 
 import helpers
@@ -35,8 +34,7 @@ class Golden(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         program = helpers.build("golden_kinds.c", "golden_kinds")
-        done = run([program, "kinds.json", "kinds.csv"], env=helpers.environment())
-        assert done.returncode == 0, (done.returncode, done.stderr)
+        done = run([program, "kinds.json", "kinds.csv"], code=0, env=helpers.environment())
         cls.base = int(re.search(r'"start_unix_ns":"?(\d+)', (scratch() / "kinds.json").read_text())[1])
         rows = (scratch() / "kinds.csv").read_text(encoding="utf-8")
         cls.texts = {"kinds.json": helpers.normalised(scratch() / "kinds.json"),
@@ -70,15 +68,9 @@ class Golden(unittest.TestCase):
 
     def test_same_again(self):
         """Another run differs in nothing but what was taken out."""
-        done = run([scratch() / "golden_kinds", "again.json", "again.csv"], env=helpers.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([scratch() / "golden_kinds", "again.json", "again.csv"], code=0, env=helpers.environment())
         own = lambda text: re.sub(r'"program":"\w*"', "", text)  # noqa: E731
         self.assertEqual(own(helpers.normalised(scratch() / "again.json")), own(self.texts["kinds.json"]))
 
     def test_check(self):
-        done = run([sys.executable, ROOT / "tools" / "npuprof.py", "check", "kinds.json"])
-        self.assertEqual(done.returncode, 0, done.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        helpers.npuprof_py("check", "kinds.json")

@@ -25,12 +25,10 @@ class Results(unittest.TestCase):
     def recorded(self, policy, *arena, program=None, how=0):
         """The spans of a run, and what was lost; from an image, which must make the same .pftrace."""
         image = arena[0] if arena else scratch() / f"results{policy}.npuprof"
-        done = run([program or self.program, policy, image, *arena], env=helpers.environment())
-        self.assertEqual((done.returncode, done.stderr), (how, ""))
+        run([program or self.program, policy, image, *arena], code=how, said="", env=helpers.environment())
         out = scratch() / "results.json"
         for path in (out, scratch() / "results.pftrace"):
-            done = run([helpers.tool("npuprof-convert"), image, "-o", path])
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            run([helpers.tool("npuprof-convert"), image, "-o", path], code=0, said="")
         trace = helpers.load(out)
         spans = events(trace, "X")
         found = pftrace.read((scratch() / "results.pftrace").read_bytes())
@@ -62,9 +60,8 @@ class Results(unittest.TestCase):
     def test_cpp(self):
         program = scratch() / "results_cpp"
         helpers.need(helpers.CXX[0])
-        done = run([*helpers.CXX, "-std=c++11", "-O2", "-x", "c++", *helpers.WARNINGS, f"-I{helpers.ROOT}",
-                    helpers.PROGRAMS / "results.c", "-o", program, "-pthread"])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([*helpers.CXX, "-std=c++11", "-O2", "-x", "c++", *helpers.WARNINGS, f"-I{helpers.ROOT}",
+             helpers.PROGRAMS / "results.c", "-o", program, "-pthread"], code=0)
         self.check_all(self.recorded(STREAM, program=program)[0])
 
     def test_keep_oldest(self):
@@ -98,7 +95,3 @@ class Results(unittest.TestCase):
         self.assertGreater(self.check_inner(spans, overwritten=True), 100)
         (by_hand,) = [e for e in spans if e["name"] == "by hand"]
         self.assertEqual(by_hand["args"], {"unfinished": True, "hundreds": 39, "fifties": 39, "end": True})
-
-
-if __name__ == "__main__":
-    unittest.main()

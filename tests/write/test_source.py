@@ -3,7 +3,6 @@
 import csv
 import os
 import sqlite3
-import sys
 import unittest
 
 import helpers
@@ -35,8 +34,7 @@ class Source(unittest.TestCase):
         assert run([cls.program, *names], env=helpers.environment()).returncode == 0
 
     def converted(self, name, source="source.npuprof"):
-        done = run([helpers.tool("npuprof-convert"), source, "-o", name])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([helpers.tool("npuprof-convert"), source, "-o", name], code=0, said="")
         return scratch() / name
 
     def same(self, found):
@@ -69,8 +67,7 @@ class Source(unittest.TestCase):
 
     def test_pftrace_of_json(self):
         """A name that is recorded in several places has none: the JSON has the places of a name."""
-        done = run([sys.executable, TOOL, "convert", "source.json", "-o", "of_json.pftrace"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        helpers.npuprof_py("convert", "source.json", "-o", "of_json.pftrace", said="")
         found = pftrace.read((scratch() / "of_json.pftrace").read_bytes())
         for s in found.slices:
             lines = self.lines.get(s.name, ())
@@ -80,8 +77,7 @@ class Source(unittest.TestCase):
     def test_sqlite(self):
         path = scratch() / "source.db"
         path.unlink(missing_ok=True)
-        done = run([sys.executable, TOOL, "export", "source.json", "--sqlite", path])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        helpers.npuprof_py("export", "source.json", "--sqlite", path, said="")
         with sqlite3.connect(path) as base:
             spans = base.execute("SELECT name_text, source FROM span WHERE source IS NOT NULL").fetchall()
         self.same([(name, place) for name, places in spans for place in places.split(", ")])
@@ -89,8 +85,7 @@ class Source(unittest.TestCase):
     def test_merged(self):
         """Each process keeps its own."""
         self.converted("again.json")
-        done = run([sys.executable, TOOL, "merge", "source.json", "again.json", "-o", "both.json"])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        helpers.npuprof_py("merge", "source.json", "again.json", "-o", "both.json")
         parts = helpers.load(scratch() / "both.json")["metadata"]["npuprof"]["processes"]
         for part in parts:
             self.same([(s["name"], f"{s['file']}:{s['line']}") for s in part["sites"] if s["name"] != "now"])
@@ -98,8 +93,7 @@ class Source(unittest.TestCase):
     def test_left_out(self):
         program = helpers.build("source.c", "no_source", "-DNPUPROF_NO_SOURCE")
         self.assertNotIn(os.fsencode(FILE), program.read_bytes())
-        done = run([program, "none.json", "none.csv", "none.npuprof"], env=helpers.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        run([program, "none.json", "none.csv", "none.npuprof"], code=0, env=helpers.environment())
         self.assertNotIn("sites", helpers.load(scratch() / "none.json")["metadata"]["npuprof"])
         rows = (scratch() / "none.csv").read_text(encoding="utf-8").splitlines()[1:]
         self.assertTrue(all(row.endswith(",") for row in rows))
@@ -116,13 +110,8 @@ class Source(unittest.TestCase):
                         "int main(int, char **argv) { npuprof_start(1); driver::Queue q;\n"
                         "    if (!q.submit(7)) return 1;\n"
                         "    return npuprof_dump(argv[1]) != NPUPROF_OK; }\n")
-        done = run([*helpers.CXX, "-std=c++11", *helpers.WARNINGS, f"-I{ROOT}", path, "-o", "method",
-                    "-pthread"])
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        run([*helpers.CXX, "-std=c++11", *helpers.WARNINGS, f"-I{ROOT}", path, "-o", "method", "-pthread"],
+            code=0, said="")
         self.assertEqual(run([scratch() / "method", "m.json"], env=helpers.environment()).returncode, 0)
         (span,) = helpers.events(helpers.load(scratch() / "m.json"), "X")
         self.assertRegex(span["name"], r"driver::Queue::submit\(T\) \[(with )?T = int")
-
-
-if __name__ == "__main__":
-    unittest.main()
