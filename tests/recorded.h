@@ -85,11 +85,11 @@ CHECK_UNUSED_ static void on_a_thread(void *(*work)(void *), void *user)
     pthread_join(started(work, user), NULL);
 }
 
-/* Runs count threads at once, up to 64; the one with the number n works on users + n * step. */
+/* Runs count threads at once, up to 300; the one with the number n works on users + n * step. */
 CHECK_UNUSED_ static void on_threads(unsigned count, void *(*work)(void *), void *users, size_t step)
 {
-    pthread_t threads[64];
-    CHECK_STOP(count <= 64);
+    pthread_t threads[300];
+    CHECK_STOP(count <= 300);
     for (unsigned n = 0; n < count; n++)
         threads[n] = started(work, users ? (char *)users + n * step : NULL);
     for (unsigned n = 0; n < count; n++) pthread_join(threads[n], NULL);

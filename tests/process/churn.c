@@ -113,11 +113,9 @@ static void crowded(const void *user)
 {
     static life_memory memory;
     const crowd *w = (const crowd *)user;
-    pthread_t thread[CROWD];
     life_begin(w->policy, w->arena_bytes, &memory);
     pthread_barrier_init(&all_recorded, NULL, CROWD);
-    for (int k = 0; k < CROWD; k++) CHECK_STOP(!pthread_create(&thread[k], NULL, all_at_once, NULL));
-    for (int k = 0; k < CROWD; k++) pthread_join(thread[k], NULL);
+    on_threads(CROWD, all_at_once, NULL, 0);
     const npuprof_stats s = life_account(2 * CROWD, true);
     if (w->arena_bytes == 4 << 20) CHECK_UINT(s.lost, 0);
     if (check_failures_) printf("  (%s, %zu bytes)\n", life_policy_names[w->policy], w->arena_bytes);

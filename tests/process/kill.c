@@ -115,10 +115,7 @@ static bool read_image(const char *path, found *f, bool whole)
                       damage.what);
         return false;
     }
-    if (whole && damage.places)
-        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
-                      damage.places,
-                      damage.offset, damage.what);
+    if (whole) life_check_whole(&damage);
     life_count(look, f);
     npuprof_get_stats(&f->stats);
     npuprof_unload();

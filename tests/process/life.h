@@ -189,22 +189,45 @@ CHECK_UNUSED_ static npuprof_stats life_account(uint64_t executed, bool events)
     return s;
 }
 
-/* What the sink got, loaded: as many events as `recorded` says, and the same losses. */
-CHECK_UNUSED_ static void life_check_streamed(life_memory *m, uint64_t recorded, uint64_t lost, bool events)
+/* Nothing of an image is damaged. */
+CHECK_UNUSED_ static void life_check_whole(const npuprof_damage *damage)
 {
-    npuprof_damage damage;
-    CHECK_INT(npuprof_load_memory(m->bytes, m->count, &damage), NPUPROF_OK);
-    if (check_failures_) check_end_(NULL);
-    if (damage.places)
+    if (damage->places)
         check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
-                      damage.places,
-                      damage.offset, damage.what);
+                      damage->places, damage->offset, damage->what);
+}
+
+/* What was loaded, so: as many events as `recorded` says, and the same losses; it is unloaded then. */
+CHECK_UNUSED_ static void life_check_loaded_(npuprof_result loaded, const npuprof_damage *damage,
+                                             uint64_t recorded, uint64_t lost, bool events)
+{
+    CHECK_INT(loaded, NPUPROF_OK);
+    if (check_failures_) check_end_(NULL);
+    life_check_whole(damage);
     const npuprof_stats s = stats_now();
     CHECK_UINT(s.recorded, recorded);
     CHECK_UINT(s.lost, lost);
-    const life_counts c = life_count(NULL, NULL);
-    if (events) CHECK_UINT(c.slices + c.instants + c.counters, recorded);
+    if (events) {
+        const life_counts c = life_count(NULL, NULL);
+        CHECK_UINT(c.slices + c.instants + c.counters, recorded);
+    }
     npuprof_unload();
+}
+
+/* The same of a file. */
+CHECK_UNUSED_ static void life_check_file(const char *path, uint64_t recorded, uint64_t lost)
+{
+    npuprof_damage damage;
+    const npuprof_result loaded = npuprof_load(path, &damage);
+    life_check_loaded_(loaded, &damage, recorded, lost, recorded < 5000000);
+}
+
+/* The same of what the sink got. */
+CHECK_UNUSED_ static void life_check_streamed(life_memory *m, uint64_t recorded, uint64_t lost, bool events)
+{
+    npuprof_damage damage;
+    const npuprof_result loaded = npuprof_load_memory(m->bytes, m->count, &damage);
+    life_check_loaded_(loaded, &damage, recorded, lost, events);
 }
 
 /* ---- the process ---- */

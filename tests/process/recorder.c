@@ -67,7 +67,7 @@ static void contiguous(int threads, uint64_t each, size_t arena_bytes)
     shortest_us = INT64_MAX;
     pthread_barrier_init(&all_ready, NULL, (unsigned)threads);
     pthread_barrier_init(&all_done, NULL, (unsigned)threads + 1);
-    for (int i = 0; i < threads; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, number_spans, NULL));
+    for (int i = 0; i < threads; i++) thread[i] = started(number_spans, NULL);
     pthread_barrier_wait(&all_done);
     pthread_barrier_wait(&all_done);
     for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
@@ -101,7 +101,6 @@ static void contiguous(int threads, uint64_t each, size_t arena_bytes)
     life_count(look, &found);
     CHECK(memcmp(&live, &found, sizeof live) == 0);
     npuprof_unload();
-    unlink(path);
 }
 
 static void one_thread(void) { contiguous(1, life_scaled(2000000, 100000000), 1 << 20); }
@@ -150,9 +149,7 @@ static void names_kept(void)
         }
         if (round < 2) for (int i = 0; i < 20000; i++) { PROF_SCOPE("filler"); }
     }
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path);
+    json_node *t = written();
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "run-time %d", i);
         json_node *e = trace_event(t, "X", name, 0);
@@ -164,7 +161,6 @@ static void names_kept(void)
     c = life_count(NULL, NULL);
     CHECK(c.slices > 1000);
     CHECK_UINT(stats_now().lost_by_cause[NPUPROF_LOST_NAMES], 0);
-    unlink(path);
 }
 
 /* A span with arguments that outlives its chunk: it stays; that its arguments went is counted. */
@@ -177,9 +173,7 @@ static void long_span_with_arguments(void)
         for (int i = 0; i < 50000; i++) { PROF_SCOPE("short"); }
     }
     const npuprof_stats s = life_account(50001, true);
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path), *e = trace_event(t, "X", "long", 0);
+    json_node *t = written(), *e = trace_event(t, "X", "long", 0);
     CHECK_STOP(e != NULL);
     CHECK_UINT(trace_count(t, "X", "long"), 1);
     CHECK_UINT(trace_count(t, "X", "short") + 1, s.recorded);
@@ -187,7 +181,6 @@ static void long_span_with_arguments(void)
     CHECK(json_int(json_get(e, "args.n")) == 5 || s.lost_by_cause[NPUPROF_LOST_ARGUMENTS] >= 1);
     CHECK(json_get(e, "args.unfinished") == NULL);
     trace_check_nesting(t);
-    unlink(path);
 }
 
 /* clear() in the middle: what comes afterwards is counted from zero. */

@@ -91,10 +91,7 @@ static void snapshots(int policy, size_t arena_bytes)
         (void)csv_rows(csv);
         CHECK_INT(npuprof_dump(image), NPUPROF_OK);
         CHECK_INT(npuprof_load(image, &damage), NPUPROF_OK);
-        if (damage.places)
-            check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
-                          damage.places,
-                          damage.offset, damage.what);
+        life_check_whole(&damage);
         const npuprof_stats s = stats_now();
         const life_counts c = life_count(NULL, NULL);
         CHECK_UINT(c.slices + c.counters, s.recorded);

@@ -94,10 +94,7 @@ static bool check_state(const plan *p, const uint8_t *mapped, uint8_t *copy, uin
     memcpy(copy, mapped, p->arena_bytes);
     CHECK_INT(npuprof_load_memory(copy, p->arena_bytes, &damage), NPUPROF_OK);
     if (check_failures_ == before) {
-        if (damage.places)
-            check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
-                          damage.places,
-                          damage.offset, damage.what);
+        life_check_whole(&damage);
         npuprof_get_stats(&s);
         const life_counts c = life_count(look, &f);
         CHECK_UINT(c.slices + c.counters, s.recorded);

@@ -5,36 +5,22 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
-static void begin_to_file(const char *path, size_t arena_bytes)
+static void begin_streaming(void *arena, size_t arena_bytes, const char *path, npuprof_sink sink)
 {
     npuprof_desc desc = { 0 };
-    desc.arena = malloc(arena_bytes);
+    desc.arena = arena;
     desc.arena_bytes = arena_bytes;
     desc.when_full = NPUPROF_STREAM;
     desc.output_path = path;
-    CHECK_STOP(desc.arena != NULL);
+    desc.sink = sink;
+    CHECK_STOP(arena != NULL);
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     npuprof_start(1);
 }
 
-/* The file holds `recorded` events and says `lost`. damage: may it be damaged? */
-static void check_file(const char *path, uint64_t recorded, uint64_t lost, bool damage_allowed)
+static void begin_to_file(const char *path, size_t arena_bytes)
 {
-    npuprof_damage damage;
-    CHECK_INT(npuprof_load(path, &damage), NPUPROF_OK);
-    if (check_failures_) check_end_(NULL);
-    if (!damage_allowed && damage.places)
-        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
-                      damage.places,
-                      damage.offset, damage.what);
-    const npuprof_stats s = stats_now();
-    CHECK_UINT(s.recorded, recorded);
-    CHECK_UINT(s.lost, lost);
-    if (recorded < 5000000) {
-        const life_counts c = life_count(NULL, NULL);
-        CHECK_UINT(c.slices + c.instants + c.counters, recorded);
-    }
-    npuprof_unload();
+    begin_streaming(malloc(arena_bytes), arena_bytes, path, (npuprof_sink){ NULL, NULL });
 }
 
 /* ---- to a file ---- */
@@ -68,7 +54,7 @@ static void to_a_file(void)
     CHECK_UINT(s.lost, 0);
     CHECK_INT(stat(path, &st), 0);
     CHECK((uint64_t)st.st_size >= n * 2 && (uint64_t)st.st_size < n * 6 + (4 << 20));
-    check_file(path, n, 0, false);
+    life_check_file(path, n, 0);
     unlink(path);
     printf("note stream: %.1f ns a span, sustained, over %" PRIu64
            " spans to a file in %.8s, resident %zu KiB at a tenth, %zu KiB at the end\n",
@@ -101,14 +87,7 @@ static void to_a_counting_sink(void)
 {
     const uint64_t n = life_scaled(3000000, 100000000);
     static uint64_t got = 0;
-    npuprof_desc desc = { 0 };
-    desc.arena_bytes = 1 << 20;
-    desc.arena = malloc(desc.arena_bytes);
-    desc.when_full = NPUPROF_STREAM;
-    desc.sink.write = count_only;
-    desc.sink.user = &got;
-    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
-    npuprof_start(1);
+    begin_streaming(malloc(1 << 20), 1 << 20, NULL, (npuprof_sink){ count_only, &got });
     const double started = life_seconds();
     for (uint64_t i = 0; i < n; i++) { PROF_SCOPE("s"); }
     const double took = life_seconds() - started;
@@ -140,9 +119,7 @@ static void long_spans(void)
     CHECK_UINT(s.lost, 0);
     life_check_streamed(&memory, n + 2, 0, true);
     CHECK_INT(npuprof_load_memory(memory.bytes, memory.count, NULL), NPUPROF_OK);
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path), *longest = trace_event(t, "X", "long", 0),
+    json_node *t = written(), *longest = trace_event(t, "X", "long", 0),
         *hand = trace_event(t, "X", "by hand", 0);
     CHECK_STOP(longest && hand);
     CHECK_COUNTS(t, "X", { "long", 1 }, { "by hand", 1 });
@@ -158,8 +135,6 @@ static void long_spans(void)
         }
     }
     CHECK_INT(expected, n);
-    trace_check_nesting(t);
-    unlink(path);
 }
 
 /* Flushes in the middle, many, hand copies over: each event is there once in the end; the spans open at a
@@ -185,15 +160,12 @@ static void flush_often(void)
                 memcpy(copy, memory.bytes, memory.count);
                 CHECK_INT(npuprof_load_memory(copy, memory.count, NULL), NPUPROF_OK);
                 life_account(executed, true);
-                const char *path = check_path("t.json");
-                CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-                json_node *t = trace_load(path);
+                json_node *t = written();
                 CHECK_STR(json_text(json_get(trace_event(t, "X", "over all", 0), "args.unfinished")), "true");
                 CHECK_STR(json_text(json_get(trace_event(t, "X", "name 150", 0), "args.unfinished")), "true");
                 CHECK(json_get(trace_event(t, "X", "name 149", 0), "args.unfinished") == NULL);
                 CHECK_STR(trace_track(t, trace_event(t, "X", "name 149", 0)), "flusher");
                 npuprof_unload();
-                unlink(path);
             }
             PROF_END();
         }
@@ -202,13 +174,10 @@ static void flush_often(void)
     life_account(executed, true);
     life_check_streamed(&memory, executed, 0, true);
     CHECK_INT(npuprof_load_memory(memory.bytes, memory.count, NULL), NPUPROF_OK);
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path);
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "over all"), 1);
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
         CHECK(json_get(e, "args.unfinished") == NULL);
-    unlink(path);
 }
 
 /* ---- threads and a slow sink ---- */
@@ -243,14 +212,12 @@ static int records_itself(life_memory *m, size_t count)
 static void threads_to(int threads, uint64_t each, size_t arena_bytes,
                        int (*before)(life_memory *m, size_t count))
 {
-    pthread_t thread[64];
     static life_memory memory;          /* the sink is called at exit, too */
     memory.before = before;
     spans_each = each;
     life_begin(NPUPROF_STREAM, arena_bytes, &memory);
     pthread_barrier_init(&all_ready, NULL, (unsigned)threads);
-    for (int i = 0; i < threads; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, spans, NULL));
-    for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+    on_threads((unsigned)threads, spans, NULL, 0);
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
     if (before == records_itself) {
         const npuprof_stats s = stats_now();
@@ -420,7 +387,7 @@ static void full_disk(void)
             s = life_account(240000, true);
             CHECK(s.recorded >= 39000);    /* it goes on as soon as there is room */
             CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_SINK]);
-            check_file(name.path, s.recorded, s.lost, false);
+            life_check_file(name.path, s.recorded, s.lost);
             if (check_failures_) printf("  (limit %lu)\n", (unsigned long)limits[i]);
             unlink(name.path);
             fflush(stdout);
@@ -496,13 +463,9 @@ static void more_threads_than_chunks(void)
     enum { MOST = 200 };
     const int crowd_count = life_is_slow() ? 60 : MOST, times = life_is_slow() ? 2 : 10;
     static life_memory memory;
-    pthread_t thread[MOST];
     life_begin(NPUPROF_STREAM, (size_t)crowd_count * 320, &memory);
     pthread_barrier_init(&all_begin, NULL, (unsigned)crowd_count);
-    for (int n = 0; n < times; n++) {
-        for (int i = 0; i < crowd_count; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, crowd, NULL));
-        for (int i = 0; i < crowd_count; i++) pthread_join(thread[i], NULL);
-    }
+    for (int n = 0; n < times; n++) on_threads((unsigned)crowd_count, crowd, NULL, 0);
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
     const npuprof_stats s = life_account((uint64_t)crowd_count * (uint64_t)times * 201, true);
     life_check_streamed(&memory, s.recorded, s.lost, true);
@@ -531,13 +494,7 @@ static void *record_on(void *unused)
 static void begin_sleepy(size_t arena_bytes)
 {
     static uint64_t arena[8192];
-    npuprof_desc desc = { 0 };
-    desc.arena = arena;
-    desc.arena_bytes = arena_bytes;
-    desc.when_full = NPUPROF_STREAM;
-    desc.sink.write = sleepy;
-    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
-    npuprof_start(1);
+    begin_streaming(arena, arena_bytes, NULL, (npuprof_sink){ sleepy, NULL });
     __atomic_store_n(&go_on, 1, __ATOMIC_RELAXED);
     alarm(40);
 }
@@ -547,7 +504,7 @@ static void flush_ends(void)
 {
     pthread_t thread[2];
     begin_sleepy(8192);
-    for (int i = 0; i < 2; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, record_on, NULL));
+    for (int i = 0; i < 2; i++) thread[i] = started(record_on, NULL);
     for (int i = 0; i < 5; i++) CHECK_INT(npuprof_flush(), NPUPROF_OK);
     __atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
     for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
@@ -559,7 +516,7 @@ static void cancelled_in_the_sink(void)
     pthread_t thread;
     begin_sleepy(65536);
     for (int n = 0; n < 10; n++) {
-        CHECK_STOP(!pthread_create(&thread, NULL, record_on, NULL));
+        thread = started(record_on, NULL);
         __atomic_store_n(&in_sink, 0, __ATOMIC_RELAXED);
         while (!__atomic_load_n(&in_sink, __ATOMIC_RELAXED)) usleep(10);
         pthread_cancel(thread);
@@ -617,7 +574,7 @@ static void exit_flushes(void)
         life_path name;
         pid_t child = start_streaming(counts[i], &name);
         CHECK(waitpid(child, &status, 0) == child && status == 0);
-        check_file(name.path, (uint64_t)counts[i], 0, false);
+        life_check_file(name.path, (uint64_t)counts[i], 0);
         unlink(name.path);
     }
 }

@@ -81,8 +81,7 @@ static void strings(void)
     npuprof_start(1);
     PROF_INSTANT("c", "long", PROF_ARGS(PROF_STR("fits", text + sizeof text - 1 - 1024),
                                         PROF_STR("cut", text + sizeof text - 1 - 1025)));
-    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
-    json_node *const i = trace_event(trace_load(check_path("t.json")), "i", "long", 0);
+    json_node *const i = trace_event(written(), "i", "long", 0);
     CHECK_STR(json_text(json_get(i, "args.fits")), text + sizeof text - 1 - 1024);
     CHECK_UINT(strlen(json_text(json_get(i, "args.cut"))), 1024 + 3);
     CHECK_STR(json_text(json_get(i, "args.cut")) + 1024, "\xE2\x80\xA6");
@@ -122,11 +121,8 @@ static void rows(void)
 {
     unsigned own = 0;
     npuprof_start(1);
-    for (uintptr_t n = 0; n < 1300; n++) {
-        on_a_thread(named, (void *)n);
-    }
-    CHECK_INT(npuprof_dump(check_path("t.json")), NPUPROF_OK);
-    json_node *const t = trace_load(check_path("t.json"));
+    for (uintptr_t n = 0; n < 1300; n++) on_a_thread(named, (void *)n);
+    json_node *const t = written();
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
         const char *const name = json_text(json_get(e, "args.name"));
         own += name && strncmp(name, "thread ", 7) == 0;
