@@ -6,6 +6,7 @@ Maker.make() makes one; NAMES lists them. The columns of a table are the same fo
 from functools import cached_property
 from fractions import Fraction
 
+from ..base.losses import syncs_of
 from ..tables.devices import gaps_table, pes_table
 from ..tables.executions import Device, npu_executions, npu_operators
 from ..tables.labelled import external_operators, inferences, summary
@@ -130,11 +131,8 @@ class Maker:
                 for device, pool in self.memory_pools.items()]
 
     def trust(self):
-        found = self.trace.metadata.get("devices")
-        keys = COLUMNS["trust"][1:]
-        return [(str(device.get("name")), *(exact(device["clock_sync"].get(key)) for key in keys))
-                for device in (found if isinstance(found, list) else ())
-                if isinstance(device, dict) and isinstance(device.get("clock_sync"), dict)]
+        return [(name, *(exact(sync.get(key)) for key in COLUMNS["trust"][1:]))
+                for name, sync in syncs_of(self.trace.metadata, None)]
 
     def losses(self):
         lost = self.trace.metadata.get("lost")

@@ -6,7 +6,7 @@ from heapq import nlargest
 
 from .. import loops
 from ..base.contract import COUNTED
-from ..base.losses import doubts
+from ..base.losses import doubts, syncs_of
 from .arithmetic import both, percent, union, union_of
 from .executions import Device, compute_names
 from .table import Table
@@ -99,10 +99,7 @@ def trust_table(trace):
         return "-" if sync.get(key) is None else str(sync[key])
     keys = ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "causality_violations", "unplaced_spans",
             "ring_lost")
-    found = trace.metadata.get("devices")
-    devices = [d for d in (found if isinstance(found, list) else ())
-               if isinstance(d, dict) and isinstance(d.get("clock_sync"), dict)]
-    rows = [(str(d.get("name")), *(of(d["clock_sync"], key) for key in keys)) for d in devices]
+    rows = [(name, *(of(sync, key) for key in keys)) for name, sync in syncs_of(trace.metadata, None)]
     unknown = "not known: this form of a trace does not say what was lost"
     notes = doubts(trace.metadata) or ["lost 0" if "lost" in trace.metadata else unknown]
     return Table("trust", "Clock error of the devices, and what was lost", ("device", *keys), rows, notes)
