@@ -50,7 +50,8 @@ def syncs_of(about, length=60):
     """[(name, clock_sync)] of the devices; at most `length` letters of a name, as sentences have them. Takes
     any JSON object."""
     devices = about.get("devices")
-    return [(str(d.get("name"))[:length], d["clock_sync"]) for d in (devices if isinstance(devices, list) else ())
+    return [(str(d.get("name"))[:length], d["clock_sync"])
+            for d in (devices if isinstance(devices, list) else ())
             if isinstance(d, dict) and isinstance(d.get("clock_sync"), dict)]
 
 

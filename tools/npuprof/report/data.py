@@ -40,6 +40,9 @@ COLUMNS = {
               "unplaced_spans", "ring_lost"),
     "losses": ("cause", "count")}
 NAMES = tuple(COLUMNS)
+# Those that need nothing but the trace; the others are methods of Maker.
+OF_TRACE = {"names": names_table, "categories": categories_table, "open": open_table, "path": path_table,
+            "inferences": inferences, "external": external_operators}
 
 
 def with_units(name, table):
@@ -76,24 +79,15 @@ class Maker:
 
     def own(self, name):
         """The Table of that name, of NAMES, as text shows it: the oldest have no units."""
-        made = getattr(self, name)()
+        made = OF_TRACE[name](self.trace) if name in OF_TRACE else getattr(self, name)()
         return made if isinstance(made, Table) else Table(name, name, COLUMNS[name], made, [])
 
     def make(self, name):
         """The Table of that name with its units."""
         return with_units(name, self.own(name))
 
-    def names(self):
-        return names_table(self.trace)
-
-    def categories(self):
-        return categories_table(self.trace)
-
     def threads(self):
         return threads_table(self.trace, self.tracks)
-
-    def open(self):
-        return open_table(self.trace)
 
     def pes(self):
         return pes_table(self.trace, self.tracks, self.device)
@@ -101,25 +95,16 @@ class Maker:
     def gaps(self):
         return gaps_table(self.trace, self.tracks)
 
-    def path(self):
-        return path_table(self.trace)
-
     def summary(self):
         s = summary(self.trace)
         keys = ("min", "max", "mean", "total", *PERCENTILES.values())
         return [(s["count"], *(s.get(key) for key in keys))]
-
-    def inferences(self):
-        return inferences(self.trace)
 
     def executions(self):
         return npu_executions(self.trace, self.device)
 
     def operators(self):
         return [(*row[:4], row[4] * 100) for row in npu_operators(self.trace, self.device)]
-
-    def external(self):
-        return external_operators(self.trace)
 
     def memory(self):
         return [(device, n, *row) for device, pool in self.memory_pools.items()
