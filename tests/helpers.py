@@ -88,11 +88,6 @@ def refused(*words, **options):
     return said
 
 
-def record(source, *arguments, **variables):
-    """Builds a program of tests/programs and runs it, with these variables of npuprof; it must succeed."""
-    return run([build(source, pathlib.Path(source).stem), *arguments], code=0, env=environment(**variables))
-
-
 def environment(**changes):
     """The environment without anything of npuprof, with the changes."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("NPUPROF_", "TRACEPARENT"))}

@@ -7,6 +7,7 @@ import pathlib
 import tempfile
 import unittest
 
+import helpers
 from helpers import ROOT
 from npuprof import cli
 
@@ -68,6 +69,15 @@ def replaced(*replacements):
     return text
 
 
+# What a file that describes a device includes.
+NPUPROF = f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n'
+
+
+def prints(expressions):
+    """C that prints these numbers, one a line."""
+    return "".join(f'    printf("%llu\\n", (unsigned long long)({one}));\n' for one in expressions)
+
+
 class InDirectory(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -80,3 +90,8 @@ class InDirectory(unittest.TestCase):
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             code = cli.main(["gen", *map(str, arguments)])
         return code, output.getvalue()
+
+    def printed(self, source, *flags):
+        """The lines that a C program prints, which is compiled here without a warning."""
+        program = helpers.compile_text(source, self.directory / "program", *helpers.WARNINGS, *flags)
+        return helpers.run([program], code=0, said="", cwd=self.directory).stdout.splitlines()

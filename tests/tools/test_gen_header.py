@@ -5,7 +5,6 @@ import concurrent.futures
 import os
 import re
 import shutil
-import subprocess
 import unittest
 import unittest.mock
 
@@ -14,76 +13,9 @@ from helpers import ROOT
 from npuprof.gen import schema
 from npuprof.gen.header import generate
 from npuprof.gen.manual import MANUAL
-from gen_texts import BARE, BIG_ENDIAN_MEMORY, DEVICE, GOOD, InDirectory, replaced
+from gen_texts import BARE, BIG_ENDIAN_MEMORY, DEVICE, GOOD, InDirectory, NPUPROF, prints, replaced
 
 # npuprof_npu.h as far as a generated header needs it.
-STUB = """
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#define NPUPROF_NPU_H
-enum { NPUPROF_NPU_HI_LO_HI, NPUPROF_NPU_LO_LATCHES_HI, NPUPROF_NPU_SINGLE };
-typedef struct npuprof_npu_field {
-    uint16_t offset;
-    uint8_t width_bytes;
-    uint8_t lsb, bits;
-    uint8_t hi_width_bytes, hi_lsb, hi_bits;
-    uint16_t hi_offset;
-} npuprof_npu_field;
-typedef struct npuprof_npu_index {
-    size_t offset;
-    unsigned char bits;
-    int unit;
-} npuprof_npu_index;
-enum { NPUPROF_NPU_INDEX_COUNT, NPUPROF_NPU_INDEX_SLOT };
-typedef struct npuprof_npu_op { uint64_t code; const char *name; } npuprof_npu_op;
-typedef struct npuprof_npu_ring {
-    const volatile void *memory;
-    size_t memory_bytes;
-    size_t offset;
-    unsigned entry_bytes, count;
-    npuprof_npu_index producer;
-    bool big_endian;
-    npuprof_npu_field sequence;
-    npuprof_npu_field job, start, end, pe, op, status, execution, instruction;
-    const npuprof_npu_op *ops; unsigned op_count;
-    const char *category;
-    unsigned execution_op;
-} npuprof_npu_ring;
-typedef struct npuprof_npu_counter {
-    size_t lo_offset, hi_offset;
-    unsigned bits;
-    unsigned access;
-    int order;
-    bool counts_down, big_endian;
-    uint64_t hz;
-    uint32_t lag_ns;
-    uint8_t lo_lsb, lo_bits, hi_lsb;
-} npuprof_npu_counter;
-typedef struct npuprof_npu_pmu {
-    const char *name;
-    npuprof_npu_counter counter;
-    bool is_busy;
-    bool (*read)(void *user, unsigned i, uint64_t *value);
-    uint64_t scale;
-    const char *unit;
-    bool is_idle;
-    bool restarts;
-} npuprof_npu_pmu;
-typedef struct npuprof_npu_desc {
-    const char *name;
-    volatile const void *bar; size_t bar_bytes;
-    const char *resource;
-    int vfio_device_fd; unsigned vfio_region; bool vfio;
-    uint64_t (*read_ticks)(void *user); void *user;
-    npuprof_npu_counter counter;
-    npuprof_npu_ring ring;
-    const npuprof_npu_pmu *pmu;
-    unsigned pmu_count;
-    unsigned pe_count;
-    int (*wait)(void *user); bool wait_around;
-} npuprof_npu_desc;
-"""
 TWO_WORDS = """
 [device]
 name = "words"
@@ -115,7 +47,6 @@ hi = "HI"
 order = "lo-latches-hi"
 counts_down = true
 """
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wundef", "-Werror"]
 COMPILERS = [(name, language, std)
              for names, language, stds in ((("gcc", "clang"), "c", ("c99", "c11", "c17")),
                                            (("g++", "clang++"), "c++", ("c++11", "c++14", "c++17")))
@@ -220,11 +151,6 @@ class Compiled(InDirectory):
         for name, text in (("device", GOOD), ("big", BIG_ENDIAN_MEMORY), ("words", TWO_WORDS), ("bare", BARE),
                            ("events", EVENTS)):
             (self.directory / f"{name}.h").write_text(generate(text, f"{name}.toml"))
-        (self.directory / "stub.h").write_text(STUB)
-
-    def compile(self, compiler, language, *arguments):
-        return subprocess.run([compiler, "-x", language, "-I", self.directory, *WARNINGS, *arguments],
-                              capture_output=True, text=True, cwd=self.directory)
 
     @helpers.thorough
     def test_clean_everywhere(self):
@@ -233,12 +159,8 @@ class Compiled(InDirectory):
         users = "".join(f"void use_{name}(npuprof_npu_desc *d);\n"
                         f"void use_{name}(npuprof_npu_desc *d) {{ *d = {name}_npu_desc(); }}\n"
                         for name in ("testnpu", "bignpu", "words", "bare", "events"))
-        sources = {"alone": generated + "int x;\n",
-                   "stub": '#include "stub.h"\n' + generated + users,
-                   "late": generated + '#include "stub.h"\n' + generated * 2 + users}
-        real = ROOT / "npuprof_npu.h"
-        if real.exists():
-            sources["real"] = f'#include "{ROOT}/npuprof.h"\n#include "{real}"\n' + generated + users
+        sources = {"alone": generated + "int x;\n", "before": NPUPROF + generated + users,
+                   "late": generated + NPUPROF + generated * 2 + users}
         jobs = []
         for name, source in sources.items():
             (self.directory / f"{name}.c").write_text(source)
@@ -246,19 +168,14 @@ class Compiled(InDirectory):
         for missing in sorted({name for name, language, std in COMPILERS if not shutil.which(name)}):
             print(f"skip generated headers with {missing}: not installed")
 
-        def job(name, compiler, language, std):
-            return self.compile(compiler, language, f"-std={std}", "-fsyntax-only", f"{name}.c")
+        def job(arguments):
+            name, compiler, language, std = arguments
+            return helpers.run([compiler, "-x", language, "-I", self.directory, *helpers.WARNINGS,
+                                f"-std={std}", "-fsyntax-only", f"{name}.c"], cwd=self.directory)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for arguments, result in zip(jobs, pool.map(lambda arguments: job(*arguments), jobs)):
+            for arguments, result in zip(jobs, pool.map(job, jobs)):
                 with self.subTest(arguments):
-                    self.assertEqual(result.stderr, "")
-                    self.assertEqual(result.returncode, 0)
-
-    def c_compiler(self):
-        for compiler in (os.environ.get("CC", "cc"), "gcc", "clang"):
-            if shutil.which(compiler):
-                return compiler
-        self.skipTest("no C compiler")
+                    self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_values(self):
         expressions = {
@@ -319,25 +236,18 @@ class Compiled(InDirectory):
         for field, values in fields.items():
             members = ("offset", "width_bytes", "lsb", "bits")
             expressions |= {f"{field}.{member}": value for member, value in zip(members, values)}
-        prints = "".join(f"    printf(\"%llu\\n\", (unsigned long long)({expression}));\n"
-                         for expression in expressions)
-        (self.directory / "values.c").write_text(
-            '#include <stdio.h>\n#include <string.h>\n#include "stub.h"\n'
-            '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
+        output = self.printed(
+            '#include <stdio.h>\n#include <string.h>\n' + NPUPROF
+            + '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
             '#include "events.h"\n'
             "int main(void)\n{\n"
             "    npuprof_npu_desc t = testnpu_npu_desc(), b = bignpu_npu_desc(), w = words_npu_desc();\n"
-            "    npuprof_npu_desc n = bare_npu_desc(), e = events_npu_desc();\n" + prints
-            + "    return 0;\n}\n")
-        built = self.compile(self.c_compiler(), "c", "-std=c99", "values.c", "-o", "values")
-        self.assertEqual(built.returncode, 0, built.stderr)
-        output = subprocess.run([self.directory / "values"], capture_output=True, text=True,
-                                check=True).stdout
-        self.assertEqual(dict(zip(expressions, map(int, output.split()), strict=True)), expressions)
+            "    npuprof_npu_desc n = bare_npu_desc(), e = events_npu_desc();\n" + prints(expressions)
+            + "    return 0;\n}\n", "-std=c99")
+        self.assertEqual(dict(zip(expressions, map(int, output), strict=True)), expressions)
 
     def test_edited_header_does_not_compile(self):
         header = (self.directory / "device.h").read_text()
-        compiler = self.c_compiler()
         for name, value in (("TICKS_HI_OFFSET", "0xfffdu"), ("BAR_BYTES", "0x20u"),
                             ("COMPLETION_END_OFFSET", "0x29u"),
                             ("RING_COUNT", "2000u")):
@@ -345,7 +255,7 @@ class Compiled(InDirectory):
                 edited, count = re.subn(rf"(#define TESTNPU_{name}) \w+", rf"\1 {value}", header)
                 self.assertEqual(count, 1)
                 (self.directory / "edited.c").write_text(edited)
-                result = self.compile(compiler, "c", "-fsyntax-only", "edited.c")
+                result = helpers.run([*helpers.CC, "-fsyntax-only", "edited.c"], cwd=self.directory)
                 self.assertIn("generate this header again", result.stderr)
 
 
@@ -429,7 +339,7 @@ class Committed(InDirectory):
     def test_clean_everywhere(self):
         includes = "".join(f'#include "{header}"\n' for header in self.headers().values())
         files = {"alone": includes,
-                 "all": f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n' + includes}
+                 "all": NPUPROF + includes}
         for name, header in self.headers().items():
             # the storage that the function asks for: `void`, or pointers to rings and event counters
             types = re.search(r"_npu_desc\((.*)\)\n{", header.read_text())[1]
@@ -443,10 +353,8 @@ class Committed(InDirectory):
                 continue
             for name in files:
                 with self.subTest(compiler=compiler, std=std, name=name):
-                    built = subprocess.run([compiler, "-x", language, f"-std={std}", *WARNINGS,
-                                            "-fsyntax-only", f"{name}.c"],
-                                           capture_output=True, text=True, cwd=self.directory)
-                    self.assertEqual((built.returncode, built.stderr), (0, ""))
+                    helpers.run([compiler, "-x", language, f"-std={std}", *helpers.WARNINGS, "-fsyntax-only",
+                                 f"{name}.c"], code=0, said="", cwd=self.directory)
 
     def test_values(self):
         self.assertLessEqual(set(SHIPPED), set(self.headers()))
@@ -454,19 +362,9 @@ class Committed(InDirectory):
         for device, facts in SHIPPED.items():
             bits = facts.get("d.counter.bits", 64)
             expected += [0xf123456789abcdef % 2**bits, *facts.values()]
-            blocks += COUNTS % {"device": device, "prints": "".join(
-                f'        printf("%llu\\n", (unsigned long long)({expression}));\n' for expression in facts)}
-        (self.directory / "facts.c").write_text(
-            f'#include <stdio.h>\n#include <string.h>\n#define NPUPROF_IMPLEMENTATION\n'
-            f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n'
+            blocks += COUNTS % {"device": device, "prints": prints(facts)}
+        output = self.printed(
+            "#include <stdio.h>\n#include <string.h>\n#define NPUPROF_IMPLEMENTATION\n" + NPUPROF
             + "".join(f'#include "{header}"\n' for header in self.headers().values())
-            + "int main(void)\n{\n" + blocks + "    return 0;\n}\n")
-        compiler = next((c for c in (os.environ.get("CC", "cc"), "gcc", "clang") if shutil.which(c)), None)
-        if compiler is None:
-            self.skipTest("no C compiler")
-        built = subprocess.run([compiler, "-std=gnu11", *WARNINGS, "facts.c", "-o", "facts", "-pthread"],
-                               capture_output=True, text=True,
-                               cwd=self.directory)
-        self.assertEqual(built.returncode, 0, built.stderr)
-        output = subprocess.run([self.directory / "facts"], capture_output=True, text=True, check=True).stdout
-        self.assertEqual(list(map(int, output.split())), expected)
+            + "int main(void)\n{\n" + blocks + "    return 0;\n}\n", "-std=gnu11")
+        self.assertEqual(list(map(int, output)), expected)
