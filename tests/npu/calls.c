@@ -2,17 +2,11 @@
    SPDX-License-Identifier: MIT */
 #include "fixture.h"
 
-static void open_sampled(void)
-{
-    SIM_DESC(d);
-    open_npu(&d);
-}
-
 /* Two overlap and end the other way round. Each device span is as long as its own pair, has an arrow from its
    host span, and takes two register loads. */
 static void out_of_order(void)
 {
-    open_sampled();
+    open_sim();
     const uint32_t before = npu.mmio_reads;
     const uint32_t one = npuprof_npu_begin(&npu, 7, "one", "NPU", PROF_ARGS(PROF_INT("batch", 4)));
     const uint64_t begun = sim_truth();
@@ -46,7 +40,7 @@ static void out_of_order(void)
 static void refused_handles(void)
 {
     static npuprof_npu other;
-    open_sampled();
+    open_sim();
     SIM_DESC(d);
     CHECK_STOP(npuprof_npu_open(&other, &d) == NPUPROF_OK);
     const uint32_t handle = npuprof_npu_begin(&npu, 0, "a", NULL, PROF_NO_ARGS);
@@ -89,7 +83,7 @@ static void too_many(void)
 {
     uint32_t handle[NPUPROF_NPU_CALLS_ + 10];
     npuprof_stats stats;
-    open_sampled();
+    open_sim();
     for (int i = 0; i < NPUPROF_NPU_CALLS_ + 10; i++) {
         handle[i] = npuprof_npu_begin(&npu, 0, "many", "NPU", PROF_NO_ARGS);
         CHECK((handle[i] != 0) == (i < NPUPROF_NPU_CALLS_));
@@ -111,7 +105,7 @@ static void too_many(void)
 /* A counter that is reset in between gives no span, and the reason. */
 static void reset_between(void)
 {
-    open_sampled();
+    open_sim();
     sim_advance(1000000);
     const uint32_t handle = npuprof_npu_begin(&npu, 0, "reset", "NPU", PROF_NO_ARGS);
     sim_advance(1000000);
@@ -132,12 +126,12 @@ static void event_counters(void)
     static const npuprof_npu_pmu pmu[] = {
         { .name = "macs", .counter = { .lo_offset = 0x40, .bits = 32 } },
         { .name = "busy", .counter = { .lo_offset = 0x48, .bits = 32 }, .is_busy = true } };
-    SIM_DESC(d);
+    npuprof_npu_desc desc = sim_desc();
     sim_store(0x40, 4, 1000);
     sim_store(0x48, 4, 1000);
-    d.pmu = pmu;
-    d.pmu_count = 2;
-    open_npu(&d);
+    desc.pmu = pmu;
+    desc.pmu_count = 2;
+    open_npu(&desc);
     const uint32_t loads = npu.mmio_reads;
     const uint32_t handle = npuprof_npu_begin(&npu, 0, "conv", "NPU", PROF_NO_ARGS);
     sim_advance(1000000);
@@ -166,7 +160,7 @@ static int scope(bool leave)
 
 static void scopes(void)
 {
-    open_sampled();
+    open_sim();
     CHECK_INT(scope(true) + scope(false), 1);
     json_node *t = closed();
     CHECK_UINT(device_spans(t), 3);

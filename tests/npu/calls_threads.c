@@ -5,19 +5,14 @@
 #define NPUPROF_ARENA_BYTES (512 * 1024 * 1024)
 #include "npuprof.h"
 #include "npuprof_npu.h"
-#include <pthread.h>
-#include <signal.h>
-#include <sys/time.h>
-#include <time.h>
+#include "at_once.h"
 
 static npuprof_npu npu;
 
 static uint64_t ticks_now(void *unused)
 {
-    struct timespec t;
     (void)unused;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return real_ns();
 }
 
 static void open_device(void)
@@ -83,12 +78,10 @@ static uint64_t counted(const char *format)
 /* Ended on other threads, out of order: what was begun is drawn, or counted. More are open than fit. */
 static void of_pairs(unsigned count)
 {
-    pthread_t threads[THREADS];
     npuprof_stats stats;
     pairs = count;
     open_device();
-    for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, begin_and_end, (void *)i);
-    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    at_once(THREADS, begin_and_end);
     for (int i = 0; i < THREADS * SLOTS; i++) {
         const uint32_t handle = mail[i / SLOTS].handle[i % SLOTS];
         if (!handle) continue;
@@ -121,11 +114,9 @@ static void *two(void *unused)
 
 static void none_missing(void)
 {
-    pthread_t threads[2];
     npuprof_stats stats;
     open_device();
-    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, two, NULL);
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    at_once(2, two);
     npuprof_npu_close(&npu);
     npuprof_stop();
     npuprof_get_stats(&stats);
@@ -152,17 +143,11 @@ static void on_signal(int number)
 
 static void in_handlers(void)
 {
-    struct sigaction action;
-    struct itimerval timer = { { 0, 500 }, { 0, 500 } }, none = { { 0, 0 }, { 0, 0 } };
     npuprof_stats stats;
     uint64_t outside = 0;
     open_device();
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &timer, NULL);
-    for (const uint64_t end = ticks_now(NULL) + 10000000000u; handled < 200 && ticks_now(NULL) < end;) {
+    interrupt_every(500, on_signal);
+    for (const uint64_t end = real_ns() + 10000000000u; handled < 200 && real_ns() < end;) {
         const uint32_t handle = npuprof_npu_begin(&npu, 0, "outside", "NPU", PROF_NO_ARGS);
         outside += handle != 0;
         __atomic_store_n(&to_handler, handle, __ATOMIC_RELEASE);
@@ -171,7 +156,7 @@ static void in_handlers(void)
         const uint32_t left = __atomic_exchange_n(&to_handler, 0, __ATOMIC_ACQ_REL);
         (void)npuprof_npu_end(&npu, left);
     }
-    setitimer(ITIMER_REAL, &none, NULL);
+    interrupt_every(0, NULL);
     (void)npuprof_npu_end(&npu, to_handler);
     (void)npuprof_npu_end(&npu, from_handler);
     npuprof_npu_close(&npu);

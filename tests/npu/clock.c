@@ -199,8 +199,7 @@ static void live(void)
    block. */
 static void anchors_over_days(void)
 {
-    SIM_DESC(desc);
-    open_npu(&desc);
+    open_sim();
     uint64_t anchors = 0, last = 0;
     for (int i = 0; i < 200000; i++) {
         const uint32_t loads = npu.mmio_reads;

@@ -30,6 +30,13 @@ CHECK_UNUSED_ static npuprof_npu_desc sim_desc(void)
     return d;
 }
 
+/* The device of sim.h as it is. */
+CHECK_UNUSED_ static void open_sim(void)
+{
+    const npuprof_npu_desc desc = sim_desc();
+    open_npu(&desc);
+}
+
 /* What cannot be is refused, and the sentence says why: `words` are in it. */
 CHECK_UNUSED_ static void refused(const npuprof_npu_desc *desc, npuprof_result why, const char *words)
 {

@@ -105,8 +105,7 @@ static void run_and_wait(void)
 static void run_unknown(void)
 {
     char text[4000] = "", want[64];
-    SIM_DESC(desc);
-    open_npu(&desc);
+    open_sim();
     sim_advance(1000000);
     WITH_NPU_PROFILER(&npu, 0, "conv", "NPU", PROF_NO_ARGS, { sim_advance(1000000); });
     json_node *t = closed(), *span = device_span(t, "conv", 0);

@@ -7,18 +7,23 @@
 #define NPUPROF_NO_SOURCE        /* a table full of names would be a JSON full of places */
 #include "npuprof.h"
 #include "npuprof_npu.h"
-#include <pthread.h>
-#include <signal.h>
-#include <sys/time.h>
-#include <time.h>
+#include "at_once.h"
+#include "fed.h"
 
-enum { LO = 0x10, HI = 0x14, PRODUCER = 0x20, RING = 0x100, ENTRY = 24, COUNT = 256, HZ_MHZ = 1000 };
+enum { LO = 0x10, HI = 0x14, PRODUCER = 0x20, RING = 0x100, ENTRY = 24, COUNT = 256 };
 
 static union { uint64_t align; unsigned char bytes[0x10000]; } bar;
 static int finish, stop_device;
 static npuprof_npu npu;
 static pthread_mutex_t queue_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t queue[4096], queue_in, queue_out, completed;
+
+static json_node *written(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);
+}
 
 static void store32(size_t offset, uint32_t v)
 {
@@ -30,21 +35,14 @@ static void store64(size_t offset, uint64_t v)
     __atomic_store_n((uint64_t *)(void *)(bar.bytes + offset), v, __ATOMIC_RELEASE);
 }
 
-static uint64_t ticks_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec) * HZ_MHZ / 1000;
-}
-
 /* Moves the counter, both halves at once as a device does, and completes what is queued. */
 static void *device(void *unused)
 {
-    const uint64_t start = ticks_now() - 0xFFF00000u;
+    const uint64_t start = real_ns() - 0xFFF00000u;
     uint32_t written = 0;
     (void)unused;
     while (!__atomic_load_n(&stop_device, __ATOMIC_RELAXED)) {
-        const uint64_t now = ticks_now() - start;
+        const uint64_t now = real_ns() - start;
         store64(LO, now);
         uint32_t job = 0;
         pthread_mutex_lock(&queue_mutex);
@@ -73,23 +71,15 @@ static void let_device_go_on(void)
     }
 }
 
-static void describe(npuprof_npu_desc *d, bool ring)
+static npuprof_npu_desc described(bool ring)
 {
-    memset(d, 0, sizeof *d);
-    d->bar = bar.bytes;
-    d->bar_bytes = sizeof bar;
-    d->counter.lo_offset = LO;
-    d->counter.hi_offset = HI;
-    if (!ring) return;
-    d->ring.offset = RING;
-    d->ring.entry_bytes = ENTRY;
-    d->ring.count = COUNT;
-    d->ring.producer.offset = PRODUCER;
-    d->ring.sequence.width_bytes = d->ring.job.width_bytes = 4;
-    d->ring.job.offset = 4;
-    d->ring.start.offset = 8;
-    d->ring.end.offset = 16;
-    d->ring.start.width_bytes = d->ring.end.width_bytes = 8;
+    npuprof_npu_desc d = { .bar = bar.bytes, .bar_bytes = sizeof bar,
+                           .counter = { .lo_offset = LO, .hi_offset = HI } };
+    if (ring)
+        d.ring = (npuprof_npu_ring){ .offset = RING, .entry_bytes = ENTRY, .count = COUNT,
+                                     .producer = { .offset = PRODUCER }, .sequence = AT(0, 4, 0, 0),
+                                     .job = AT(4, 4, 0, 0), .start = AT(8, 8, 0, 0), .end = AT(16, 8, 0, 0) };
+    return d;
 }
 
 static int submitted, waits;
@@ -150,8 +140,7 @@ static void end_device(void)
 static void submit_and_drain_at_once(void)
 {
     pthread_t threads[4];
-    npuprof_npu_desc desc;
-    describe(&desc, true);
+    const npuprof_npu_desc desc = described(true);
     npuprof_start(1);
     start_device();
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
@@ -179,7 +168,7 @@ static void submit_and_drain_at_once(void)
 /* a round fits the ring and the table of submissions */
 enum { WORKERS = 6, ROUNDS = 60, ROUND_JOBS = 30 };
 static pthread_barrier_t round_end;
-static void *worker(void *first)
+static void *worker(void *number)
 {
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < ROUND_JOBS; i++) {
@@ -187,7 +176,7 @@ static void *worker(void *first)
             npuprof_npu_drain(&npu);
         }
         pthread_barrier_wait(&round_end);
-        if (first) {
+        if (!number) {
             const uint32_t all = (uint32_t)(round + 1) * WORKERS * ROUND_JOBS;
             while (__atomic_load_n(&completed, __ATOMIC_ACQUIRE) != all) sched_yield();
             npuprof_npu_drain(&npu);
@@ -201,25 +190,20 @@ static void *worker(void *first)
    submission. */
 static void every_job_is_known(void)
 {
-    pthread_t threads[WORKERS];
-    npuprof_npu_desc desc;
+    const npuprof_npu_desc desc = described(true);
     npuprof_stats stats;
-    describe(&desc, true);
     npuprof_start(1);
     start_device();
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     let_device_go_on();
     pthread_barrier_init(&round_end, NULL, WORKERS);
-    for (int i = 0; i < WORKERS; i++) pthread_create(&threads[i], NULL, worker, i ? NULL : &round_end);
-    for (int i = 0; i < WORKERS; i++) pthread_join(threads[i], NULL);
+    at_once(WORKERS, worker);
     npuprof_npu_close(&npu);
     end_device();
     npuprof_get_stats(&stats);
     CHECK_UINT(stats.lost, 0);
     CHECK_UINT(stats.recorded, 2 * WORKERS * ROUNDS * ROUND_JOBS);
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path);
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "submit"), 2 * WORKERS * ROUNDS * ROUND_JOBS);
     CHECK_UINT(trace_count(t, "X", "job"), 0);
 }
@@ -243,14 +227,11 @@ static void *reader(void *unused)
 /* Four threads see a counter that only goes forward, over the wrap of its low word. */
 static void read_at_once(void)
 {
-    pthread_t threads[4];
-    npuprof_npu_desc desc;
-    describe(&desc, false);
+    const npuprof_npu_desc desc = described(false);
     npuprof_start(1);
     start_device();
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, reader, NULL);
-    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    at_once(4, reader);
     CHECK_UINT(npu.epoch_, 0);
     npuprof_npu_close(&npu);
     end_device();
@@ -263,7 +244,7 @@ static uint64_t slow_ticks(void *unused)
     static unsigned reads;
     (void)unused;
     if (__atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED) % 16 == 0) sched_yield();
-    return ticks_now();
+    return real_ns();
 }
 
 enum { BLOCKS = 10000 };
@@ -279,36 +260,26 @@ static void *sample(void *unused)
     return NULL;
 }
 
-static uint64_t device_spans(uint64_t *undone)
+static void open_by(uint64_t (*ticks)(void *), unsigned brackets)
 {
-    const char *path = check_path("t.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path);
-    uint64_t count = 0;
-    *undone = trace_count(t, "i", "no device span");
-    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
-        count += json_get(e, "args.stamp") != NULL;
-    return count;
+    const npuprof_npu_desc desc = { .read_ticks = ticks, .brackets = brackets };
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
 }
 
 /* Two threads sample one device: each block has its device span. */
 static void sample_at_once(void)
 {
-    pthread_t threads[2];
     npuprof_stats stats;
-    uint64_t undone;
-    npuprof_npu_desc desc = { 0 };
-    desc.read_ticks = slow_ticks;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, sample, NULL);
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    open_by(slow_ticks, 0);
+    at_once(2, sample);
     npuprof_npu_close(&npu);
     npuprof_stop();
     npuprof_get_stats(&stats);
     CHECK_UINT(stats.lost, 0);
-    CHECK_UINT(device_spans(&undone), 2 * BLOCKS);
-    CHECK_UINT(undone, 0);
+    json_node *const t = written();
+    CHECK_UINT(device_spans(t), 2 * BLOCKS);
+    CHECK_UINT(trace_count(t, "i", "no device span"), 0);
 }
 
 static void on_sample_signal(int number)
@@ -321,31 +292,23 @@ static void on_sample_signal(int number)
 /* A handler that interrupts a read cannot wait for it: its device span is missing, and counted by cause. */
 static void sample_in_handlers(void)
 {
-    npuprof_npu_desc desc = { 0 };
-    struct sigaction action;
-    struct itimerval timer = { { 0, 500 }, { 0, 500 } }, none = { { 0, 0 }, { 0, 0 } };
     npuprof_stats stats;
-    uint64_t undone, outside = 0;
-    desc.read_ticks = slow_ticks;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_sample_signal;
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &timer, NULL);
-    for (const uint64_t end = ticks_now() + 10000000000u; handled < 80 && ticks_now() < end; outside++) {
+    uint64_t outside = 0;
+    open_by(slow_ticks, 0);
+    interrupt_every(500, on_sample_signal);
+    for (const uint64_t end = real_ns() + 10000000000u; handled < 80 && real_ns() < end; outside++) {
         WITH_NPU_PROFILER(&npu, 0, "outside", "NPU", PROF_NO_ARGS, (void)0);
     }
-    setitimer(ITIMER_REAL, &none, NULL);
+    interrupt_every(0, NULL);
     npuprof_npu_close(&npu);
     npuprof_stop();
     npuprof_get_stats(&stats);
     const uint64_t busy = stats.lost_by_cause[NPUPROF_LOST_BUSY];
     CHECK(handled > 10);
     CHECK(busy > 0);
-    CHECK_UINT(device_spans(&undone) + busy, outside + (uint64_t)handled);
-    CHECK_UINT(undone, busy);
+    json_node *const t = written();
+    CHECK_UINT(device_spans(t) + busy, outside + (uint64_t)handled);
+    CHECK_UINT(trace_count(t, "i", "no device span"), busy);
     CHECK_UINT(stats.lost, busy);
 }
 
@@ -363,9 +326,7 @@ static void wait_for_an_owner(void)
     pthread_t thread;
     struct timespec before, after;
     uint64_t ticks;
-    npuprof_npu_desc desc = { 0 };
-    desc.read_ticks = slow_ticks;
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_by(slow_ticks, 0);
     npu.lock_ = 1;                                               /* nobody's address */
     pthread_create(&thread, NULL, let_go, NULL);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
@@ -380,16 +341,16 @@ static void wait_for_an_owner(void)
 static uint64_t exact_ticks(void *unused)
 {
     (void)unused;
-    return ticks_now();
+    return real_ns();
 }
 
 static void *take_anchors(void *unused)
 {
     (void)unused;
     while (!__atomic_load_n(&finish, __ATOMIC_RELAXED)) {
-        const uint64_t until = ticks_now() + 20000;
+        const uint64_t until = real_ns() + 20000;
         CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_TABLE_FULL);
-        while (ticks_now() < until) {}
+        while (real_ns() < until) {}
     }
     return NULL;
 }
@@ -411,11 +372,7 @@ static void anchors_in_a_full_table(void)
     static char text[65536], word[1000];
     pthread_t thread;
     npuprof_stats stats = { 0 };
-    npuprof_npu_desc desc = { 0 };
-    desc.read_ticks = exact_ticks;
-    desc.brackets = 1;
-    npuprof_start(1);
-    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    open_by(exact_ticks, 1);
     for (unsigned i = 0; !stats.lost_by_cause[NPUPROF_LOST_NAMES]; i++) {
         memset(word, 'a', sizeof word - 1);
         snprintf(word + 900, 90, "%u", i);
@@ -427,7 +384,7 @@ static void anchors_in_a_full_table(void)
     npuprof_clear();
     pthread_create(&thread, NULL, take_anchors, NULL);
     int torn = 0;
-    for (const uint64_t end = ticks_now() + 1000000000; ticks_now() < end;) {
+    for (const uint64_t end = real_ns() + 1000000000; real_ns() < end;) {
         const npuprof_sink sink = { keep_text, text };
         text[0] = 0;
         CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
@@ -460,11 +417,8 @@ static void on_signal(int number)
 /* A handler that interrupts any call at any place neither hangs nor breaks anything. */
 static void signal_handlers(void)
 {
-    npuprof_npu_desc desc;
-    struct sigaction action;
-    struct itimerval timer = { { 0, 1000 }, { 0, 1000 } }, none = { { 0, 0 }, { 0, 0 } };
+    const npuprof_npu_desc desc = described(true);
     sigset_t block;
-    describe(&desc, true);
     npuprof_start(1);
     sigemptyset(&block);
     sigaddset(&block, SIGALRM);
@@ -472,20 +426,16 @@ static void signal_handlers(void)
     start_device();
     pthread_sigmask(SIG_UNBLOCK, &block, NULL);
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &timer, NULL);
-    const uint64_t end = ticks_now() + 1000000000u;
-    for (int i = 0; ticks_now() < end && i < 100000; i++) {
+    interrupt_every(1000, on_signal);
+    const uint64_t end = real_ns() + 1000000000u;
+    for (int i = 0; real_ns() < end && i < 100000; i++) {
         uint64_t ticks;
         WITH_NPU_PROFILER(&npu, 0, "outside", "NPU", PROF_NO_ARGS, { (void)npuprof_npu_job(&npu); });
         (void)npuprof_npu_read(&npu, &ticks);
         (void)npuprof_npu_drain(&npu);
         (void)npuprof_npu_sync(&npu);
     }
-    setitimer(ITIMER_REAL, &none, NULL);
+    interrupt_every(0, NULL);
     CHECK(waits > 10);
     npuprof_npu_close(&npu);
     end_device();

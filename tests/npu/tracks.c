@@ -14,8 +14,7 @@ static void on_stream(json_node *t, const char *name, const char *track, int64_t
 
 static void streams(void)
 {
-    SIM_DESC(desc);
-    open_npu(&desc);
+    open_sim();
     sim_sync(1000000);
     void *const queue = (void *)(uintptr_t)0x12345678;
     WITH_NPU_PROFILER(&npu, 7, "a", "NPU", PROF_NO_ARGS, { sim_advance(1000); });
@@ -38,8 +37,7 @@ static void streams(void)
 static void many_streams(void)
 {
     enum { STREAMS = 1000 };
-    SIM_DESC(desc);
-    open_npu(&desc);
+    open_sim();
     sim_sync(1000000);
     for (int i = 0; i < STREAMS; i++)
         WITH_NPU_PROFILER(&npu, i, "many", "NPU", PROF_NO_ARGS, { sim_advance(1000); });

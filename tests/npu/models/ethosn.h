@@ -14,7 +14,7 @@ static struct {
     uint64_t zero;                       /* what its counter shows beside that of the others */
     uint64_t anchored_at;
 } ethosn[ETHOSN_CORES];
-static bool ethosn_keeps_starts = true, ethosn_gives_full_stamps = true, ethosn_is_anchored = true;
+static bool ethosn_gives_full_stamps = true, ethosn_is_anchored = true;
 
 static const npuprof_npu_op ethosn_ops[] = { { 1, "Inference" }, { 4, "DmaReadSetup" }, { 5, "DmaRead" },
                                              { 9, "MceStripe" }, { 11, "PleStripe" } };
@@ -59,7 +59,7 @@ static void ethosn_put(unsigned core, uint64_t cycles, uint32_t word)
 static uint32_t ethosn_start(unsigned core, uint64_t ns, uint32_t event)
 {
     const uint32_t id = ethosn[core].id++ % 32;
-    if (ethosn_keeps_starts) ethosn_put(core, ethosn_cycles(core, ns), id << 2 | event << 7);
+    ethosn_put(core, ethosn_cycles(core, ns), id << 2 | event << 7);
     return id;
 }
 

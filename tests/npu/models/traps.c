@@ -34,27 +34,6 @@ static void hws_overrun(void)
     overrun(&hws_model, 1000, "lost=any arrows=none unmatched=any unfinished=any");
 }
 
-/* Ends without a begin, begins without an end. */
-static void hws_pairs(void)
-{
-    hws_tells_context_states = false;
-    open_model(&hws_model);
-    hws_log(play.host, 3, 2, 0);                 /* its begin was overwritten */
-    CHECK_INT(drain(), NPUPROF_OK);
-    jobs_on(0, 3);
-    play_until(play.host + 5000);
-    hws_log(play.host, 1, 3, 77);                /* its end never comes */
-    play_until(play.host + 5000);
-    hws_log(play.host, 9, 3, 77);                /* no such operation */
-    CHECK_INT(drain(), NPUPROF_OK);
-    json_node *t = written();
-    CHECK_INT(records(t, "unmatched_ends"), 1);
-    CHECK_INT(records(t, "unfinished"), 1);
-    CHECK_INT(records(t, "unknown_records"), 1);
-    CHECK_INT(said(t, "ring_lost"), 0);
-    CHECK_UINT(device_spans(t), 4);
-}
-
 /* ---- Gaudi */
 
 /* The driver is always first, or never late: only what was seen is drawn, and the trace says that the rest
@@ -172,6 +151,6 @@ static void qaic_dead(void)
     CHECK_INT(said(t, "ring_lost"), 0);
 }
 
-CHECK_MAIN(CASE(fence_overrun), CASE(hws_overrun), CASE(hws_pairs), CASE(gaudi_driver_wins),
-           CASE(gaudi_nobody_clears), CASE(gaudi_event_numbers), CASE(gaudi_events_without_numbers),
-           CASE(qaic_begins_late), CASE(qaic_dead))
+CHECK_MAIN(CASE(fence_overrun), CASE(hws_overrun), CASE(gaudi_driver_wins), CASE(gaudi_nobody_clears),
+           CASE(gaudi_event_numbers), CASE(gaudi_events_without_numbers), CASE(qaic_begins_late),
+           CASE(qaic_dead))

@@ -7,21 +7,6 @@
 
 /* ---- Ethos-N */
 
-/* Starts that were dropped: their ends are counted, and end nothing else. */
-static void ethosn_start_lost(void)
-{
-    open_model(&ethosn_model);
-    jobs_on(0, 3);
-    ethosn_keeps_starts = false;
-    jobs_on(0, 1);
-    ethosn_keeps_starts = true;
-    jobs_on(0, 3);
-    ethosn_serve();
-    json_node *t = written();
-    CHECK_INT(records(t, "unmatched_ends"), 3);
-    CHECK_UINT(device_spans(t), 18);
-}
-
 /* Five seconds without an entry: the counter's low half came round. Full stamps tell. */
 static void ethosn_gap(void)
 {
@@ -92,25 +77,6 @@ static void tt_stale_words(void)
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "firmware"), 3);
     CHECK_UINT(trace_count(t, "X", "kernel"), 3);
-}
-
-/* Zones whose end was dropped. */
-static void tt_dropped_zone(void)
-{
-    open_model(&tt_model);
-    unsigned char words[8];
-    jobs_on(2, 1);
-    tt_serve();
-    play_until(play.host + 100000);
-    const uint64_t ticks = play_ticks(play.host) - 100;
-    play_put(words, 0, 4, 0x80000000u | TT_KERNEL << 12 | (ticks >> 32 & 0xFFF));
-    play_put(words, 4, 4, ticks & UINT32_MAX);
-    CHECK_INT(npuprof_npu_feed(&play_npus[0], 2, words, 8), NPUPROF_OK);
-    jobs_on(2, 1);
-    tt_serve();
-    json_node *t = written();
-    CHECK_INT(records(t, "unfinished"), 1);
-    CHECK_UINT(trace_count(t, "X", "firmware"), 2);
 }
 
 /* ---- Indices */
@@ -241,7 +207,6 @@ static void rknpu_off(void)
     CHECK_UINT(device_spans(t), 6);
 }
 
-CHECK_MAIN(CASE(ethosn_start_lost), CASE(ethosn_gap), CASE(ethosn_published_late), CASE(ethosn_causal),
-           CASE(tt_high_read_first), CASE(tt_stale_words), CASE(tt_dropped_zone), CASE(hailo_comes_round),
-           CASE(index_goes_back), CASE(aie4_torn_index), CASE(ethosu_not_enabled),
-           CASE(ethosu_power_cycle_inside), CASE(ethosu_wrap), CASE(rknpu_off))
+CHECK_MAIN(CASE(ethosn_gap), CASE(ethosn_published_late), CASE(ethosn_causal), CASE(tt_high_read_first),
+           CASE(tt_stale_words), CASE(hailo_comes_round), CASE(index_goes_back), CASE(aie4_torn_index),
+           CASE(ethosu_not_enabled), CASE(ethosu_power_cycle_inside), CASE(ethosu_wrap), CASE(rknpu_off))

@@ -56,60 +56,6 @@ static npuprof_npu_desc stamp_desc(void)
     return d;
 }
 
-static void open_stamp(void)
-{
-    const npuprof_npu_desc d = stamp_desc();
-    npuprof_start(1);
-    play_until(play.host + 1000);
-    CHECK_INT(npuprof_npu_open(&npu, &d), NPUPROF_OK);
-    for (int i = 0; i < 5; i++) {
-        uint64_t ticks;
-        play_until(play.host + 50000000);
-        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
-    }
-}
-
-static void gaudi_not_enabled(void)
-{
-    npuprof_result result = NPUPROF_OK;
-    open_stamp();
-    play_put(stamp_block, 0, 4, 0);              /* engines are halted */
-    for (int i = 0; i < 3 && result != NPUPROF_ERR_NPU_NOT_ENABLED; i++) {
-        play_until(play.host + 200000000);
-        (void)read_error(&result);
-    }
-    CHECK_INT(result, NPUPROF_ERR_NPU_NOT_ENABLED);
-    CHECK(strstr(npuprof_result_string(result), "CNTCR.EN") != NULL);
-    npuprof_npu_close(&npu);
-}
-
-/* A hard reset: the counter begins again at 0. A new epoch, and blocks after it are right. */
-static void gaudi_reset(void)
-{
-    npuprof_result result;
-    open_stamp();
-    play.start = 0;
-    play.origin = play.host;
-    play_until(play.host + 30000000);
-    (void)read_error(&result);
-    CHECK_INT(result, NPUPROF_ERR_NPU_RESET);
-    for (int i = 0; i < 4; i++) {
-        play_until(play.host + 50000000);
-        CHECK_UINT(read_error(&result), 0);
-        CHECK_INT(result, NPUPROF_OK);
-    }
-    WITH_NPU_PROFILER(&npu, 0, "after", "NPU", PROF_NO_ARGS, { play_until(play.host + 20000); });
-    npuprof_npu_close(&npu);
-    const char *path = check_path("reset.json");
-    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path);
-    CHECK_INT(said(t, "resets"), 1);
-    CHECK_UINT(device_spans(t), 1);
-    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
-        if (json_get(e, "args.pe_index") && json_text(json_get(e, "ph"))[0] == 'X')
-            CHECK(trace_dur(e) > 19000 && trace_dur(e) < 22000);
-}
-
 /* The high half changes between the loads: the driver's own way, high and then low, is wrong at times. */
 static void gaudi_torn(void)
 {
@@ -351,6 +297,5 @@ static void index_without_power(void)
     CHECK_UINT(device_spans(written()), 5);
 }
 
-CHECK_MAIN(CASE(gaudi_not_enabled), CASE(gaudi_reset), CASE(gaudi_torn), CASE(gaudi_ioctl), CASE(tt_latch),
-           CASE(vip_other_model), CASE(vip_gaps), CASE(fence_resumes), CASE(fence_two_laps),
-           CASE(xdna_halves), CASE(index_without_power))
+CHECK_MAIN(CASE(gaudi_torn), CASE(gaudi_ioctl), CASE(tt_latch), CASE(vip_other_model), CASE(vip_gaps),
+           CASE(fence_resumes), CASE(fence_two_laps), CASE(xdna_halves), CASE(index_without_power))

@@ -181,27 +181,5 @@ static void tenstorrent_marker(void)
     check_span(t, "kernel", "end_ticks", 0xABC12345678);
 }
 
-/* 32 bits: bits 20:5 of the counter, so a stamp has 21 bits and a unit of 32 ticks. */
-static void tenstorrent_small_event(void)
-{
-    open_fed(tt_describe_entry, 0x123440 - 5000);
-    memset(&desc.ring, 0, sizeof desc.ring);
-    desc.ring.feed = true;
-    desc.ring.entry_bytes = 4;
-    desc.ring.stamp = play_field(0, 4, 31, 16);
-    desc.ring.op = play_field(0, 4, 15, 4);
-    desc.ring.all_are = NPUPROF_NPU_KIND_INSTANT;
-    desc.ring.scale_num = 32;
-    open_device();
-    feed("CA AB A2 91");
-    json_node *t = written(), *e = trace_event(t, "i", "op 2748", 0);
-    if (!e) e = trace_event(t, "i", "op 0xabc", 0);
-    CHECK_STOP(e != NULL);
-    json_node *ticks = json_get(e, "args.start_ticks");
-    if (!ticks) ticks = json_get(e, "args.ticks");
-    if (ticks) CHECK_INT(json_int(ticks), 0x123440);
-}
-
 CHECK_MAIN(CASE(gaudi_cq), CASE(gaudi_eq), CASE(qaic_response), CASE(hws_entry), CASE(fence_entry),
-           CASE(ethosn_entries), CASE(ethosn_counter), CASE(tenstorrent_marker),
-           CASE(tenstorrent_small_event))
+           CASE(ethosn_entries), CASE(ethosn_counter), CASE(tenstorrent_marker))
