@@ -3064,6 +3064,7 @@ NPUPROF_OWN_ static inline void npuprof_os_release_(uint32_t *word, uint32_t val
 #define NPUPROF_CONTEXT_BITS_                                                                          \
     ((NPUPROF_CONTEXTS > 1) + (NPUPROF_CONTEXTS > 2) + (NPUPROF_CONTEXTS > 4) + (NPUPROF_CONTEXTS > 8) + \
      (NPUPROF_CONTEXTS > 16) + (NPUPROF_CONTEXTS > 32) + (NPUPROF_CONTEXTS > 64) + (NPUPROF_CONTEXTS > 128))
+#define NPUPROF_FW_CONTEXT_MASK_ (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)
 enum { NPUPROF_FW_HEADER_CELLS_ = sizeof(npuprof_compact_header_) / sizeof(npuprof_cell_) };
 #define NPUPROF_FW_CELLS_IN_(bytes) (((bytes) - sizeof(npuprof_compact_header_)) / sizeof(npuprof_cell_))
 
@@ -3137,7 +3138,7 @@ NPUPROF_OWN_ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c
 /* Why masked: a wrong number must not write beyond what there is for each context. */
 NPUPROF_OWN_ static inline uint32_t npuprof_fw_context_(void)
 {
-    return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
+    return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & NPUPROF_FW_CONTEXT_MASK_ : 0;
 }
 
 /* ==== src/firmware/cells.h ========================================================= >>firmware/cells ==== */
@@ -3157,6 +3158,23 @@ typedef struct npuprof_fw_by_hand_ {
 NPUPROF_OWN_ static inline bool npuprof_fw_says_event_(const npuprof_cell_ *head)
 {
     return !(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1;
+}
+
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_context_of_(const npuprof_cell_ *head)
+{
+    return head->high.half[0] & NPUPROF_FW_CONTEXT_MASK_;
+}
+
+/* The upper bits of a stamp and the context, as half[0] has them. */
+NPUPROF_OWN_ static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
+{
+    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
+}
+
+/* half[1] of a span that ends then. */
+NPUPROF_OWN_ static inline uint16_t npuprof_fw_end_half_(uint64_t stamp)
+{
+    return (uint16_t)((uint32_t)(stamp >> 32) & 0x7FFF);
 }
 
 NPUPROF_OWN_ static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c)
@@ -3347,7 +3365,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
                                                  uint64_t now)
 {
     const npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
-    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+    const uint16_t end = npuprof_fw_end_half_(now);
     if (NPUPROF_UNLIKELY_(!cell)) return;
     npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);
@@ -3738,7 +3756,7 @@ NPUPROF_OWN_ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const 
     const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
     if (a->ref != b->ref) return false;
     if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
-        return !((a->high.half[0] ^ b->high.half[0]) & ((1u << NPUPROF_CONTEXT_BITS_) - 1));
+        return npuprof_fw_context_of_(a) == npuprof_fw_context_of_(b);
     if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
     for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
         if (p[i] != q[i]) return false;
@@ -3925,7 +3943,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
                                                  uint64_t now)
 {
     npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
-    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+    const uint16_t end = npuprof_fw_end_half_(now);
     if (NPUPROF_UNLIKELY_(!cell)) return;
     NPUPROF_STORE_(&cell->end, (uint32_t)now);
     npuprof_fw_store_half_(cell, end);
@@ -4084,15 +4102,13 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_head
    emptied first: else they could be sent again behind the end. */
 NPUPROF_OWN_ static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell, uint64_t now)
 {
-    const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
     npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
     if (token) {
         npuprof_cell_ *const own = npuprof_fw_cell_(c, token);
         own->start = (uint32_t)now;
         own->end = cell->start;
-        own->high.half[0] = (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ |
-                                       (cell->high.half[0] & mask));
+        own->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_of_(cell));
         npuprof_fw_publish_half_(own, (uint32_t)NPUPROF_CELL_KIND_CLOSE_ << 8 | 2,
                                  (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
     }
@@ -4103,7 +4119,7 @@ NPUPROF_OWN_ static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *
 /* Ends a span if half[1] of its cell is `was`. Returns what it was. */
 NPUPROF_OWN_ static inline uint32_t npuprof_fw_end_if_(npuprof_cell_ *cell, uint32_t was, uint64_t now)
 {
-    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+    const uint16_t end = npuprof_fw_end_half_(now);
 #if NPUPROF_MASKS_
     NPUPROF_MASKED_BEGIN_
     const uint32_t half = NPUPROF_LOAD_(&cell->high.half[1]);
@@ -4408,12 +4424,6 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
 
 /* The hot path on firmware: a span of one cell.
    Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
-
-/* The upper bits of a stamp and the context, as a cell has them. */
-NPUPROF_OWN_ static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
-{
-    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
-}
 
 /* Begins a span in the cell of that token. Its token, or 0. */
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
@@ -4816,7 +4826,7 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32
 
 NPUPROF_OWN_ static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
 {
-    *track &= (1u << NPUPROF_CONTEXT_BITS_) - 1;
+    *track &= NPUPROF_FW_CONTEXT_MASK_;
     return &npuprof_fw_by_hand_of_[*track];
 }
 
@@ -4866,7 +4876,7 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
     (void)npuprof_fw_tally_(c, token, &c->lost_notes);
     if (!token) return;
     npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
-    const uint64_t now = npuprof_fw_stamp_(c), first = ((uint64_t)c->first_high << 32 | c->first_low) - ticks;
+    const uint64_t now = npuprof_fw_stamp_(c), first = npuprof_fw_first_stamp_(c) - ticks;
     uint32_t low = (uint32_t)first, high = (uint32_t)(first >> 32);
     NPUPROF_KNOWN_(low);
     NPUPROF_KNOWN_(high);
@@ -4878,7 +4888,7 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
     cell->end = (uint32_t)ticks;
     cell->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
     npuprof_fw_publish_half_(cell, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_),
-                             (uint32_t)(ticks >> 32) & 0x7FFF);
+                             npuprof_fw_end_half_(ticks));
 }
 /* ==== src/firmware/read.h =========================================================== >>firmware/read ==== */
 
@@ -4948,7 +4958,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     if (c->cells && !npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
     for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_event_(at)) continue;
-        const uint32_t context = at->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
+        const uint32_t context = npuprof_fw_context_of_(at);
         found++;
         if (context >= out->threads) out->threads = context + 1;
     }
@@ -5188,13 +5198,13 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 NPUPROF_OWN_ static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
 {
     const npuprof_cell_ *const cells = npuprof_fw_cells_(c), *const end = npuprof_fw_cells_end_(c);
-    const uint32_t context = npuprof_fw_context_(), mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    const uint32_t context = npuprof_fw_context_();
     npuprof_token_ token = 0;
     const uint64_t now = npuprof_fw_age_now_();
     uint64_t youngest = 0;
     for (const npuprof_cell_ *at = cells; at < end; at = npuprof_fw_after_record_(at)) {
         const bool open = NPUPROF_LOAD_(&at->high.half[1]) & NPUPROF_CELL_OPEN_;
-        if (!open || (at->high.half[0] & mask) != context || !npuprof_fw_is_event_(at)) continue;
+        if (!open || npuprof_fw_context_of_(at) != context || !npuprof_fw_is_event_(at)) continue;
         const uint64_t age = npuprof_fw_age_(at, now);
         if (token && age > youngest) continue;
         youngest = age;
@@ -5442,8 +5452,7 @@ NPUPROF_OWN_ static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head)
 
 NPUPROF_OWN_ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t context)
 {
-    const uint32_t own = head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
-    return npuprof_fw_is_there_(head) && own == context;
+    return npuprof_fw_is_there_(head) && npuprof_fw_context_of_(head) == context;
 }
 
 /* The phase of each kind, in the order of NPUPROF_KINDS. */

@@ -26,6 +26,7 @@
 #define NPUPROF_CONTEXT_BITS_                                                                          \
     ((NPUPROF_CONTEXTS > 1) + (NPUPROF_CONTEXTS > 2) + (NPUPROF_CONTEXTS > 4) + (NPUPROF_CONTEXTS > 8) + \
      (NPUPROF_CONTEXTS > 16) + (NPUPROF_CONTEXTS > 32) + (NPUPROF_CONTEXTS > 64) + (NPUPROF_CONTEXTS > 128))
+#define NPUPROF_FW_CONTEXT_MASK_ (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)
 enum { NPUPROF_FW_HEADER_CELLS_ = sizeof(npuprof_compact_header_) / sizeof(npuprof_cell_) };
 #define NPUPROF_FW_CELLS_IN_(bytes) (((bytes) - sizeof(npuprof_compact_header_)) / sizeof(npuprof_cell_))
 
@@ -99,6 +100,6 @@ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
 /* Why masked: a wrong number must not write beyond what there is for each context. */
 static inline uint32_t npuprof_fw_context_(void)
 {
-    return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
+    return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & NPUPROF_FW_CONTEXT_MASK_ : 0;
 }
 

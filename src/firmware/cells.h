@@ -22,6 +22,23 @@ static inline bool npuprof_fw_says_event_(const npuprof_cell_ *head)
     return !(head->ref & 2) || (head->ref >> 8 & 0xFF) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1;
 }
 
+static inline uint32_t npuprof_fw_context_of_(const npuprof_cell_ *head)
+{
+    return head->high.half[0] & NPUPROF_FW_CONTEXT_MASK_;
+}
+
+/* The upper bits of a stamp and the context, as half[0] has them. */
+static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
+{
+    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
+}
+
+/* half[1] of a span that ends then. */
+static inline uint16_t npuprof_fw_end_half_(uint64_t stamp)
+{
+    return (uint16_t)((uint32_t)(stamp >> 32) & 0x7FFF);
+}
+
 static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c)
 {
     return (uint64_t)c->first_high << 32 | c->first_low;

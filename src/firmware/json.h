@@ -73,8 +73,7 @@ static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head)
 
 static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t context)
 {
-    const uint32_t own = head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
-    return npuprof_fw_is_there_(head) && own == context;
+    return npuprof_fw_is_there_(head) && npuprof_fw_context_of_(head) == context;
 }
 
 /* The phase of each kind, in the order of NPUPROF_KINDS. */

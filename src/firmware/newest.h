@@ -53,7 +53,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
                                                  uint64_t now)
 {
     npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
-    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+    const uint16_t end = npuprof_fw_end_half_(now);
     if (NPUPROF_UNLIKELY_(!cell)) return;
     NPUPROF_STORE_(&cell->end, (uint32_t)now);
     npuprof_fw_store_half_(cell, end);

@@ -159,7 +159,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
                                                  uint64_t now)
 {
     const npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
-    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+    const uint16_t end = npuprof_fw_end_half_(now);
     if (NPUPROF_UNLIKELY_(!cell)) return;
     npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);

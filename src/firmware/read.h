@@ -73,7 +73,7 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     if (c->cells && !npuprof_fw_hold_(c)) return NPUPROF_ERR_BUSY;
     for NPUPROF_FW_EACH_RECORD_(at, end) {
         if (!npuprof_fw_is_event_(at)) continue;
-        const uint32_t context = at->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
+        const uint32_t context = npuprof_fw_context_of_(at);
         found++;
         if (context >= out->threads) out->threads = context + 1;
     }

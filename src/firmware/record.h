@@ -10,12 +10,6 @@
 /* The hot path on firmware: a span of one cell.
    Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
 
-/* The upper bits of a stamp and the context, as a cell has them. */
-static inline uint16_t npuprof_fw_high_half_(uint64_t now, uint32_t context)
-{
-    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
-}
-
 /* Begins a span in the cell of that token. Its token, or 0. */
 static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                     uint32_t ref, uint64_t now, uint32_t context)

@@ -19,13 +19,13 @@
 static npuprof_token_ npuprof_fw_innermost_(const npuprof_compact_header_ *c)
 {
     const npuprof_cell_ *const cells = npuprof_fw_cells_(c), *const end = npuprof_fw_cells_end_(c);
-    const uint32_t context = npuprof_fw_context_(), mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
+    const uint32_t context = npuprof_fw_context_();
     npuprof_token_ token = 0;
     const uint64_t now = npuprof_fw_age_now_();
     uint64_t youngest = 0;
     for (const npuprof_cell_ *at = cells; at < end; at = npuprof_fw_after_record_(at)) {
         const bool open = NPUPROF_LOAD_(&at->high.half[1]) & NPUPROF_CELL_OPEN_;
-        if (!open || (at->high.half[0] & mask) != context || !npuprof_fw_is_event_(at)) continue;
+        if (!open || npuprof_fw_context_of_(at) != context || !npuprof_fw_is_event_(at)) continue;
         const uint64_t age = npuprof_fw_age_(at, now);
         if (token && age > youngest) continue;
         youngest = age;

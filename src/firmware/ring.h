@@ -290,7 +290,7 @@ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_
     const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
     if (a->ref != b->ref) return false;
     if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
-        return !((a->high.half[0] ^ b->high.half[0]) & ((1u << NPUPROF_CONTEXT_BITS_) - 1));
+        return npuprof_fw_context_of_(a) == npuprof_fw_context_of_(b);
     if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
     for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
         if (p[i] != q[i]) return false;

@@ -43,7 +43,7 @@ static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uin
 
 static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
 {
-    *track &= (1u << NPUPROF_CONTEXT_BITS_) - 1;
+    *track &= NPUPROF_FW_CONTEXT_MASK_;
     return &npuprof_fw_by_hand_of_[*track];
 }
 
@@ -93,7 +93,7 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
     (void)npuprof_fw_tally_(c, token, &c->lost_notes);
     if (!token) return;
     npuprof_cell_ *const cell = npuprof_fw_cell_(c, token);
-    const uint64_t now = npuprof_fw_stamp_(c), first = ((uint64_t)c->first_high << 32 | c->first_low) - ticks;
+    const uint64_t now = npuprof_fw_stamp_(c), first = npuprof_fw_first_stamp_(c) - ticks;
     uint32_t low = (uint32_t)first, high = (uint32_t)(first >> 32);
     NPUPROF_KNOWN_(low);
     NPUPROF_KNOWN_(high);
@@ -105,5 +105,5 @@ NPUPROF_API_ void npuprof_slept(uint64_t ticks)
     cell->end = (uint32_t)ticks;
     cell->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
     npuprof_fw_publish_half_(cell, NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_SLEPT_),
-                             (uint32_t)(ticks >> 32) & 0x7FFF);
+                             npuprof_fw_end_half_(ticks));
 }

@@ -113,15 +113,13 @@ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npupr
    emptied first: else they could be sent again behind the end. */
 static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_cell_ *cell, uint64_t now)
 {
-    const uint32_t mask = ((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1;
     npuprof_os_store_(&cell->ref, (cell->ref & 1) + NPUPROF_CELL_CLEARED_);
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost_notes);
     if (token) {
         npuprof_cell_ *const own = npuprof_fw_cell_(c, token);
         own->start = (uint32_t)now;
         own->end = cell->start;
-        own->high.half[0] = (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ |
-                                       (cell->high.half[0] & mask));
+        own->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_of_(cell));
         npuprof_fw_publish_half_(own, (uint32_t)NPUPROF_CELL_KIND_CLOSE_ << 8 | 2,
                                  (uint32_t)cell->high.half[0] >> NPUPROF_CONTEXT_BITS_ & 0x7FFF);
     }
@@ -132,7 +130,7 @@ static inline void npuprof_fw_close_sent_(npuprof_compact_header_ *c, npuprof_ce
 /* Ends a span if half[1] of its cell is `was`. Returns what it was. */
 static inline uint32_t npuprof_fw_end_if_(npuprof_cell_ *cell, uint32_t was, uint64_t now)
 {
-    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
+    const uint16_t end = npuprof_fw_end_half_(now);
 #if NPUPROF_MASKS_
     NPUPROF_MASKED_BEGIN_
     const uint32_t half = NPUPROF_LOAD_(&cell->high.half[1]);
