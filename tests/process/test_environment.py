@@ -145,30 +145,11 @@ class Output(Case):
             self.assertEqual(self.names(there), sorted(NAMES))
             (self.folder / there).unlink()
 
-    def test_fork(self):
-        """The child has a file of its own, and the parent's is whole."""
-        self.quiet("fork", NPUPROF_OUTPUT_PATH="t.json")
-        self.assertEqual(len(self.files()), 2, self.files())
-        (child,) = [f for f in self.files() if f != "t.json"]
-        self.assertEqual(self.names("t.json"), sorted(NAMES))
-        self.assertEqual(self.names(child), ["of the child"])
-        pid = load(self.folder / child)["metadata"]["npuprof"]["pid"]
-        self.assertEqual(child, f"t-{pid}.json")
-
     def test_fork_with_pid_in_the_path(self):
         self.start("fork", NPUPROF_OUTPUT_PATH="t.%p.json")
         self.assertEqual(len(self.files()), 2)
         for name in self.files():
             self.assertEqual(name, f"t.{load(self.folder / name)['metadata']['npuprof']['pid']}.json")
-
-    @helpers.thorough
-    def test_private_arenas(self):
-        """Two files with arenas of their own write two files."""
-        program = helpers.build("private_one.c", "private", str(helpers.PROGRAMS / "private_two.c"))
-        self.quiet(program=program, NPUPROF_OUTPUT_PATH="t.json")
-        self.assertEqual(len(self.files()), 2, self.files())
-        self.assertIn("t.json", self.files())
-        self.assertEqual(sorted(self.names(f)[0] for f in self.files()), ["one", "two"])
 
     def test_traceparent(self):
         """A wider trace: its id, and the caller's span as parent of the outermost spans."""

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT
 import os
 import pathlib
-import resource
 import shutil
-import signal
 import subprocess
 import unittest
 
@@ -61,10 +59,6 @@ class Mapped(Living):
             whole += self.counts(name) == self.WHOLE
         self.assertEqual(whole + said.count(b"NPUPROF_ARENA_PATH"), 8, (self.files(), said))
 
-    def test_no_directory(self):
-        self.refused("no/such/t.npuprof", "no such file")
-        self.assertEqual(self.files(), [])
-
     def test_a_directory_in_the_way(self):
         (self.folder / "t.npuprof").mkdir()
         (self.folder / "t.npuprof" / "inside").write_text("x")
@@ -111,16 +105,10 @@ class Mapped(Living):
             self.start(small / "t.npuprof")
             self.assertEqual({p.name: p.read_text() for p in small.iterdir()}, {"t.npuprof": "older"})
 
-    def test_limit_of_the_file_size(self):
-        def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
-        self.one_line(self.start(options={"preexec_fn": limit}))
-        self.assertEqual(self.files(), [])
-
     def test_it_goes_on_in_memory(self):
         """A path that cannot be had: the trace is recorded all the same, and says so."""
-        self.refused("no/such/t.npuprof", NPUPROF_OUTPUT_PATH="t.json")
+        self.refused("no/such/t.npuprof", "no such file", NPUPROF_OUTPUT_PATH="t.json")
+        self.assertEqual(self.files(), ["t.json"])
         self.whole("t.json")
         self.assertIn("NPUPROF_ARENA_PATH",
                       str(load(self.folder / "t.json")["metadata"]["npuprof"]["unused_environment"]))
@@ -145,11 +133,6 @@ class Mapped(Living):
 
     def test_long_path(self):
         self.one_line(self.start("d/" * 5000 + "t.npuprof"))
-
-    def test_unset_words(self):
-        for word in ("", "0", "off", "false"):
-            self.quiet(path=word)
-            self.assertEqual(self.files(), [])
 
     @helpers.uncounted
     def test_set_user_id(self):

@@ -416,9 +416,12 @@ class SeveralFiles(helpers.Folder):
                          {"main": 1, "same name": 40, "file 0": 10, "file 1": 10, "file 2": 10, "file 3": 10})
 
     @helpers.thorough
-    def test_private_arenas_mapped(self):
+    def test_private_arenas(self):
         """Two private arenas and one path: two files, neither overwrites the other."""
         program = helpers.build("private_one.c", "private", str(PROGRAMS / "private_two.c"))
-        self.quiet(program=program, NPUPROF_ARENA_PATH="t.npuprof")
-        self.assertEqual(len(self.files()), 2, self.files())
-        self.assertEqual(sorted(tuple(self.counts(name)) for name in self.files()), [("one",), ("two",)])
+        for variable, path in (("NPUPROF_OUTPUT_PATH", "t.json"), ("NPUPROF_ARENA_PATH", "t.npuprof")):
+            self.empty()
+            self.quiet(program=program, **{variable: path})
+            self.assertEqual(len(self.files()), 2, self.files())
+            self.assertIn(path, self.files())
+            self.assertEqual(sorted(tuple(self.counts(name)) for name in self.files()), [("one",), ("two",)])
