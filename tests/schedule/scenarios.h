@@ -450,11 +450,7 @@ static uint8_t places[1 << 12];        /* of each chunk */
 
 static void check_free_chunks(const npuprof_header_ *h)
 {
-#ifdef SCHEDULE_OLD                     /* the header of test_schedule.py */
-    uint32_t at = h->chunk_free & npuprof_free_mask_(h);
-#else
     uint32_t at = (uint32_t)npuprof_arena_.chunk_free & NPUPROF_CHUNK_NUMBER_MASK_;
-#endif
     for (uint32_t n = 0; at; n++) {
         if (n > h->chunk_count || at > h->chunk_count) {
             fiber_fail("the free chunks are a ring");
@@ -495,20 +491,18 @@ static void check_slots(const npuprof_header_ *h)
     }
 }
 
-/* Each chunk that was ever taken is in exactly one place, and nobody is left in the middle of anything. */
 /* Those where the table goes on. */
 static void check_pages(void)
 {
-#ifndef SCHEDULE_OLD
     for (uint32_t n = 0; n < npuprof_arena_.page_count; n++) {
         const uint32_t i = npuprof_arena_.pages[n] - 1;
         if (i == UINT32_MAX) continue;
         if (npuprof_chunk_at_(i)->state != NPUPROF_BLOCK_TABLE_PIECE) fiber_fail("chunk %u is no page", i);
         places[i]++;
     }
-#endif
 }
 
+/* Each chunk that was ever taken is in exactly one place, and nobody is left in the middle of anything. */
 static void check_rest(void)
 {
     const npuprof_arena_state_ *const s = &npuprof_arena_;

@@ -11,17 +11,12 @@
    SCENARIO: see scenarios.h, or `all`; POLICY: keep-oldest, keep-newest, stream, or `all`; CHUNKS: of
    the arena; 0: 6, 7 and 13 NPUPROF_TEST_SOAK=1: a million random runs, and all schedules that stop a
    fiber once. */
-#ifdef SCHEDULE_OLD
-#include "before.h"
-#endif
 #include "fibers.h"
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES 4096
 #define NPUPROF_SCRATCH_BYTES 131072
 #include "npuprof.h"
-#ifndef SCHEDULE_OLD
 #include "../../tools/convert/load.h"
-#endif
 #include "scenarios.h"
 #include "before_run.h"
 
