@@ -137,6 +137,13 @@ class Trouble(unittest.TestCase):
         trace = load(scratch() / "causality.json")
         self.assertEqual(trace["metadata"]["npuprof"]["devices"][0]["clock_sync"]["causality_violations"], 1)
 
+    def does_not_compile(self, key, flags=(), **files):
+        """What the compiler or the linker says, which holds what the row quotes."""
+        done = compiled(flags, **files)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(self.quoted(key)[0][0].removeprefix('#error "'), done.stderr)
+        return done.stderr
+
     def sentence(self, key, *whats):
         for what in whats:
             done = trouble(what)
@@ -178,26 +185,20 @@ class Trouble(unittest.TestCase):
 
     @helpers.thorough
     def test_gate_with(self):
-        done = compiled(a=IMPLEMENTATION, b=CLOCK + USE % 'PROF_SCOPE("a");')
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn(self.quoted("gate_with")[0][0], done.stderr)
+        self.does_not_compile("gate_with", a=IMPLEMENTATION, b=CLOCK + USE % 'PROF_SCOPE("a");')
 
     @helpers.thorough
     def test_gate_without(self):
-        gate = self.quoted("gate_without")[0][0]
         none = IMPLEMENTATION.replace("#define NPUPROF_IMPLEMENTATION\n", "")
         for implementation in (CLOCK + IMPLEMENTATION, "#define NPUPROF_OFF\n" + IMPLEMENTATION, none):
-            done = compiled(a=implementation, b=USE % 'PROF_SCOPE("a");')
-            self.assertNotEqual(done.returncode, 0)
-            self.assertIn(gate, done.stderr)
+            self.does_not_compile("gate_without", a=implementation, b=USE % 'PROF_SCOPE("a");')
 
     @helpers.thorough
     def test_npu_missing(self):
         use = '#include "npuprof_npu.h"\nint use(npuprof_npu *n);\nint use(npuprof_npu *n)' \
               ' { return npuprof_npu_open(n, NULL); }\n'
-        done = compiled(a=IMPLEMENTATION.replace('use("a")', "puts(\"a\")"), b='#include "npuprof.h"\n' + use)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn(self.quoted("npu_missing")[0][0], done.stderr)
+        self.does_not_compile("npu_missing", a=IMPLEMENTATION.replace('use("a")', 'puts("a")'),
+                              b='#include "npuprof.h"\n' + use)
 
     @helpers.thorough
     def test_two_implementations(self):
@@ -210,9 +211,7 @@ class Trouble(unittest.TestCase):
     def test_strict(self):
         text = IMPLEMENTATION.replace("void use(const char *name);\n", "").replace("use(", "puts(")
         text = "#include <stdio.h>\n" + text
-        done = compiled(["-std=c11"], a=text)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn(self.quoted("strict")[0][0].removeprefix('#error "'), done.stderr)
+        self.does_not_compile("strict", ["-std=c11"], a=text)
         first = text.replace("#include <stdio.h>\n", "")
         for flags, fixed in ((["-std=c11"], first), (["-std=c11", "-D_DEFAULT_SOURCE"], text)):
             self.assertEqual(compiled(flags, a=fixed).returncode, 0)
@@ -226,10 +225,7 @@ class Trouble(unittest.TestCase):
 
     @helpers.thorough
     def test_no_literal(self):
-        done = compiled(b=USE % "PROF_SCOPE(name);")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn(self.quoted("no_literal")[0][0], done.stderr)
-        self.assertIn("PROF_SCOPE(name)", done.stderr)
+        self.assertIn("PROF_SCOPE(name)", self.does_not_compile("no_literal", b=USE % "PROF_SCOPE(name);"))
         instead = 'WITH_BASE_PROFILER(NULL, name, "c", PROF_NO_ARGS, (void)0);'
         instead += " PROF_BEGIN(name, name); PROF_END();"
         done = compiled(a=IMPLEMENTATION, b=USE % instead)

@@ -7,8 +7,8 @@ import lzma
 import os
 import pathlib
 import re
-import subprocess
 
+import helpers
 from helpers import ROOT
 from npuprof.gen import svd as svd_files
 from npuprof.gen.header import generate_svd
@@ -16,7 +16,6 @@ from npuprof.gen.header import generate_svd
 DATA = ROOT / "tests" / "tools" / "data" / "svd"
 SHARED = pathlib.Path(os.environ.get("NPUPROF_SVD_FOLDER") or ROOT.parent / "shared" / "svd")
 VENDORS = ("ARM_Sample", "CMSDK_CM3", "e310x", "esp32c3", "rp2040")
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wundef", "-Werror"]
 COMPILERS = (("gcc", "c", "c99"), ("clang", "c", "c99"), ("g++", "c++", "c++11"), ("clang++", "c++", "c++11"))
 # Register offsets and the like, from the vendors' manuals: RP2040 Datasheet, ESP32-C3 Technical Reference
 # Manual, SiFive
@@ -158,9 +157,8 @@ def strip(prefix, found):
 
 def compiled(compiler, language, standard, folder, file):
     """(exit code, messages)"""
-    done = subprocess.run([compiler, "-x", language, f"-std={standard}", *WARNINGS, "-fsyntax-only", file],
-                          cwd=folder,
-                          capture_output=True, text=True)
+    done = helpers.run([compiler, "-x", language, f"-std={standard}", *helpers.WARNINGS, "-fsyntax-only",
+                        file], cwd=folder)
     return done.returncode, done.stderr[:2000]
 
 

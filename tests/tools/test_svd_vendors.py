@@ -1,24 +1,20 @@
 # npuprof.py gen from CMSIS-SVD: vendors' files, and the command
 # SPDX-License-Identifier: MIT
 
-import contextlib
-import io
 import os
 import pathlib
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
 import helpers
 from helpers import ROOT
-from npuprof import cli
 from npuprof.gen import svd as svd_files
 from npuprof.gen.c_text import c_name
 from npuprof.gen.header import generate_svd
+from gen_texts import InDirectory
 from svd_texts import (COMPILERS, FACTS, SHARED, cluster, compiled, derived, dim, generate, one_field,
                        one_peripheral, peripheral, register, values, vendor, vendors)
 
@@ -112,24 +108,20 @@ class Vendors(unittest.TestCase):
         self.assertGreater(checked, 8000)
 
 
-class Command(unittest.TestCase):
+class Command(InDirectory):
     ROLES = '[device]\nname = "npu"\n{}\n[roles.counter]\nlo = "{}"\nhi = "{}"\n'
     SVD = peripheral(register("LO", 0, "<access>read-only</access>") + register("HI", 4)
                      + register("WO", 8, "<access>write-only</access>")
                      + cluster("CH[%s]", "0x20", register("T[%s]", 0, dim(2, 4)), dim(3, "0x10")))
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.folder = pathlib.Path(directory.name)
+        super().setUp()
+        self.folder = self.directory
         self.svd, self.toml, self.header = (self.folder / name for name in ("d.svd", "d.toml", "d.h"))
         self.svd.write_text(self.SVD)
 
     def gen(self, *arguments):
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            code = cli.main(["gen", *map(str, arguments), "-o", str(self.header)])
-        return code, output.getvalue()
+        return super().gen(*arguments, "-o", self.header)
 
     def roles(self, *texts):
         self.toml.write_text(self.ROLES.format(*texts))
@@ -142,9 +134,7 @@ class Command(unittest.TestCase):
         self.assertEqual(self.gen(self.svd, "--check")[0], 1)
         self.svd.write_text(self.SVD)
         environment = dict(os.environ, PYTHONHASHSEED="7", LC_ALL="C", TZ="Asia/Tokyo")
-        subprocess.run([sys.executable, ROOT / "tools" / "npuprof.py", "gen", "d.svd", "-o", "e.h"],
-                       cwd=self.folder,
-                       env=environment, check=True)
+        helpers.npuprof_py("gen", "d.svd", "-o", "e.h", cwd=self.folder, env=environment)
         self.assertEqual((self.folder / "e.h").read_bytes(), first)
         self.svd.write_text(self.SVD.replace("<name>LO", "<nam>LO"))
         code, output = self.gen(self.svd)
