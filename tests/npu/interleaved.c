@@ -121,25 +121,14 @@ static uint64_t read_ticks(void *user) { (void)user; return now; }
 
 static npuprof_npu_desc describe(void)
 {
-    npuprof_npu_desc d;
-    memset(&d, 0, sizeof d);
-    d.read_ticks = read_ticks;
-    d.counter.hz = 1000000000;
+    npuprof_npu_desc d = { .read_ticks = read_ticks, .counter = { .hz = 1000000000 } };
     npuprof_npu_ring *const r = &d.ring;
-    r->memory = memory.bytes;
-    r->memory_bytes = sizeof memory;
-    r->first = FIRST;
-    r->entry_bytes = ENTRY;
-    r->count = COUNT;
-    r->end.offset = 8;
-    r->end.width_bytes = 8;
-    r->op.offset = 4;
-    r->op.width_bytes = 4;
-    r->op.hi_offset = 24;
-    r->op.hi_width_bytes = 4;
-    r->op_name = name_of;
-    r->producer.in_memory = rule < PHASES;
-    r->producer.width_bytes = rule == LOW_FIRST || rule == HIGH_FIRST ? 8 : 4;
+    *r = (npuprof_npu_ring){
+        .memory = memory.bytes, .memory_bytes = sizeof memory, .first = FIRST, .entry_bytes = ENTRY,
+        .count = COUNT, .end = { .offset = 8, .width_bytes = 8 },
+        .op = { .offset = 4, .width_bytes = 4, .hi_offset = 24, .hi_width_bytes = 4 }, .op_name = name_of,
+        .producer = { .in_memory = rule < PHASES,
+                      .width_bytes = rule == LOW_FIRST || rule == HIGH_FIRST ? 8 : 4 } };
     if (rule == SLOT_FIRST || rule == LAPS_FIRST) {
         r->producer.unit = NPUPROF_NPU_INDEX_SLOT;
         r->producer.has_laps = true;

@@ -66,6 +66,16 @@ static void arguments_and_tracks(void)
     }
 }
 
+static void print_executions(char *text, size_t bytes)
+{
+    FILE *file = tmpfile();
+    CHECK_STOP(file != NULL);
+    CHECK_INT(npuprof_print_npu_executions(file), NPUPROF_OK);
+    rewind(file);
+    CHECK(fread(text, 1, bytes - 1, file) > 0);
+    fclose(file);
+}
+
 /* NPU Total = Run + IoWait, Run from the busy counter: 20,000 of 25,000 ticks. */
 static void run_and_wait(void)
 {
@@ -79,12 +89,7 @@ static void run_and_wait(void)
     });
     json_node *t = closed(), *span = device_span(t, "conv", 0);
     CHECK_STOP(span != NULL);
-    FILE *file = tmpfile();
-    CHECK_STOP(file != NULL);
-    CHECK_INT(npuprof_print_npu_executions(file), NPUPROF_OK);
-    rewind(file);
-    CHECK(fread(text, 1, sizeof text - 1, file) > 0);
-    fclose(file);
+    print_executions(text, sizeof text);
     long long total = 0, run = 0, wait = 0, sum = 0;
     char *last = strrchr(text, '\n');
     if (last && !last[1]) *last = 0;
@@ -109,12 +114,8 @@ static void run_unknown(void)
     sim_advance(1000000);
     WITH_NPU_PROFILER(&npu, 0, "conv", "NPU", PROF_NO_ARGS, { sim_advance(1000000); });
     json_node *t = closed(), *span = device_span(t, "conv", 0);
-    FILE *file = tmpfile();
-    CHECK_STOP(span != NULL && file != NULL);
-    CHECK_INT(npuprof_print_npu_executions(file), NPUPROF_OK);
-    rewind(file);
-    CHECK(fread(text, 1, sizeof text - 1, file) > 0);
-    fclose(file);
+    CHECK_STOP(span != NULL);
+    print_executions(text, sizeof text);
     snprintf(want, sizeof want, "%12lld  %12s  %12s  %12s\n", (long long)trace_dur(span), "-", "-", "-");
     CHECK(strstr(text, want) != NULL);
 }

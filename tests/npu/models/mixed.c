@@ -202,22 +202,14 @@ static void mail_describe(npuprof_npu_desc *d)
     d->counter.hz = is->hz;
     for (unsigned i = 0; i < CHANNELS; i++) {
         npuprof_npu_ring *const r = &rings[i];
-        memset(r, 0, sizeof *r);
         unsigned char *const memory = play_memory(MAIL_HEAD + RING * MAIL_BYTES);
-        r->memory = memory;
-        r->memory_bytes = MAIL_HEAD + RING * MAIL_BYTES;
-        r->first = MAIL_HEAD;
         ring[i].memory = memory + MAIL_HEAD;
-        r->producer.in_memory = true;
-        r->count = RING;
-        r->entry_bytes = MAIL_BYTES;
-        r->job = play_field(0, 2, 15, 0);
-        r->status = play_field(2, 2, 15, 0);
-        r->args[0].field = play_field(4, 4, 31, 0);
-        r->args[0].name = "data";
-        r->end = play_field(8, 4, MAIL_BITS - 1, 0);
-        r->duration = play_field(12, 4, 31, 0);
-        r->pe_base = i;
+        *r = (npuprof_npu_ring){
+            .memory = memory, .memory_bytes = MAIL_HEAD + RING * MAIL_BYTES, .first = MAIL_HEAD,
+            .count = RING, .entry_bytes = MAIL_BYTES, .producer = { .in_memory = true },
+            .job = play_field(0, 2, 15, 0),
+            .status = play_field(2, 2, 15, 0), .args = { { play_field(4, 4, 31, 0), "data" } },
+            .end = play_field(8, 4, MAIL_BITS - 1, 0), .duration = play_field(12, 4, 31, 0), .pe_base = i };
     }
     d->rings = rings;
     d->ring_count = d->pe_count = CHANNELS;
@@ -238,21 +230,15 @@ enum { LAYER_BYTES = 16, LAYER_WHOLE = 3 };
 /* One queue of two cores: number 2 | core 1 | op 1 | serial 4 | start 4 | end 4; layers, and their job */
 static void layers_describe(npuprof_npu_desc *d)
 {
-    npuprof_npu_ring *const r = &d->ring;
     d->read_ticks = read_ticks;
     d->counter.hz = is->hz;
     d->pe_count = CHANNELS;
-    r->feed = true;
-    r->entry_bytes = LAYER_BYTES;
-    r->job = play_field(0, 2, 15, 0);
-    r->pe = play_field(2, 1, 7, 0);
-    r->op = play_field(3, 1, 7, 0);
-    r->args[0].field = play_field(4, 4, 31, 0);
-    r->args[0].name = "data";
-    r->start = play_field(8, 4, 31, 0);
-    r->end = play_field(12, 4, 31, 0);
-    r->execution_op = LAYER_WHOLE + 1;
-    r->job_scope = NPUPROF_NPU_SCOPE_LANE;
+    d->ring = (npuprof_npu_ring){
+        .feed = true, .entry_bytes = LAYER_BYTES, .job = play_field(0, 2, 15, 0),
+        .pe = play_field(2, 1, 7, 0), .op = play_field(3, 1, 7, 0),
+        .args = { { play_field(4, 4, 31, 0), "data" } },
+        .start = play_field(8, 4, 31, 0), .end = play_field(12, 4, 31, 0),
+        .execution_op = LAYER_WHOLE + 1, .job_scope = NPUPROF_NPU_SCOPE_LANE };
 }
 
 static void layers_put(const play_job *job, unsigned op, uint64_t begin, uint64_t end)
@@ -398,14 +384,7 @@ static void suspend(void)
     play_until(play.host + 10);
 }
 
-static void anchor(void)
-{
-    const int64_t before = npuprof_now_ns();
-    play_until(play.host + 500 + play_random(1000));
-    const uint64_t raw = play_ticks(play.host);
-    play_until(play.host + 500 + play_random(1000));
-    (void)npuprof_npu_anchor(&npu, raw, before, npuprof_now_ns());
-}
+static void anchor(void) { play_anchor(&npu, 0, 1000); }
 
 static void run_world(void)
 {
