@@ -661,10 +661,8 @@ typedef struct npuprof_npu_lane_state_ {
     bool has_last;
 } npuprof_npu_lane_state_;
 
-/* What a record says of its work. */
-typedef struct npuprof_npu_facts_ {
-    uint64_t job, op, execution, instruction, status, args[NPUPROF_NPU_ALL_ARGS_];
-} npuprof_npu_facts_;
+/* An entry's values, by NPUPROF_NPU_AT_*; 0 where there is none. */
+typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_npu_record_;
 
 /* Whose a record is. */
 typedef struct npuprof_npu_submission_ {
@@ -682,7 +680,7 @@ typedef struct npuprof_npu_submission_ {
 /* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
 typedef struct npuprof_npu_pair_ {
     uint64_t key[NPUPROF_NPU_KEYS], start;
-    npuprof_npu_facts_ facts;
+    npuprof_npu_record_ record;          /* of the begin, with what the end adds */
     npuprof_npu_submission_ of;
     uint32_t epoch;
     uint16_t lane, lane_at, below, newer, older, bucket;     /* lane_at: place in lanes_ */
@@ -4246,9 +4244,6 @@ NPUPROF_OWN_ static void npuprof_npu_count_open_jobs_(npuprof_npu *npu)
    an entry in a ring and for one that was fed. May not know what a value means, or who says that an entry is
    there. */
 
-/* An entry's values, by NPUPROF_NPU_AT_*; 0 where there is none. */
-typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_npu_record_;
-
 /* NPUPROF_ERR_NPU_RANGE, and its sentence: "desc.rings[2].start: ...". */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring, const char *key,
                                           const char *why)
@@ -6165,27 +6160,15 @@ NPUPROF_OWN_ static const char *npuprof_npu_name_op_(const npuprof_npu *npu, con
     return text;
 }
 
-NPUPROF_OWN_ static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
-{
-    npuprof_npu_facts_ f;
-    f.job = r->v[NPUPROF_NPU_AT_JOB_];
-    f.op = r->v[NPUPROF_NPU_AT_OP_];
-    f.execution = r->v[NPUPROF_NPU_AT_EXECUTION_];
-    f.instruction = r->v[NPUPROF_NPU_AT_INSTRUCTION_];
-    f.status = r->v[NPUPROF_NPU_AT_STATUS_];
-    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
-    return f;
-}
-
 /* What an end adds to its begin: a value that is not 0 is newer. The status is the end's. */
-NPUPROF_OWN_ static void npuprof_npu_add_end_(npuprof_npu_facts_ *f, const npuprof_npu_record_ *end)
+NPUPROF_OWN_ static void npuprof_npu_add_end_(npuprof_npu_record_ *r, const npuprof_npu_record_ *end)
 {
-    const uint64_t *const args = end->v + NPUPROF_NPU_AT_ARGS_;
-    f->status = end->v[NPUPROF_NPU_AT_STATUS_];
-    if (end->v[NPUPROF_NPU_AT_EXECUTION_]) f->execution = end->v[NPUPROF_NPU_AT_EXECUTION_];
-    if (end->v[NPUPROF_NPU_AT_INSTRUCTION_]) f->instruction = end->v[NPUPROF_NPU_AT_INSTRUCTION_];
-    for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
-        if (args[i]) f->args[i] = args[i];
+    r->v[NPUPROF_NPU_AT_STATUS_] = end->v[NPUPROF_NPU_AT_STATUS_];
+    for (unsigned at = 0; at < NPUPROF_NPU_VALUES_; at++) {
+        const bool adds = at == NPUPROF_NPU_AT_EXECUTION_ || at == NPUPROF_NPU_AT_INSTRUCTION_ ||
+                          at >= NPUPROF_NPU_AT_ARGS_;
+        if (adds && end->v[at]) r->v[at] = end->v[at];
+    }
 }
 
 /* Whether it stands for its whole job. */
@@ -6223,8 +6206,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, con
     const bool whole = npuprof_npu_is_whole_(&q->is, e->r->v[NPUPROF_NPU_AT_OP_]);
     for (uint16_t at = whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
         const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
-        if (pair->ring != q->number || pair->lane != e->pe || pair->facts.job != sought.id) continue;
-        if (!npuprof_npu_is_whole_(&q->is, pair->facts.op)) continue;
+        if (pair->ring != q->number || pair->lane != e->pe) continue;
+        if (pair->record.v[NPUPROF_NPU_AT_JOB_] != sought.id) continue;
+        if (!npuprof_npu_is_whole_(&q->is, pair->record.v[NPUPROF_NPU_AT_OP_])) continue;
         *of = pair->of;
         npuprof_npu_note_run_(of, pair->flags, pair->epoch, pair->start, 0);
         return NPUPROF_OK;
@@ -6251,36 +6235,38 @@ NPUPROF_OWN_ static void npuprof_npu_learn_record_(npuprof_npu *npu, const npupr
 }
 
 /* Draws what a record, or two, said. times: as they are drawn. */
-NPUPROF_OWN_ static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned lane,
-                                    const npuprof_npu_facts_ *f, const npuprof_npu_submission_ *of,
-                                    const npuprof_npu_times_ *times)
+NPUPROF_OWN_ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned lane,
+                                     const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
+                                     const npuprof_npu_times_ *times)
 {
     const npuprof_npu_ring *const ring = &q->is;
     char text[NPUPROF_NPU_NAME_];
     npuprof_npu_drawing_ d;
     size_t n = NPUPROF_NPU_OWN_ARGS_;
+    const uint64_t op = r->v[NPUPROF_NPU_AT_OP_], status = r->v[NPUPROF_NPU_AT_STATUS_];
     d.start = times->start;
     d.end = times->end;
     d.epoch = times->epoch;
     d.flags = times->flags;
     d.lane = lane;
     d.category = ring->category;
-    d.takes_arrow = npuprof_npu_is_whole_(ring, f->op);
+    d.takes_arrow = npuprof_npu_is_whole_(ring, op);
     d.texts_stay = true;
     d.name_stays = false;
     d.name = NULL;
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_))
-        d.name = npuprof_npu_name_op_(npu, ring, f->op, text, &d.name_stays);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", f->job);
+        d.name = npuprof_npu_name_op_(npu, ring, op, text, &d.name_stays);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_))
+        d.args[n++] = npuprof_uint_("job", r->v[NPUPROF_NPU_AT_JOB_]);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
-        d.args[n++] = npuprof_uint_("execution_index", f->execution);
+        d.args[n++] = npuprof_uint_("execution_index", r->v[NPUPROF_NPU_AT_EXECUTION_]);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
-        d.args[n++] = npuprof_uint_("instruction_index", f->instruction);
+        d.args[n++] = npuprof_uint_("instruction_index", r->v[NPUPROF_NPU_AT_INSTRUCTION_]);
     for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
-            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, f->args[i]);
+            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, r->v[NPUPROF_NPU_AT_ARGS_ + i]);
     if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
-    if (f->status) d.args[n++] = npuprof_uint_("status", f->status);
+    if (status) d.args[n++] = npuprof_uint_("status", status);
     if (times->unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
     npuprof_npu_draw_(npu, &d, of);
@@ -6294,9 +6280,9 @@ NPUPROF_OWN_ static void npuprof_npu_draw_unfinished_(npuprof_npu *npu, npuprof_
     const npuprof_npu_times_ t = { pair->start, npuprof_max_(pair->start, end), pair->epoch, pair->flags, 0,
                                    true };
     if (!pair->draws) return;
-    pair->facts.status = 0;
+    pair->record.v[NPUPROF_NPU_AT_STATUS_] = 0;
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
-    npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], pair->lane, &pair->facts, &pair->of, &t);
+    npuprof_npu_draw_record_(npu, &npu->queues_[pair->ring], pair->lane, &pair->record, &pair->of, &t);
 }
 
 /* Ends a begin whose end will not come: with the last stamp of its lane. */
@@ -6340,7 +6326,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, con
     pair->start = t.start;
     pair->epoch = t.epoch;
     pair->flags = (uint8_t)t.flags;
-    pair->facts = npuprof_npu_facts_of_(e->r);
+    pair->record = *e->r;
     pair->of = of;
     pair->draws = draws;
     pair->lane_at = (uint16_t)(e->lane - npu->lanes_);
@@ -6372,26 +6358,25 @@ NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, const npuprof_n
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
     }
-    const uint64_t op = pair->facts.op;
+    const uint64_t op = pair->record.v[NPUPROF_NPU_AT_OP_];
     if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
         npuprof_npu_sought_ of_begin = npuprof_npu_sought_by_(npu, e);
         npuprof_npu_submission_ late;
-        of_begin.id = pair->facts.job;
+        of_begin.id = pair->record.v[NPUPROF_NPU_AT_JOB_];
         const bool whole = npuprof_npu_is_whole_(&e->q->is, op);
         (void)npuprof_npu_take_submission_(npu, &of_begin, whole, false, &late);
         if (late.muted) return;
         if (late.known) pair->of = late;
     }
     t.start = pair->start;
-    npuprof_npu_add_end_(&pair->facts, e->r);
+    npuprof_npu_add_end_(&pair->record, e->r);
     npuprof_npu_learn_record_(npu, &pair->of, &t, e->pass);
     npuprof_npu_note_whole_(npu, e, op, &pair->of, &t);
-    npuprof_npu_draw_facts_(npu, e->q, e->pe, &pair->facts, &pair->of, &t);
+    npuprof_npu_draw_record_(npu, e->q, e->pe, &pair->record, &pair->of, &t);
 }
 
 NPUPROF_OWN_ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
 {
-    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(e->r);
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
     if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
@@ -6402,8 +6387,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, cons
         return NPUPROF_OK;
     }
     npuprof_npu_learn_record_(npu, &of, &t, e->pass);
-    npuprof_npu_note_whole_(npu, e, facts.op, &of, &t);
-    npuprof_npu_draw_facts_(npu, e->q, e->pe, &facts, &of, &t);
+    npuprof_npu_note_whole_(npu, e, e->r->v[NPUPROF_NPU_AT_OP_], &of, &t);
+    npuprof_npu_draw_record_(npu, e->q, e->pe, e->r, &of, &t);
     return NPUPROF_OK;
 }
 
@@ -6414,7 +6399,6 @@ NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, const npuprof
     npuprof_npu_submission_ of;
     npuprof_npu_times_ t;
     char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
-    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(e->r);
     if (!NPUPROF_OPEN_(1)) return;
     const int why = npuprof_npu_moment_(npu, e, NULL, &t);
     if (why != NPUPROF_NPU_TIMES_GOOD_) {
@@ -6425,9 +6409,10 @@ NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, const npuprof
     npuprof_npu_copy_text_(of.name, sizeof of.name, "event");
     t.flags |= is_value ? NPUPROF_STAMP_VALUE : NPUPROF_STAMP_INSTANT;
     if (!is_value) {
-        npuprof_npu_draw_facts_(npu, q, e->pe, &facts, &of, &t);
+        npuprof_npu_draw_record_(npu, q, e->pe, e->r, &of, &t);
         return;
     }
+    const uint64_t op = e->r->v[NPUPROF_NPU_AT_OP_];
     npuprof_npu_drawing_ d;
     bool stays;
     npuprof_npu_copy_text_(track, NPUPROF_NPU_NAME_, npu->device.name);
@@ -6435,7 +6420,7 @@ NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, const npuprof
     track[used] = ' ';
     npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_,
                            npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_)
-                               ? npuprof_npu_name_op_(npu, &q->is, facts.op, text, &stays) : "value");
+                               ? npuprof_npu_name_op_(npu, &q->is, op, text, &stays) : "value");
     memset(&d, 0, sizeof d);
     d.start = t.start;
     d.end = e->r->v[NPUPROF_NPU_AT_VALUE_];

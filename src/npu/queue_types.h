@@ -91,10 +91,8 @@ typedef struct npuprof_npu_lane_state_ {
     bool has_last;
 } npuprof_npu_lane_state_;
 
-/* What a record says of its work. */
-typedef struct npuprof_npu_facts_ {
-    uint64_t job, op, execution, instruction, status, args[NPUPROF_NPU_ALL_ARGS_];
-} npuprof_npu_facts_;
+/* An entry's values, by NPUPROF_NPU_AT_*; 0 where there is none. */
+typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_npu_record_;
 
 /* Whose a record is. */
 typedef struct npuprof_npu_submission_ {
@@ -112,7 +110,7 @@ typedef struct npuprof_npu_submission_ {
 /* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
 typedef struct npuprof_npu_pair_ {
     uint64_t key[NPUPROF_NPU_KEYS], start;
-    npuprof_npu_facts_ facts;
+    npuprof_npu_record_ record;          /* of the begin, with what the end adds */
     npuprof_npu_submission_ of;
     uint32_t epoch;
     uint16_t lane, lane_at, below, newer, older, bucket;     /* lane_at: place in lanes_ */

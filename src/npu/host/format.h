@@ -7,9 +7,6 @@
    an entry in a ring and for one that was fed. May not know what a value means, or who says that an entry is
    there. */
 
-/* An entry's values, by NPUPROF_NPU_AT_*; 0 where there is none. */
-typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_npu_record_;
-
 /* NPUPROF_ERR_NPU_RANGE, and its sentence: "desc.rings[2].start: ...". */
 static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring, const char *key,
                                           const char *why)
