@@ -23,7 +23,8 @@ class Annotated(unittest.TestCase):
         path = source or planted.case(case).write(scratch() / f"{case}.json")
         out = scratch() / f"{case}-annotated.json"
         helpers.npuprof_py("report", path, "--annotate", out, printed="", said="")
-        before = json.loads(path.read_text(), parse_float=Decimal)["traceEvents"]
+        before = json.loads(path.read_text(), parse_float=Decimal)
+        before = before if isinstance(before, list) else before["traceEvents"]
         after = json.loads(out.read_text(), parse_float=Decimal)["traceEvents"]
         self.assertEqual(after[:len(before)], before)
         added, names, tracks = after[len(before):], {}, collections.defaultdict(list)
@@ -65,4 +66,10 @@ class Annotated(unittest.TestCase):
         plain.write_text(json.dumps(json.loads(source.read_text())))
         tracks, _ = self.annotated("P2", plain)
         self.assertIn("critical path", tracks)
+        events = json.loads(plain.read_text())["traceEvents"]
         helpers.npuprof_py("report", plain, "--annotate", plain, code=2)
+        plain.write_text(json.dumps(events))
+        self.annotated("P2", plain)
+        plain.write_text(json.dumps(events)[:-1])
+        self.assertIn("cut ", helpers.refused("report", plain, "--annotate", scratch() / "cut.json"))
+

@@ -5,6 +5,7 @@ import json
 import resource
 import re
 import unittest
+from fractions import Fraction
 from unittest import mock
 from types import SimpleNamespace
 
@@ -14,11 +15,11 @@ from npuprof import loops
 from npuprof.base import contract
 from npuprof.read.image import converter
 from npuprof.report.text import table_lines, tables
-from npuprof.tables.arithmetic import both, percentile, union
+from npuprof.tables.arithmetic import both, percent, percentile, union
 from npuprof.tables.devices import gaps_table, pes_table, trust_table
 from npuprof.tables.executions import Device, npu_executions
 from npuprof.tables.labelled import external_operators, inferences
-from npuprof.tables.memory import memory_pools
+from npuprof.tables.memory import megabytes, memory_pools
 from npuprof.tables.spans import names_table, open_table, threads_table
 from npuprof.tables.submissions import path_rows
 from npuprof.tables.tracks import track_intervals
@@ -354,6 +355,9 @@ class HandMade(unittest.TestCase):
     def test_percentiles(self):
         self.assertEqual(percentile([1, 2], 500), 2)          # 1.5, half up
         self.assertEqual(percentile([5], 999), 5)
+        self.assertEqual([percent(Fraction(n, 100000)) for n in (-54700, -5, -4, 12345)],
+                         ["-54.70", "0.00", "0.00", "12.35"])
+        self.assertEqual([megabytes(n << 19) for n in (-3, 3)], ["-1.500000", "1.500000"])
         self.assertEqual(percentile([0, 10, 20, 30], 900), 27)
 
 

@@ -13,6 +13,7 @@ from ..base.messages import Refused
 from ..base.strict_json import json_text
 from ..read.image import opened
 from ..read.own_layout import BLOCK, HEAD
+from ..tables.arithmetic import pointed
 from .screen import numbered, title, worth
 
 MOST = 100_000      # spans on a track
@@ -30,7 +31,13 @@ def write_annotated(facts, path):
             insert(source, target, lines)
         else:
             source.seek(0)
-            document = json.load(source)
+            try:
+                document = json.load(source)
+            except ValueError:
+                raise Refused(f"{facts.trace.path}: --annotate needs JSON that is whole, and this is cut "
+                              "off or damaged") from None
+            if isinstance(document, list):
+                document = {"traceEvents": document}
             document["traceEvents"] += map(json.loads, lines)
             target.write(json.dumps(document, separators=(",", ":")).encode())
 
@@ -78,7 +85,7 @@ def text(ts=None, dur=None, args=None, **members):
 
 
 def micro(ns):
-    return f"{'-' if ns < 0 else ''}{abs(ns) // 1000}.{abs(ns) % 1000:03}"
+    return pointed(ns, 3)
 
 
 def apart(spans):

@@ -40,5 +40,10 @@ def both(a, b):
 
 def percent(share):
     """A Fraction of 1 as percent with two decimals, rounded half up."""
-    hundredths = (share.numerator * 20000 // share.denominator + 1) // 2
-    return f"{hundredths // 100}.{hundredths % 100:02}"
+    return pointed((share.numerator * 20000 // share.denominator + 1) // 2, 2)
+
+
+def pointed(count, digits):
+    """A whole number of the last of that many decimals, with its point."""
+    whole, part = divmod(abs(count), 10**digits)
+    return f"{'-' if count < 0 else ''}{whole}.{part:0{digits}}"

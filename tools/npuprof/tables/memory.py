@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Memory pools: peaks, fragmentation and drops."""
 
+from .arithmetic import pointed
+
 
 def memory_pools(trace, part=None):
     """By device, outside warm-up, a dict; of a part (start, end) of the time: its records, and the last one
@@ -47,5 +49,4 @@ def add(pool, record):
 
 def megabytes(count):
     """Bytes in MB of 2^20, with six decimals, rounded half up."""
-    millionths = (count * 2000000 + 2**20) // 2**21
-    return f"{millionths // 1000000}.{millionths % 1000000:06}"
+    return pointed((count * 2000000 + 2**20) // 2**21, 6)
