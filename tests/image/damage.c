@@ -66,7 +66,7 @@ static image make(int layout)
     fill(NULL);
     for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
     npuprof_stop();
-    im.recorded = life_stats().recorded;
+    im.recorded = stats_now().recorded;
     if (layout == 0) CHECK_INT(npuprof_dump(name.path), NPUPROF_OK);
     if (layout == 3) {
         CHECK_INT(npuprof_flush(), NPUPROF_OK);
@@ -283,7 +283,7 @@ static void wild_parts(void)
         PROF_END();
     }
     npuprof_stop();
-    image im = { NULL, 0, life_stats().recorded };
+    image im = { NULL, 0, stats_now().recorded };
     im.bytes = (uint8_t *)check_read_file(path.path, &im.count);
     CHECK_STOP(im.bytes != NULL);
     unlink(path.path);
@@ -321,7 +321,7 @@ static void damaged_everywhere_one(const void *user)
         PROF_SCOPE("s");
     }
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
-    const uint64_t recorded = life_stats().recorded;
+    const uint64_t recorded = stats_now().recorded;
     image im = { memory.bytes, memory.count, recorded };
     double started = life_seconds();
     CHECK_UINT(look(&im, im.bytes, im.count, &damage), recorded);
@@ -356,13 +356,13 @@ static void loaded_beside_live(void)
     CHECK_INT(npuprof_dump(name.path), NPUPROF_OK);
     CHECK_INT(npuprof_load(name.path, &damage), NPUPROF_OK);
     for (int i = 0; i < 50; i++) { PROF_SCOPE("second"); }
-    CHECK_UINT(life_stats().recorded, 100);
+    CHECK_UINT(stats_now().recorded, 100);
     CHECK_UINT(life_count(NULL, NULL).slices, 100);
     CHECK_INT(npuprof_load(name.path, &damage), NPUPROF_OK);      /* again, over the first */
-    CHECK_UINT(life_stats().recorded, 100);
+    CHECK_UINT(stats_now().recorded, 100);
     CHECK_INT(npuprof_load("/no/such/file", &damage), NPUPROF_ERR_NOT_FOUND);
     npuprof_unload();
-    CHECK_UINT(life_stats().recorded, 150);
+    CHECK_UINT(stats_now().recorded, 150);
     CHECK_UINT(life_count(NULL, NULL).slices, 150);
     npuprof_write_json(nothing());
     unlink(name.path);
