@@ -40,7 +40,6 @@
      NPUPROF_OFF              any file: every npuprof name becomes a no-op there
      NPUPROF_STATIC           the implementing file: all names are private to it, and it has its own arena
      NPUPROF_ARENA_BYTES      the implementing file: size of the static arena, default 16 MiB
-     NPUPROF_SCRATCH_BYTES    the implementing file: what writers and reports may map, default 4 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
      NPUPROF_RECORD_ONLY      the implementing file: recorder and image alone; no other output, no environment
@@ -224,12 +223,18 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: how many bytes of address space writers and reports map for lanes and tables, while
-   they run. Implementing file. Default 4 MiB; at least 1024; not used with NPUPROF_FREESTANDING. What is
-   mapped and not used costs nothing. Traces and tables are complete with any size; the memory tables are the
-   exception, and say so when they leave records out: of more than 70,000 threads with the default. */
+/* NPUPROF_SCRATCH_BYTES: deprecated, without a successor. How many bytes of address space writers and reports
+   map for lanes and tables, while they run. Implementing file. Default 4 MiB; at least 1024; not used with
+   NPUPROF_FREESTANDING. What is mapped and not used costs nothing. Traces and tables are complete with any
+   size; the memory tables are the exception, and say so when they leave records out: of more than 70,000
+   threads with the default.
+   Why two ways to say it: before C23 #warning is an extension, which strict builds refuse. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #define NPUPROF_SCRATCH_BYTES (4 * 1024 * 1024)
+#elif defined(__STRICT_ANSI__) || defined(_MSC_VER)
+#pragma message("npuprof.h: NPUPROF_SCRATCH_BYTES is deprecated; leave it out, there is no scratch memory")
+#else
+#warning "npuprof.h: NPUPROF_SCRATCH_BYTES is deprecated; leave it out, there is no scratch memory"
 #endif
 #if NPUPROF_SCRATCH_BYTES < 1024
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"

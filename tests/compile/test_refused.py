@@ -10,6 +10,7 @@ import unittest
 
 import helpers
 from compile.test_compile import FREE, arguments
+from docs import pages
 from helpers import ROOT, run, scratch
 
 REFUSED = {
@@ -201,13 +202,24 @@ class Refused(unittest.TestCase):
     def test_all_knobs_at_their_ends(self):
         path = scratch() / "ends.c"
         path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
-        for flags in (["-DNPUPROF_ARENA_BYTES=2048"], ["-DNPUPROF_SCRATCH_BYTES=1024"],
+        for flags in (["-DNPUPROF_ARENA_BYTES=2048"],
                       ["-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1", "-DNPUPROF_NOW_BITS=8"],
                       ["-DNPUPROF_NOW()=1ull", "-DNPUPROF_NOW_HZ=4000000000", "-DNPUPROF_NOW_BITS=64"]):
             with self.subTest(flags=flags):
                 done = run([*helpers.CC, "-std=c11", *helpers.WARNINGS, f"-I{ROOT}", "-fsyntax-only", *flags,
                             path])
                 self.assertEqual((done.returncode, done.stderr[:1000]), (0, ""))
+
+    def test_deprecated_knobs(self):
+        """Each that the reference calls so says it while compiling, and stops no strict build."""
+        path = scratch() / "deprecated.c"
+        path.write_text('#include "npuprof.h"\n')
+        for name in sorted(pages.deprecated_knobs()):
+            for standard, words in (("gnu11", "warning"), ("c11", "message")):
+                done = run([*helpers.CC, f"-std={standard}", f"-I{ROOT}", "-fsyntax-only", f"-D{name}=1024",
+                            *(["-Wpedantic", "-Werror"] if standard == "c11" else []), path])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stderr, rf"{words}.*\bnpuprof\.h: {name} is deprecated; leave it out")
 
 
 class Link(unittest.TestCase):

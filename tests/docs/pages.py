@@ -55,6 +55,12 @@ def names_in(page, title, pattern, columns=1):
     return {name for cell in cells for name in re.findall(pattern, cell)}
 
 
+def deprecated_knobs():
+    """What the table of knobs calls deprecated."""
+    return {re.search(r"`(NPUPROF_\w+)", row[0])[1] for row in rows(REFERENCE, "Knobs")[0]
+            if row[-1].startswith("Deprecated.")}
+
+
 def prose(page):
     """Paragraphs, list items, headings and table cells: (kind, line number, lines)."""
     kind, start, block, code = None, 0, [], False

@@ -7,7 +7,6 @@
 #include "trace.h"
 #include <dirent.h>
 #define NPUPROF_ARENA_BYTES 4096
-#define NPUPROF_SCRATCH_BYTES 65536
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "../../tools/convert/load.h"

@@ -12,7 +12,6 @@ COUNT, SPANS, THREADS = 16, 5, 3
 PLUGIN = r"""
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES 65536
-#define NPUPROF_SCRATCH_BYTES 16384
 #include "npuprof.h"
 #define SHOWN __attribute__((visibility("default"), no_instrument_function))
 SHOWN int work(int n);

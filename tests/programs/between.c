@@ -12,7 +12,6 @@
 #include <unistd.h>
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES 4096
-#define NPUPROF_SCRATCH_BYTES 65536
 #include BETWEEN_HEADER
 #include "../../tools/convert/load.h"
 #undef clock_gettime

@@ -8,7 +8,6 @@
 #include "every.h"
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES 4096
-#define NPUPROF_SCRATCH_BYTES 131072
 #include "npuprof.h"
 #include "../../tools/convert/load.h"
 #include "scenarios.h"

@@ -1,10 +1,9 @@
-/* arrows, async spans, clock anchors and metadata in great numbers: each is found, with little scratch, in a
-   time that grows with their number
+/* arrows, async spans, clock anchors and metadata in great numbers: each is found, in a time that grows with
+   their number
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>
 #define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
-#define NPUPROF_SCRATCH_BYTES (128 * 1024)
 /* Each look at the clock is a moment of its own. */
 static uint64_t ticks = 1000;
 #define NPUPROF_NOW() __atomic_add_fetch(&ticks, 10, __ATOMIC_RELAXED)
@@ -261,8 +260,8 @@ static void keys(unsigned n)
     }
 }
 
-/* Of a key that comes again, also one that is the same only once it is written, the last value counts. More
-   keys than the scratch has room for take no longer each. */
+/* Of a key that comes again, also one that is the same only once it is written, the last value counts. Many
+   keys take no longer each. */
 static void metadata(void)
 {
     npuprof_metadata("again", "1");
