@@ -3227,17 +3227,11 @@ NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_find_field_(const npu
 #define NPUPROF_FW_CELLS_WORD_(count) 0
 #define NPUPROF_FW_CAUSE_ "arena_full"
 #define NPUPROF_FW_KEEPS_ALL_
-enum {
-    NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1,
-    NPUPROF_FW_CAN_WRITE_ = 1,
-    NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL
-};
+#define NPUPROF_FW_OPEN_HALF_(token) NPUPROF_CELL_OPEN_
+enum { NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1, NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL };
 
 /* What there is nothing to do for. age: the span that was found last is the youngest. */
-#define npuprof_fw_usable_(cells) (cells)
-#define npuprof_fw_begin_trace_(c) ((void)(c))
-#define npuprof_fw_check_sink_(desc) NPUPROF_OK
-#define npuprof_fw_keep_sink_(desc) ((void)(desc))
+#define npuprof_fw_begin_trace_(c, cells) (cells)
 #define npuprof_fw_is_kept_(ref) false
 #define npuprof_fw_replace_notes_(c, token) ((void)(token))
 #define npuprof_fw_keep_last_(c, kept, count, token) ((void)(token))
@@ -3245,7 +3239,6 @@ enum {
 #define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)
 #define npuprof_fw_first_after_(head) npuprof_fw_after_record_(head)
 #define npuprof_fw_let_go_(c) ((void)(c))
-#define npuprof_fw_recorded_of_(found) (found)
 #define npuprof_fw_lost_of_(c, found) ((c)->lost)
 #define npuprof_fw_set_image_words_(h, cells) ((void)((h)->used = (cells)))
 #define npuprof_fw_age_now_() UINT64_C(0)
@@ -3316,12 +3309,6 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
 #endif
 }
 
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
-                                                                uint32_t *lost)
-{
-    return npuprof_fw_take_(c, count, lost);
-}
-
 /* Why two orders: each is the shorter one there. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
 {
@@ -3340,13 +3327,6 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
     head->high.half[1] = (uint16_t)half;
     NPUPROF_SIGNAL_FENCE_();
     npuprof_os_store_(&head->ref, ref);
-}
-
-NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
-                                                bool open)
-{
-    (void)token;
-    npuprof_fw_publish_half_(head, ref, open ? NPUPROF_CELL_OPEN_ : 0);
 }
 
 /* What did not fit was counted when it was to be taken. */
@@ -3470,10 +3450,6 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     return NPUPROF_OK;
 }
 
-/* There is no stream. */
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
-
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_OLDEST */
 /* ==== src/firmware/ring.h =========================================================== >>firmware/ring ==== */
 
@@ -3488,6 +3464,7 @@ NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED
 #if NPUPROF_RING_
 
 #define NPUPROF_FW_CELLS_WORD_(count) ((uint32_t)(count) << 20)
+#define NPUPROF_FW_OPEN_HALF_(token) ((token) >> NPUPROF_RING_LAP_SHIFT_)
 enum { NPUPROF_FW_HEAD_ = 0 };
 
 /* ---- What the two decide, each in its file */
@@ -3503,8 +3480,9 @@ NPUPROF_OWN_ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cel
 
 /* ---- Cells */
 
-NPUPROF_OWN_ static inline uint32_t npuprof_fw_usable_(uint32_t cells)
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_begin_ring_(npuprof_compact_header_ *c, uint32_t cells)
 {
+    c->used = NPUPROF_RING_IS_;
     return !NPUPROF_ARENA_BYTES && cells > NPUPROF_RING_INDEX_ ? NPUPROF_RING_INDEX_ : cells;
 }
 
@@ -3689,6 +3667,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
         if (have > count) npuprof_fw_give_back_(head + count, have - count);
         npuprof_os_store_(&head[1].start, count << 20);
         npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
+        head->end = count;
         return token;
     }
     if (have) npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
@@ -3697,20 +3676,12 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
 
 /* ---- Recording */
 
-/* Until npuprof_fw_publish_() the record is claimed, and is stepped over as a whole. */
+/* Until npuprof_fw_publish_half_() the record is claimed, and is stepped over as a whole. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *c, uint32_t count,
                                                        uint32_t *lost)
 {
     (void)lost;
     return count > 1 ? npuprof_fw_take_more_(c, count) : npuprof_fw_claim_next_(c, 1);
-}
-
-NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
-                                                                uint32_t *lost)
-{
-    const npuprof_token_ token = npuprof_fw_take_(c, count, lost);
-    if (token) npuprof_fw_cell_(c, token)->end = count;
-    return token;
 }
 
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
@@ -3724,12 +3695,6 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
 {
     npuprof_os_store_(&head->ref, ref);
     npuprof_fw_store_half_(head, half);
-}
-
-NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
-                                                bool open)
-{
-    npuprof_fw_publish_half_(head, ref, open ? token >> NPUPROF_RING_LAP_SHIFT_ : 0);
 }
 
 /* NULL: garbage, or an end that came twice. */
@@ -3894,11 +3859,7 @@ NPUPROF_OWN_ static inline bool npuprof_fw_is_of_(const npuprof_cell_ *result, u
            npuprof_fw_since_first_(result->high.half[0] >> NPUPROF_CONTEXT_BITS_, result->start);
 }
 
-NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_first_after_(const npuprof_cell_ *head)
-{
-    (void)head;
-    return npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_;
-}
+#define npuprof_fw_first_after_(head) (npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_)
 
 #endif /* NPUPROF_RING_ */
 /* ==== src/firmware/newest.h ======================================================= >>firmware/newest ==== */
@@ -3910,10 +3871,7 @@ NPUPROF_OWN_ static inline const npuprof_cell_ *npuprof_fw_first_after_(const np
 #if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
 
 #define NPUPROF_FW_CAUSE_ "overwritten"
-#define npuprof_fw_check_sink_(desc) NPUPROF_OK
-#define npuprof_fw_keep_sink_(desc) ((void)(desc))
-#define npuprof_fw_recorded_of_(found) (found)
-enum { NPUPROF_FW_CAN_WRITE_ = 1, NPUPROF_FW_LOST_ = NPUPROF_LOST_OVERWRITTEN };
+enum { NPUPROF_FW_LOST_ = NPUPROF_LOST_OVERWRITTEN };
 
 NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
 {
@@ -3934,7 +3892,10 @@ NPUPROF_OWN_ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cel
     return NPUPROF_LOAD_(&cell->high.half[1]);
 }
 
-NPUPROF_OWN_ static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c) { c->used = NPUPROF_RING_IS_; }
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_begin_trace_(npuprof_compact_header_ *c, uint32_t cells)
+{
+    return npuprof_fw_begin_ring_(c, cells);
+}
 
 /* header.lost counts all events, also those that are recorded. */
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
@@ -3995,15 +3956,11 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     return NPUPROF_OK;
 }
 
-/* There is no stream. */
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
-
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */
 /* ==== src/firmware/stream.h ======================================================= >>firmware/stream ==== */
 
 /* NPUPROF_STREAM: the ring replaces only what was sent, and what finds no place is lost. What each function
-   does is said in >>firmware/policy, who sends in >>firmware/poll.
+   does is said in >>firmware/policy, who sends in >>firmware/poll. At the end, what there is without a stream.
    Data: npuprof_fw_recorded_, which any task counts; npuprof_fw_stream_, of the one task that polls;
    header.crc, which it alone moves on. */
 
@@ -4084,13 +4041,13 @@ NPUPROF_OWN_ static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) 
 #endif /* NPUPROF_SINK */
 
 /* Why a static arena needs no more: there is one trace only. */
-NPUPROF_OWN_ static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c)
+NPUPROF_OWN_ static inline uint32_t npuprof_fw_begin_trace_(npuprof_compact_header_ *c, uint32_t cells)
 {
     uint8_t *const p = (uint8_t *)&npuprof_fw_stream_;
-    c->used = c->crc = NPUPROF_RING_IS_;
-    if (NPUPROF_ARENA_BYTES) return;
-    for (size_t i = 0; i < sizeof npuprof_fw_stream_; i++) NPUPROF_STORE_(p + i, 0);
-    npuprof_fw_recorded_ = 0;
+    c->crc = NPUPROF_RING_IS_;
+    for (size_t i = 0; !NPUPROF_ARENA_BYTES && i < sizeof npuprof_fw_stream_; i++) NPUPROF_STORE_(p + i, 0);
+    if (!NPUPROF_ARENA_BYTES) npuprof_fw_recorded_ = 0;
+    return npuprof_fw_begin_ring_(c, cells);
 }
 
 /* header.lost counts what did not fit. */
@@ -4166,6 +4123,15 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_
 /* Records are on their way to the sink. */
 NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED; }
 
+#else /* NPUPROF_WHEN_FULL is another policy */
+
+#define npuprof_fw_check_sink_(desc) NPUPROF_OK
+#define npuprof_fw_keep_sink_(desc) ((void)(desc))
+#define npuprof_fw_recorded_of_(found) (found)
+enum { NPUPROF_FW_CAN_WRITE_ = 1 };
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
+
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_STREAM */
 /* ==== src/firmware/policy.h ======================================================= >>firmware/policy ==== */
 
@@ -4175,17 +4141,15 @@ NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED
    when it is taken until it is finished, and for an open span until it ends; 0: no cells, so no record.
 
    Set-up
-     usable_(cells)           how many of the cells can be used
-     begin_trace_(c)          first words of the header
+     begin_trace_(c, cells)   first words of the header; how many of so many cells can be used
      check_sink_(desc)        whether npuprof_init() may go on; keep_sink_(desc) when it did
    Recording
      near_cell_(c, token)     the head of the record is element NPUPROF_FW_HEAD_ of it. Why an element: so the
                               header's size becomes part of the instructions. cell_(c, token): that head
-     take_(c, count, lost)    takes cells: a token. take_fields_() the same, for a record with fields;
-                              take_now_(c, &now) one cell, and the stamp
-     publish_(head, token, ref, open)    the last thing done to a record: now it is there. open: a span that
-                              is still to be ended, or a record that is kept. publish_half_(): with that
-                              half[1]
+     take_(c, count, lost)    takes cells: a token. take_now_(c, &now): one cell, and the stamp
+     publish_half_(head, ref, half)      the last thing done to a record: now it is there, with that half[1].
+                              NPUPROF_FW_OPEN_HALF_(token): that of a span that is still to be ended, or of a
+                              record that is kept
      tally_(c, token, lost)   counts a record, after it is there, or one that did not fit. lost: the header's
                               lost or lost_notes
      open_cell_(c, token)     the open span, or NULL. Why it asks: a goto past a scope leaves garbage in its
@@ -4265,11 +4229,11 @@ NPUPROF_OWN_ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
     npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
 #endif
-    npuprof_fw_begin_trace_(c);
+    const uint32_t cells = npuprof_fw_begin_trace_(c, (uint32_t)NPUPROF_FW_CELLS_IN_(bytes));
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
-    NPUPROF_STORE_(&c->cells, npuprof_fw_usable_((uint32_t)NPUPROF_FW_CELLS_IN_(bytes)));
+    NPUPROF_STORE_(&c->cells, cells);
 }
 
 /* Whether there is an arena. A static one is set up at the first call; it is always there, which the compiler
@@ -4438,7 +4402,7 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact
         npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
         around[NPUPROF_FW_HEAD_].start = (uint32_t)now;
         around[NPUPROF_FW_HEAD_].high.half[0] = npuprof_fw_high_half_(now, context);
-        npuprof_fw_publish_(&around[NPUPROF_FW_HEAD_], token, ref, true);
+        npuprof_fw_publish_half_(&around[NPUPROF_FW_HEAD_], ref, NPUPROF_FW_OPEN_HALF_(token));
     }
     return npuprof_fw_tally_(c, token, &c->lost);
 }
@@ -4540,13 +4504,19 @@ NPUPROF_OWN_ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fie
     return count;
 }
 
-/* Fills a record's head, after its fields, and finishes it. */
-NPUPROF_OWN_ static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref, bool open,
-                                      uint64_t now)
+/* Fills a record's head, after its fields, and finishes it, with that half[1]. */
+NPUPROF_OWN_ static inline void npuprof_fw_finish_(npuprof_cell_ *head, uint32_t ref, uint32_t half, uint64_t now)
 {
     head->start = (uint32_t)now;
     head->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
-    npuprof_fw_publish_(head, token, ref, open);
+    npuprof_fw_publish_half_(head, ref, half);
+}
+
+/* Why a function: it takes flash once. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
+                                                                uint32_t *lost)
+{
+    return npuprof_fw_take_(c, count, lost);
 }
 
 /* Where a record is counted that is lost: an event, or a note. */
@@ -4578,7 +4548,7 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool spa
             field = npuprof_fw_put_field_(field, &fields->list[l].items[i], cells);
         }
     const bool is_kept = npuprof_fw_is_kept_(ref);
-    npuprof_fw_finish_(head, token, ref, span || is_kept, now);
+    npuprof_fw_finish_(head, ref, span || is_kept ? NPUPROF_FW_OPEN_HALF_(token) : 0, now);
     if (is_kept) npuprof_fw_replace_notes_(c, token);
     return npuprof_fw_tally_(c, token, lost);
 }
@@ -4681,7 +4651,8 @@ NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const 
         head[1].end = (uint32_t)value;
         head[1].high.word = (uint32_t)(value >> 32);
     }
-    npuprof_fw_finish_(head, token, (uint32_t)(uintptr_t)site | fields, shape & NPUPROF_SHAPE_SPAN_, now);
+    const uint32_t half = shape & NPUPROF_SHAPE_SPAN_ ? NPUPROF_FW_OPEN_HALF_(token) : 0;
+    npuprof_fw_finish_(head, (uint32_t)(uintptr_t)site | fields, half, now);
     return npuprof_fw_tally_(c, token, &c->lost);
 }
 

@@ -68,13 +68,19 @@ static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
     return count;
 }
 
-/* Fills a record's head, after its fields, and finishes it. */
-static inline void npuprof_fw_finish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref, bool open,
-                                      uint64_t now)
+/* Fills a record's head, after its fields, and finishes it, with that half[1]. */
+static inline void npuprof_fw_finish_(npuprof_cell_ *head, uint32_t ref, uint32_t half, uint64_t now)
 {
     head->start = (uint32_t)now;
     head->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
-    npuprof_fw_publish_(head, token, ref, open);
+    npuprof_fw_publish_half_(head, ref, half);
+}
+
+/* Why a function: it takes flash once. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
+                                                                uint32_t *lost)
+{
+    return npuprof_fw_take_(c, count, lost);
 }
 
 /* Where a record is counted that is lost: an event, or a note. */
@@ -106,7 +112,7 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
             field = npuprof_fw_put_field_(field, &fields->list[l].items[i], cells);
         }
     const bool is_kept = npuprof_fw_is_kept_(ref);
-    npuprof_fw_finish_(head, token, ref, span || is_kept, now);
+    npuprof_fw_finish_(head, ref, span || is_kept ? NPUPROF_FW_OPEN_HALF_(token) : 0, now);
     if (is_kept) npuprof_fw_replace_notes_(c, token);
     return npuprof_fw_tally_(c, token, lost);
 }
@@ -209,7 +215,8 @@ NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const 
         head[1].end = (uint32_t)value;
         head[1].high.word = (uint32_t)(value >> 32);
     }
-    npuprof_fw_finish_(head, token, (uint32_t)(uintptr_t)site | fields, shape & NPUPROF_SHAPE_SPAN_, now);
+    const uint32_t half = shape & NPUPROF_SHAPE_SPAN_ ? NPUPROF_FW_OPEN_HALF_(token) : 0;
+    npuprof_fw_finish_(head, (uint32_t)(uintptr_t)site | fields, half, now);
     return npuprof_fw_tally_(c, token, &c->lost);
 }
 

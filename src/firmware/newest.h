@@ -15,10 +15,7 @@
 #if NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST
 
 #define NPUPROF_FW_CAUSE_ "overwritten"
-#define npuprof_fw_check_sink_(desc) NPUPROF_OK
-#define npuprof_fw_keep_sink_(desc) ((void)(desc))
-#define npuprof_fw_recorded_of_(found) (found)
-enum { NPUPROF_FW_CAN_WRITE_ = 1, NPUPROF_FW_LOST_ = NPUPROF_LOST_OVERWRITTEN };
+enum { NPUPROF_FW_LOST_ = NPUPROF_LOST_OVERWRITTEN };
 
 static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32_t next)
 {
@@ -39,7 +36,10 @@ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell)
     return NPUPROF_LOAD_(&cell->high.half[1]);
 }
 
-static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c) { c->used = NPUPROF_RING_IS_; }
+static inline uint32_t npuprof_fw_begin_trace_(npuprof_compact_header_ *c, uint32_t cells)
+{
+    return npuprof_fw_begin_ring_(c, cells);
+}
 
 /* header.lost counts all events, also those that are recorded. */
 static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
@@ -99,9 +99,5 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     npuprof_fw_let_go_(c);
     return NPUPROF_OK;
 }
-
-/* There is no stream. */
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
 
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */

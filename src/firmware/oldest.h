@@ -16,17 +16,11 @@
 #define NPUPROF_FW_CELLS_WORD_(count) 0
 #define NPUPROF_FW_CAUSE_ "arena_full"
 #define NPUPROF_FW_KEEPS_ALL_
-enum {
-    NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1,
-    NPUPROF_FW_CAN_WRITE_ = 1,
-    NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL
-};
+#define NPUPROF_FW_OPEN_HALF_(token) NPUPROF_CELL_OPEN_
+enum { NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1, NPUPROF_FW_LOST_ = NPUPROF_LOST_FULL };
 
 /* What there is nothing to do for. age: the span that was found last is the youngest. */
-#define npuprof_fw_usable_(cells) (cells)
-#define npuprof_fw_begin_trace_(c) ((void)(c))
-#define npuprof_fw_check_sink_(desc) NPUPROF_OK
-#define npuprof_fw_keep_sink_(desc) ((void)(desc))
+#define npuprof_fw_begin_trace_(c, cells) (cells)
 #define npuprof_fw_is_kept_(ref) false
 #define npuprof_fw_replace_notes_(c, token) ((void)(token))
 #define npuprof_fw_keep_last_(c, kept, count, token) ((void)(token))
@@ -34,7 +28,6 @@ enum {
 #define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)
 #define npuprof_fw_first_after_(head) npuprof_fw_after_record_(head)
 #define npuprof_fw_let_go_(c) ((void)(c))
-#define npuprof_fw_recorded_of_(found) (found)
 #define npuprof_fw_lost_of_(c, found) ((c)->lost)
 #define npuprof_fw_set_image_words_(h, cells) ((void)((h)->used = (cells)))
 #define npuprof_fw_age_now_() UINT64_C(0)
@@ -105,12 +98,6 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
 #endif
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
-                                                                uint32_t *lost)
-{
-    return npuprof_fw_take_(c, count, lost);
-}
-
 /* Why two orders: each is the shorter one there. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
 {
@@ -129,13 +116,6 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
     head->high.half[1] = (uint16_t)half;
     NPUPROF_SIGNAL_FENCE_();
     npuprof_os_store_(&head->ref, ref);
-}
-
-NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
-                                                bool open)
-{
-    (void)token;
-    npuprof_fw_publish_half_(head, ref, open ? NPUPROF_CELL_OPEN_ : 0);
 }
 
 /* What did not fit was counted when it was to be taken. */
@@ -258,9 +238,5 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     NPUPROF_STORE_(&npuprof_gate_, gate);
     return NPUPROF_OK;
 }
-
-/* There is no stream. */
-NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
-NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
 
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_OLDEST */

@@ -14,17 +14,15 @@
    when it is taken until it is finished, and for an open span until it ends; 0: no cells, so no record.
 
    Set-up
-     usable_(cells)           how many of the cells can be used
-     begin_trace_(c)          first words of the header
+     begin_trace_(c, cells)   first words of the header; how many of so many cells can be used
      check_sink_(desc)        whether npuprof_init() may go on; keep_sink_(desc) when it did
    Recording
      near_cell_(c, token)     the head of the record is element NPUPROF_FW_HEAD_ of it. Why an element: so the
                               header's size becomes part of the instructions. cell_(c, token): that head
-     take_(c, count, lost)    takes cells: a token. take_fields_() the same, for a record with fields;
-                              take_now_(c, &now) one cell, and the stamp
-     publish_(head, token, ref, open)    the last thing done to a record: now it is there. open: a span that
-                              is still to be ended, or a record that is kept. publish_half_(): with that
-                              half[1]
+     take_(c, count, lost)    takes cells: a token. take_now_(c, &now): one cell, and the stamp
+     publish_half_(head, ref, half)      the last thing done to a record: now it is there, with that half[1].
+                              NPUPROF_FW_OPEN_HALF_(token): that of a span that is still to be ended, or of a
+                              record that is kept
      tally_(c, token, lost)   counts a record, after it is there, or one that did not fit. lost: the header's
                               lost or lost_notes
      open_cell_(c, token)     the open span, or NULL. Why it asks: a goto past a scope leaves garbage in its
@@ -104,11 +102,11 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
     npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
 #endif
-    npuprof_fw_begin_trace_(c);
+    const uint32_t cells = npuprof_fw_begin_trace_(c, (uint32_t)NPUPROF_FW_CELLS_IN_(bytes));
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
-    NPUPROF_STORE_(&c->cells, npuprof_fw_usable_((uint32_t)NPUPROF_FW_CELLS_IN_(bytes)));
+    NPUPROF_STORE_(&c->cells, cells);
 }
 
 /* Whether there is an arena. A static one is set up at the first call; it is always there, which the compiler

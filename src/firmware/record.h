@@ -18,7 +18,7 @@ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, 
         npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
         around[NPUPROF_FW_HEAD_].start = (uint32_t)now;
         around[NPUPROF_FW_HEAD_].high.half[0] = npuprof_fw_high_half_(now, context);
-        npuprof_fw_publish_(&around[NPUPROF_FW_HEAD_], token, ref, true);
+        npuprof_fw_publish_half_(&around[NPUPROF_FW_HEAD_], ref, NPUPROF_FW_OPEN_HALF_(token));
     }
     return npuprof_fw_tally_(c, token, &c->lost);
 }

@@ -17,6 +17,7 @@
 #if NPUPROF_RING_
 
 #define NPUPROF_FW_CELLS_WORD_(count) ((uint32_t)(count) << 20)
+#define NPUPROF_FW_OPEN_HALF_(token) ((token) >> NPUPROF_RING_LAP_SHIFT_)
 enum { NPUPROF_FW_HEAD_ = 0 };
 
 /* ---- What the two decide, each in its file */
@@ -32,8 +33,9 @@ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell);
 
 /* ---- Cells */
 
-static inline uint32_t npuprof_fw_usable_(uint32_t cells)
+static inline uint32_t npuprof_fw_begin_ring_(npuprof_compact_header_ *c, uint32_t cells)
 {
+    c->used = NPUPROF_RING_IS_;
     return !NPUPROF_ARENA_BYTES && cells > NPUPROF_RING_INDEX_ ? NPUPROF_RING_INDEX_ : cells;
 }
 
@@ -218,6 +220,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
         if (have > count) npuprof_fw_give_back_(head + count, have - count);
         npuprof_os_store_(&head[1].start, count << 20);
         npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
+        head->end = count;
         return token;
     }
     if (have) npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
@@ -226,20 +229,12 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
 
 /* ---- Recording */
 
-/* Until npuprof_fw_publish_() the record is claimed, and is stepped over as a whole. */
+/* Until npuprof_fw_publish_half_() the record is claimed, and is stepped over as a whole. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *c, uint32_t count,
                                                        uint32_t *lost)
 {
     (void)lost;
     return count > 1 ? npuprof_fw_take_more_(c, count) : npuprof_fw_claim_next_(c, 1);
-}
-
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_fields_(npuprof_compact_header_ *c, uint32_t count,
-                                                                uint32_t *lost)
-{
-    const npuprof_token_ token = npuprof_fw_take_(c, count, lost);
-    if (token) npuprof_fw_cell_(c, token)->end = count;
-    return token;
 }
 
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
@@ -253,12 +248,6 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
 {
     npuprof_os_store_(&head->ref, ref);
     npuprof_fw_store_half_(head, half);
-}
-
-NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_(npuprof_cell_ *head, npuprof_token_ token, uint32_t ref,
-                                                bool open)
-{
-    npuprof_fw_publish_half_(head, ref, open ? token >> NPUPROF_RING_LAP_SHIFT_ : 0);
 }
 
 /* NULL: garbage, or an end that came twice. */
@@ -423,10 +412,6 @@ static inline bool npuprof_fw_is_of_(const npuprof_cell_ *result, uint32_t token
            npuprof_fw_since_first_(result->high.half[0] >> NPUPROF_CONTEXT_BITS_, result->start);
 }
 
-static inline const npuprof_cell_ *npuprof_fw_first_after_(const npuprof_cell_ *head)
-{
-    (void)head;
-    return npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_;
-}
+#define npuprof_fw_first_after_(head) (npuprof_fw_cells_(npuprof_fw_arena_) + npuprof_fw_oldest_)
 
 #endif /* NPUPROF_RING_ */

@@ -9,7 +9,7 @@
 #include "ring.h"
 
 /* NPUPROF_STREAM: the ring replaces only what was sent, and what finds no place is lost. What each function
-   does is said in >>firmware/policy, who sends in >>firmware/poll.
+   does is said in >>firmware/policy, who sends in >>firmware/poll. At the end, what there is without a stream.
    Data: npuprof_fw_recorded_, which any task counts; npuprof_fw_stream_, of the one task that polls;
    header.crc, which it alone moves on. */
 
@@ -90,13 +90,13 @@ static inline void npuprof_fw_keep_sink_(const npuprof_desc *desc) { npuprof_fw_
 #endif /* NPUPROF_SINK */
 
 /* Why a static arena needs no more: there is one trace only. */
-static inline void npuprof_fw_begin_trace_(npuprof_compact_header_ *c)
+static inline uint32_t npuprof_fw_begin_trace_(npuprof_compact_header_ *c, uint32_t cells)
 {
     uint8_t *const p = (uint8_t *)&npuprof_fw_stream_;
-    c->used = c->crc = NPUPROF_RING_IS_;
-    if (NPUPROF_ARENA_BYTES) return;
-    for (size_t i = 0; i < sizeof npuprof_fw_stream_; i++) NPUPROF_STORE_(p + i, 0);
-    npuprof_fw_recorded_ = 0;
+    c->crc = NPUPROF_RING_IS_;
+    for (size_t i = 0; !NPUPROF_ARENA_BYTES && i < sizeof npuprof_fw_stream_; i++) NPUPROF_STORE_(p + i, 0);
+    if (!NPUPROF_ARENA_BYTES) npuprof_fw_recorded_ = 0;
+    return npuprof_fw_begin_ring_(c, cells);
 }
 
 /* header.lost counts what did not fit. */
@@ -171,5 +171,14 @@ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, n
 
 /* Records are on their way to the sink. */
 NPUPROF_API_ npuprof_result npuprof_clear(void) { return NPUPROF_ERR_UNSUPPORTED; }
+
+#else /* NPUPROF_WHEN_FULL is another policy */
+
+#define npuprof_fw_check_sink_(desc) NPUPROF_OK
+#define npuprof_fw_keep_sink_(desc) ((void)(desc))
+#define npuprof_fw_recorded_of_(found) (found)
+enum { NPUPROF_FW_CAN_WRITE_ = 1 };
+NPUPROF_API_ npuprof_result npuprof_poll(void) { return NPUPROF_ERR_UNSUPPORTED; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED; }
 
 #endif /* NPUPROF_WHEN_FULL is NPUPROF_STREAM */
