@@ -5,15 +5,18 @@ import atexit
 import collections
 import fcntl
 import functools
+import gc
 import hashlib
 import json
 import os
 import pathlib
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parent
@@ -60,12 +63,62 @@ def need(tool):
     return path
 
 
+def python_reads(env):
+    """What an environment has that Python itself reads at its start."""
+    return {k: v for k, v in env.items() if k.startswith(("PYTHON", "LC_", "LANG"))}
+
+
+def is_tool(command, options):
+    """Is this npuprof.py, with nothing about it for which it must be a Python of its own?"""
+    return (command[:2] == [sys.executable, str(NPUPROF_PY)] and set(options) <= {"cwd", "timeout", "env"}
+            and python_reads(options.get("env") or os.environ) == python_reads(os.environ))
+
+
+@functools.cache
+def tool_code():
+    """npuprof.py, compiled, with its modules here."""
+    import npuprof.cli  # noqa: F401
+    gc.freeze()                 # Why: a look through them in each child would copy all their pages
+    return compile(NPUPROF_PY.read_text(encoding="utf-8"), NPUPROF_PY, "exec")
+
+
+def become_tool(words, env):
+    """In the child, in place of exec: npuprof.py runs here. Does not return."""
+    code = 1
+    try:
+        os.closerange(3, 1 << 12)               # also the pipe on which subprocess waits for exec
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        os.environ.clear()
+        os.environ.update(env)
+        sys.argv = words
+        sys.stdin, sys.stdout = (open(fd, mode, encoding="utf-8") for fd, mode in ((0, "r"), (1, "w")))
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+        exec(tool_code(), {"__name__": "__main__", "__file__": words[0]})
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1 if ended.code else 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        try:
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+
+
 def run(command, code=None, printed=None, said=None, **options):
     """A finished process with its text. Raises if it did not end with `code`, print `printed` or say `said`
     on stderr; None: anything will do."""
-    options.setdefault("cwd", scratch())
-    options.setdefault("timeout", 60)
     command = [str(word) for word in command]
+    if is_tool(command, options):
+        # Why: to start Python and import the tools takes longer than what they do in most cases.
+        tool_code()
+        env = dict(options.get("env") or os.environ)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        options["preexec_fn"] = lambda: become_tool(command[1:], env)
+    options.setdefault("cwd", scratch())
+    options.setdefault("timeout", 300)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace", **options)
     if (code not in (None, done.returncode) or printed not in (None, done.stdout)

@@ -6,7 +6,6 @@ import io
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import time
 import unittest
@@ -128,7 +127,6 @@ class Check(unittest.TestCase):
         for number in range(12):
             rng = random.Random(1000 + number)
             self.path.write_bytes(mutate(rng, rng.choice(self.seeds), self.seeds))
-            done = subprocess.run([sys.executable, ROOT / "tools" / "npuprof.py", "check", self.path],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            done = helpers.npuprof_py("check", self.path, code=None)
             self.assertIn(done.returncode, (0, 1, 2))
             self.assertNotIn("Traceback", done.stderr)

@@ -5,7 +5,6 @@ import sys
 import unittest
 
 import helpers
-from helpers import ROOT
 
 PROGRAM = """
 #include <time.h>
@@ -67,8 +66,7 @@ class Faked(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         trace = helpers.strict_json((self.folder / "t.json").read_bytes())
         spans = [event["dur"] / 1000 for event in trace["traceEvents"] if event["ph"] == "X"]
-        check = subprocess.run([sys.executable, ROOT / "tools/npuprof.py", "check", "t.json"],
-                               cwd=self.folder, capture_output=True, text=True)
+        check = helpers.npuprof_py("check", "t.json", code=None, cwd=self.folder)
         return trace["metadata"]["npuprof"]["clock"], spans, check.stdout
 
     def test_true_clocks_are_in_no_doubt(self):

@@ -1,6 +1,5 @@
 # spans that are open when the trace is written end then; after a kill no table adds them up unmarked
 # SPDX-License-Identifier: MIT
-import subprocess
 
 import helpers
 from helpers import environment, events
@@ -45,8 +44,7 @@ class OpenEnds(helpers.Folder):
     def test_killed(self):
         """No later moment is known than the last stamp: the tables say whose sums are a lower bound."""
         self.start("kill", NPUPROF_ARENA_PATH="k.npuprof")
-        report = subprocess.run(["python3", helpers.ROOT / "tools/npuprof.py", "report", "k.npuprof"],
-                                cwd=self.folder, capture_output=True, text=True, env=environment())
+        report = helpers.npuprof_py("report", "k.npuprof", cwd=self.folder, env=environment())
         text = "at least so long, because spans were open when the recording ended: "
         self.assertIn(text + "outer, waiting\n", report.stdout)
         self.assertIn(text + "(none), c\n", report.stdout)

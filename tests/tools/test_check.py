@@ -313,8 +313,7 @@ class Check(unittest.TestCase):
 
 class Command(unittest.TestCase):
     def run_tool(self, *arguments, **options):
-        return subprocess.run([sys.executable, helpers.NPUPROF_PY, *arguments], capture_output=True,
-                              text=True, timeout=20, **options)
+        return helpers.npuprof_py(*arguments, code=None, **options)
 
     @helpers.thorough
     def test_exit_codes(self):
