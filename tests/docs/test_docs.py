@@ -67,7 +67,7 @@ class Examples(unittest.TestCase):
             for flags in configurations:
                 with self.subTest(source=source.name, flags=flags):
                     program = helpers.build(source, source.stem, *flags)
-                    run([program], code=0, env=helpers.environment(), timeout=5)
+                    run([program], code=0, env=helpers.environment())
         for trace in scratch().glob("*.json"):
             with self.subTest(trace=trace.name):
                 helpers.load(trace)
@@ -85,7 +85,7 @@ class Examples(unittest.TestCase):
         for _ in range(5):
             for trace in scratch().glob("npu*.json"):
                 trace.unlink()
-            self.assertEqual(run([program], env=helpers.environment(), timeout=5).returncode, 0)
+            self.assertEqual(run([program], env=helpers.environment()).returncode, 0)
             (path,) = scratch().glob("npu*.json")
             trace = helpers.load(path)
             sync = trace["metadata"]["npuprof"]["devices"][0]["clock_sync"]

@@ -201,7 +201,7 @@ class Costs(unittest.TestCase):
         wanted = re.search(r"arm-none-eabi-gcc (\d+) -Os", text)[1]
         if compiler.split(".")[0] != wanted:
             self.skipTest(f"arm-none-eabi-gcc is {compiler.strip()}, the figures are of {wanted}")
-        done = run([sys.executable, ROOT / "tests/baremetal/run.py", "--sizes"], code=0, timeout=200)
+        done = run([sys.executable, ROOT / "tests/baremetal/run.py", "--sizes"], code=0)
         printed = re.findall(r"^   (\S.*?) {2,}(\d+) +(\d+)(?: +(\d+))?$", done.stdout, re.M)
         self.assertEqual([list(row[:3]) for row in printed], rows(FIRMWARE, "Size and cost")[0])
         self.assertIn(f"{printed[0][3]} bytes of RAM", text)
@@ -211,7 +211,7 @@ class Costs(unittest.TestCase):
         """A host's figures are within 5 % of what `make size` prints."""
         if run([*helpers.CC, "-dumpversion"]).stdout.split(".")[0].strip() != "12":
             self.skipTest("the figures are of gcc 12")
-        done = run([sys.executable, ROOT / "tests/bench/sizes.py", "--short"], code=0, timeout=140)
+        done = run([sys.executable, ROOT / "tests/bench/sizes.py", "--short"], code=0)
         host = re.findall(r"^    (\w[\w ]*?) {2,}(\d+)(?: +\d+)* +(\d+)(?:   limit.*)?$", done.stdout, re.M)
         self.assertEqual(len(host), 5, done.stdout)
         for (what, flash, ram), row in zip(host, rows(REFERENCE, "Sizes")[0]):

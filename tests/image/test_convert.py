@@ -83,7 +83,7 @@ class Convert(unittest.TestCase):
                                        stderr=subprocess.PIPE, bufsize=0)
             begin = process.stdout.read(1)
             os.truncate(path, 4096)
-            rest, said = process.communicate(timeout=60)
+            rest, said = process.communicate(timeout=300)
             self.assertEqual((process.returncode, said), (0, b""))
             self.assertEqual(len(events(strict_json((begin + rest).decode()), "X")), 8000)
 

@@ -67,7 +67,7 @@ class Foreign(unittest.TestCase):
                 continue
             done = run([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", "-I", helpers.TESTS,
                         "-pthread", helpers.PROGRAMS / "images.c", "-o", program,
-                        *(["-latomic"] if machine == "powerpc" else [])], timeout=120)
+                        *(["-latomic"] if machine == "powerpc" else [])])
             if done.returncode == 0:
                 break
             said = (f"{' '.join(compiler)} cannot build: "

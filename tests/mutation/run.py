@@ -78,7 +78,7 @@ def mutants_of(text):
 def options():
     """What run.py is asked for: the quick cases."""
     return argparse.Namespace(quick=True, rest=False, sanitize="", soak=False, valgrind=False, coverage=False,
-                              optimised=coverage.OPTIMISED, budget=float("inf"))
+                              optimised=coverage.OPTIMISED)
 
 
 class Library:
@@ -145,7 +145,7 @@ class Library:
 def run_one(test, seconds):
     test.seconds = seconds
     digest.cache_clear()                # the headers are not what they were a moment ago
-    return runner.run_test(test, options(), float("inf"))
+    return runner.run_test(test, options())
 
 
 def is_killed(library, room, place, line, most):

@@ -277,8 +277,7 @@ class Digits(unittest.TestCase):
 
     @classmethod
     def digits(cls, *arguments):
-        return subprocess.run([cls.path / "digits", *arguments], cwd=cls.path, capture_output=True, text=True,
-                              timeout=50)
+        return subprocess.run([cls.path / "digits", *arguments], cwd=cls.path, capture_output=True, text=True)
 
     @classmethod
     def compared(cls, *arguments):

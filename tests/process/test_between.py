@@ -21,7 +21,7 @@ class Between(unittest.TestCase):
     def play(self, *cases):
         for case in cases:
             with self.subTest(case):
-                helpers.run([program(), case], code=0, said="", env=helpers.environment(), timeout=120)
+                helpers.run([program(), case], code=0, said="", env=helpers.environment())
 
     def test_quick(self):
         self.play("a_reading_misses_nothing", "one_at_a_time_in_the_sink", "a_jump_leaves_nobody_waiting",
@@ -54,7 +54,7 @@ class Arm64(unittest.TestCase):
         source, out = scratch() / "arm64.c", scratch() / "arm64.s"
         source.write_text("#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n", encoding="utf-8")
         helpers.run([compiler, "-std=gnu11", "-O2", "-fno-inline", f"-I{ROOT}", "-S", source, "-o", out],
-                    code=0, said="", timeout=120)
+                    code=0, said="")
         text = out.read_text(encoding="utf-8")
         for name, count in ACQUIRING.items():
             with self.subTest(name):

@@ -117,7 +117,7 @@ def outcome(words, mode, **more):
     if mode is not None:
         more.update({key: value.replace("%s", str(traces)).replace("%%", "%")
                      for key, value in MODES[mode].items()})
-    done = run(words, cwd=folder, env=environment(HOME=str(folder), LC_ALL="C", **more), timeout=90)
+    done = run(words, cwd=folder, env=environment(HOME=str(folder), LC_ALL="C", **more))
     files = {str(path.relative_to(folder)): (path.stat().st_mode,
                                              hashlib.sha256(path.read_bytes()).hexdigest())
              for path in folder.rglob("*") if path.is_file() and ".git/" not in str(path)}

@@ -74,7 +74,7 @@ class Stack(unittest.TestCase):
         for _ in range(RUNS):
             done = run(["make", "--no-print-directory", "-C", ROOT, "demo-stack", f"STACK={folder}",
                         f"STACK_JSON={folder / 'stack.json'}", *compilers],
-                       env=helpers.environment(), timeout=150)
+                       env=helpers.environment())
             if "causality_violations" not in done.stdout + done.stderr:
                 break
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

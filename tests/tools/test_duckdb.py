@@ -34,8 +34,7 @@ def installed():
         helpers.need(tool)
     if not (HOME / "node_modules" / PACKAGE).exists():
         HOME.mkdir(parents=True, exist_ok=True)
-        done = helpers.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", HOME, PACKAGE], cwd=HOME,
-                           timeout=200)
+        done = helpers.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", HOME, PACKAGE], cwd=HOME)
         if done.returncode:
             shutil.rmtree(HOME, ignore_errors=True)
             raise unittest.SkipTest(f"npm cannot install {PACKAGE}: "

@@ -332,7 +332,7 @@ class Parquet(unittest.TestCase):
         program.write_text(DUCKDB % installed())
         program.chmod(0o755)
         env = helpers.environment(PATH=f"{folder}:{os.environ['PATH']}")
-        export("sample.json", "--parquet", "parquet", said="", env=env, timeout=100)
+        export("sample.json", "--parquet", "parquet", said="", env=env)
         self.assertEqual(sorted(path.name for path in (scratch() / "parquet").iterdir()),
                          sorted(f"{table}.parquet" for table in TABLES))
         database = sqlite3.connect(written("sample.json", "parquet.db"))

@@ -257,7 +257,7 @@ class Verdict(unittest.TestCase):
 
 class SameBytes(unittest.TestCase):
     def written(self, name, *arguments, **options):
-        report("fleet", "--csv-dir", name, "--json", f"{name}.json", *arguments, printed="", timeout=120,
+        report("fleet", "--csv-dir", name, "--json", f"{name}.json", *arguments, printed="",
                **options)
         return tree(scratch() / name), (scratch() / f"{name}.json").read_bytes()
 
@@ -368,7 +368,7 @@ class Bounds(unittest.TestCase):
         for n in range(4, 100):
             os.link(folder / f"{n % 4}.json", folder / f"{n}.json")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = report("hundred", "--json", "hundred.json", "--jobs", "2", timeout=120)
+        done = report("hundred", "--json", "hundred.json", "--jobs", "2")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.assertEqual(done.returncode, 0, done.stderr)
         cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

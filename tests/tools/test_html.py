@@ -33,7 +33,7 @@ def write(name, text):
 def page_of(path):
     """The page of a trace, by the command."""
     out = path.with_suffix(".html")
-    helpers.npuprof_py("report", path, "--html", out, printed="", timeout=200)
+    helpers.npuprof_py("report", path, "--html", out, printed="")
     return out
 
 
@@ -214,7 +214,7 @@ class Browser(unittest.TestCase):
         shots = ROOT / "build" / "screenshots"
         shots.mkdir(parents=True, exist_ok=True)
         done = helpers.run(["node", ROOT / "tests" / "web" / "page.mjs", web, chromium, shots / "report",
-                            *pages], timeout=240)
+                            *pages])
         if done.returncode:
             raise AssertionError(done.stderr[-2000:])
         return json.loads(done.stdout)

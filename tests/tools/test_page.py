@@ -176,9 +176,9 @@ class Browser(unittest.TestCase):
         shots = ROOT / "build" / "screenshots"
         shots.mkdir(parents=True, exist_ok=True)
         page = trace_of(name).with_suffix(".html")
-        helpers.npuprof_py("report", trace_of(name), "--html", page, printed="", timeout=200)
+        helpers.npuprof_py("report", trace_of(name), "--html", page, printed="")
         done = helpers.run(["node", ROOT / "tests" / "web" / "answers.mjs", helpers.web(), helpers.chromium(),
-                            page, part, shots / f"answers-{name}"], timeout=200)
+                            page, part, shots / f"answers-{name}"])
         if done.returncode:
             raise AssertionError(done.stderr[-2000:])
         return json.loads(done.stdout)

