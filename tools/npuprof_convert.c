@@ -60,9 +60,8 @@ static int misuse(const char *what)
 
 static npuprof_result print_reports(FILE *out)
 {
-    npuprof_result (*const print[])(FILE *) = {
-        npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions,
-        npuprof_print_npu_operators, npuprof_print_external_operators, npuprof_print_memory };
+#define PRINTS(name) name,
+    npuprof_result (*const print[])(FILE *) = { NPUPROF_TABLES(PRINTS) };
     npuprof_result r = NPUPROF_OK;
     for (size_t i = 0; i < sizeof print / sizeof *print && r == NPUPROF_OK; i++) {
         if (i) fputc('\n', out);

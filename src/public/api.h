@@ -190,29 +190,30 @@ NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
 #ifndef NPUPROF_FREESTANDING
 /* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP.
    NPUPROF_ERR_BUSY: this thread is writing already. NPUPROF_ERR_MEMORY: the system gives no pages to work
-   in. NPUPROF_ERR_IO: the FILE* failed. */
-
-/* The latencies of all PROF_INFERENCE spans: count, min, max, mean, percentiles, total. Percentiles are
-   linear interpolation between order statistics (type 7), rounded half up. */
-NPUPROF_FN_(npuprof_result, npuprof_print_summary, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* A row for each PROF_INFERENCE: trace id, span id, thread, duration. */
-NPUPROF_FN_(npuprof_result, npuprof_print_inferences, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* A row for each execution of a job on a device. NPU Total = NPU Run + NPU IoWait in every row. NPU Run is
-   the union of the execution's compute intervals (all spans but Execution, Load, Store), or the device's busy
-   counter. NPU Sum is the plain sum of these intervals. "-": a sampled execution without a busy counter, so
-   nothing measured when the device worked. */
-NPUPROF_FN_(npuprof_result, npuprof_print_npu_executions, (FILE *out),
-            NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* A row for each name of compute span on a device: mean, count, total, share. */
-NPUPROF_FN_(npuprof_result, npuprof_print_npu_operators, (FILE *out),
-            NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* A row for each PROF_OPERATOR: its index and duration. */
-NPUPROF_FN_(npuprof_result, npuprof_print_external_operators, (FILE *out),
-            NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* For each memory pool, over all threads in the order of time: the peak used and the peak allocated with
-   index and tag of their records, the bytes allocated but not used at the peak, how often the allocated
-   figure dropped, and every record. */
-NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+   in. NPUPROF_ERR_IO: the FILE* failed. NPUPROF_TABLES(X) is all of them but npuprof_print_bench(), each
+   npuprof_result name(FILE *out). */
+#define NPUPROF_TABLES(X)                                                                                    \
+    /* The latencies of all PROF_INFERENCE spans: count, min, max, mean, percentiles, total. Percentiles are \
+       linear interpolation between order statistics (type 7), rounded half up. */                           \
+    X(npuprof_print_summary)                                                                                 \
+    /* A row for each PROF_INFERENCE: trace id, span id, thread, duration. */                                \
+    X(npuprof_print_inferences)                                                                              \
+    /* A row for each execution of a job on a device. NPU Total = NPU Run + NPU IoWait in every row. NPU Run \
+       is the union of the execution's compute intervals (all spans but Execution, Load, Store), or the      \
+       device's busy counter. NPU Sum is the plain sum of these intervals. "-": a sampled execution without  \
+       a busy counter, so nothing measured when the device worked. */                                        \
+    X(npuprof_print_npu_executions)                                                                          \
+    /* A row for each name of compute span on a device: mean, count, total, share. */                        \
+    X(npuprof_print_npu_operators)                                                                           \
+    /* A row for each PROF_OPERATOR: its index and duration. */                                              \
+    X(npuprof_print_external_operators)                                                                      \
+    /* For each memory pool, over all threads in the order of time: the peak used and the peak allocated     \
+       with index and tag of their records, the bytes allocated but not used at the peak, how often the      \
+       allocated figure dropped, and every record. */                                                        \
+    X(npuprof_print_memory)
+#define NPUPROF_TABLE_FN_(name) \
+    NPUPROF_FN_(npuprof_result, name, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+NPUPROF_TABLES(NPUPROF_TABLE_FN_)
 
 /* Fills *out with the peaks of a device's memory pool; NULL is the host's. Pools go by the device's name.
    NPUPROF_ERR_NOT_FOUND: the pool has no records. NPUPROF_ERR_NO_SPACE: the records of some threads are left
@@ -236,7 +237,7 @@ NPUPROF_FN_(void, npuprof_bench_reset, (void), )
 /* The number of results in the cache. */
 NPUPROF_FN_(size_t, npuprof_bench_size, (void), return 0;)
 /* Prints the results in the cache, one a row, oldest first, times in us. */
-NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+NPUPROF_TABLE_FN_(npuprof_print_bench)
 #endif /* !NPUPROF_FREESTANDING */
 
 NPUPROF_END_C_

@@ -15,19 +15,14 @@ static npuprof_result npuprof_report_left_out_(void)
                              "`npuprof.py report`");
 }
 
-#define NPUPROF_LEFT_OUT_REPORT_(name)                          \
-    NPUPROF_API_ npuprof_result npuprof_##name(FILE *out)       \
-    {                                                           \
-        (void)out;                                              \
-        return npuprof_report_left_out_();                      \
+#define NPUPROF_LEFT_OUT_REPORT_(name)                  \
+    NPUPROF_API_ npuprof_result name(FILE *out)         \
+    {                                                   \
+        (void)out;                                      \
+        return npuprof_report_left_out_();              \
     }
-NPUPROF_LEFT_OUT_REPORT_(print_summary)
-NPUPROF_LEFT_OUT_REPORT_(print_inferences)
-NPUPROF_LEFT_OUT_REPORT_(print_npu_executions)
-NPUPROF_LEFT_OUT_REPORT_(print_npu_operators)
-NPUPROF_LEFT_OUT_REPORT_(print_external_operators)
-NPUPROF_LEFT_OUT_REPORT_(print_memory)
-NPUPROF_LEFT_OUT_REPORT_(print_bench)
+NPUPROF_TABLES(NPUPROF_LEFT_OUT_REPORT_)
+NPUPROF_LEFT_OUT_REPORT_(npuprof_print_bench)
 #undef NPUPROF_LEFT_OUT_REPORT_
 
 NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npuprof_memory_peaks *out)

@@ -142,11 +142,8 @@ static npuprof_result look_at(const uint8_t *bytes, size_t count, output *json, 
         if (npuprof_write_json(sink) != NPUPROF_OK) broken("the JSON was not written");
         if (npuprof_dump(csv) != NPUPROF_OK) broken("the CSV was not written");
         if (npuprof_dump(image) != NPUPROF_OK) broken("the image was not written");
-        if (npuprof_print_summary(nowhere) || npuprof_print_inferences(nowhere)
-            || npuprof_print_npu_executions(nowhere) ||
-            npuprof_print_npu_operators(nowhere) || npuprof_print_external_operators(nowhere)
-            || npuprof_print_memory(nowhere))
-            broken("a report was not written");
+#define PRINTS(name) if (name(nowhere)) broken("a report was not written");
+        NPUPROF_TABLES(PRINTS)
         npuprof_unload();
     } else if (r != NPUPROF_ERR_FORMAT && r != NPUPROF_ERR_NO_SPACE) {
         broken("an unexpected result");

@@ -139,12 +139,8 @@ int every_function(const char *path, FILE *out, npuprof_sink sink)
     npuprof_stop();
     bad += npuprof_dump(path) != NPUPROF_OK;
     bad += sink.write && npuprof_write_json(sink) != NPUPROF_OK;
-    bad += npuprof_print_summary(out) != NPUPROF_OK;
-    bad += npuprof_print_inferences(out) != NPUPROF_OK;
-    bad += npuprof_print_npu_executions(out) != NPUPROF_OK;
-    bad += npuprof_print_npu_operators(out) != NPUPROF_OK;
-    bad += npuprof_print_external_operators(out) != NPUPROF_OK;
-    bad += npuprof_print_memory(out) != NPUPROF_OK;
+#define PRINTS(name) bad += name(out) != NPUPROF_OK;
+    NPUPROF_TABLES(PRINTS)
     npuprof_memory_peaks peaks;
     bad += npuprof_get_memory(NULL, &peaks) != NPUPROF_OK;
     npuprof_bench_op op = { every_run, &bad, -1, 16 };

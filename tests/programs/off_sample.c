@@ -192,12 +192,8 @@ int with_api(int n)
     npuprof_bench_desc bench = { "zebra", NULL, 0, 0, 0, 0, NULL, { NULL, NULL, NULL } };
     npuprof_bench_result result;
     npuprof_memory_peaks peaks;
-    Z(npuprof_print_summary(NULL));
-    Z(npuprof_print_inferences(NULL));
-    Z(npuprof_print_npu_executions(NULL));
-    Z(npuprof_print_npu_operators(NULL));
-    Z(npuprof_print_external_operators(NULL));
-    Z(npuprof_print_memory(NULL));
+#define Z_PRINTS(name) Z(name(NULL));
+    NPUPROF_TABLES(Z_PRINTS)
     Z(npuprof_get_memory(NULL, &peaks));
     Z(npuprof_bench(&bench, &result));
     npuprof_bench_reset();

@@ -162,10 +162,8 @@ int main(int argc, char **argv)
     npuprof_stop();
     for (int i = 2; i < argc; i++)
         if (npuprof_dump(argv[i]) != NPUPROF_OK) return 1;
-    npuprof_result (*const print[])(FILE *) = { npuprof_print_summary, npuprof_print_inferences,
-                                                npuprof_print_npu_executions,
-                                                npuprof_print_npu_operators, npuprof_print_external_operators,
-                                                npuprof_print_memory };
+#define PRINTS(name) name,
+    npuprof_result (*const print[])(FILE *) = { NPUPROF_TABLES(PRINTS) };
     for (unsigned i = 0; i < sizeof print / sizeof *print; i++) {
         if (i) printf("\n");
         if (print[i](stdout) != NPUPROF_OK) return 1;

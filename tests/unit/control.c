@@ -446,9 +446,8 @@ static void failing_sink(void)
 static void dump_twice(void)
 {
     static const char *const extensions[] = { "json", "csv", "npuprof", "other" };
-    npuprof_result (*const reports[])(FILE *) = { npuprof_print_summary, npuprof_print_inferences,
-                                                  npuprof_print_npu_executions, npuprof_print_npu_operators,
-                                                  npuprof_print_external_operators, npuprof_print_memory };
+#define PRINTS(name) name,
+    npuprof_result (*const reports[])(FILE *) = { NPUPROF_TABLES(PRINTS) };
     npuprof_start(2);
     for (int i = 0; i < 20; i++) everything();
     npuprof_stop();
