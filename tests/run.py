@@ -30,8 +30,8 @@ Quick or not
   A case is quick unless it is declared with CASE_THOROUGH() in C, or @helpers.thorough in Python (also for a
   whole class), or its file has the option `thorough`. Quick C tests are compiled with -O0 and without
   warnings, which takes a fifth of the time. A file with an -O of its own therefore runs again, whole, in
-  --rest. NPUPROF_TEST_PART is `quick` or `rest` in the environment of a test, and not there when all its
-  cases run.
+  --rest; the others run there as they are, and the compiler only looks for what it warns of.
+  NPUPROF_TEST_PART is `quick` or `rest` in the environment of a test, and not there when all its cases run.
 
 Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - the same
   thorough       no case of this file is quick
@@ -213,19 +213,28 @@ class Outcome:
 
 
 def build_c(test, options, flags, env):
-    """Compiles a C test: (the command that runs it or None, what the compiler said, seconds of CPU)."""
+    """Compiles a C test: (the command that runs it or None, what the compiler said, seconds of CPU).
+
+    Why -O0 unless the test says more: to compile takes longer than to run. The sanitizers take -O1, with which
+    what they add runs three times as fast."""
     quick = options.quick or options.coverage
-    kind = "coverage" if options.coverage else "quick" if quick else options.sanitize.replace(",", "-")
+    levels = [flag for flag in test.cc if flag.startswith("-O")]
+    if options.sanitize:
+        levels = ["-O1"] if "-O2" in levels else []
+    elif quick:
+        levels = ["-O1"] if test.name in options.optimised else []
+    kind = "coverage" if options.coverage else options.sanitize.replace(",", "-") \
+        or ("debug" if options.valgrind else "-".join(levels))
     program = BUILD / (test.name + (f".{kind}" if kind else ""))
-    # Why less optimised for a sanitizer: compiling then takes three times as long as running.
-    own = [flag for flag in test.cc if not ((options.sanitize or quick) and flag.startswith("-O"))]
-    warnings = [] if quick else WARNINGS
-    quick = quick and test.name not in options.optimised
-    optimise = "-O0" if quick or (options.sanitize and "-O2" not in test.cc) else "-O1"
-    command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", optimise,
+    command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", *(levels or ["-O0"]),
                *(["-g"] if options.sanitize or options.valgrind else []),
-               *warnings, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, *own, str(test.path), *test.libs]
-    code, said, cpu = compiled(command, program, lambda command: run_limited(command, 120, env))
+               f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags,
+               *(flag for flag in test.cc if not flag.startswith("-O")), str(test.path)]
+    limited = lambda command: run_limited(command, 600, env)
+    code, said, cpu = compiled([*command, *test.libs], program, limited)
+    if code == 0 and not (quick or options.sanitize or options.valgrind):
+        code, said, more = limited([*command, *WARNINGS, "-fsyntax-only"])
+        cpu += more
     if code != 0:
         return None, shlex.join(command) + "\n" + said, cpu
     wrapper = VALGRIND if options.valgrind else shlex.split(os.environ.get("RUN", ""))

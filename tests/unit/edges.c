@@ -1,5 +1,5 @@
-/* cases at the edges: many lanes, keys of the writer's own, room after a clear, a child of fork, levels below
-   1, a pause before init
+/* test: cc=-O1 - cases at the edges: many lanes, keys of the writer's own, room after a clear, a child of
+   fork, levels below 1, a pause before init
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-/* instants, counters, flows, async and finished spans, thread names, metadata
+/* test: cc=-O1 - instants, counters, flows, async and finished spans, thread names, metadata
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>
