@@ -9,7 +9,7 @@
 #include "ring.h"
 
 /* NPUPROF_STREAM: the ring replaces only what was sent, and what finds no place is lost. What each function
-   does is said in >>firmware/policy, who sends in >>firmware/poll. At the end, what there is without a stream.
+   does is said in >>firmware/policy, who sends in >>firmware/poll. At the end: what there is without one.
    Data: npuprof_fw_recorded_, which any task counts; npuprof_fw_stream_, of the one task that polls;
    header.crc, which it alone moves on. */
 

@@ -13,27 +13,7 @@ static int task;
 #define NPUPROF_ARENA_BYTES 4096
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static char text[65536];
-static size_t length;
-static int put(void *user, const void *bytes, size_t count)
-{
-    if (user || length + count >= sizeof text) return 5;
-    memcpy(text + length, bytes, count);
-    length += count;
-    text[length] = 0;
-    return 0;
-}
-
-static json_node *written(void)
-{
-    const npuprof_sink sink = { put, NULL };
-    length = 0;
-    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
-    json_node *t = json_parse(text, length);
-    CHECK(t != NULL);
-    return t;
-}
+#include "own_json.h"
 
 static void numbers(void)
 {

@@ -41,26 +41,7 @@ static void unmask(uint32_t before)
 #define NPUPROF_ARENA_BYTES 0
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-
-static char text[65536];
-static size_t length;
-static int put(void *user, const void *bytes, size_t count)
-{
-    (void)user;
-    memcpy(text + length, bytes, count);
-    text[length += count] = 0;
-    return 0;
-}
-
-static json_node *written(void)
-{
-    const npuprof_sink sink = { put, NULL };
-    length = 0;
-    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
-    json_node *t = json_parse(text, length);
-    CHECK(t != NULL);
-    return t;
-}
+#include "own_json.h"
 
 static uint64_t arena[1024 / 8];
 static void begin(void)

@@ -29,6 +29,7 @@ static void unmask(unsigned before) { masked = before; }
 #define NPUPROF_ARENA_BYTES 0
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "own_json.h"
 
 static int put_some(void *user, const void *bytes, size_t n);
 
@@ -296,28 +297,7 @@ static void check(bool all)
 
 #else /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */
 
-static char text[1 << 20];
-static size_t length;
-static int put(void *user, const void *bytes, size_t n)
-{
-    (void)user;
-    if (length + n >= sizeof text) return 28;
-    memcpy(text + length, bytes, n);
-    text[length += n] = 0;
-    return 0;
-}
-
 static int put_some(void *user, const void *bytes, size_t n) { return put(user, bytes, n); }
-static const npuprof_sink sink = { put, NULL };
-
-static json_node *written(void)
-{
-    length = 0;
-    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
-    json_node *const t = json_parse(text, length);
-    CHECK_STOP(t != NULL);
-    return t;
-}
 
 /* Each event of the trace is one of the truth, and no two are the same one. Returns how many. */
 static uint64_t compare(json_node *t)

@@ -2,12 +2,10 @@
 # tracks beside a program of that host, all quick
 # SPDX-License-Identifier: MIT
 import json
-import sys
-import unittest
 
 import helpers
 import pftrace
-from helpers import ROOT, run, scratch
+from firmware.target import Target
 
 HOUR = 3600 * 10**9
 BOOT = 12345 * 10**9             # ns since boot of the first anchor; the monotonic clock has 1 s less
@@ -20,22 +18,15 @@ def anchor(ticks, ns, error=50):
     return f"{ticks} {BOOT + ns} {BOOT - 10**9 + ns} {UNIX + ns} {error}"
 
 
-class Host(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = scratch() / "host"
-        cls.folder.mkdir(exist_ok=True)
-        cls.converter = helpers.tool("npuprof-convert")
-        cls.program = cls.folder / "kernel_trace"
-        run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
-             ROOT / "tests" / "programs" / "kernel_trace.c", "-o", cls.program], code=0, said="")
+class Host(Target):
+    SOURCE = "kernel_trace.c"
 
     def trace(self, hz, *anchors, host="box"):
         """The trace, converted; also in the folder as driver.json."""
-        run([self.program, str(hz), str(TASK), host, *anchors], code=0, said="", cwd=self.folder)
-        run([self.converter, "ram.bin", "--elf", self.program, "-o", "driver.json"], code=0, said="",
-            cwd=self.folder)
-        return json.loads((self.folder / "driver.json").read_text())
+        self.quiet(hz, TASK, host, *anchors)
+        found = self.converted("ram.bin")
+        (self.folder / "driver.json").write_text(json.dumps(found, separators=(",", ":")))
+        return found
 
     def spans(self, trace, name):
         return [e for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] == name]
@@ -119,8 +110,7 @@ class Host(unittest.TestCase):
         self.assertEqual(names[irq["pid"], irq["tid"]], "CPU 0 hardirq")
         self.assertLess(submit["ts"], handler["ts"])
         self.assertLess(handler["ts"] + handler["dur"], submit["ts"] + submit["dur"])
-        self.assertEqual(run([sys.executable, ROOT / "tools" / "npuprof.py", "check",
-                              self.folder / "both.json"]).returncode, 0)
+        helpers.npuprof_py("check", self.folder / "both.json")
         found = pftrace.read(self.merge("both.pftrace").read_bytes())
         self.assertEqual(found.errors, [])
         numbers = [t.ids[1] for t in found.tracks.values() if t.kind == "thread"]

@@ -4,23 +4,15 @@
 import json
 import random
 import resource
-import sys
-import unittest
 
 import helpers
-from helpers import ROOT, run, scratch
+from firmware import target
+from helpers import run
 
-CHECK = ROOT / "tools" / "npuprof.py"
 NAMES = {"conv1", "kernel", "queue", "odd of run time", "even of run time"}
 
 
-class Image(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = scratch() / "images"
-        cls.folder.mkdir(exist_ok=True)
-        cls.converter = helpers.tool("npuprof-convert")
-
+class Image(target.Target):
     def program(self, name="program", *flags, build_id="none"):
         """Builds the program of the tests."""
         script = self.folder / "id.ld"
@@ -28,19 +20,18 @@ class Image(unittest.TestCase):
                           "INSERT BEFORE .rodata;\n")
         flags = [*flags, f"-Wl,--build-id={build_id}",
                  *(["-DBUILD", f"-Wl,-T,{script}"] if build_id != "none" else [])]
-        run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
-             ROOT / "tests" / "programs" / "firmware_image.c", "-o", self.folder / name], code=0, said="")
-        return self.folder / name
+        return target.build("firmware_image.c", *flags, name=name)
 
     def recorded(self, program, mode="plain", count=20):
         """What it wrote, and its memory."""
-        run([program, mode, str(count)], code=0, said="", cwd=self.folder)
+        self.quiet(mode, count, program=program)
         return (self.folder / "out.img").read_bytes(), (self.folder / "ram.bin").read_bytes()
 
     def convert(self, image, elf=None):
         """Exit code, trace or None, and what was said."""
         (self.folder / "now.img").write_bytes(image)
-        done = run([self.converter, self.folder / "now.img", *(["--elf", elf] if elf else [])])
+        words = ["--elf", elf] if elf else []
+        done = run([helpers.tool("npuprof-convert"), self.folder / "now.img", *words])
         self.assertIn(done.returncode, (0, 1, 2), done.stderr)
         return done.returncode, json.loads(done.stdout) if done.returncode < 2 else None, done.stderr
 
@@ -161,8 +152,8 @@ class Image(unittest.TestCase):
             image, _ = self.recorded(program, mode)
             code, trace, said = self.convert(image, program)
             (self.folder / "clock.json").write_text(json.dumps(trace))
-            checked = run([sys.executable, CHECK, "check", self.folder / "clock.json"])
-            self.assertEqual((code, checked.returncode), (0, 0), checked.stdout)
+            checked = helpers.npuprof_py("check", self.folder / "clock.json")
+            self.assertEqual(code, 0)
             if words:
                 self.assertIn(words, said)
                 self.assertIn(words, checked.stdout)

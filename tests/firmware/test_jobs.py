@@ -1,31 +1,20 @@
 # test: - submissions and raw records of a kernel module's devices: the host decodes, matches and counts them
 # SPDX-License-Identifier: MIT
-import json
-import unittest
-
 import helpers
-from helpers import ROOT, run, scratch
+from firmware import target
+from helpers import PROGRAMS, ROOT, run, scratch
 
-PROGRAM = ROOT / "tests" / "programs" / "kernel_jobs.c"
+PROGRAM = PROGRAMS / "kernel_jobs.c"
 KERNEL = ["-ffreestanding", "-fno-common", "-Wframe-larger-than=1280"]
 
 MODES = ("plain", "stamp", "power", "hand", "calls")
 
 
-class Jobs(unittest.TestCase):
-    def build(self, *flags):
-        program = scratch() / "kernel_jobs"
-        run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags, PROGRAM, "-o",
-             program], code=0, said="")
-        return program
-
+class Jobs(target.Target):
     def trace(self, program, *words):
         """Host spans and device spans by the number of the job, what was lost, and what ran."""
-        folder = scratch() / words[0]
-        folder.mkdir(exist_ok=True)
-        self.assertEqual(run([program, *map(str, words)], cwd=folder).returncode, 0)
-        done = run([helpers.tool("npuprof-convert"), folder / "ram.bin", "--elf", program], code=0, said="")
-        trace = json.loads(done.stdout)
+        self.quiet(*words, program=program)
+        trace = self.converted("ram.bin", program)
         events = trace["traceEvents"]
         spans = [e for e in events if e["ph"] == "X"]
         hosts = {int(e["name"].split()[1]): e for e in spans if "stamp" not in e.get("args", {})}
@@ -36,7 +25,7 @@ class Jobs(unittest.TestCase):
         for span in device.values():
             span["owner"] = ends.get((span["tid"], span["ts"]))
         ran = {number: rest for number, *rest in
-               (map(int, line.split()) for line in (folder / "truth.txt").read_text().splitlines())}
+               (map(int, line.split()) for line in (self.folder / "truth.txt").read_text().splitlines())}
         return hosts, device, trace["metadata"]["npuprof"], ran
 
     def check(self, mode, jobs, seed, program):
@@ -64,22 +53,21 @@ class Jobs(unittest.TestCase):
             self.assertLessEqual(abs(over - end), error, (number, span))
 
     def test_each_way(self):
-        program = self.build()
+        program = target.build(PROGRAM)
         for mode in MODES:
             with self.subTest(mode):
                 self.check(mode, 1000, 1, program)
 
     @helpers.thorough
     def test_ten_thousand(self):
-        program = self.build("-O2")
+        program = target.build(PROGRAM, "-O2")
         for mode in MODES:
             with self.subTest(mode):
                 self.check(mode, 12000, 7, program)
 
     @helpers.thorough
     def test_32_bits(self):
-        program = self.build("-m32")
-        self.check("stamp", 1000, 3, program)
+        self.check("stamp", 1000, 3, target.build(PROGRAM, "-m32"))
 
     def test_kernel_flags(self):
         run([*helpers.CC, "-std=gnu11", "-O2", "-c", *KERNEL, f"-I{ROOT}", PROGRAM, "-o", scratch() / "k.o"],
@@ -88,7 +76,7 @@ class Jobs(unittest.TestCase):
     def test_full_arena(self):
         """What does not fit is counted: each span of a host or device is there or lost."""
         for kib in (40, 90, 200):
-            hosts, device, about, ran = self.trace(self.build(), "plain", 1000, 5, kib * 1024)
+            hosts, device, about, ran = self.trace(target.build(PROGRAM), "plain", 1000, 5, kib * 1024)
             for number, span in device.items():
                 self.assertIn(span["owner"], (None, number))
             lost = about["lost"]

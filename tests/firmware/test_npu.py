@@ -4,9 +4,9 @@
 import importlib.util
 import json
 import re
-import unittest
 
 import helpers
+from firmware import target
 from helpers import ROOT, run, scratch
 
 SPEC = importlib.util.spec_from_file_location("baremetal", ROOT / "tests" / "baremetal" / "run.py")
@@ -14,18 +14,13 @@ baremetal = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(baremetal)
 
 
-class Device(unittest.TestCase):
+class Device(target.Target):
     def image(self, *flags):
         """The program's image as JSON, and the JSON it wrote itself, or None."""
-        folder = scratch() / "npu"
-        folder.mkdir(exist_ok=True)
-        (folder / "npu.json").unlink(missing_ok=True)
-        run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
-             ROOT / "tests" / "baremetal" / "npu.c", "-o", folder / "npu"], code=0, said="")
-        self.assertEqual(run([folder / "npu"], cwd=folder).returncode, 0)
-        done = run([helpers.tool("npuprof-convert"), folder / "npu.img", "--elf", folder / "npu"], code=0,
-                   said="")
-        return done.stdout, (folder / "npu.json").read_text() if (folder / "npu.json").exists() else None
+        program, own = target.build(ROOT / "tests" / "baremetal" / "npu.c", *flags), self.folder / "npu.json"
+        self.quiet(program=program)
+        text = target.convert(self.folder / "npu.img", program)
+        return text, own.read_text() if own.exists() else None
 
     def test_truth(self):
         text, own = self.image()

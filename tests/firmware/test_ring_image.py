@@ -1,31 +1,17 @@
 # test: - images and memory dumps of a ring after many laps: counts, the newest records, names, the clock, and
 # device spans long after the first anchors
 # SPDX-License-Identifier: MIT
-import json
-import unittest
-
-import helpers
-from helpers import ROOT, run, scratch
+from firmware.target import Target
 
 
-class Ring(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = scratch() / "ring"
-        cls.folder.mkdir(exist_ok=True)
-        cls.program = cls.folder / "ring"
-        done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
-                    ROOT / "tests" / "programs" / "firmware_ring.c", "-o", cls.program])
-        if done.returncode or done.stderr:
-            raise AssertionError(done.stderr)
+class Ring(Target):
+    SOURCE = "firmware_ring.c"
 
     def traces(self, laps, ticks):
         """What convert makes of the image and of the memory."""
-        self.assertEqual(run([self.program, str(laps), str(ticks)], cwd=self.folder).returncode, 0)
+        self.quiet(laps, ticks)
         for name in ("out.img", "ram.bin"):
-            done = run([helpers.tool("npuprof-convert"), self.folder / name, "--elf", self.program], code=0,
-                       said="")
-            yield json.loads(done.stdout)
+            yield self.converted(name)
 
     def check(self, trace, laps, ticks):
         about = trace["metadata"]["npuprof"]

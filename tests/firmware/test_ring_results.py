@@ -1,26 +1,23 @@
 # test: thorough - PROF_RESULT in a ring and in a stream: each span has its own, wherever the ring was cut
 # SPDX-License-Identifier: MIT
 import json
-import unittest
 
 import helpers
-from helpers import ROOT, run, scratch
+from firmware import target
 
 
-class Results(unittest.TestCase):
-    def build(self, *flags):
-        folder = scratch() / ("results" + "".join(flags))
-        folder.mkdir(exist_ok=True)
-        run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
-             ROOT / "tests" / "programs" / "firmware_results.c", "-o", folder / "program"], code=0, said="")
-        return folder
-
-    def record(self, folder, count, ends, whole=True):
-        self.assertEqual(run([folder / "program", str(count), str(ends)], cwd=folder).returncode, 0)
-        done = run([helpers.tool("npuprof-convert"), folder / "out.img", "--elf", folder / "program"])
-        if whole:
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return json.loads(done.stdout)
+class Results(target.Target):
+    def check_all(self, counts, least=None, *flags):
+        """Spans of so many, with the long one ended or not; least: so many at least are there, else all."""
+        self.program = target.build("firmware_results.c", *flags)
+        for count in counts:
+            for ends in (0, 1):
+                with self.subTest(count=count, ends=ends):
+                    self.quiet(count, ends)
+                    self.check(self.converted(), count, ends, least or count)
+                    if not flags:
+                        own = json.loads((self.folder / "out.json").read_text())
+                        self.check(own, count, ends, least)
 
     def check(self, trace, count, ends, least):
         spans = [e for e in trace["traceEvents"] if e["ph"] == "X"]
@@ -34,22 +31,15 @@ class Results(unittest.TestCase):
         self.assertEqual(long["args"], wanted if ends else {**wanted, "unfinished": True})
 
     def test_ring(self):
-        folder = self.build()
-        for count in [1, *range(6, 17), 60000]:      # the laps are counted modulo 2^13
-            for ends in (0, 1):
-                with self.subTest(count=count, ends=ends):
-                    self.check(self.record(folder, count, ends), count, ends, 3)
-                    with self.subTest("the target's own JSON"):
-                        self.check(json.loads((folder / "out.json").read_text()), count, ends, 3)
+        """As the host and the target itself show it."""
+        self.check_all([1, *range(6, 17), 60000], 3)      # the laps are counted modulo 2^13
 
     def test_stream(self):
-        folder = self.build("-DSTREAM")
-        for count in (1, 2, 3, 50, 2000):
-            for ends in (0, 1):
-                with self.subTest(count=count, ends=ends):
-                    self.check(self.record(folder, count, ends), count, ends, count)
+        self.check_all((1, 2, 3, 50, 2000), None, "-DSTREAM")
 
     def test_numbers_begin_again(self):
         """After 2^32 cells, which are no multiple of the ring's 59."""
-        folder = self.build("-DSTREAM", "-DNEXT=0xFFFFFF00u")
-        self.check(self.record(folder, 2000, 1, whole=False), 2000, 1, 2000)
+        self.program = target.build("firmware_results.c", "-DSTREAM", "-DNEXT=0xFFFFFF00u")
+        self.quiet(2000, 1)
+        done = helpers.run([helpers.tool("npuprof-convert"), self.folder / "out.img", "--elf", self.program])
+        self.check(json.loads(done.stdout), 2000, 1, 2000)

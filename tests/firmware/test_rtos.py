@@ -1,30 +1,21 @@
 # test: - what an RTOS tells the recorder of firmware: names by number, switches, interrupts, ticks, sleep
 # SPDX-License-Identifier: MIT
-import json
 import re
-import unittest
 
 import helpers
-from helpers import ROOT, run, scratch
+from firmware import target
+from helpers import ROOT, run
 
 
-class Rtos(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = scratch()
-        cls.converter = helpers.tool("npuprof-convert")
-        run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
-             ROOT / "tests" / "programs" / "firmware_rtos.c", "-o", cls.folder / "program"], code=0, said="")
+class Rtos(target.Target):
+    SOURCE = "firmware_rtos.c"
 
     def recorded(self, mode):
         """The trace's events by phase, its tracks, and what the program printed."""
-        done = run([self.folder / "program", mode], code=0, said="", cwd=self.folder)
-        image = run([self.converter, self.folder / "out.img", "--elf", self.folder / "program"], code=0,
-                    said="")
-        events = json.loads(image.stdout)["traceEvents"]
-        self.tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-        self.events = events
-        return done.stdout
+        printed = self.quiet(mode).stdout
+        self.events = self.converted()["traceEvents"]
+        self.tracks = {e["tid"]: e["args"]["name"] for e in self.events if e["name"] == "thread_name"}
+        return printed
 
     def spans(self, track=None):
         """Name, start and duration in us."""
@@ -79,13 +70,10 @@ class Rtos(unittest.TestCase):
 
     def test_names_in_flash(self):
         """The linker script has no line for the section of names: their bytes are said."""
-        program = self.folder / "loaded"
-        run([*helpers.CC, "-std=gnu11", "-O1", "-no-pie", f"-I{ROOT}", "-DNPUPROF_NO_JSON",
-             '-DNPUPROF_NAMES_SECTION="npuprof_names"', ROOT / "tests" / "programs" / "firmware_rtos.c", "-o",
-             program], code=0, said="")
-        run([program, "names"], cwd=self.folder)
-        done = run([self.converter, self.folder / "out.img", "--elf", program])
+        program = target.build(self.SOURCE, "-DNPUPROF_NO_JSON", '-DNPUPROF_NAMES_SECTION="npuprof_names"',
+                               name="loaded")
+        self.start("names", program=program)
+        done = run([helpers.tool("npuprof-convert"), self.folder / "out.img", "--elf", program], code=0)
         sections = run(["readelf", "-SW", program]).stdout
         size = int(re.search(r" npuprof_names +PROGBITS +\w+ \w+ (\w+)", sections)[1], 16)
-        self.assertEqual(done.returncode, 0)
         self.assertIn(f"the section npuprof_names takes {size} bytes of flash", done.stderr)

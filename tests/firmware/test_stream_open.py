@@ -1,31 +1,18 @@
 # test: thorough - a stream's open spans and kept names: each is there once, however they end or are replaced
 # SPDX-License-Identifier: MIT
-import json
 import platform
 import sys
-import unittest
 
-import helpers
-from helpers import ROOT, run, scratch
+from firmware.target import Target
 
 
-class Open(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = scratch() / "stream_open"
-        cls.folder.mkdir(exist_ok=True)
-        done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}",
-                    ROOT / "tests" / "programs" / "firmware_open.c", "-o", cls.folder / "program"])
-        if (done.returncode, done.stderr) != (0, ""):
-            raise AssertionError(done.stderr)
+class Open(Target):
+    SOURCE = "firmware_open.c"
 
     def record(self, *words):
         """All that was recorded is there, and ended. Returns the trace, and whether an interrupt came."""
-        done = run([self.folder / "program", *words], code=0, cwd=self.folder)
-        recorded, lost, came = map(int, done.stdout.split())
-        done = run([helpers.tool("npuprof-convert"), self.folder / "out.img", "--elf",
-                    self.folder / "program"], code=0, said="")
-        trace = json.loads(done.stdout)
+        recorded, lost, came = map(int, self.quiet(*words).stdout.split())
+        trace = self.converted()
         found = [e for e in trace["traceEvents"] if e["ph"] not in "M"]
         self.assertEqual((len(found), lost), (recorded, 0))
         self.assertEqual([e for e in found if "unfinished" in e.get("args", {})], [])
