@@ -231,7 +231,7 @@ extern "C++" {                     /* the user may include this header inside ex
    Why two ways to say it: before C23 #warning is an extension, which strict builds refuse. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #define NPUPROF_SCRATCH_BYTES (4 * 1024 * 1024)
-#elif defined(__STRICT_ANSI__) || defined(_MSC_VER)
+#elif defined(__STRICT_ANSI__) || defined(_WIN32)
 #pragma message("npuprof.h: NPUPROF_SCRATCH_BYTES is deprecated; leave it out, there is no scratch memory")
 #else
 #warning "npuprof.h: NPUPROF_SCRATCH_BYTES is deprecated; leave it out, there is no scratch memory"
@@ -1185,7 +1185,7 @@ typedef struct npuprof_keys_ {
                                       << 32 | generation. The place is an offset in bytes. With bit 31 set it
                                       is an id, of an entry behind the table's first part */
     const char *file;              /* of the macro, as in npuprof_site_ */
-    uint32_t line;
+    uint32_t line, kind;
 } npuprof_keys_;
 #endif /* !NPUPROF_FREESTANDING */
 
@@ -1768,8 +1768,8 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
-                                                 npuprof_keys_ *keys, uint32_t kind, const char *category,
-                                                 const char *name, npuprof_args args);
+                                                 npuprof_keys_ *keys, const char *category, const char *name,
+                                                 npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
@@ -1782,11 +1782,10 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *
                                                uint64_t value, npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
                                                     const char *name);
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
-                                                uint32_t kind);
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys);
 /* Begins a PROF_RECORD or PROF_INFERENCE, at whose ends capture control looks at its conditions. Called also
    while the gate is NPUPROF_GATE_BOUNDARIES_. */
-NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                     const char *category, const char *name);
 #endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token);
@@ -1822,15 +1821,13 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, n
 }
 
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
-                                                          npuprof_keys_ *keys, uint32_t kind,
-                                                          const char *category, const char *name,
-                                                          npuprof_args args)
+                                                          npuprof_keys_ *keys, const char *category,
+                                                          const char *name, npuprof_args args)
 {
     const bool waits = device && device->wait_around;
     if (!NPUPROF_CONSTANT_(args.count) || args.count || waits)
-        return npuprof_begin_named_(device, site, keys, kind, category, name, args);
-    return site ? npuprof_begin_constant_(site, category, name)
-        : npuprof_begin_text_(name, category, keys, kind);
+        return npuprof_begin_named_(device, site, keys, category, name, args);
+    return site ? npuprof_begin_constant_(site, category, name) : npuprof_begin_text_(name, category, keys);
 }
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
@@ -1869,8 +1866,8 @@ NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
 #else /* NPUPROF_OFF, hosted */
 NPUPROF_API_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
-                                                npuprof_keys_ *keys, uint32_t kind,
-                                                const char *category, const char *name, npuprof_args args);
+                                                npuprof_keys_ *keys, const char *category, const char *name,
+                                                npuprof_args args);
 NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 #endif /* !NPUPROF_OFF */
 
@@ -1969,14 +1966,14 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = \
         { 0, 0, (kind), name, cat, NPUPROF_FILE_, NPUPROF_LINE_ };
-#define NPUPROF_KEYS_OF_(id) \
+#define NPUPROF_KEYS_OF_(id, kind) \
     static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = \
         { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0, \
-          NPUPROF_FILE_, NPUPROF_LINE_ };
+          NPUPROF_FILE_, NPUPROF_LINE_, (kind) };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #elif defined(NPUPROF_NAMES_SECTION)
-#define NPUPROF_KEYS_OF_(id)
+#define NPUPROF_KEYS_OF_(id, kind)
 #define NPUPROF_IN_NAMES_ NPUPROF_ATTRIBUTE_((section(NPUPROF_NAMES_SECTION), unused))
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const char NPUPROF_GLUE_(npuprof_file_, id)[] NPUPROF_IN_NAMES_ = NPUPROF_FILE_TEXT_; \
@@ -1991,7 +1988,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
     NPUPROF_LITERAL_ONLY_(id, name)
 #define NPUPROF_NO_CATEGORY_ ""
 #else /* !NPUPROF_NAMES_SECTION */
-#define NPUPROF_KEYS_OF_(id)
+#define NPUPROF_KEYS_OF_(id, kind)
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, \
                                              id) NPUPROF_ATTRIBUTE_((unused)) = \
@@ -2064,7 +2061,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
-#define NPUPROF_KEYS_OF_(id)
+#define NPUPROF_KEYS_OF_(id, kind)
 #define NPUPROF_REF_(id, cat, name) \
     (sizeof(name) + sizeof(cat) ? NPUPROF_STATIC_CAST_(npuprof_site_ *, NPUPROF_NULL_) : NPUPROF_NULL_)
 #define NPUPROF_KEYS_REF_(id) NPUPROF_STATIC_CAST_(npuprof_keys_ *, NPUPROF_NULL_)
@@ -2234,34 +2231,36 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
-                   NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),    \
+                   NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) \
+                   NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN),                                         \
                    NPUPROF_BEGIN_ARGS_(id, cat, "" name "", args))
 #define NPUPROF_NAMED_(id, kind, name, args)                                                        \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
-                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
+                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id, kind), \
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, kind, "Runtime", (name), (args)))
 #define NPUPROF_WITH_BASE_(id, level, dev, name, cat, args)                                         \
     NPUPROF_BLOCK_(NPUPROF_GLUE_(npuprof_block_, id), level, dev,                                   \
-                   NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),      \
+                   NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name) \
+                   NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN),                                         \
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_DEVICE_OF_(NPUPROF_GLUE_(npuprof_block_, id), dev), \
                                         NPUPROF_KIND_SPAN, (cat), (name), (args)))
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_BOUNDARY_(id, kind, name) \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), NPUPROF_GATE_BOUNDARIES_, \
-                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
+                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id, kind), \
                    npuprof_begin_boundary_(NPUPROF_CONSTANT_(name) \
                                            ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
-                                           NPUPROF_KEYS_REF_(id), kind, "Runtime", (name)))
+                                           NPUPROF_KEYS_REF_(id), "Runtime", (name)))
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_)
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) \
     npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) \
                         ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
-                        NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+                        NPUPROF_KEYS_REF_(id), cat, name, args)
 #define NPUPROF_BY_HAND_(id, cat, name) \
     do { \
-        NPUPROF_KEYS_OF_(id) \
+        NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN) \
         NPUPROF_ALWAYS_(npuprof_begin_by_hand_(NPUPROF_KEYS_REF_(id), (cat), (name))); \
     } while (0)
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_(NPUPROF_KEYS_REF_(id), (args))
@@ -2293,10 +2292,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
                   npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""), (value)))
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
-    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
+    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) \
+                  NPUPROF_KEYS_OF_(id, NPUPROF_KIND_INSTANT), \
                   NPUPROF_EVENT_ARGS_(id, cat, "" name "", args))
 #define NPUPROF_ADD_RESULT_(id, level, args)                                                        \
-    NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id), NPUPROF_RESULT_ARGS_(id, args))
+    NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN), NPUPROF_RESULT_ARGS_(id, args))
 
 /* ---- Private: what npuprof_npu.h calls ----
 
@@ -2404,13 +2404,18 @@ typedef struct npuprof_map_rate_ {
     uint64_t second, window, hz_min, hz_max;
     bool may_be_late;              /* reads may show the counter late */
 } npuprof_map_rate_;
-/* Maps device ticks to host ticks. anchors: sorted by device ticks. newest: a read behind them; NULL: none
-   is. now: host ticks. *error_ticks gets the error bound in host ticks. Returns false if the reads do not
-   suffice: there are none, or only one, with other ticks; or they contradict each other, and the ticks are
-   behind all of them. */
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
-                                     const npuprof_anchor_ *newest, uint64_t now,
-                                     const npuprof_map_rate_ *rate, uint64_t device_ticks,
+/* The reads of a device's clock. */
+typedef struct npuprof_map_reads_ {
+    const npuprof_anchor_ *anchors;        /* sorted by device ticks */
+    size_t count;
+    const npuprof_anchor_ *newest;         /* a read behind them; NULL: none is */
+    uint64_t now;                          /* host ticks */
+    npuprof_map_rate_ rate;
+} npuprof_map_reads_;
+/* Maps device ticks to host ticks. *error_ticks gets the error bound in host ticks. Returns false if the
+   reads do not suffice: there are none, or only one, with other ticks; or they contradict each other, and the
+   ticks are behind all of them. */
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks);
 #endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
 NPUPROF_END_C_
@@ -7321,9 +7326,9 @@ NPUPROF_OWN_ static int npuprof_os_check_commands_(const struct stat *st)
 /* Reads the file if it has changed since the last time: up to `room` bytes, *bytes of them. EAGAIN: there is
    nothing new, or no file. Others: it must not be trusted, and is not looked at until it changes.
    Why a fresh one is read again: the clock of file times moves in steps, and a second change in the same step
-   could not be seen. hash: of a text. */
+   could not be seen. */
 NPUPROF_OWN_ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
-                                     size_t *bytes, uint32_t (*hash)(const char *, size_t))
+                                     size_t *bytes)
 {
     struct stat st;
     if (lstat(path, &st) != 0) return EAGAIN;
@@ -7344,7 +7349,7 @@ NPUPROF_OWN_ static int npuprof_os_read_commands_(const char *path, npuprof_os_s
     if (n < 0) error = errno;
     if (fd >= 0) close(fd);
     *bytes = n > 0 ? (size_t)n : 0;
-    now.hash = hash(text, *bytes);
+    now.hash = npuprof_hash_text_(text, *bytes);
     const int64_t age = npuprof_os_ns_(CLOCK_REALTIME) - now.changed_ns;
     now.is_fresh = age > -50000000 && age < 50000000;
     const bool equal = same && now.hash == seen->hash;
@@ -7696,13 +7701,12 @@ NPUPROF_OWN_ static void npuprof_os_leave_signal_(int number, void (*handler)(in
 }
 
 NPUPROF_OWN_ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
-                                     size_t *bytes, uint32_t (*hash)(const char *, size_t))
+                                     size_t *bytes)
 {
     (void)path;
     (void)seen;
     (void)text;
     (void)room;
-    (void)hash;
     *bytes = 0;
     return EAGAIN;
 }
@@ -9846,30 +9850,50 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ 
     return u ? npuprof_record_set_end_(slot, units) : NULL;
 }
 
+/* A record to be written, beside its call site and its time. */
+typedef struct npuprof_record_new_ {
+    uint64_t w1;                       /* of the first unit */
+    const npuprof_unit_ *extra;        /* units behind that, before the arguments */
+    size_t extra_count;
+    npuprof_keys_ *keys;               /* of the arguments; may be NULL */
+    npuprof_args args;
+} npuprof_record_new_;
+
+NPUPROF_OWN_ static inline npuprof_record_new_ npuprof_record_of_(uint64_t w1, npuprof_keys_ *keys, npuprof_args args)
+{
+    npuprof_record_new_ r;
+    r.w1 = w1;
+    r.extra = NULL;
+    r.extra_count = 0;
+    r.keys = keys;
+    r.args = args;
+    return r;
+}
+
 /* Writes one record: the first unit, extra units, arguments. NULL: it did not fit, which is counted.
    Arguments that do not fit are dropped, which is counted apart, and the record is kept. */
-NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1,
-                                           const npuprof_unit_ *extra, size_t extra_count,
-                                           npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now,
+                                           const npuprof_record_new_ *r)
 {
-    size_t arg_units = args.count ? npuprof_record_count_arg_units_(args) : 0;
+    const size_t extra_count = r->extra_count;
+    size_t arg_units = r->args.count ? npuprof_record_count_arg_units_(r->args) : 0;
     npuprof_unit_ *u = npuprof_record_reserve_(slot, 1 + extra_count + arg_units, now);
     if (!u && arg_units) {
         u = npuprof_record_reserve_(slot, 1 + extra_count, now);
-        if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
+        if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
         arg_units = 0;
     }
     if (!u) {
         npuprof_record_count_full_(slot);
         return NULL;
     }
-    if (extra_count) memcpy(u + 1, extra, extra_count * sizeof *extra);
-    if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, keys, args)) {
+    if (extra_count) memcpy(u + 1, r->extra, extra_count * sizeof *u);
+    if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
         memset(u + 1 + extra_count, 0, arg_units * sizeof *u);
-        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
+        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
         arg_units = 0;
     }
-    NPUPROF_STORE_(&u->w1, w1);
+    NPUPROF_STORE_(&u->w1, r->w1);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
     slot->cursor = u + 1 + extra_count + arg_units;
     return u;
@@ -9918,8 +9942,9 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_a
                                                                         npuprof_args args)
 {
     const uint32_t here = NPUPROF_RECORD_HERE_(slot, false);
+    const npuprof_record_new_ r = npuprof_record_of_(NPUPROF_END_OPEN_, keys, args);
     npuprof_record_make_room_(slot, id, now, here);
-    npuprof_unit_ *u = npuprof_record_emit_(slot, id, now, NPUPROF_END_OPEN_, NULL, 0, keys, args);
+    npuprof_unit_ *const u = npuprof_record_emit_(slot, id, now, &r);
     return u ? npuprof_record_push_span_(slot, u, here) : 0;
 }
 
@@ -10219,14 +10244,14 @@ NPUPROF_OWN_ static bool npuprof_record_name_site_(npuprof_site_ *site, const ch
 #define NPUPROF_KEYS_ANYWHERE_ 0x80000000u
 
 /* The number of a call site, by its own name and category if it has one (constants of the call), else by
-   `keys`, where they came at run time. 0: it is not to be recorded, or the table is full, which is
-   counted. */
-NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
-                                         const char *category, const char *name)
+   `keys`, where they came at run time; one of the two may be NULL. 0: it is not to be recorded, or the table
+   is full, which is counted. */
+NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, const char *category,
+                                         const char *name)
 {
     if (site && npuprof_record_name_site_(site, category, name))
         return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
-    if (!keys) return npuprof_record_resolve_name_(kind, category, name);
+    if (!keys) return npuprof_record_resolve_name_(site->kind, category, name);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
@@ -10236,7 +10261,7 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
         e = npuprof_record_match_anywhere_(place, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
-    e = npuprof_table_intern_site_(kind, category, name, keys->file, keys->line);
+    e = npuprof_table_intern_site_(keys->kind, category, name, keys->file, keys->line);
     if (!e) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
@@ -10254,13 +10279,13 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
-                                                 npuprof_keys_ *keys, uint32_t kind, const char *category,
-                                                 const char *name, npuprof_args args)
+                                                 npuprof_keys_ *keys, const char *category, const char *name,
+                                                 npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    const uint32_t id = npuprof_record_named_id_(site, keys, kind, category, name);
+    const uint32_t id = npuprof_record_named_id_(site, keys, category, name);
     if (id) {
         if (device && device->wait_around) {
             npuprof_record_leave_(slot);
@@ -10274,17 +10299,30 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     return token;
 }
 
+/* Without a call site: its texts are looked up each time. */
+NPUPROF_OWN_ static npuprof_token_ npuprof_record_begin_kind_(uint32_t kind, const char *category, const char *name,
+                                                 npuprof_args args)
+{
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    if (!slot) return npuprof_record_count_no_context_();
+    const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
+    const npuprof_token_ token =
+        id ? npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, args) : 0;
+    npuprof_record_leave_(slot);
+    return token;
+}
+
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
                                                     const char *name)
 {
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
                         NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
-    return npuprof_begin_named_(NULL, site, NULL, site->kind, category, name, PROF_NO_ARGS);
+    return npuprof_begin_named_(NULL, site, NULL, category, name, PROF_NO_ARGS);
 }
 
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
-npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys, uint32_t kind)
+npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys)
 {
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_arena_fast_) | NPUPROF_KEYS_ANYWHERE_)) {
@@ -10292,18 +10330,17 @@ npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_
             npuprof_record_match_anywhere_((uint32_t)(text >> 32), category, name);
         if (e) return npuprof_record_begin_number_(e->head.a >> 8);
     }
-    return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, PROF_NO_ARGS);
+    return npuprof_begin_named_(NULL, NULL, keys, category, name, PROF_NO_ARGS);
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
-                                                uint32_t kind)
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys)
 {
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
     if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_arena_fast_)))
         e = npuprof_record_match_first_((uint32_t)(text >> 32), category, name);
     return NPUPROF_LIKELY_(e != NULL) ? npuprof_record_begin_number_(e->head.a >> 8)
-        : npuprof_record_begin_text_slow_(name, category, keys, kind);
+        : npuprof_record_begin_text_slow_(name, category, keys);
 }
 /* ==== src/record/boundary.h ======================================================= >>record/boundary ==== */
 
@@ -10334,27 +10371,26 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ 
 }
 
 /* Begins a boundary while there is capture control; begins: that of npuprof_record_hooks_. */
-NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_token_
+NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site, npuprof_keys_ *keys,
-                            uint32_t kind, const char *category, const char *name, npuprof_args args)
+                            const char *category, const char *name, npuprof_args args)
 {
-    const uint32_t as = begins(kind);
+    const uint32_t kind = keys->kind, as = begins(kind);
     const npuprof_token_ unrecorded = NPUPROF_TOKEN_BOUNDARY_ | (kind == NPUPROF_KIND_RECORD);
     if (!as) return unrecorded;
-    const bool same = as == kind;
-    const npuprof_token_ token =
-        npuprof_begin_named_(NULL, same ? site : NULL, same ? keys : NULL, as, category, name, args);
+    const npuprof_token_ token = as == kind
+        ? npuprof_begin_named_(NULL, site, keys, category, name, args)
+        : npuprof_record_begin_kind_(as, category, name, args);
     return token ? npuprof_record_mark_boundary_(token) : unrecorded;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                     const char *category, const char *name)
 {
     uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
     if (NPUPROF_UNLIKELY_(begins != NULL))
-        return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, PROF_NO_ARGS);
-    return site ? npuprof_begin_constant_(site, category, name)
-        : npuprof_begin_text_(name, category, keys, kind);
+        return npuprof_record_begin_armed_(begins, site, keys, category, name, PROF_NO_ARGS);
+    return site ? npuprof_begin_constant_(site, category, name) : npuprof_begin_text_(name, category, keys);
 }
 
 /* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be
@@ -10544,7 +10580,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *catego
     if (open && slot->by_hand_count >= 64) {
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
-        const uint32_t id = npuprof_record_named_id_(NULL, keys, NPUPROF_KIND_SPAN, category, name);
+        const uint32_t id = npuprof_record_named_id_(NULL, keys, category, name);
         if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, PROF_NO_ARGS);
         if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }
@@ -10601,8 +10637,8 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_event_slow_(npuprof_site_ 
         return;
     }
     if (npuprof_record_is_resolved_(site)) {
-        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
-        npuprof_record_emit_(slot, id, npuprof_clock_(), value, NULL, 0, keys, args);
+        const npuprof_record_new_ r = npuprof_record_of_(value, keys, args);
+        npuprof_record_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), &r);
         npuprof_record_make_keys_fast_(site, keys);
     }
     npuprof_record_leave_(slot);
@@ -10658,9 +10694,8 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 
 /* ---- Events of a function: the name comes at run time */
 
-/* extra: what does not fit into w1. */
-NPUPROF_OWN_ static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1,
-                                        const npuprof_unit_ *extra, size_t extra_count, npuprof_args args)
+NPUPROF_OWN_ static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name,
+                                        const npuprof_record_new_ *r)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
@@ -10668,7 +10703,7 @@ NPUPROF_OWN_ static void npuprof_record_named_event_(uint32_t kind, const char *
         return;
     }
     const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
-    if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
+    if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), r);
     npuprof_record_leave_(slot);
 }
 
@@ -10677,7 +10712,8 @@ NPUPROF_OWN_ static void npuprof_record_named_event_(uint32_t kind, const char *
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, PROF_NO_ARGS);
+    const npuprof_record_new_ r = npuprof_record_of_(id, NULL, PROF_NO_ARGS);
+    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, &r);
 }
 
 /* Recorded while the gate is closed, too, if the thread ever recorded. Why: its beginning may be in the
@@ -10702,10 +10738,13 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return;
     }
+    npuprof_record_new_ r = npuprof_record_of_((uint64_t)start_ns, NULL, args);
     npuprof_unit_ extra;
     extra.w0 = (uint64_t)track_id << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
     extra.w1 = (uint64_t)end_ns;
-    npuprof_record_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
+    r.extra = &extra;
+    r.extra_count = 1;
+    npuprof_record_named_event_(NPUPROF_KIND_FINISHED, category, name, &r);
 }
 /* ==== src/record/objects.h ========================================================= >>record/objects ==== */
 
@@ -11013,9 +11052,11 @@ NPUPROF_OWN_ static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], 
 
 NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *e, npuprof_args args)
 {
+    npuprof_record_new_ r = npuprof_record_of_(e->start, NULL, args);
     npuprof_unit_ extra[3];
-    const size_t count = npuprof_record_device_units_(extra, e);
-    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, e->category, e->name, e->start, extra, count, args);
+    r.extra = extra;
+    r.extra_count = npuprof_record_device_units_(extra, e);
+    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, e->category, e->name, &r);
 }
 
 /* The number of the call site of a name that stays. 0: it is not to be recorded. */
@@ -11139,10 +11180,13 @@ NPUPROF_OWN_ static npuprof_record_pool_ *npuprof_record_find_pool_(const char *
 NPUPROF_OWN_ static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change,
                                          const char *tag)
 {
+    npuprof_record_new_ r = npuprof_record_of_(used, NULL, PROF_NO_ARGS);
     npuprof_unit_ extra;
     extra.w0 = change << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_;
     extra.w1 = allocated;
-    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, PROF_NO_ARGS);
+    r.extra = &extra;
+    r.extra_count = 1;
+    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, &r);
 }
 
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
@@ -12764,7 +12808,7 @@ NPUPROF_OWN_ static void npuprof_capture_poll_(int64_t now)
         return;
     }
     const int error = npuprof_os_read_commands_(path.text, &npuprof_capture_now_.seen, text, sizeof text,
-                                                &bytes, npuprof_hash_text_);
+                                                &bytes);
     if (error == EAGAIN) return;
     if (error || bytes == sizeof text) {
         npuprof_capture_complain_(3, "NPUPROF_CONTROL", path.text, error == EACCES
@@ -13098,27 +13142,36 @@ NPUPROF_OWN_ static uint64_t npuprof_map_host_at_(const npuprof_map_point_ *p, i
     return side ? p->upper_host : p->lower_host;
 }
 
-/* Fills a window with neighbouring points, seen from one side of a point. ahead: how many device ticks a
-   stamp lies outside of them. False: they give no rate, or contradict C2 (M2). */
-NPUPROF_OWN_ static bool npuprof_map_fill_(npuprof_map_window_ *w, const npuprof_map_rate_ *rate,
-                              const npuprof_map_point_ *points, uint32_t count,
-                              const npuprof_map_point_ *from, int side, double ahead)
+/* Neighbouring points, seen from one side of one of them, `ahead` device ticks outside of it. */
+typedef struct npuprof_map_view_ {
+    const npuprof_map_rate_ *rate;
+    const npuprof_map_point_ *points, *from;
+    uint32_t count;
+    int side;
+    double ahead;
+} npuprof_map_view_;
+
+/* Fills a window with what is seen. False: the points give no rate, or contradict C2 (M2). */
+NPUPROF_OWN_ static bool npuprof_map_fill_(npuprof_map_window_ *w, const npuprof_map_view_ *view)
 {
+    const npuprof_map_point_ *const points = view->points, *const from = view->from;
+    const uint32_t count = view->count;
     const npuprof_map_point_ *const last = points + count - 1;
+    const double ahead = view->ahead < 0 ? -view->ahead : view->ahead;
     const double ticks = npuprof_map_distance_(points->upper, last->upper);
     const double host = npuprof_map_distance_(points->upper_host, last->upper_host);
     if (count < 2 || ticks < 1 || host < 1) return false;
     w->count = count;
     w->slope = host / ticks;
     w->span = npuprof_map_distance_(points->lower_host, last->upper_host) + ahead * w->slope;
-    const double windows = w->span / (double)npuprof_max_(rate->window, 1);
-    w->r = (double)rate->max_rate_ppb * 1e-9 * (windows > 1 ? windows : 1);
+    const double windows = w->span / (double)npuprof_max_(view->rate->window, 1);
+    w->r = (double)view->rate->max_rate_ppb * 1e-9 * (windows > 1 ? windows : 1);
     if (w->r > 0.5) w->r = 0.5;
     for (uint32_t i = 0; i < count; i++)
         for (int s = 0; s < 2; s++) {
-            w->at[s][i] = w->slope * npuprof_map_distance_(npuprof_map_ticks_at_(from, side),
+            w->at[s][i] = w->slope * npuprof_map_distance_(npuprof_map_ticks_at_(from, view->side),
                                                            npuprof_map_ticks_at_(&points[i], s));
-            w->rest[s][i] = npuprof_map_distance_(npuprof_map_host_at_(from, side),
+            w->rest[s][i] = npuprof_map_distance_(npuprof_map_host_at_(from, view->side),
                                                   npuprof_map_host_at_(&points[i], s)) - w->at[s][i];
         }
     const double slack = w->span * 8e-15;
@@ -13189,15 +13242,13 @@ NPUPROF_OWN_ static void npuprof_map_neighbours_(const npuprof_map_ *m, uint32_t
         if (*to > b && npuprof_saturating_sub_(p[*to + 1].upper_host, p[b].lower_host) > half) break;
 }
 
-/* Solves M3 for points `from` to `to`, `ahead` device ticks outside of point i, as host ticks from its own
-   on. False: there is no bound but L's order. */
-NPUPROF_OWN_ static bool npuprof_map_among_(const npuprof_map_ *m, int side, uint32_t i, double ahead, uint32_t from,
-                               uint32_t to, double *v)
+/* Solves M3 for what is seen, as host ticks from the point's own on. False: there is no bound but L's
+   order. */
+NPUPROF_OWN_ static bool npuprof_map_among_(const npuprof_map_view_ *view, double *v)
 {
     npuprof_map_window_ w;
-    if (!npuprof_map_fill_(&w, &m->rate, m->point + from, to - from + 1, &m->point[i], side,
-                           ahead < 0 ? -ahead : ahead)) return false;
-    *v = ahead * w.slope + npuprof_map_solve_(&w, side, ahead * w.slope);
+    if (!npuprof_map_fill_(&w, view)) return false;
+    *v = view->ahead * w.slope + npuprof_map_solve_(&w, view->side, view->ahead * w.slope);
     return true;
 }
 
@@ -13208,10 +13259,13 @@ NPUPROF_OWN_ static bool npuprof_map_beside_(const npuprof_map_ *m, int side, ui
     uint32_t from, to;
     double wide = 0;
     npuprof_map_neighbours_(m, i, i, &from, &to);
-    const bool found = npuprof_map_among_(m, side, i, ahead, from, to, v);
+    npuprof_map_view_ view = { &m->rate, m->point + from, m->point + i, to - from + 1, side, ahead };
+    const bool found = npuprof_map_among_(&view, v);
     const bool before = from > 0 && !m->open[from], behind = to + 1 < m->count && !m->open[to + 1];
     if (!(ahead < 0 || ahead > 0) || !(before || behind)) return found;
-    if (!npuprof_map_among_(m, side, i, ahead, from - before, to + behind, &wide)) return found;
+    view.points -= before;
+    view.count += (uint32_t)before + behind;
+    if (!npuprof_map_among_(&view, &wide)) return found;
     if (!found || (side ? wide < *v : wide > *v)) *v = wide;
     return true;
 }
@@ -13302,20 +13356,24 @@ NPUPROF_OWN_ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x
     return true;
 }
 
-/* M7. since, until: host ticks; 0 and UINT64_MAX: not known. Each counts only where no point bounds the stamp
-   from that side. False: the points do not suffice. */
-NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t unit, uint64_t since, uint64_t until,
-                               uint64_t *host, uint64_t *error)
+/* What a device's stamp says, in units of so many device ticks. It was taken between two host ticks; 0 and
+   UINT64_MAX: not known. */
+typedef struct npuprof_map_stamped_ { uint64_t ticks, unit, since, until; } npuprof_map_stamped_;
+
+/* M7. since and until count only where no point bounds the stamp from that side. False: the points do not
+   suffice. */
+NPUPROF_OWN_ static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_stamped_ *stamp, uint64_t *host,
+                               uint64_t *error)
 {
-    const uint64_t next = npuprof_saturating_add_(ticks, npuprof_max_(unit, 1));
-    uint64_t low = since, high = until;
+    const uint64_t ticks = stamp->ticks, next = npuprof_saturating_add_(ticks, npuprof_max_(stamp->unit, 1));
+    uint64_t low = stamp->since, high = stamp->until;
     *host = *error = 0;
     if (!m->count) return false;
     if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks) {
         low = m->point->lower_host;
         high = m->point->upper_host;
-    } else if ((!npuprof_map_side_(m, 0, ticks, false, &low) && !since) ||
-               (!npuprof_map_side_(m, 1, next, false, &high) && until == UINT64_MAX)) {
+    } else if ((!npuprof_map_side_(m, 0, ticks, false, &low) && !stamp->since) ||
+               (!npuprof_map_side_(m, 1, next, false, &high) && stamp->until == UINT64_MAX)) {
         return false;
     }
     /* Two windows that contradict each other, unseen by E1. */
@@ -13364,7 +13422,8 @@ NPUPROF_OWN_ static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32
     const uint32_t count = e->recent_count - from;
     const bool rate_is_there = count > 1 && p[count - 1].upper > p->upper &&
                                p[count - 1].upper_host > p->upper_host;
-    return !rate_is_there || npuprof_map_fill_(&w, &e->rate, p, count, p, 1, 0);
+    const npuprof_map_view_ view = { &e->rate, p, p, count, 1, 0 };
+    return !rate_is_there || npuprof_map_fill_(&w, &view);
 }
 
 /* E4: finds the one late read that keeps the others from fitting, and leaves it out. False: there is none. */
@@ -13502,18 +13561,18 @@ NPUPROF_OWN_ static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evi
 
 /* Why the newest read counts here: reads become anchors some time later, the best two of that time, and what
    it contradicts may not be taken for known until then. What a read has shown was before now. */
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
-                                     const npuprof_anchor_ *newest, uint64_t now,
-                                     const npuprof_map_rate_ *rate, uint64_t device_ticks,
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks)
 {
+    const npuprof_anchor_ *const anchors = reads->anchors, *const newest = reads->newest;
+    const size_t count = reads->count;
     npuprof_map_ m;
     npuprof_map_evidence_ e;
     const size_t all = count + (newest != NULL);
     const size_t first = all > NPUPROF_MAP_POINTS_ ? all - NPUPROF_MAP_POINTS_ : 0;
     memset(&m, 0, sizeof m);
     memset(&e, 0, sizeof e);
-    e.rate = *rate;
+    e.rate = reads->rate;
     for (size_t i = first; i < all; i++) {
         const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_witness_(&e, &p);
@@ -13524,8 +13583,9 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
         const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_add_(&m, &e, &p);
     }
-    const uint64_t until = newest && device_ticks <= newest->device_ticks ? now : UINT64_MAX;
-    return npuprof_map_stamp_(&m, device_ticks, 1, 0, until, host_ticks, error_ticks);
+    npuprof_map_stamped_ stamp = { device_ticks, 1, 0, UINT64_MAX };
+    if (newest && device_ticks <= newest->device_ticks) stamp.until = reads->now;
+    return npuprof_map_stamp_(&m, &stamp, host_ticks, error_ticks);
 }
 /* ==== src/numbers/digits.h ========================================================= >>numbers/digits ==== */
 #include <string.h>
@@ -14509,9 +14569,10 @@ NPUPROF_OWN_ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npu
         return true;
     }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
-    const uint64_t since = npuprof_image_has_arrow_(im, ev) ? ev->link.ticks : 0;
-    const uint64_t unit = ev->flags & NPUPROF_STAMP_SAMPLED ? 1 : c->unit;
-    if (!npuprof_map_stamp_(&c->map, ticks, unit, since, ev->host_ticks, host, &error)) return false;
+    npuprof_map_stamped_ stamp = { ticks, c->unit, 0, ev->host_ticks };
+    if (ev->flags & NPUPROF_STAMP_SAMPLED) stamp.unit = 1;
+    if (npuprof_image_has_arrow_(im, ev)) stamp.since = ev->link.ticks;
+    if (!npuprof_map_stamp_(&c->map, &stamp, host, &error)) return false;
     /* Why more: the anchors' errors contain how late the anchors were read. This stamp may have been read
        late, too. */
     if (ev->flags & NPUPROF_STAMP_SAMPLED) error = npuprof_saturating_add_(error, c->lag);

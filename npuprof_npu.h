@@ -1314,7 +1314,7 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
     NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \
                        NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) \
-                       NPUPROF_KEYS_OF_(id), \
+                       NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN), \
                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), \
                                           NPUPROF_STREAM_(stream), \
                                           NPUPROF_NPU_LITERALS_(name, cat) \
@@ -7616,7 +7616,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
 {
     const bool by_ring = npu->number_ && npu->has_submissions_;
     const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
-                                                      NPUPROF_KIND_SPAN, category, name, args);
+                                                      category, name, args);
     npuprof_npu_clear_block_(block, npu, stream);
     if (token && npu->number_) npuprof_npu_begin_device_(block, literals, category, name);
     return token;
@@ -7696,8 +7696,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, n
     why[1] = npuprof_str_("why", text);
     if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
     if (result == NPUPROF_ERR_NPU_CALLS) npuprof_count_lost_(NPUPROF_LOST_CALLS, 1);
-    npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
-                                npuprof_args_(why, 2));
+    const npuprof_record_new_ r = npuprof_record_of_(0, NULL, npuprof_args_(why, 2));
+    npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", &r);
     return reason;
 }
 
@@ -7752,8 +7752,7 @@ NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const
 {
     uint32_t handle = 0;
     if (!NPUPROF_OPEN_(1)) return 0;
-    const npuprof_token_ token =
-        npuprof_begin_named_(NULL, NULL, NULL, NPUPROF_KIND_SPAN, cat, name, args);
+    const npuprof_token_ token = npuprof_record_begin_kind_(NPUPROF_KIND_SPAN, cat, name, args);
     if (!token) return 0;
     npuprof_npu_call_ *const call = npu->number_ ? npuprof_npu_take_call_(npu, &handle) : NULL;
     if (call) {
@@ -7944,19 +7943,21 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
 {
     uint64_t host = 0, error = 0;
     bool good = false;
-    npuprof_map_rate_ rate;
-    memset(&rate, 0, sizeof rate);
-    rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
-    rate.second = rate.window = npu->second_;
-    rate.may_be_late = npu->lag_ != 0;
+    npuprof_map_reads_ reads;
+    memset(&reads, 0, sizeof reads);
+    reads.rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
+    reads.rate.second = reads.rate.window = npu->second_;
+    reads.rate.may_be_late = npu->lag_ != 0;
     *ns = 0;
     if (error_ns) *error_ns = 0;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        const npuprof_anchor_ *const newest = npuprof_npu_newest_read_(npu);
-        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, newest, npuprof_npu_ticks_(), &rate,
-                                  ticks, &host, &error);
+        reads.anchors = npu->anchors_;
+        reads.count = npu->anchor_count_;
+        reads.newest = npuprof_npu_newest_read_(npu);
+        reads.now = npuprof_npu_ticks_();
+        good = npuprof_map_ticks_(&reads, ticks, &host, &error);
         npuprof_npu_unlock_(npu);
         if (!good && i == 0) (void)npuprof_npu_sync(npu);
     }

@@ -26,9 +26,9 @@ from laws import alone, joined, layers, names, places, sizes, text, tree  # noqa
 LAWS = [
     ("law 1", layers.includes), ("law 1", layers.circles), ("law 1", layers.upward),
     ("law 2", joined.short), ("law 2", joined.tags),
-    ("law 3", sizes.parts), ("law 3", sizes.functions), ("law 3", sizes.columns),
-    ("law 3", sizes.blank_lines), ("law 3", sizes.conditions), ("law 3", sizes.sides),
-    ("law 3", sizes.python_circles),
+    ("law 3", sizes.parts), ("law 3", sizes.functions), ("law 3", sizes.parameters),
+    ("law 3", sizes.columns), ("law 3", sizes.blank_lines), ("law 3", sizes.conditions),
+    ("law 3", sizes.sides), ("law 3", sizes.python_circles),
     ("law 4", names.rooms), ("law 4", names.once), ("law 4", names.of_c),
     ("places", places.places), ("text", text.text),
 ]

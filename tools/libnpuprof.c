@@ -34,11 +34,14 @@ uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const cha
 {
     uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
     const bool is_boundary = kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_INFERENCE;
-    if (begins && is_boundary && NPUPROF_OPEN_(NPUPROF_GATE_BOUNDARIES_))
-        return npuprof_record_begin_armed_(begins, NULL, NULL, kind, category, name,
-                                           npuprof_args_(args, count));
+    if (begins && is_boundary && NPUPROF_OPEN_(NPUPROF_GATE_BOUNDARIES_)) {
+        npuprof_keys_ keys;
+        memset(&keys, 0, sizeof keys);
+        keys.kind = kind;
+        return npuprof_record_begin_armed_(begins, NULL, &keys, category, name, npuprof_args_(args, count));
+    }
     if (!NPUPROF_OPEN_(level) || kind < NPUPROF_KIND_SPAN || kind > NPUPROF_KIND_OPERATOR) return 0;
-    return npuprof_begin_named_(NULL, NULL, NULL, kind, category, name, npuprof_args_(args, count));
+    return npuprof_record_begin_kind_(kind, category, name, npuprof_args_(args, count));
 }
 
 void npuprof_end(uint32_t token)
@@ -50,7 +53,8 @@ void npuprof_end(uint32_t token)
    PROF_THREAD_NAME. */
 static void emit(uint32_t kind, const char *category, const char *name, uint64_t value, npuprof_args args)
 {
-    if (NPUPROF_OPEN_(1)) npuprof_record_named_event_(kind, category, name, value, NULL, 0, args);
+    const npuprof_record_new_ r = npuprof_record_of_(value, NULL, args);
+    if (NPUPROF_OPEN_(1)) npuprof_record_named_event_(kind, category, name, &r);
 }
 
 void npuprof_instant(const char *category, const char *name, const npuprof_arg *args, size_t count)

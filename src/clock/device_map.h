@@ -97,27 +97,36 @@ static uint64_t npuprof_map_host_at_(const npuprof_map_point_ *p, int side)
     return side ? p->upper_host : p->lower_host;
 }
 
-/* Fills a window with neighbouring points, seen from one side of a point. ahead: how many device ticks a
-   stamp lies outside of them. False: they give no rate, or contradict C2 (M2). */
-static bool npuprof_map_fill_(npuprof_map_window_ *w, const npuprof_map_rate_ *rate,
-                              const npuprof_map_point_ *points, uint32_t count,
-                              const npuprof_map_point_ *from, int side, double ahead)
+/* Neighbouring points, seen from one side of one of them, `ahead` device ticks outside of it. */
+typedef struct npuprof_map_view_ {
+    const npuprof_map_rate_ *rate;
+    const npuprof_map_point_ *points, *from;
+    uint32_t count;
+    int side;
+    double ahead;
+} npuprof_map_view_;
+
+/* Fills a window with what is seen. False: the points give no rate, or contradict C2 (M2). */
+static bool npuprof_map_fill_(npuprof_map_window_ *w, const npuprof_map_view_ *view)
 {
+    const npuprof_map_point_ *const points = view->points, *const from = view->from;
+    const uint32_t count = view->count;
     const npuprof_map_point_ *const last = points + count - 1;
+    const double ahead = view->ahead < 0 ? -view->ahead : view->ahead;
     const double ticks = npuprof_map_distance_(points->upper, last->upper);
     const double host = npuprof_map_distance_(points->upper_host, last->upper_host);
     if (count < 2 || ticks < 1 || host < 1) return false;
     w->count = count;
     w->slope = host / ticks;
     w->span = npuprof_map_distance_(points->lower_host, last->upper_host) + ahead * w->slope;
-    const double windows = w->span / (double)npuprof_max_(rate->window, 1);
-    w->r = (double)rate->max_rate_ppb * 1e-9 * (windows > 1 ? windows : 1);
+    const double windows = w->span / (double)npuprof_max_(view->rate->window, 1);
+    w->r = (double)view->rate->max_rate_ppb * 1e-9 * (windows > 1 ? windows : 1);
     if (w->r > 0.5) w->r = 0.5;
     for (uint32_t i = 0; i < count; i++)
         for (int s = 0; s < 2; s++) {
-            w->at[s][i] = w->slope * npuprof_map_distance_(npuprof_map_ticks_at_(from, side),
+            w->at[s][i] = w->slope * npuprof_map_distance_(npuprof_map_ticks_at_(from, view->side),
                                                            npuprof_map_ticks_at_(&points[i], s));
-            w->rest[s][i] = npuprof_map_distance_(npuprof_map_host_at_(from, side),
+            w->rest[s][i] = npuprof_map_distance_(npuprof_map_host_at_(from, view->side),
                                                   npuprof_map_host_at_(&points[i], s)) - w->at[s][i];
         }
     const double slack = w->span * 8e-15;
@@ -188,15 +197,13 @@ static void npuprof_map_neighbours_(const npuprof_map_ *m, uint32_t a, uint32_t 
         if (*to > b && npuprof_saturating_sub_(p[*to + 1].upper_host, p[b].lower_host) > half) break;
 }
 
-/* Solves M3 for points `from` to `to`, `ahead` device ticks outside of point i, as host ticks from its own
-   on. False: there is no bound but L's order. */
-static bool npuprof_map_among_(const npuprof_map_ *m, int side, uint32_t i, double ahead, uint32_t from,
-                               uint32_t to, double *v)
+/* Solves M3 for what is seen, as host ticks from the point's own on. False: there is no bound but L's
+   order. */
+static bool npuprof_map_among_(const npuprof_map_view_ *view, double *v)
 {
     npuprof_map_window_ w;
-    if (!npuprof_map_fill_(&w, &m->rate, m->point + from, to - from + 1, &m->point[i], side,
-                           ahead < 0 ? -ahead : ahead)) return false;
-    *v = ahead * w.slope + npuprof_map_solve_(&w, side, ahead * w.slope);
+    if (!npuprof_map_fill_(&w, view)) return false;
+    *v = view->ahead * w.slope + npuprof_map_solve_(&w, view->side, view->ahead * w.slope);
     return true;
 }
 
@@ -207,10 +214,13 @@ static bool npuprof_map_beside_(const npuprof_map_ *m, int side, uint32_t i, dou
     uint32_t from, to;
     double wide = 0;
     npuprof_map_neighbours_(m, i, i, &from, &to);
-    const bool found = npuprof_map_among_(m, side, i, ahead, from, to, v);
+    npuprof_map_view_ view = { &m->rate, m->point + from, m->point + i, to - from + 1, side, ahead };
+    const bool found = npuprof_map_among_(&view, v);
     const bool before = from > 0 && !m->open[from], behind = to + 1 < m->count && !m->open[to + 1];
     if (!(ahead < 0 || ahead > 0) || !(before || behind)) return found;
-    if (!npuprof_map_among_(m, side, i, ahead, from - before, to + behind, &wide)) return found;
+    view.points -= before;
+    view.count += (uint32_t)before + behind;
+    if (!npuprof_map_among_(&view, &wide)) return found;
     if (!found || (side ? wide < *v : wide > *v)) *v = wide;
     return true;
 }
@@ -301,20 +311,24 @@ static bool npuprof_map_side_(npuprof_map_ *m, int side, uint64_t x, bool by_ord
     return true;
 }
 
-/* M7. since, until: host ticks; 0 and UINT64_MAX: not known. Each counts only where no point bounds the stamp
-   from that side. False: the points do not suffice. */
-static bool npuprof_map_stamp_(npuprof_map_ *m, uint64_t ticks, uint64_t unit, uint64_t since, uint64_t until,
-                               uint64_t *host, uint64_t *error)
+/* What a device's stamp says, in units of so many device ticks. It was taken between two host ticks; 0 and
+   UINT64_MAX: not known. */
+typedef struct npuprof_map_stamped_ { uint64_t ticks, unit, since, until; } npuprof_map_stamped_;
+
+/* M7. since and until count only where no point bounds the stamp from that side. False: the points do not
+   suffice. */
+static bool npuprof_map_stamp_(npuprof_map_ *m, const npuprof_map_stamped_ *stamp, uint64_t *host,
+                               uint64_t *error)
 {
-    const uint64_t next = npuprof_saturating_add_(ticks, npuprof_max_(unit, 1));
-    uint64_t low = since, high = until;
+    const uint64_t ticks = stamp->ticks, next = npuprof_saturating_add_(ticks, npuprof_max_(stamp->unit, 1));
+    uint64_t low = stamp->since, high = stamp->until;
     *host = *error = 0;
     if (!m->count) return false;
     if (m->count == 1 && m->point->upper == ticks && m->point->lower == ticks) {
         low = m->point->lower_host;
         high = m->point->upper_host;
-    } else if ((!npuprof_map_side_(m, 0, ticks, false, &low) && !since) ||
-               (!npuprof_map_side_(m, 1, next, false, &high) && until == UINT64_MAX)) {
+    } else if ((!npuprof_map_side_(m, 0, ticks, false, &low) && !stamp->since) ||
+               (!npuprof_map_side_(m, 1, next, false, &high) && stamp->until == UINT64_MAX)) {
         return false;
     }
     /* Two windows that contradict each other, unseen by E1. */

@@ -39,7 +39,8 @@ static bool npuprof_map_fit_(const npuprof_map_evidence_ *e, uint32_t from)
     const uint32_t count = e->recent_count - from;
     const bool rate_is_there = count > 1 && p[count - 1].upper > p->upper &&
                                p[count - 1].upper_host > p->upper_host;
-    return !rate_is_there || npuprof_map_fill_(&w, &e->rate, p, count, p, 1, 0);
+    const npuprof_map_view_ view = { &e->rate, p, p, count, 1, 0 };
+    return !rate_is_there || npuprof_map_fill_(&w, &view);
 }
 
 /* E4: finds the one late read that keeps the others from fitting, and leaves it out. False: there is none. */
@@ -177,18 +178,18 @@ static void npuprof_map_add_(npuprof_map_ *m, const npuprof_map_evidence_ *e, co
 
 /* Why the newest read counts here: reads become anchors some time later, the best two of that time, and what
    it contradicts may not be taken for known until then. What a read has shown was before now. */
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
-                                     const npuprof_anchor_ *newest, uint64_t now,
-                                     const npuprof_map_rate_ *rate, uint64_t device_ticks,
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks)
 {
+    const npuprof_anchor_ *const anchors = reads->anchors, *const newest = reads->newest;
+    const size_t count = reads->count;
     npuprof_map_ m;
     npuprof_map_evidence_ e;
     const size_t all = count + (newest != NULL);
     const size_t first = all > NPUPROF_MAP_POINTS_ ? all - NPUPROF_MAP_POINTS_ : 0;
     memset(&m, 0, sizeof m);
     memset(&e, 0, sizeof e);
-    e.rate = *rate;
+    e.rate = reads->rate;
     for (size_t i = first; i < all; i++) {
         const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_witness_(&e, &p);
@@ -199,6 +200,7 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
         const npuprof_map_point_ p = npuprof_map_point_of_(i < count ? &anchors[i] : newest);
         npuprof_map_add_(&m, &e, &p);
     }
-    const uint64_t until = newest && device_ticks <= newest->device_ticks ? now : UINT64_MAX;
-    return npuprof_map_stamp_(&m, device_ticks, 1, 0, until, host_ticks, error_ticks);
+    npuprof_map_stamped_ stamp = { device_ticks, 1, 0, UINT64_MAX };
+    if (newest && device_ticks <= newest->device_ticks) stamp.until = reads->now;
+    return npuprof_map_stamp_(&m, &stamp, host_ticks, error_ticks);
 }

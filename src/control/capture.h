@@ -175,7 +175,7 @@ static void npuprof_capture_poll_(int64_t now)
         return;
     }
     const int error = npuprof_os_read_commands_(path.text, &npuprof_capture_now_.seen, text, sizeof text,
-                                                &bytes, npuprof_hash_text_);
+                                                &bytes);
     if (error == EAGAIN) return;
     if (error || bytes == sizeof text) {
         npuprof_capture_complain_(3, "NPUPROF_CONTROL", path.text, error == EACCES

@@ -76,7 +76,7 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
     NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \
                        NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) \
-                       NPUPROF_KEYS_OF_(id), \
+                       NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN), \
                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), \
                                           NPUPROF_STREAM_(stream), \
                                           NPUPROF_NPU_LITERALS_(name, cat) \

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
+#include "../numbers/hash.h"
 #include "posix.h"
 #include "posix_files.h"
 
@@ -92,9 +93,9 @@ static int npuprof_os_check_commands_(const struct stat *st)
 /* Reads the file if it has changed since the last time: up to `room` bytes, *bytes of them. EAGAIN: there is
    nothing new, or no file. Others: it must not be trusted, and is not looked at until it changes.
    Why a fresh one is read again: the clock of file times moves in steps, and a second change in the same step
-   could not be seen. hash: of a text. */
+   could not be seen. */
 static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
-                                     size_t *bytes, uint32_t (*hash)(const char *, size_t))
+                                     size_t *bytes)
 {
     struct stat st;
     if (lstat(path, &st) != 0) return EAGAIN;
@@ -115,7 +116,7 @@ static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, c
     if (n < 0) error = errno;
     if (fd >= 0) close(fd);
     *bytes = n > 0 ? (size_t)n : 0;
-    now.hash = hash(text, *bytes);
+    now.hash = npuprof_hash_text_(text, *bytes);
     const int64_t age = npuprof_os_ns_(CLOCK_REALTIME) - now.changed_ns;
     now.is_fresh = age > -50000000 && age < 50000000;
     const bool equal = same && now.hash == seen->hash;

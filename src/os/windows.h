@@ -346,13 +346,12 @@ static void npuprof_os_leave_signal_(int number, void (*handler)(int))
 }
 
 static int npuprof_os_read_commands_(const char *path, npuprof_os_seen_ *seen, char *text, size_t room,
-                                     size_t *bytes, uint32_t (*hash)(const char *, size_t))
+                                     size_t *bytes)
 {
     (void)path;
     (void)seen;
     (void)text;
     (void)room;
-    (void)hash;
     *bytes = 0;
     return EAGAIN;
 }

@@ -71,7 +71,7 @@ extern "C++" {                     /* the user may include this header inside ex
    Why two ways to say it: before C23 #warning is an extension, which strict builds refuse. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #define NPUPROF_SCRATCH_BYTES (4 * 1024 * 1024)
-#elif defined(__STRICT_ANSI__) || defined(_MSC_VER)
+#elif defined(__STRICT_ANSI__) || defined(_WIN32)
 #pragma message("npuprof.h: NPUPROF_SCRATCH_BYTES is deprecated; leave it out, there is no scratch memory")
 #else
 #warning "npuprof.h: NPUPROF_SCRATCH_BYTES is deprecated; leave it out, there is no scratch memory"

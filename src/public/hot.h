@@ -78,8 +78,8 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
-                                                 npuprof_keys_ *keys, uint32_t kind, const char *category,
-                                                 const char *name, npuprof_args args);
+                                                 npuprof_keys_ *keys, const char *category, const char *name,
+                                                 npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
@@ -92,11 +92,10 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *
                                                uint64_t value, npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
                                                     const char *name);
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
-                                                uint32_t kind);
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys);
 /* Begins a PROF_RECORD or PROF_INFERENCE, at whose ends capture control looks at its conditions. Called also
    while the gate is NPUPROF_GATE_BOUNDARIES_. */
-NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                     const char *category, const char *name);
 #endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token);
@@ -132,15 +131,13 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, n
 }
 
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
-                                                          npuprof_keys_ *keys, uint32_t kind,
-                                                          const char *category, const char *name,
-                                                          npuprof_args args)
+                                                          npuprof_keys_ *keys, const char *category,
+                                                          const char *name, npuprof_args args)
 {
     const bool waits = device && device->wait_around;
     if (!NPUPROF_CONSTANT_(args.count) || args.count || waits)
-        return npuprof_begin_named_(device, site, keys, kind, category, name, args);
-    return site ? npuprof_begin_constant_(site, category, name)
-        : npuprof_begin_text_(name, category, keys, kind);
+        return npuprof_begin_named_(device, site, keys, category, name, args);
+    return site ? npuprof_begin_constant_(site, category, name) : npuprof_begin_text_(name, category, keys);
 }
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
@@ -179,8 +176,8 @@ NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
 #else /* NPUPROF_OFF, hosted */
 NPUPROF_API_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
-                                                npuprof_keys_ *keys, uint32_t kind,
-                                                const char *category, const char *name, npuprof_args args);
+                                                npuprof_keys_ *keys, const char *category, const char *name,
+                                                npuprof_args args);
 NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 #endif /* !NPUPROF_OFF */
 

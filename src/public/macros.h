@@ -30,14 +30,14 @@
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = \
         { 0, 0, (kind), name, cat, NPUPROF_FILE_, NPUPROF_LINE_ };
-#define NPUPROF_KEYS_OF_(id) \
+#define NPUPROF_KEYS_OF_(id, kind) \
     static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = \
         { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0, \
-          NPUPROF_FILE_, NPUPROF_LINE_ };
+          NPUPROF_FILE_, NPUPROF_LINE_, (kind) };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #elif defined(NPUPROF_NAMES_SECTION)
-#define NPUPROF_KEYS_OF_(id)
+#define NPUPROF_KEYS_OF_(id, kind)
 #define NPUPROF_IN_NAMES_ NPUPROF_ATTRIBUTE_((section(NPUPROF_NAMES_SECTION), unused))
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const char NPUPROF_GLUE_(npuprof_file_, id)[] NPUPROF_IN_NAMES_ = NPUPROF_FILE_TEXT_; \
@@ -52,7 +52,7 @@
     NPUPROF_LITERAL_ONLY_(id, name)
 #define NPUPROF_NO_CATEGORY_ ""
 #else /* !NPUPROF_NAMES_SECTION */
-#define NPUPROF_KEYS_OF_(id)
+#define NPUPROF_KEYS_OF_(id, kind)
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, \
                                              id) NPUPROF_ATTRIBUTE_((unused)) = \
@@ -125,7 +125,7 @@
 #define NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
-#define NPUPROF_KEYS_OF_(id)
+#define NPUPROF_KEYS_OF_(id, kind)
 #define NPUPROF_REF_(id, cat, name) \
     (sizeof(name) + sizeof(cat) ? NPUPROF_STATIC_CAST_(npuprof_site_ *, NPUPROF_NULL_) : NPUPROF_NULL_)
 #define NPUPROF_KEYS_REF_(id) NPUPROF_STATIC_CAST_(npuprof_keys_ *, NPUPROF_NULL_)
@@ -295,34 +295,36 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
-                   NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),    \
+                   NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) \
+                   NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN),                                         \
                    NPUPROF_BEGIN_ARGS_(id, cat, "" name "", args))
 #define NPUPROF_NAMED_(id, kind, name, args)                                                        \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
-                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
+                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id, kind), \
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, kind, "Runtime", (name), (args)))
 #define NPUPROF_WITH_BASE_(id, level, dev, name, cat, args)                                         \
     NPUPROF_BLOCK_(NPUPROF_GLUE_(npuprof_block_, id), level, dev,                                   \
-                   NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),      \
+                   NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name) \
+                   NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN),                                         \
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_DEVICE_OF_(NPUPROF_GLUE_(npuprof_block_, id), dev), \
                                         NPUPROF_KIND_SPAN, (cat), (name), (args)))
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_BOUNDARY_(id, kind, name) \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), NPUPROF_GATE_BOUNDARIES_, \
-                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
+                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id, kind), \
                    npuprof_begin_boundary_(NPUPROF_CONSTANT_(name) \
                                            ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
-                                           NPUPROF_KEYS_REF_(id), kind, "Runtime", (name)))
+                                           NPUPROF_KEYS_REF_(id), "Runtime", (name)))
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_)
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) \
     npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) \
                         ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
-                        NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+                        NPUPROF_KEYS_REF_(id), cat, name, args)
 #define NPUPROF_BY_HAND_(id, cat, name) \
     do { \
-        NPUPROF_KEYS_OF_(id) \
+        NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN) \
         NPUPROF_ALWAYS_(npuprof_begin_by_hand_(NPUPROF_KEYS_REF_(id), (cat), (name))); \
     } while (0)
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_(NPUPROF_KEYS_REF_(id), (args))
@@ -354,10 +356,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
                   npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""), (value)))
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
-    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
+    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) \
+                  NPUPROF_KEYS_OF_(id, NPUPROF_KIND_INSTANT), \
                   NPUPROF_EVENT_ARGS_(id, cat, "" name "", args))
 #define NPUPROF_ADD_RESULT_(id, level, args)                                                        \
-    NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id), NPUPROF_RESULT_ARGS_(id, args))
+    NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN), NPUPROF_RESULT_ARGS_(id, args))
 
 /* ---- Private: what npuprof_npu.h calls ----
 
@@ -465,13 +468,18 @@ typedef struct npuprof_map_rate_ {
     uint64_t second, window, hz_min, hz_max;
     bool may_be_late;              /* reads may show the counter late */
 } npuprof_map_rate_;
-/* Maps device ticks to host ticks. anchors: sorted by device ticks. newest: a read behind them; NULL: none
-   is. now: host ticks. *error_ticks gets the error bound in host ticks. Returns false if the reads do not
-   suffice: there are none, or only one, with other ticks; or they contradict each other, and the ticks are
-   behind all of them. */
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count,
-                                     const npuprof_anchor_ *newest, uint64_t now,
-                                     const npuprof_map_rate_ *rate, uint64_t device_ticks,
+/* The reads of a device's clock. */
+typedef struct npuprof_map_reads_ {
+    const npuprof_anchor_ *anchors;        /* sorted by device ticks */
+    size_t count;
+    const npuprof_anchor_ *newest;         /* a read behind them; NULL: none is */
+    uint64_t now;                          /* host ticks */
+    npuprof_map_rate_ rate;
+} npuprof_map_reads_;
+/* Maps device ticks to host ticks. *error_ticks gets the error bound in host ticks. Returns false if the
+   reads do not suffice: there are none, or only one, with other ticks; or they contradict each other, and the
+   ticks are behind all of them. */
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks);
 #endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
 NPUPROF_END_C_

@@ -302,7 +302,7 @@ typedef struct npuprof_keys_ {
                                       << 32 | generation. The place is an offset in bytes. With bit 31 set it
                                       is an id, of an entry behind the table's first part */
     const char *file;              /* of the macro, as in npuprof_site_ */
-    uint32_t line;
+    uint32_t line, kind;
 } npuprof_keys_;
 #endif /* !NPUPROF_FREESTANDING */
 

@@ -253,9 +253,10 @@ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_an
         return true;
     }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
-    const uint64_t since = npuprof_image_has_arrow_(im, ev) ? ev->link.ticks : 0;
-    const uint64_t unit = ev->flags & NPUPROF_STAMP_SAMPLED ? 1 : c->unit;
-    if (!npuprof_map_stamp_(&c->map, ticks, unit, since, ev->host_ticks, host, &error)) return false;
+    npuprof_map_stamped_ stamp = { ticks, c->unit, 0, ev->host_ticks };
+    if (ev->flags & NPUPROF_STAMP_SAMPLED) stamp.unit = 1;
+    if (npuprof_image_has_arrow_(im, ev)) stamp.since = ev->link.ticks;
+    if (!npuprof_map_stamp_(&c->map, &stamp, host, &error)) return false;
     /* Why more: the anchors' errors contain how late the anchors were read. This stamp may have been read
        late, too. */
     if (ev->flags & NPUPROF_STAMP_SAMPLED) error = npuprof_saturating_add_(error, c->lag);

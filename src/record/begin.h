@@ -258,14 +258,14 @@ static bool npuprof_record_name_site_(npuprof_site_ *site, const char *category,
 #define NPUPROF_KEYS_ANYWHERE_ 0x80000000u
 
 /* The number of a call site, by its own name and category if it has one (constants of the call), else by
-   `keys`, where they came at run time. 0: it is not to be recorded, or the table is full, which is
-   counted. */
-static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
-                                         const char *category, const char *name)
+   `keys`, where they came at run time; one of the two may be NULL. 0: it is not to be recorded, or the table
+   is full, which is counted. */
+static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, const char *category,
+                                         const char *name)
 {
     if (site && npuprof_record_name_site_(site, category, name))
         return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
-    if (!keys) return npuprof_record_resolve_name_(kind, category, name);
+    if (!keys) return npuprof_record_resolve_name_(site->kind, category, name);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
@@ -275,7 +275,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
         e = npuprof_record_match_anywhere_(place, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
-    e = npuprof_table_intern_site_(kind, category, name, keys->file, keys->line);
+    e = npuprof_table_intern_site_(keys->kind, category, name, keys->file, keys->line);
     if (!e) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
@@ -293,13 +293,13 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
-                                                 npuprof_keys_ *keys, uint32_t kind, const char *category,
-                                                 const char *name, npuprof_args args)
+                                                 npuprof_keys_ *keys, const char *category, const char *name,
+                                                 npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    const uint32_t id = npuprof_record_named_id_(site, keys, kind, category, name);
+    const uint32_t id = npuprof_record_named_id_(site, keys, category, name);
     if (id) {
         if (device && device->wait_around) {
             npuprof_record_leave_(slot);
@@ -313,17 +313,30 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     return token;
 }
 
+/* Without a call site: its texts are looked up each time. */
+static npuprof_token_ npuprof_record_begin_kind_(uint32_t kind, const char *category, const char *name,
+                                                 npuprof_args args)
+{
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    if (!slot) return npuprof_record_count_no_context_();
+    const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
+    const npuprof_token_ token =
+        id ? npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, args) : 0;
+    npuprof_record_leave_(slot);
+    return token;
+}
+
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(npuprof_site_ *site, const char *category,
                                                     const char *name)
 {
     if (NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
                         NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
-    return npuprof_begin_named_(NULL, site, NULL, site->kind, category, name, PROF_NO_ARGS);
+    return npuprof_begin_named_(NULL, site, NULL, category, name, PROF_NO_ARGS);
 }
 
 static NPUPROF_NOINLINE_ npuprof_token_
-npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys, uint32_t kind)
+npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_keys_ *keys)
 {
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     if ((uint32_t)text == (NPUPROF_LOAD_(&npuprof_arena_fast_) | NPUPROF_KEYS_ANYWHERE_)) {
@@ -331,16 +344,15 @@ npuprof_record_begin_text_slow_(const char *name, const char *category, npuprof_
             npuprof_record_match_anywhere_((uint32_t)(text >> 32), category, name);
         if (e) return npuprof_record_begin_number_(e->head.a >> 8);
     }
-    return npuprof_begin_named_(NULL, NULL, keys, kind, category, name, PROF_NO_ARGS);
+    return npuprof_begin_named_(NULL, NULL, keys, category, name, PROF_NO_ARGS);
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys,
-                                                uint32_t kind)
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *category, npuprof_keys_ *keys)
 {
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
     const npuprof_site_entry_ *e = NULL;
     if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)text, &npuprof_arena_fast_)))
         e = npuprof_record_match_first_((uint32_t)(text >> 32), category, name);
     return NPUPROF_LIKELY_(e != NULL) ? npuprof_record_begin_number_(e->head.a >> 8)
-        : npuprof_record_begin_text_slow_(name, category, keys, kind);
+        : npuprof_record_begin_text_slow_(name, category, keys);
 }

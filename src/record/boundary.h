@@ -34,27 +34,26 @@ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
 }
 
 /* Begins a boundary while there is capture control; begins: that of npuprof_record_hooks_. */
-NPUPROF_COLD_ static npuprof_token_
+NPUPROF_COLD_ static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site, npuprof_keys_ *keys,
-                            uint32_t kind, const char *category, const char *name, npuprof_args args)
+                            const char *category, const char *name, npuprof_args args)
 {
-    const uint32_t as = begins(kind);
+    const uint32_t kind = keys->kind, as = begins(kind);
     const npuprof_token_ unrecorded = NPUPROF_TOKEN_BOUNDARY_ | (kind == NPUPROF_KIND_RECORD);
     if (!as) return unrecorded;
-    const bool same = as == kind;
-    const npuprof_token_ token =
-        npuprof_begin_named_(NULL, same ? site : NULL, same ? keys : NULL, as, category, name, args);
+    const npuprof_token_ token = as == kind
+        ? npuprof_begin_named_(NULL, site, keys, category, name, args)
+        : npuprof_record_begin_kind_(as, category, name, args);
     return token ? npuprof_record_mark_boundary_(token) : unrecorded;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                     const char *category, const char *name)
 {
     uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
     if (NPUPROF_UNLIKELY_(begins != NULL))
-        return npuprof_record_begin_armed_(begins, site, keys, kind, category, name, PROF_NO_ARGS);
-    return site ? npuprof_begin_constant_(site, category, name)
-        : npuprof_begin_text_(name, category, keys, kind);
+        return npuprof_record_begin_armed_(begins, site, keys, category, name, PROF_NO_ARGS);
+    return site ? npuprof_begin_constant_(site, category, name) : npuprof_begin_text_(name, category, keys);
 }
 
 /* The end of a boundary that was not recorded? Then that is all. A token that a goto left as garbage may be

@@ -32,9 +32,11 @@ static size_t npuprof_record_device_units_(npuprof_unit_ extra[3], const npuprof
 
 NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *e, npuprof_args args)
 {
+    npuprof_record_new_ r = npuprof_record_of_(e->start, NULL, args);
     npuprof_unit_ extra[3];
-    const size_t count = npuprof_record_device_units_(extra, e);
-    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, e->category, e->name, e->start, extra, count, args);
+    r.extra = extra;
+    r.extra_count = npuprof_record_device_units_(extra, e);
+    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, e->category, e->name, &r);
 }
 
 /* The number of the call site of a name that stays. 0: it is not to be recorded. */

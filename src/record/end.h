@@ -170,7 +170,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(npuprof_keys_ *keys, const char *catego
     if (open && slot->by_hand_count >= 64) {
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
-        const uint32_t id = npuprof_record_named_id_(NULL, keys, NPUPROF_KIND_SPAN, category, name);
+        const uint32_t id = npuprof_record_named_id_(NULL, keys, category, name);
         if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, PROF_NO_ARGS);
         if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }

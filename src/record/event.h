@@ -25,8 +25,8 @@ static NPUPROF_SLOW_ void npuprof_record_event_slow_(npuprof_site_ *site, npupro
         return;
     }
     if (npuprof_record_is_resolved_(site)) {
-        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
-        npuprof_record_emit_(slot, id, npuprof_clock_(), value, NULL, 0, keys, args);
+        const npuprof_record_new_ r = npuprof_record_of_(value, keys, args);
+        npuprof_record_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), &r);
         npuprof_record_make_keys_fast_(site, keys);
     }
     npuprof_record_leave_(slot);
@@ -82,9 +82,8 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 
 /* ---- Events of a function: the name comes at run time */
 
-/* extra: what does not fit into w1. */
-static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1,
-                                        const npuprof_unit_ *extra, size_t extra_count, npuprof_args args)
+static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name,
+                                        const npuprof_record_new_ *r)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
@@ -92,7 +91,7 @@ static void npuprof_record_named_event_(uint32_t kind, const char *category, con
         return;
     }
     const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
-    if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
+    if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), r);
     npuprof_record_leave_(slot);
 }
 
@@ -101,7 +100,8 @@ static void npuprof_record_named_event_(uint32_t kind, const char *category, con
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, PROF_NO_ARGS);
+    const npuprof_record_new_ r = npuprof_record_of_(id, NULL, PROF_NO_ARGS);
+    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, &r);
 }
 
 /* Recorded while the gate is closed, too, if the thread ever recorded. Why: its beginning may be in the
@@ -126,8 +126,11 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return;
     }
+    npuprof_record_new_ r = npuprof_record_of_((uint64_t)start_ns, NULL, args);
     npuprof_unit_ extra;
     extra.w0 = (uint64_t)track_id << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
     extra.w1 = (uint64_t)end_ns;
-    npuprof_record_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
+    r.extra = &extra;
+    r.extra_count = 1;
+    npuprof_record_named_event_(NPUPROF_KIND_FINISHED, category, name, &r);
 }

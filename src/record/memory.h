@@ -38,10 +38,13 @@ static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change,
                                          const char *tag)
 {
+    npuprof_record_new_ r = npuprof_record_of_(used, NULL, PROF_NO_ARGS);
     npuprof_unit_ extra;
     extra.w0 = change << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_;
     extra.w1 = allocated;
-    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, PROF_NO_ARGS);
+    r.extra = &extra;
+    r.extra_count = 1;
+    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, &r);
 }
 
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,

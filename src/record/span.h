@@ -115,30 +115,50 @@ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t
     return u ? npuprof_record_set_end_(slot, units) : NULL;
 }
 
+/* A record to be written, beside its call site and its time. */
+typedef struct npuprof_record_new_ {
+    uint64_t w1;                       /* of the first unit */
+    const npuprof_unit_ *extra;        /* units behind that, before the arguments */
+    size_t extra_count;
+    npuprof_keys_ *keys;               /* of the arguments; may be NULL */
+    npuprof_args args;
+} npuprof_record_new_;
+
+static inline npuprof_record_new_ npuprof_record_of_(uint64_t w1, npuprof_keys_ *keys, npuprof_args args)
+{
+    npuprof_record_new_ r;
+    r.w1 = w1;
+    r.extra = NULL;
+    r.extra_count = 0;
+    r.keys = keys;
+    r.args = args;
+    return r;
+}
+
 /* Writes one record: the first unit, extra units, arguments. NULL: it did not fit, which is counted.
    Arguments that do not fit are dropped, which is counted apart, and the record is kept. */
-static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1,
-                                           const npuprof_unit_ *extra, size_t extra_count,
-                                           npuprof_keys_ *keys, npuprof_args args)
+static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now,
+                                           const npuprof_record_new_ *r)
 {
-    size_t arg_units = args.count ? npuprof_record_count_arg_units_(args) : 0;
+    const size_t extra_count = r->extra_count;
+    size_t arg_units = r->args.count ? npuprof_record_count_arg_units_(r->args) : 0;
     npuprof_unit_ *u = npuprof_record_reserve_(slot, 1 + extra_count + arg_units, now);
     if (!u && arg_units) {
         u = npuprof_record_reserve_(slot, 1 + extra_count, now);
-        if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
+        if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
         arg_units = 0;
     }
     if (!u) {
         npuprof_record_count_full_(slot);
         return NULL;
     }
-    if (extra_count) memcpy(u + 1, extra, extra_count * sizeof *extra);
-    if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, keys, args)) {
+    if (extra_count) memcpy(u + 1, r->extra, extra_count * sizeof *u);
+    if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
         memset(u + 1 + extra_count, 0, arg_units * sizeof *u);
-        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
+        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
         arg_units = 0;
     }
-    NPUPROF_STORE_(&u->w1, w1);
+    NPUPROF_STORE_(&u->w1, r->w1);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
     slot->cursor = u + 1 + extra_count + arg_units;
     return u;
@@ -187,8 +207,9 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_
                                                                         npuprof_args args)
 {
     const uint32_t here = NPUPROF_RECORD_HERE_(slot, false);
+    const npuprof_record_new_ r = npuprof_record_of_(NPUPROF_END_OPEN_, keys, args);
     npuprof_record_make_room_(slot, id, now, here);
-    npuprof_unit_ *u = npuprof_record_emit_(slot, id, now, NPUPROF_END_OPEN_, NULL, 0, keys, args);
+    npuprof_unit_ *const u = npuprof_record_emit_(slot, id, now, &r);
     return u ? npuprof_record_push_span_(slot, u, here) : 0;
 }
 

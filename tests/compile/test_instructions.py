@@ -23,15 +23,15 @@ COUNTS = {
     "span, 4 arguments": ('PROF_SCOPE_ARGS("c", "four", PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), '
                           'PROF_REAL("r", 1), PROF_BOOL("d", true))); '
                           'WORK();', 166, None),
-    "span, run-time name": ("WITH_BASE_PROFILER(NULL, name, NULL, PROF_NO_ARGS, WORK());", 80, 80),
+    "span, run-time name": ("WITH_BASE_PROFILER(NULL, name, NULL, PROF_NO_ARGS, WORK());", 78, 80),
     "span, constant name": ('WITH_BASE_PROFILER(NULL, "constant", "c", PROF_NO_ARGS, WORK());', 57, None),
     "PROF_NEXT": ('PROF_NEXT("next"); WORK();', 33, None),
     "instant": ('PROF_INSTANT("c", "moment", PROF_NO_ARGS);', 28, None),
     "counter": ('PROF_COUNTER("value", n);', 28, None),
-    "inference": ('PROF_INFERENCE("inference"); WORK();', 77, None),
+    "inference": ('PROF_INFERENCE("inference"); WORK();', 67, None),
     "function of NPUPROF_AUTO": ("HOOK(enter); WORK(); HOOK(exit);", 84, 90),
     "span, run-time name, table grown":
-        ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 158, 160),
+        ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 149, 160),
     "disabled": ('PROF_SCOPE("span"); WORK();', 2, 3),
     "disabled function": ("HOOK(enter); WORK(); HOOK(exit);", 35, 35),
     "disabled inference": ('PROF_INFERENCE("inference"); WORK();', 2, 3),

@@ -59,6 +59,7 @@ ARENA, OS, FW = "src/arena/chunks.h", "src/os/linux.h", "src/firmware/record.h"
 WELL = {"src/README.md": MAP, "src/public/types.h": PUBLIC, OS: LINUX, ARENA: CHUNKS, FW: FIRMWARE}
 DEEP = "".join("if (chunk->pages > %d) {\n" % n for n in range(5)) + "}" * 5
 LONG = "\n" * 60
+MANY = ["int a", "int (*b)(int, int)", "int c", "int d", "int e", "int f", "int g"]
 
 # (file, what stands in it, what replaces it, the law, what is said)
 BROKEN = [
@@ -79,6 +80,8 @@ BROKEN = [
     (ARENA, "return 0;", LONG * 9 + "return 0;", "law 3", "a part of 643 lines, at most 500"),
     (OS, "\n" * 9, "\n", "law 3", "a part of 15 lines, at least 50"),
     (ARENA, "return 0;", DEEP + "return 0;", "law 3", "npuprof_chunk_size_() nests 5 deep, at most 4"),
+    (ARENA, "npuprof_chunk_size_(npuprof_chunk_ *chunk)", f"npuprof_chunk_size_({', '.join(MANY)})", "law 3",
+     "npuprof_chunk_size_() has 7 parameters, at most 6"),
     (ARENA, "return 0;", "return 0;" + " " * 100 + ";", "law 3", "114 columns, at most 110"),
     (ARENA, "}\n\nint npuprof", "}\nint npuprof", "law 3", "no blank line between npuprof_chunk_size_() and"),
     (ARENA, "/* __linux__ */", "", "law 3", "#endif is 24 lines from its #if and does not bear its cond"),

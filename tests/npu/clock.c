@@ -33,6 +33,14 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* With no read behind the anchors. */
+static bool map_ticks(const npuprof_anchor_ *anchors, size_t count, const npuprof_map_rate_ *rate,
+                      uint64_t ticks, uint64_t *host, uint64_t *error)
+{
+    const npuprof_map_reads_ reads = { anchors, count, NULL, 0, *rate };
+    return npuprof_map_ticks_(&reads, ticks, host, error);
+}
+
 /* One random clock with its anchors and questions: its rate stays within ppb of a centre. */
 static uint64_t questions, wrong, decreasing;
 static double ratio[RATIOS];
@@ -82,8 +90,8 @@ static void one_clock(void)
         const uint64_t ticks = (uint64_t)floorl(phase_at(when));
         uint64_t host, error, later, ignored;
         const size_t all = (size_t)count;
-        if (!npuprof_map_ticks_(anchor, all, NULL, 0, &known, ticks, &host, &error) ||
-            !npuprof_map_ticks_(anchor, all, NULL, 0, &known, ticks + 1 + up_to(1000), &later, &ignored)) {
+        if (!map_ticks(anchor, all, &known, ticks, &host, &error) ||
+            !map_ticks(anchor, all, &known, ticks + 1 + up_to(1000), &later, &ignored)) {
             wrong++;
             continue;
         }
@@ -116,18 +124,18 @@ static void few_anchors(void)
     static const npuprof_anchor_ anchors[] = { { 1000, 5000, 5010 }, { 2000, 7000, 7011 } };
     const npuprof_map_rate_ rate = steady(1000, 1000000000), any = steady(UINT32_MAX, 0);
     uint64_t host, error;
-    CHECK(!npuprof_map_ticks_(anchors, 0, NULL, 0, &rate, 1000, &host, &error));
-    CHECK(!npuprof_map_ticks_(anchors, 1, NULL, 0, &rate, 1001, &host, &error));
-    CHECK(npuprof_map_ticks_(anchors, 1, NULL, 0, &rate, 1000, &host, &error));
+    CHECK(!map_ticks(anchors, 0, &rate, 1000, &host, &error));
+    CHECK(!map_ticks(anchors, 1, &rate, 1001, &host, &error));
+    CHECK(map_ticks(anchors, 1, &rate, 1000, &host, &error));
     CHECK(host == 5005 && error == 5);
-    CHECK(npuprof_map_ticks_(anchors, 2, NULL, 0, &rate, 1500, &host, &error));
+    CHECK(map_ticks(anchors, 2, &rate, 1500, &host, &error));
     CHECK(host >= 6005 && host <= 6007 && error >= 6 && error < 12);
-    CHECK(npuprof_map_ticks_(anchors, 2, NULL, 0, &rate, 3000, &host, &error));
+    CHECK(map_ticks(anchors, 2, &rate, 3000, &host, &error));
     CHECK(host > 9000 - error && host < 9010 + error && error < 60);
-    CHECK(npuprof_map_ticks_(anchors, 2, NULL, 0, &rate, 0, &host, &error));
+    CHECK(map_ticks(anchors, 2, &rate, 0, &host, &error));
     CHECK(host > 3000 - error && host < 3010 + error && error < 60);
-    CHECK(npuprof_map_ticks_(anchors, 2, NULL, 0, &rate, UINT64_MAX, &host, &error));
-    CHECK(npuprof_map_ticks_(anchors, 2, NULL, 0, &any, UINT64_MAX, &host, &error));
+    CHECK(map_ticks(anchors, 2, &rate, UINT64_MAX, &host, &error));
+    CHECK(map_ticks(anchors, 2, &any, UINT64_MAX, &host, &error));
 }
 
 /* One wide anchor among narrow ones changes nothing: the set of clocks that fit is what the others leave. */
@@ -143,12 +151,12 @@ static void a_wide_anchor_does_not_hurt(void)
         anchors[i].host_after = at + half;
     }
     for (uint64_t x = 0; x < 40000000; x += 1000000) {
-        CHECK(npuprof_map_ticks_(anchors, 9, NULL, 0, &rate, 1000000000 + x, &host, &error));
+        CHECK(map_ticks(anchors, 9, &rate, 1000000000 + x, &host, &error));
         CHECK(host - (1000000000 + x) <= error || 1000000000 + x - host <= error);
         worst = error > worst ? error : worst;
     }
     CHECK(worst < 3200);
-    CHECK(npuprof_map_ticks_(anchors, 3, NULL, 0, &rate, 1015000000, &host, &error));
+    CHECK(map_ticks(anchors, 3, &rate, 1015000000, &host, &error));
     CHECK(error < 3200);
 }
 

@@ -154,11 +154,11 @@ static void one_clock(tally *sum)
     for (int q = 0; q < questions && npu.epoch_ == epoch; q++) {
         uint64_t host, error;
         const uint32_t n = npu.anchor_count_;
-        const npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, ppm * 1000, 1000000000, 1000000000, 0, 0,
-                                         false };
+        const npuprof_map_reads_ reads = { npu.anchors_, n, NULL, 0,
+            { NPUPROF_MAP_STEADY_, ppm * 1000, 1000000000, 1000000000, 0, 0, false } };
         if (n < 3 || asked[q] <= npu.anchors_[0].device_ticks || asked[q] >= npu.anchors_[n - 1].device_ticks)
             continue;
-        if (!npuprof_map_ticks_(npu.anchors_, n, NULL, 0, &rate, asked[q], &host, &error)) continue;
+        if (!npuprof_map_ticks_(&reads, asked[q], &host, &error)) continue;
         const bool kept = !changes;
         const uint64_t off = host > asked_at[q] ? host - asked_at[q] : asked_at[q] - host;
         sum->questions++;

@@ -9,17 +9,20 @@
 int main(int argc, char **argv)
 {
     static npuprof_anchor_ anchors[64];
-    npuprof_map_rate_ rate = { NPUPROF_MAP_STEADY_, 0, 1000000000, 0, 0, 0, false };
+    npuprof_map_reads_ reads = { anchors, 0, NULL, 0,
+                                 { NPUPROF_MAP_STEADY_, 0, 1000000000, 0, 0, 0, false } };
     unsigned count;
     uint64_t ticks, host, error;
     if (argc != 2 || !freopen(argv[1], "r", stdin)) return 2;
-    if (scanf("%" SCNu32 " %" SCNu64 " %u", &rate.max_rate_ppb, &rate.window, &count) != 3) return 2;
+    if (scanf("%" SCNu32 " %" SCNu64 " %u", &reads.rate.max_rate_ppb, &reads.rate.window, &count) != 3)
+        return 2;
     if (count > sizeof anchors / sizeof *anchors) return 2;
+    reads.count = count;
     for (unsigned i = 0; i < count; i++)
         if (scanf("%" SCNu64 " %" SCNu64 " %" SCNu64, &anchors[i].device_ticks, &anchors[i].host_before,
                   &anchors[i].host_after) != 3) return 2;
     while (scanf("%" SCNu64, &ticks) == 1) {
-        const bool good = npuprof_map_ticks_(anchors, count, NULL, 0, &rate, ticks, &host, &error);
+        const bool good = npuprof_map_ticks_(&reads, ticks, &host, &error);
         printf("%d %" PRIu64 " %" PRIu64 "\n", good, host, error);
     }
     return 0;

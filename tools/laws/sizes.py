@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Law 3: how long a part, a function and a line may be, how deep blocks may nest."""
+"""Law 3: how long a part, a function and a line may be, how deep blocks may nest, how many parameters a
+private function may take."""
 
 import ast
 import re
@@ -11,12 +12,17 @@ PART_LINES = (50, 500)
 FUNCTION_LINES = 60
 COLUMNS = 110
 NESTING = 4
+PARAMETERS = 6
 CONDITION_LINES = 20        # an #else or #endif farther than this from its #if bears the condition
 PYTHON_LINES = 500
 SCRIPT_LINES = 400          # of the page's script
 SMALLER = {                 # parts that may be smaller, each with the reason
     "src/npu/compiler.h": "the compilers' names have a part of their own",
     "src/numbers/text.h": "both recorders use it; hash.h and heap.h are for hosted code",
+}
+TAKES_MORE = {              # private functions with more parameters, each with the reason
+    "npuprof_npu_begin_": "a macro of a user's file calls it, with all that the user gave",
+    "npuprof_fw_put_event_": "a struct takes flash at each of its callers",
 }
 C_FILES = (".c", ".h", ".cpp")
 
@@ -44,6 +50,19 @@ def functions(tree):
                 yield name, f.line, f"{f.name}() has {lines} lines, at most {FUNCTION_LINES}"
             if f.depth > NESTING:
                 yield name, f.line, f"{f.name}() nests {f.depth} deep, at most {NESTING}"
+
+
+def parameters(tree):
+    """Those of the headers' private functions. What a user calls has one for each thing he says."""
+    for part in (part for part in tree.parts if part.startswith("src/")):
+        lines = code.code_only(tree.texts[part]).split("\n")
+        for f in code.read(tree.texts[part]).functions:
+            head = "\n".join(lines[f.line - 1:f.brace]).partition(f"{f.name}(")[2]
+            while re.search(r"\([^()]*\)", head):                  # parameters that are functions
+                head = re.sub(r"\([^()]*\)", "", head)
+            count = head.partition(")")[0].count(",") + 1
+            if f.name.endswith("_") and count > PARAMETERS and f.name not in TAKES_MORE:
+                yield part, f.line, f"{f.name}() has {count} parameters, at most {PARAMETERS}"
 
 
 def columns(tree):

@@ -73,7 +73,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
 {
     const bool by_ring = npu->number_ && npu->has_submissions_;
     const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
-                                                      NPUPROF_KIND_SPAN, category, name, args);
+                                                      category, name, args);
     npuprof_npu_clear_block_(block, npu, stream);
     if (token && npu->number_) npuprof_npu_begin_device_(block, literals, category, name);
     return token;
@@ -153,8 +153,8 @@ static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, npuprof_result
     why[1] = npuprof_str_("why", text);
     if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
     if (result == NPUPROF_ERR_NPU_CALLS) npuprof_count_lost_(NPUPROF_LOST_CALLS, 1);
-    npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
-                                npuprof_args_(why, 2));
+    const npuprof_record_new_ r = npuprof_record_of_(0, NULL, npuprof_args_(why, 2));
+    npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", &r);
     return reason;
 }
 

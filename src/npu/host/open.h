@@ -155,19 +155,21 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
 {
     uint64_t host = 0, error = 0;
     bool good = false;
-    npuprof_map_rate_ rate;
-    memset(&rate, 0, sizeof rate);
-    rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
-    rate.second = rate.window = npu->second_;
-    rate.may_be_late = npu->lag_ != 0;
+    npuprof_map_reads_ reads;
+    memset(&reads, 0, sizeof reads);
+    reads.rate.max_rate_ppb = npu->desc_.max_rate_ppm * 1000u;
+    reads.rate.second = reads.rate.window = npu->second_;
+    reads.rate.may_be_late = npu->lag_ != 0;
     *ns = 0;
     if (error_ns) *error_ns = 0;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        const npuprof_anchor_ *const newest = npuprof_npu_newest_read_(npu);
-        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, newest, npuprof_npu_ticks_(), &rate,
-                                  ticks, &host, &error);
+        reads.anchors = npu->anchors_;
+        reads.count = npu->anchor_count_;
+        reads.newest = npuprof_npu_newest_read_(npu);
+        reads.now = npuprof_npu_ticks_();
+        good = npuprof_map_ticks_(&reads, ticks, &host, &error);
         npuprof_npu_unlock_(npu);
         if (!good && i == 0) (void)npuprof_npu_sync(npu);
     }
