@@ -10,7 +10,8 @@ DEVICES = $(wildcard examples/*/*.toml)
 DIGITS = build/examples/digits/digits build/examples/digits/npusim
 STACK = build/examples/stack
 STACK_JSON = stack.json
-TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert build/npuprof-top
+TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert build/npuprof-top \
+    build/npuprof-judge
 RUN_TESTS = CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
 BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && \
     $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm
@@ -73,7 +74,7 @@ headers:                        ## join the parts in src/ to npuprof.h and npupr
 house:                          ## check the laws of src/README.md: layers, sizes, names
 	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tools/house.py
 
-generated:                      ## check that the joined and the generated headers are up to date
+generated: build/npuprof-judge  ## check that the joined and the generated headers are up to date
 	@$(PYTHON) tools/join.py --check
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen --check $$d -o $${d%.toml}_regs.h || exit 1; done
 
@@ -109,7 +110,7 @@ bench: tools                    ## measure what everything costs here; BENCH="--
 bench-tools: tools              ## measure report and convert on ten million spans; takes 7 GB of disk
 	@$(PYTHON) tests/bench/tools.py
 
-gen:                            ## write the headers of the devices anew
+gen: build/npuprof-judge        ## write the headers of the devices anew
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen $$d -o $${d%.toml}_regs.h || exit 1; done
 
 install:                        ## install the headers, a pkg-config and a CMake package file (DESTDIR, PREFIX)
@@ -161,6 +162,7 @@ build/libnpuprof.so: tools/libnpuprof.c $(HEADERS)
 build/libnpuprof-columns.so: tools/npuprof_columns.c
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -fPIC -shared $< -o $@
 
+build/npuprof-judge: tools/npuprof_describe.c
 build/npuprof-%: tools/npuprof_%.c $(wildcard tools/convert/*.h) $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread
 

@@ -426,9 +426,9 @@ typedef struct npuprof_npu_index {
 /* Who says that an entry is there. */
 enum {
     NPUPROF_NPU_READY_PRODUCER = 0,      /* `producer`, an index */
-    NPUPROF_NPU_READY_VALID,             /* its field `valid` equals valid_value; somebody else clears it, in
-                                            order. What he clears before it is read is counted, but for whole
-                                            laps */
+    NPUPROF_NPU_READY_VALID,             /* its field `valid` has the value for that; somebody else clears it,
+                                            in order. What he clears before it is read is counted, but for
+                                            whole laps */
     NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
                                             ones. A reader that is a whole lap late loses what is there */
     NPUPROF_NPU_READY_SEQUENCE,          /* its field `sequence` shows its number */
@@ -553,9 +553,9 @@ typedef struct npuprof_npu_ring {
 /* The values of an entry: X(WORD, member of npuprof_npu_ring), where its field comes first. In the order in
    which they are loaded and checked. */
 #define NPUPROF_NPU_PLAIN_VALUES_(X)                                                                       \
-    X(SEQUENCE, sequence) X(VALID, valid) X(PHASE, phase) X(CLOCK_HIGH, clock_high) X(KIND, kind)          \
-    X(PE, pe) X(STAMP, stamp) X(START, start) X(END, end) X(DURATION, duration) X(JOB, job) X(OP, op)      \
-    X(STATUS, status) X(EXECUTION, execution) X(INSTRUCTION, instruction) X(VALUE, value)
+    X(SEQUENCE, sequence) X(VALID, valid) X(PHASE, phase) X(KIND, kind) X(JOB, job) X(START, start)        \
+    X(END, end) X(DURATION, duration) X(STAMP, stamp) X(CLOCK_HIGH, clock_high) X(VALUE, value) X(PE, pe)  \
+    X(OP, op) X(STATUS, status) X(EXECUTION, execution) X(INSTRUCTION, instruction)
 #define NPUPROF_NPU_RING_VALUES_(X)                                                                        \
     NPUPROF_NPU_PLAIN_VALUES_(X)                                                                           \
     X(EMPTY, empty[0]) X(EMPTY_1, empty[1]) X(CLOCK_WHEN, clock_when[0]) X(CLOCK_WHEN_1, clock_when[1])    \
@@ -4583,7 +4583,7 @@ NPUPROF_OWN_ static const char *npuprof_npu_check_index_(npuprof_npu_index *x, n
     for (int i = 0; i < 2; i++) {
         size_t end = 0;
         if (!npuprof_npu_cover_range_(offsets[i], x->width_bytes, x->width_bytes, at ? &end : needed))
-            return "is not aligned to its width";
+            return i ? "has laps that are not aligned to its width" : "is not aligned to its width";
         if (at && end > bytes) return "lies outside its memory";
         if (at && ((uintptr_t)at + offsets[i]) % x->width_bytes) return "is not aligned to its width";
     }
@@ -6823,7 +6823,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_names_(const npuprof_npu *n
         NPUPROF_NPU_REFUSE_IF_(r->ops[i - 1].code > r->ops[i].code, "ops", "is not sorted by code");
     }
     NPUPROF_NPU_REFUSE_IF_(r->lane_count && !r->lanes, "lanes", "is NULL");
-    NPUPROF_NPU_REFUSE_IF_(r->pe_base >= pes, "pe_base", "is not below desc.pe_count");
+    NPUPROF_NPU_REFUSE_IF_(r->pe_base >= pes, "pe_base", "reaches beyond desc.pe_count");
     NPUPROF_NPU_REFUSE_IF_(r->lane_count > pes - r->pe_base, "lanes",
                            "has more names than desc.pe_count allows");
     for (unsigned i = 0; i < r->lane_count; i++)

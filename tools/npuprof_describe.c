@@ -44,7 +44,7 @@ static const member requirement[] = { N(npuprof_npu_requirement, offset),
     T(npuprof_npu_requirement, text), END };
 static const member producer[] = { B(index_, in_memory), N(index_, offset), N(index_, width_bytes),
     N(index_, lsb), N(index_, bits), N(index_, unit), B(index_, has_laps), N(index_, laps_offset),
-    N(index_, laps_first), B(index_, has_wrap), N(index_, wrap_bit), END };
+    N(index_, laps_first), B(index_, has_wrap), N(index_, wrap_bit), N(index_, memory_bytes), END };
 static const member counter[] = { N(counter_, lo_offset), N(counter_, hi_offset), N(counter_, bits),
     N(counter_, access), N(counter_, order), B(counter_, counts_down), B(counter_, big_endian),
     N(counter_, hz), N(counter_, lag_ns), N(counter_, lo_lsb), N(counter_, lo_bits), N(counter_, hi_lsb),
@@ -67,11 +67,12 @@ static const member ring[] = { NPUPROF_NPU_PLAIN_VALUES_(F)
     N(ring_, pe_base), T(ring_, category), N(ring_, stamp_clock), N(ring_, stamp_unit_ns),
     N(ring_, scale_num), N(ring_, scale_den), B(ring_, ascending), N(ring_, job_scope),
     N(ring_, max_age_ms), N(ring_, duration_num), N(ring_, duration_den), B(ring_, duration_in_ns),
-    R(ring_, more_args, arg, more_arg_count, NPUPROF_NPU_MORE_ARGS), END };
+    N(ring_, memory_bytes), R(ring_, more_args, arg, more_arg_count, NPUPROF_NPU_MORE_ARGS), END };
 static const member desc[] = { T(desc_, name), B(desc_, anchors_only),
     R(desc_, requirements, requirement, requirement_count, 64), S(desc_, counter, counter),
     R(desc_, rings, ring, ring_count, NPUPROF_NPU_RINGS), S(desc_, progress, progress),
-    R(desc_, pmu, pmu, pmu_count, 8), N(desc_, pe_count), END };
+    R(desc_, pmu, pmu, pmu_count, 8), N(desc_, pe_count),
+    N(desc_, bar_bytes), END };
 
 typedef struct text { const char *at, *end; char *storage; size_t left; } text;
 

@@ -58,9 +58,9 @@ typedef struct npuprof_npu_index {
 /* Who says that an entry is there. */
 enum {
     NPUPROF_NPU_READY_PRODUCER = 0,      /* `producer`, an index */
-    NPUPROF_NPU_READY_VALID,             /* its field `valid` equals valid_value; somebody else clears it, in
-                                            order. What he clears before it is read is counted, but for whole
-                                            laps */
+    NPUPROF_NPU_READY_VALID,             /* its field `valid` has the value for that; somebody else clears it,
+                                            in order. What he clears before it is read is counted, but for
+                                            whole laps */
     NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
                                             ones. A reader that is a whole lap late loses what is there */
     NPUPROF_NPU_READY_SEQUENCE,          /* its field `sequence` shows its number */
@@ -185,9 +185,9 @@ typedef struct npuprof_npu_ring {
 /* The values of an entry: X(WORD, member of npuprof_npu_ring), where its field comes first. In the order in
    which they are loaded and checked. */
 #define NPUPROF_NPU_PLAIN_VALUES_(X)                                                                       \
-    X(SEQUENCE, sequence) X(VALID, valid) X(PHASE, phase) X(CLOCK_HIGH, clock_high) X(KIND, kind)          \
-    X(PE, pe) X(STAMP, stamp) X(START, start) X(END, end) X(DURATION, duration) X(JOB, job) X(OP, op)      \
-    X(STATUS, status) X(EXECUTION, execution) X(INSTRUCTION, instruction) X(VALUE, value)
+    X(SEQUENCE, sequence) X(VALID, valid) X(PHASE, phase) X(KIND, kind) X(JOB, job) X(START, start)        \
+    X(END, end) X(DURATION, duration) X(STAMP, stamp) X(CLOCK_HIGH, clock_high) X(VALUE, value) X(PE, pe)  \
+    X(OP, op) X(STATUS, status) X(EXECUTION, execution) X(INSTRUCTION, instruction)
 #define NPUPROF_NPU_RING_VALUES_(X)                                                                        \
     NPUPROF_NPU_PLAIN_VALUES_(X)                                                                           \
     X(EMPTY, empty[0]) X(EMPTY_1, empty[1]) X(CLOCK_WHEN, clock_when[0]) X(CLOCK_WHEN_1, clock_when[1])    \

@@ -12,6 +12,7 @@ from npuprof import cli
 from npuprof.analysis import rules
 from npuprof.export import tables as database
 from npuprof.gen import schema
+from npuprof.gen.toml_table import plain
 
 # Where the tables of a description stand in it: path -> name in gen/schema.py.
 DESCRIPTION = {"": "ROOT", "device.": "DEVICE", "register[].": "REGISTER",
@@ -77,7 +78,7 @@ def description():
     assert tables - PARTS_OF_OTHERS == set(DESCRIPTION.values()), tables ^ set(DESCRIPTION.values())
     for path, name in DESCRIPTION.items():
         for key, (kind, default) in getattr(schema, name).items():
-            kind = kind if isinstance(kind, str) else kind.__name__
+            kind = kind if isinstance(kind, str) else plain(kind).__name__
             default = "required" if default is schema.REQUIRED else f"default {default!r}"
             yield f"toml {path}{key}: {kind}, {default}"
     for what in ("ORDERS", "UNITS", "READY", "KINDS", "SOURCES"):

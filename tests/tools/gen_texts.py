@@ -79,6 +79,10 @@ def prints(expressions):
 
 
 class InDirectory(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        helpers.tool("npuprof-judge")
+
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)

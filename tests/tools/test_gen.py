@@ -5,7 +5,7 @@ import os
 import unittest
 
 
-from npuprof.gen.header import generate
+from npuprof.gen.command import generate
 from npuprof.gen.toml_table import line_numbers
 from npuprof.base.messages import Refused
 from gen_texts import DEVICE, GOOD, InDirectory, replaced
@@ -59,9 +59,10 @@ REFUSED = [
     ("register in the file is not an array of tables", "[device]", "register = 1 #!\n[device]",
      GOOD[GOOD.index("[[register]]"):GOOD.index("[[record]]")], ""),
     ("outside 0 to 2^64-1", "offset = 0x10\n", "offset = -16 #!\n"),
-    ("outside 0 to 2^64-1", "hz = 25003000", "hz = 18446744073709551616 #!"),
+    ("hz = 18446744073709551616 in [roles.counter], use 0 to 1000000000000000", "hz = 25003000",
+     "hz = 18446744073709551616 #!"),
     ("lag_ns in [roles.counter] is not a whole number", "lag_ns = 350", "lag_ns = 0.35 #!"),
-    ("outside 0 to 2^64-1", "lag_ns = 350", "lag_ns = -1 #!"),
+    ("lag_ns = -1 in [roles.counter], use 0 to 4294967295", "lag_ns = 350", "lag_ns = -1 #!"),
     # names
     ("duplicate register name 'TICKS_HI', first on line", 'name = "RING_HEAD"', 'name = "TICKS_HI" #!'),
     ("duplicate register name 'ticks_hi', first on line", 'name = "RING_HEAD"', 'name = "ticks_hi" #!'),
@@ -98,7 +99,7 @@ REFUSED = [
     ("register STATUS at 0x24 is misaligned", "offset = 0x20\n", "offset = 0x24 #!\n"),
     ("register Doorbell8 at 0x10000 lies outside the BAR", "offset = 0x28\n", "offset = 0x10000 #!\n"),
     ("width 24, use 8, 16, 32 or 64", "offset = 0x28\nwidth = 8", "offset = 0x28\nwidth = 24 #!"),
-    ("access 'w'", 'access = "wo"', 'access = "w" #!'),
+    ("access = 'w' in [[register]], use one of ro, rw, wo, rc", 'access = "wo"', 'access = "w" #!'),
     ("field STATE overlaps field BUSY of register STATUS", 'bits = "63:60"', 'bits = "4:0" #!'),
     ("bits '64:60' of field STATE in [[register.field]] is outside the 64-bit word",
      'bits = "63:60"', 'bits = "64:60" #!'),
@@ -124,7 +125,7 @@ REFUSED = [
     ("is a block of 160 bits and has no bit range", "width = 160", 'width = 160\n  bits = "3" #!'),
     ("field TEXT has width 12", "width = 160", "width = 12 #!"),
     ("field TEXT has width 0", "width = 160", "width = 0 #!"),
-    ("has 0 bytes", "bytes = 48", "bytes = 0 #!"),
+    ("bytes = 0 in [[record]], use 1 to 65536", "bytes = 48", "bytes = 0 #!"),
     # roles
     ("lo in [roles.counter] names register 'TICKS', which does not exist, use one of TICKS_LO, TICKS_HI, "
      "RING_HEAD",
@@ -134,16 +135,17 @@ REFUSED = [
     ("names the 64-bit register STATUS", 'lo = "TICKS_LO"', 'lo = "STATUS" #!', '"rc"', '"ro"'),
     ("hi in [roles.counter] names register 'TICKS', which does not exist", 'hi = "TICKS_HI"',
      'hi = "TICKS" #!'),
-    ("are the same register", 'hi = "TICKS_HI"', 'hi = "TICKS_LO" #!'),
+    ("[roles.counter]: a counter's hi_offset equals lo_offset; give the register of the",
+     'hi = "TICKS_HI"', 'hi = "TICKS_LO" #!'),
     ("names register STATUS with access rc", 'lo = "TICKS_LO"', 'lo = "STATUS" #!'),
     ("names register Doorbell8 with access wo", 'lo = "TICKS_LO"', 'lo = "Doorbell8" #!'),
     ("names the 8-bit register Doorbell8", 'lo = "TICKS_LO"', 'lo = "Doorbell8" #!', 'access = "wo"',
      'access = "ro"'),
     ("bits = 65 in [roles.counter], but the registers hold 64", "bits = 48", "bits = 65 #!"),
     ("bits = 0 in [roles.counter]", "bits = 48", "bits = 0 #!"),
-    ("hz = 1000000000000001 in [roles.counter], use at most 1000000000000000", "hz = 25003000",
+    ("hz = 1000000000000001 in [roles.counter], use 0 to 1000000000000000", "hz = 25003000",
      "hz = 1000000000000001 #!"),
-    ("lag_ns = 4294967296 in [roles.counter], use at most 4294967295", "lag_ns = 350",
+    ("lag_ns = 4294967296 in [roles.counter], use 0 to 4294967295", "lag_ns = 350",
      "lag_ns = 4294967296 #!"),
     ("does not go with a hi register", 'order = "lo-latches-hi"', 'order = "single" #!'),
     ("does not go with no hi register", 'order = "lo-latches-hi"', 'order = "lo-latches-hi" #!',
@@ -163,22 +165,25 @@ REFUSED = [
     ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"',
      '"ro"',
      "offset = 0x28", "offset = 0xfffc", "bar_bytes = 65536", "bar_bytes = 65533"),
-    ("count = 3 in [roles.ring] loses its place", "count = 256", "count = 3 #!", "is_slot = true",
+    ("[roles.ring]: count does not divide 2^bits of the producer index: its slots would",
+     "count = 256", "count = 3 #!", "is_slot = true",
      "is_slot = false"),
-    ("[roles.ring] has neither start nor end", "[roles.ring]", "[roles.ring] #!",
+    ('[roles.ring]: start and end are missing; a queue without stamps says stamp = "none"',
+     "[roles.ring]", "[roles.ring] #!",
      'start = "START"\nend = "END"\n', ""),
     ("start and end in [roles.ring] are the same field START", 'end = "END"', 'end = "START" #!'),
     ("[roles.ring] goes with no counter, add [roles.counter]",
      GOOD[GOOD.index("[roles.counter]"):GOOD.index("[roles.ring]")], "",
      "[roles.ring]", "[roles.ring] #!"),
     ("producer_bits = 33", "producer_bits = 20", "producer_bits = 33 #!"),
-    ("count = 257 in [roles.ring]", "count = 256", "count = 257 #!", "producer_bits = 20",
-     "producer_bits = 8"),
+    ("[roles.ring]: producer.bits are too few for count",
+     "count = 256", "count = 257", "producer_bits = 20", "producer_bits = 8 #!"),
     ("count = 0 in [roles.ring]", "count = 256", "count = 0 #!"),
     ("outside the BAR", "offset = 0x1000", "offset = 0xe000 #!"),
     ("the ring overlaps register TICKS_LO", "offset = 0x1000", "offset = 0x0 #!"),
-    ("misaligns the entries", "offset = 0x1000", "offset = 0x1004 #!"),
-    ("misaligns the next entry", 'record = "COMPLETION"', 'record = "COMPLETION" #!', "bytes = 48",
+    ("[roles.ring]: offset is not aligned to the widest field", "offset = 0x1000", "offset = 0x1004 #!"),
+    ("[roles.ring]: record is no multiple of the widest field",
+     'record = "COMPLETION"', 'record = "COMPLETION" #!', "bytes = 48",
      "bytes = 44"),
     ("needs either offset", "[roles.ring]", "[roles.ring] #!", "offset = 0x1000\n", ""),
     ("needs either offset", "offset = 0x1000", "offset = 0x1000\nmemory = true #!"),
@@ -193,17 +198,18 @@ REFUSED = [
     ("a second event counter is named 'a'", "[roles.ring]",
      '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\n[[roles.pmu]]\nname = "a" #!\n'
      'lo = "TICKS_LO"\n[roles.ring]'),
-    ("event counter 'b' is busy, and so is 'a'", "[roles.ring]",
+    ("[[roles.pmu]]: more than one event counter is is_busy or is_idle", "[roles.ring]",
      '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\nbusy = true\n[[roles.pmu]]\n'
      'name = "b"\nlo = "TICKS_LO"\nbusy = true #!\n[roles.ring]'),
-    ("more than 8 event counters", "[roles.ring]", "".join(
-        f'[[roles.pmu]]{" #!" if i == 8 else ""}\nname = "{i}"\nlo = "TICKS_LO"\n'
+    ("pmu in [roles] has 9, use at most 8", "[roles.ring]", "".join(
+        f'[[roles.pmu]]{" #!" if i == 0 else ""}\nname = "{i}"\nlo = "TICKS_LO"\n'
         for i in range(9)) + "[roles.ring]"),
     # operators
     ("operator CONV has the code 3 of LOAD", CONV, 'CONV = { code = 3, name = "" } #!'),
     ("op code 256 of CONV does not fit the 8-bit field OP", CONV, 'CONV = { code = 256, name = "" } #!'),
     # the rest of [device], and text that C must not see
-    ("endian 'middle'", "pe_count = 4", 'pe_count = 4\nendian = "middle" #!'),
+    ("endian = 'middle' in [device], use one of little, big",
+     "pe_count = 4", 'pe_count = 4\nendian = "middle" #!'),
     ("pe_count = 0", "pe_count = 4", "pe_count = 0 #!"),
     ("pe_count = 4294967296", "pe_count = 4", "pe_count = 4294967296 #!"),
     ("holds a C comment mark", '"Low word of the tick counter."', '"*/ int x;" #!'),

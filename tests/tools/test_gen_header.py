@@ -11,7 +11,7 @@ import unittest.mock
 import helpers
 from helpers import ROOT
 from npuprof.gen import schema
-from npuprof.gen.header import generate
+from npuprof.gen.command import generate
 from npuprof.gen.manual import MANUAL
 from gen_texts import BARE, BIG_ENDIAN_MEMORY, DEVICE, GOOD, InDirectory, NPUPROF, prints, replaced
 

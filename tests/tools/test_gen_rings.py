@@ -3,9 +3,9 @@
 
 import contextlib
 import io
-import unittest
+from unittest import mock
 
-from npuprof.gen.header import generate
+from npuprof.gen.command import generate
 from npuprof.base.messages import Refused
 from gen_texts import InDirectory, NPUPROF, prints
 
@@ -73,35 +73,44 @@ ANCHORS = ("[roles.counter]\nlo = \"TICKS\"\n", "[roles.counter]\nsource = \"anc
 # (what the message says, the description behind HEAD)
 REFUSED = [
     # feed
-    ("count in [roles.ring] goes with a ring that is polled", FED + 'start = "A"\ncount = 4 #!'),
-    ("producer_at in [roles.ring] goes with a ring that is polled", FED + 'start = "A"\nproducer_at = 4 #!'),
-    ("producer in [roles.ring] goes with a ring that is polled", FED + 'start = "A"\nproducer = "TAIL" #!'),
-    ("valid in [roles.ring] goes with a ring that is polled", FED + 'start = "A"\nvalid = "VALID" #!'),
-    ("phase in [roles.ring] goes with a ring that is polled", FED + 'start = "A"\nphase = "VALID" #!'),
-    ("memory in [roles.ring] goes with a ring that is polled", FED + 'start = "A"\nmemory = true #!'),
+    ("[roles.ring]: feed takes no count and no memory", FED + 'start = "A"\ncount = 4 #!'),
+    ("[roles.ring]: feed takes no ready rule: no producer, valid, phase",
+     FED + 'start = "A"\nproducer_at = 4 #!'),
+    ("[roles.ring]: feed takes no ready rule: no producer, valid, phase",
+     FED + 'start = "A"\nproducer = "TAIL" #!'),
+    ("[roles.ring]: feed takes no ready rule: no producer, valid, phase",
+     FED + 'start = "A"\nvalid = "VALID" #!'),
+    ("[roles.ring]: feed takes no ready rule: no producer, valid, phase",
+     FED + 'start = "A"\nphase = "VALID" #!'),
+    ("[roles.ring]: feed takes no count and no memory", FED + 'start = "A"\nmemory = true #!'),
     ("[roles.ring] has no 'count', add the number of entries, or feed = true",
      '[roles.ring] #!\nrecord = "R"\nmemory = true\nstart = "A"\nproducer_at = 512'),
     # ready rules
     ("[roles.ring] needs either producer (a register) or producer_at", POLLED.replace("]\n", "] #!\n", 1)),
-    ("needs either producer (a register) or producer_at",
+    ("producer_at in [roles.ring] does not go with producer, take one out",
      POLLED + 'producer = "TAIL"\nproducer_at = 512 #!'),
-    ('ready = "valid" in [roles.ring] has no field, add valid = "FIELD"', POLLED + 'ready = "valid" #!'),
-    ('ready = "phase" in [roles.ring] has no field', POLLED + 'ready = "phase" #!'),
-    ('ready = "sequence" in [roles.ring] has no field', POLLED + 'ready = "sequence" #!'),
+    ('[roles.ring]: valid and ready = "valid" belong together: give both, or none',
+     POLLED + 'ready = "valid" #!'),
+    ('[roles.ring]: phase and ready = "phase" belong together: give both, or none',
+     POLLED + 'ready = "phase" #!'),
+    ('[roles.ring]: sequence is missing, which ready = "sequence" needs', POLLED + 'ready = "sequence" #!'),
     ("ready = 'bit' in [roles.ring], use one of producer, valid", POLLED + 'ready = "bit" #!'),
-    ("two ready rules, valid and phase", POLLED + 'valid = "VALID"\nphase = "VALID" #!'),
-    ("two ready rules, valid and producer", POLLED + 'valid = "VALID"\nproducer_at = 512 #!'),
-    ("two ready rules, sequence and valid",
+    ('[roles.ring]: phase and ready = "phase" belong together: give both, or none',
+     POLLED + 'valid = "VALID"\nphase = "VALID" #!'),
+    ("[roles.ring]: producer is there, and another ready rule, too: give one",
+     POLLED + 'valid = "VALID"\nproducer_at = 512 #!'),
+    ('[roles.ring]: valid and ready = "valid" belong together: give both, or none',
      POLLED + 'ready = "sequence"\nsequence = "ID"\nvalid = "VALID" #!'),
-    ('laps_at in [roles.ring] goes with ready = "producer"', POLLED + 'valid = "VALID"\nlaps_at = 4 #!'),
-    ("valid in [roles.ring] has 64 bits, use a field of at most 32",
+    ("[roles.ring] needs either producer (a register) or producer_at (bytes into the memory)",
+     POLLED.replace("]\n", "] #!\n", 1) + 'valid = "VALID"\nlaps_at = 4'),
+    ("[roles.ring]: valid has more than 32 bits",
      POLLED.replace('start = "A"\n', "") + 'valid = "A" #!'),
     ("valid_is = 2 in [roles.ring] does not fit the 1-bit field VALID",
      POLLED + 'valid = "VALID"\nvalid_is = 2 #!'),
     ("valid_is in [roles.ring] goes with valid", POLLED + 'producer_at = 512\nvalid_is = 1 #!'),
-    ("phase in [roles.ring] has 3 bits, use a field of one", POLLED + 'phase = "TYPE" #!'),
+    ("[roles.ring]: phase has more than 1 bit", POLLED + 'phase = "TYPE" #!'),
     ("phase_first = 2 in [roles.ring] does not fit", POLLED + 'phase = "VALID"\nphase_first = 2 #!'),
-    ("sequence in [roles.ring] has 3 bits and cannot tell the laps of 16 entries apart",
+    ("[roles.ring]: sequence cannot tell two laps of the ring apart: it needs more bits",
      POLLED + 'ready = "sequence"\nsequence = "TYPE" #!'),
     ("sequence_first = 8 in [roles.ring] does not fit",
      POLLED + 'producer_at = 512\nsequence = "TYPE"\nsequence_first = 8 #!'),
@@ -111,42 +120,41 @@ REFUSED = [
      '[roles.ring]\nrecord = "S"\nmemory = true\ncount = 4\nphase = "P"\nstamp = "none"'),
     ("[roles.ring] has no 'record'", '[roles.ring] #!\nmemory = true\ncount = 4\nphase = "P"'),
     # the index
-    ("producer_at = 32 in [roles.ring] lies in the entries, which are from 0 to 512",
+    ("[roles.ring]: producer lies among the entries",
      POLLED + "producer_at = 32 #!"),
-    ("laps_at = 508 in [roles.ring] lies in the entries",
+    ("[roles.ring]: producer.laps_offset lies among the entries",
      POLLED + 'producer_at = 512\nproducer_is = "slot"\nlaps_at = 508 #!'),
-    ("producer_at = 514 in [roles.ring] is misaligned, use a multiple of 4", POLLED + "producer_at = 514 #!"),
-    ("producer_width = 8 in [roles.ring], use 16, 32 or 64",
+    ("[roles.ring]: producer is not aligned to its width", POLLED + "producer_at = 514 #!"),
+    ("producer_width = 8 in [roles.ring], use one of 16, 32, 64",
      POLLED + "producer_at = 512\nproducer_width = 8 #!"),
     ("producer_width in [roles.ring] goes with producer_at",
      POLLED + 'producer = "TAIL"\nproducer_width = 64 #!'),
     ("producer_is = 'slots' in [roles.ring], use one of count, slot, bytes, byte_offset",
      POLLED + 'producer_at = 512\nproducer_is = "slots" #!'),
-    ("producer_is and producer_is_slot in [roles.ring] say the same",
+    ("producer_is_slot in [roles.ring] does not go with producer_is, take one out",
      POLLED + 'producer_at = 512\nproducer_is = "slot"\nproducer_is_slot = true #!'),
     ("producer in [roles.ring] names register 'HEAD', which does not exist", POLLED + 'producer = "HEAD" #!'),
     ("names in register TAIL field 'HIGH', which does not exist", POLLED + 'producer = "TAIL.HIGH" #!'),
     ("producer_bits = 17 in [roles.ring], use 1 to 16",
      POLLED + 'producer = "TAIL.LOW"\nproducer_bits = 17 #!'),
     ("names register STATUS with access rc", POLLED + 'producer = "STATUS" #!'),
-    ("laps_at in [roles.ring] goes with an index that begins again in each lap",
+    ("[roles.ring]: producer has laps, but its unit is neither a slot nor a byte offset",
      POLLED + "producer_at = 512\nlaps_at = 516 #!"),
-    ("producer_wrap_bit in [roles.ring] goes with an index that begins again in each lap",
+    ("[roles.ring]: producer has a wrap bit, but its unit is neither a slot nor a byte",
      POLLED + "producer_at = 512\nproducer_wrap_bit = 16 #!"),
     ("laps_at in [roles.ring] overlaps the index",
      POLLED + 'producer_at = 512\nproducer_is = "slot"\nlaps_at = 512 #!'),
-    ("laps_at = 522 in [roles.ring] is misaligned",
+    ("[roles.ring]: producer has laps that are not aligned to its width",
      POLLED + 'producer_at = 512\nproducer_is = "slot"\nlaps_at = 522 #!'),
-    ("[roles.ring] has laps_first but no laps_at",
+    ("laps_first in [roles.ring] goes with laps_at, add that, or take laps_first out",
      POLLED + 'producer_at = 512\nproducer_is = "slot"\nlaps_first = 1 #!'),
-    ("count = 3 in [roles.ring] loses its place when the producer wraps",
+    ("[roles.ring]: count does not divide 2^bits of the producer index: its slots would",
      POLLED.replace("count = 16", "count = 3 #!") + "producer_at = 512"),
-    ("count = 16 in [roles.ring], use 1 to what 8 producer bits can count",
-     POLLED.replace("count = 16", "count = 16 #!")
-     + 'producer_at = 512\nproducer_bits = 8\nproducer_is = "byte_offset"'),
+    ("[roles.ring]: producer.bits are too few for count",
+     POLLED + 'producer_at = 512\nproducer_bits = 8 #!\nproducer_is = "byte_offset"'),
     # the place of a ring
-    ("first = 4 in [roles.ring] misaligns the entries", POLLED + "producer_at = 0\nfirst = 4 #!"),
-    ("the ring ends at 0x1100, outside the BAR",
+    ("[roles.ring]: first is not aligned to the widest field", POLLED + "producer_at = 0\nfirst = 4 #!"),
+    ("[roles.ring]: offset leads to 0x1100, outside the BAR: its bar_bytes is 0x1000",
      POLLED.replace("memory = true", "offset = 0x100 #!") + "first = 0xe00\nproducer_at = 0"),
     # instances
     ("stride in [roles.ring] goes with instances", POLLED + 'producer = "TAIL.LOW"\nstride = 16 #!'),
@@ -157,16 +165,16 @@ REFUSED = [
     ("stride = 64 in [roles.ring] is less than the 576 bytes of a ring",
      POLLED.replace("memory = true", "offset = 0x100")
      + "first = 64\nproducer_at = 0\ninstances = 2\nstride = 64 #!"),
-    ("the index of the last instance ends at 0x1010, misaligned or outside the BAR",
-     POLLED + 'producer = "TAIL.LOW"\ninstances = 2\nstride = 0x1000 #!'),
-    ("[roles.ring] has lanes up to 5, but pe_count is 4",
+    ("[roles.ring]: producer leads to 0x1010, outside the BAR: its bar_bytes is 0x1000",
+     POLLED + 'producer = "TAIL.LOW" #!\ninstances = 2\nstride = 0x1000'),
+    ("[roles.ring]: instances reaches beyond pe_count",
      POLLED + 'producer_at = 512\ninstances = 5 #!'),
-    ("has lanes up to 5, but pe_count is 4", FED + 'start = "A"\npe_base = 4 #!'),
+    ("[roles.ring]: pe_base reaches beyond pe_count", FED + 'start = "A"\npe_base = 4 #!'),
     ("instances = 0 in [roles.ring]", FED + 'start = "A"\ninstances = 0 #!'),
     ("more than 128 rings", "".join(
         f'[[roles.ring]]\nrecord = "R"\nname = "r{i}"\nfeed = true\nstart = "A"\n'
         f"instances = 4 #!\n" for i in range(33))),
-    ("the ring at 0x400 overlaps that at 0x300",
+    ("[[roles.ring]]: offset or memory overlaps another ring's",
      POLLED.replace("[roles.ring]", "[[roles.ring]]").replace("memory = true", "offset = 0x300")
      + 'producer = "TAIL.LOW"\n' + POLLED.replace("[roles.ring]", "[[roles.ring]]")
      .replace("memory = true", "offset = 0x400 #!") + 'name = "S"\nproducer = "TAIL.NEXT"'),
@@ -177,57 +185,64 @@ REFUSED = [
     ("start in [roles.ring] has 3 parts", FED + 'start = ["LOW", "HIGH", "C"] #!'),
     ("start in [roles.ring] has 0 parts", FED + "start = [] #!"),
     ("start in [roles.ring] is not a name or [low part, high part]", FED + 'start = ["LOW", 1] #!'),
-    ("start in [roles.ring] has 128 bits, use parts of at most 64", FED + 'start = ["A", "B"] #!'),
-    ("the parts ID and AGAIN of start in [roles.ring] overlap", FED + 'start = ["ID", "AGAIN"] #!'),
-    ("the parts LOW and LOW of start in [roles.ring] overlap", FED + 'start = ["LOW", "LOW"] #!'),
-    ("start in [roles.ring] has 6 bits, use a stamp of at least 8", FED + 'start = "E" #!'),
-    ("duration in [roles.ring] goes with start or end, not with both",
+    ("[roles.ring]: start has more than 64 bits", FED + 'start = ["A", "B"] #!'),
+    ("[roles.ring]: start has two parts that overlap", FED + 'start = ["ID", "AGAIN"] #!'),
+    ("[roles.ring]: start has two parts that overlap", FED + 'start = ["LOW", "LOW"] #!'),
+    ("[roles.ring]: start has fewer than 8 bits", FED + 'start = "E" #!'),
+    ("[roles.ring]: duration is there, with start and end: give two of them",
      FED + 'start = "A"\nend = "B"\nduration = "C" #!'),
-    ("[roles.ring] has neither start nor end", FED.replace("]", "] #!") + 'duration = "C"'),
+    ('[roles.ring]: start and end are missing; a queue without stamps says stamp = "none"',
+     FED.replace("]", "] #!") + 'duration = "C"'),
     ("start and end in [roles.ring] are the same field LOW+HIGH",
      FED + 'start = ["LOW", "HIGH"]\nend = ["LOW", "HIGH"] #!'),
     ("stamps = 'up' in [roles.ring]", FED + 'start = "A"\nstamps = "up" #!'),
-    ("stamp_scale in [roles.ring] is [2, 0], write [counter ticks, stamp units]",
+    ("stamp_scale in [roles.ring] is [2, 0], write two numbers, each 1 to 4294967296",
      FED + 'start = "A"\nstamp_scale = [2, 0] #!'),
     ("stamp_scale in [roles.ring] is [4294967297, 1]", FED + 'start = "A"\nstamp_scale = [4294967297, 1] #!'),
     ("stamp_scale in [roles.ring] is [2]", FED + 'start = "A"\nstamp_scale = [2] #!'),
     ("stamp_scale in [roles.ring] is not a list of two whole numbers",
      FED + 'start = "A"\nstamp_scale = ["2", 1] #!'),
-    ("outside 0 to 2^64-1", FED + 'start = "A"\nstamp_scale = [-2, 1] #!'),
+    ("stamp_scale in [roles.ring] is [-2, 1], write two numbers, each 1 to 4294967296",
+     FED + 'start = "A"\nstamp_scale = [-2, 1] #!'),
     ("stamp_clock = 'tsc' in [roles.ring], use one of counter, host",
      FED + 'start = "A"\nstamp_clock = "tsc" #!'),
     ('stamp_unit_ns in [roles.ring] goes with stamp_clock = "host"',
      FED + 'start = "A"\nstamp_unit_ns = 1000 #!'),
     ("job_scope", FED + 'start = "A"\njob = "A"\njob_scope = "core" #!'),
     ("stamp_unit_ns = 0", FED + 'start = "A"\nstamp_clock = "host"\nstamp_unit_ns = 0 #!'),
-    ('stamp_scale in [roles.ring] goes with stamp_clock = "counter"',
-     FED + 'start = "A"\nstamp_clock = "host"\nstamp_scale = [2, 1] #!'),
-    ("duration_unit_ns in [roles.ring] goes with no duration", FED + 'end = "A"\nduration_unit_ns = 10 #!'),
-    ('duration in [roles.ring] goes with stamp = "none", so no stamp has its unit',
+    ('[roles.ring]: stamp_clock is "host", which takes no scale and no offset',
+     FED + 'start = "A"\nstamp_clock = "host" #!\nstamp_scale = [2, 1]'),
+    ("duration_unit_ns in [roles.ring] goes with duration, add that, or take",
+     FED + 'end = "A"\nduration_unit_ns = 10 #!'),
+    ('[roles.ring]: duration must be set where stamp = "none" goes with duration: no',
      FED + 'stamp = "none"\nduration = "C" #!'),
     ("duration_scale in [roles.ring]", FED + 'end = "A"\nduration = "C"\nduration_scale = [0, 1] #!'),
-    ('start in [roles.ring] goes with stamp = "none"', FED + 'stamp = "none"\nstart = "A" #!'),
+    ('[roles.ring]: stamp is "none", but there are stamps', FED + 'stamp = "none" #!\nstart = "A"'),
     ('stamps in [roles.ring] goes with stamp = "none"', FED + 'stamp = "none"\nstamps = "ascending" #!'),
     ("stamp in [roles.ring] goes with kinds", FED + 'start = "A"\nstamp = "B" #!'),
     # kinds
-    ('nothing says what its values mean, add [roles.ring.kinds]', FED + 'stamp = "A"\nkind = "TYPE" #!'),
+    ("[roles.ring]: kinds and kind belong together: give both, or none",
+     FED + 'stamp = "A"\nkind = "TYPE" #!'),
     ("goes with no kind, add kind", FED + 'start = "A"\n[roles.ring.kinds] #!\nSTART = "begin"'),
     ("START = 'open' in [roles.ring.kinds], use one of span, begin, end",
      PAIRS.replace('"begin"', '"open" #!')),
     ("'BEGIN' in [roles.ring.kinds] is no value of field TYPE, write a number or one of START, END",
      PAIRS.replace("START =", "BEGIN =").replace('"begin"', '"begin" #!')),
     ("8 in [roles.ring.kinds] does not fit the 3-bit field TYPE", PAIRS + '8 = "skip" #!'),
-    ("1 in [roles.ring.kinds] is the value 1, and so is END", PAIRS + '1 = "skip" #!'),
-    ('has a "begin" and no "end"', PAIRS.replace("kinds]", "kinds] #!").replace('END = "end"\n', "")),
-    ('has an "end" and no "begin"', PAIRS.replace("kinds]", "kinds] #!").replace('START = "begin"\n', "")),
+    ("[roles.ring]: kinds has a value twice", PAIRS.replace("kinds]", "kinds] #!") + '1 = "skip"'),
+    ("[roles.ring]: kinds has a begin, but no end",
+     PAIRS.replace("kinds]", "kinds] #!").replace('END = "end"\n', "")),
+    ("[roles.ring]: kinds has an end, but no begin",
+     PAIRS.replace("kinds]", "kinds] #!").replace('START = "begin"\n', "")),
     ("begin records without an id, add key",
      PAIRS.replace('key = ["ID"]\n', "").replace("kinds]", "kinds] #!")),
     ("key in [roles.ring] goes with no begin record", FED + 'start = "A"\nkey = ["ID"] #!'),
-    ("key in [roles.ring] has 3 fields, use at most 2",
+    ("key in [roles.ring] has 3, use at most 2",
      PAIRS.replace('key = ["ID"]', 'key = ["ID", "C", "D"] #!')),
     ("key in [roles.ring] is not a list of names", PAIRS.replace('key = ["ID"]', 'key = "ID" #!')),
-    ('has a "counter" but no value', PAIRS.replace("kinds]", "kinds] #!") + 'SUM = "counter"'),
-    ("[roles.ring] has no stamp",
+    ("[roles.ring]: value is missing, which a counter needs",
+     PAIRS.replace("[roles.ring]", "[roles.ring] #!") + 'SUM = "counter"'),
+    ("[roles.ring]: stamp is missing; its kinds need it",
      PAIRS.replace("[roles.ring]", "[roles.ring] #!").replace('stamp = "A"\n', "")),
     ("start in [roles.ring] goes with no entry that is a span",
      PAIRS.replace('stamp = "A"\n', 'stamp = "A"\nstart = "B" #!\n')),
@@ -235,23 +250,24 @@ REFUSED = [
     ("names in record R field 'NO', which does not exist", FED + 'start = "A"\nempty = { NO = 0 } #!'),
     ("2 in [roles.ring.empty] does not fit the 1-bit field VALID",
      FED + 'start = "A"\nempty = { VALID = 2 } #!'),
-    ("empty in [roles.ring] has 3 conditions, use at most 2",
+    ("empty in [roles.ring] has 3, use at most 2",
      FED + 'start = "A"\nempty = { VALID = 0, TYPE = 0, ID = 0 } #!'),
-    ("needs clock_when and clock_high together",
+    ("[roles.ring]: clock_high and clock_when belong together: give both, or none",
      PAIRS.replace("[roles.ring.kinds]", 'clock_high = "HIGH" #!\n[roles.ring.kinds]')),
-    ("needs clock_when and clock_high together",
+    ("[roles.ring]: clock_high and clock_when belong together: give both, or none",
      PAIRS.replace("[roles.ring.kinds]", "clock_when = { TYPE = 2 } #!\n[roles.ring.kinds]")),
-    ("clock_when in [roles.ring] tells the high part of stamp, and there is none",
+    ("[roles.ring]: clock_when needs stamp, whose high part it tells",
      FED + 'start = "A"\nclock_when = { TYPE = 2 } #!\nclock_high = "HIGH"'),
-    ("stamp and clock_high in [roles.ring] have 76 bits", PAIRS.replace(
+    ("[roles.ring]: clock_high and stamp have more than 64 bits", PAIRS.replace(
         "[roles.ring.kinds]", 'clock_when = { TYPE = 2 }\nclock_high = "HIGH" #!\n[roles.ring.kinds]')),
     # meaning
-    ("args in [roles.ring] has 13 fields", FED + 'start = "A"\nargs = [' + '"C", ' * 13 + "] #!"),
+    ("args in [roles.ring] has 13, use at most 12", FED + 'start = "A"\nargs = [' + '"C", ' * 13 + "] #!"),
     ("args in [roles.ring] names field C twice", FED + 'start = "A"\nargs = ["C", "C"] #!'),
-    ("pe_names in [roles.ring] goes with no pe", FED + 'start = "A"\npe_names = { 1 = "a" } #!'),
-    ("has 5 names, but pe_count is 4",
+    ("pe_names in [roles.ring] goes with pe, add that, or take pe_names out",
+     FED + 'start = "A"\npe_names = { 1 = "a" } #!'),
+    ("[roles.ring]: pe_names has more names than pe_count allows",
      FED + 'start = "A"\npe = "C"\npe_names = { 1 = "a", 2 = "b", 3 = "c", 4 = "d", 5 = "e" } #!'),
-    ("0x1 in [roles.ring.pe_names] is a value that has a name already",
+    ("[roles.ring]: pe_names has a value twice",
      FED + 'start = "A"\npe = "C"\npe_names = { 1 = "a", 0x1 = "b" } #!'),
     ("operator B has the code 70000 of A", '[operators]\nA = { code = 70000, name = "" }\n'
      'B = { code = 70000, name = "" } #!'),
@@ -267,13 +283,15 @@ REFUSED = [
     ("field LENGTH ends outside record S of 4 bytes",
      '[[record]]\nname = "S"\nbytes = 4\nfield = [ { name = "LENGTH", offset = 4, width = 16 } ] #!'),
     # progress
-    ("[roles.progress] goes with no ring", FED + 'start = "A"\n' + PROGRESS.replace("]", "] #!")),
+    ("desc.progress and a ring are both there: give one",
+     FED + 'start = "A"\n' + PROGRESS.replace("]", "] #!")),
     ("[roles.progress] needs memory = true with producer_at",
      PROGRESS.replace("memory = true\n", "").replace("]", "] #!")),
-    ("[roles.progress] needs count with an index that begins again",
-     PROGRESS.replace("]", "] #!") + 'producer_is = "slot"'),
+    ("[roles.progress]: its index has slots, but progress.count is 0",
+     PROGRESS.replace("= 0", "= 0 #!") + 'producer_is = "slot"'),
     ("[roles.progress] needs count with an index that begins again", PROGRESS + "count = 4 #!"),
-    ("[roles.progress] needs entry_bytes with an index in bytes", PROGRESS + 'producer_is = "bytes" #!'),
+    ("[roles.progress]: its index counts bytes, but progress.entry_bytes is 0",
+     PROGRESS.replace("= 0", "= 0 #!") + 'producer_is = "bytes"'),
     ("[roles.progress] needs entry_bytes with an index in bytes", PROGRESS + "entry_bytes = 4 #!"),
     ("entry_bytes = 0", PROGRESS + 'producer_is = "bytes"\nentry_bytes = 0 #!'),
     ("unknown key 'feed' in [roles.progress]", PROGRESS + "feed = true #!"),
@@ -285,17 +303,20 @@ REFUSED = [
     ("16 in [roles.progress.requires] does not fit", PROGRESS + 'requires = { "CTRL.MODE" = 16 } #!'),
     ("CTRL.EN is required to be 1 and 0", PMU + 'lo = "TICKS"\nrequires = { "CTRL.EN" = 1 }\n' + PROGRESS
      + 'requires = { "CTRL.EN" = 0 } #!'),
-    ("BYTE is in the 8-bit register BYTE", PROGRESS + "requires = { BYTE = 1 } #!"),
+    ("BYTE in [roles.progress.requires]: access of a requirement is not 32 or 64",
+     PROGRESS + "requires = { BYTE = 1 } #!"),
     # event counters
-    ("event counter 'n' is busy and idle", PMU + 'lo = "TICKS"\nbusy = true\nidle = true #!'),
-    ("both say how busy the device is", PMU + 'lo = "TICKS"\nbusy = true\n' + PMU.replace('"n"', '"m"')
+    ("[[roles.pmu]]: an event counter is both is_busy and is_idle",
+     PMU + 'lo = "TICKS"\nbusy = true\nidle = true #!'),
+    ("[[roles.pmu]]: more than one event counter is is_busy or is_idle",
+     PMU + 'lo = "TICKS"\nbusy = true\n' + PMU.replace('"n"', '"m"')
      + 'lo = "TICKS"\nidle = true #!'),
-    ("event counter 'm' is idle, and so is 'n'", PMU + 'lo = "TICKS"\nidle = true\n'
+    ("[[roles.pmu]]: more than one event counter is is_busy or is_idle", PMU + 'lo = "TICKS"\nidle = true\n'
      + PMU.replace('"n"', '"m"') + 'lo = "TICKS"\nidle = true #!'),
     ("a second event counter is named 'n'",
      PMU + 'lo = "TICKS"\n' + PMU.replace('"n"', '"n" #!') + 'lo = "TICKS"'),
     ("scale = 0", PMU + 'lo = "TICKS"\nscale = 0 #!'),
-    ("[[roles.pmu]] has hi but no 'lo'", PMU + 'hi = "TICKS" #!'),
+    ("hi in [[roles.pmu]] goes with lo, add that, or take hi out", PMU + 'hi = "TICKS" #!'),
     ("restarts and counts down", PMU + 'lo = "TICKS"\ncounts_down = true\nrestarts = true #!'),
     ("bits = 65 in [[roles.pmu]]", PMU + "bits = 65 #!"),
 ]
@@ -332,7 +353,7 @@ ACCEPTED = [
 ]
 
 
-class Refusals(unittest.TestCase):
+class Refusals(InDirectory):
     def refuses(self, message, text):
         line = text[:text.index("#!")].count("\n") + 1
         with self.subTest(message=message, text=text[-120:]):
@@ -364,7 +385,19 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(Refused) as refused:
             generate(text + '[roles.ring]\nrecord = "R"\noffset = 0\ncount = 2\nstamp = "none"\n'
                      "producer_at = 8\n", "d.toml")
-        self.assertRegex(str(refused.exception), r"^d\.toml:1: \[device\] has no 'bar_bytes'")
+        self.assertIn("offset leads to 0xc, outside the BAR: its bar_bytes is 0", str(refused.exception))
+
+    def test_without_the_judge_only_the_spelling(self):
+        """Where npuprof-judge is not built, it is said once, and what C would refuse is not seen."""
+        wrong, errors = HEAD + FED + 'start = "A"\nend = "B"\nduration = "C"', io.StringIO()
+        with mock.patch("npuprof.gen.judge.program", return_value=None), contextlib.redirect_stderr(errors):
+            generate(wrong, "d.toml")
+            generate(wrong, "d.toml")
+            with self.assertRaises(Refused):
+                generate(HEAD + FED + 'starts = "A"', "d.toml")
+        self.assertRegex(errors.getvalue(), r"^note: only the spelling [^\n]* run `make tools` first[^\n]*\n$")
+        with self.assertRaises(Refused):
+            generate(wrong, "d.toml")
 
     def test_the_far_side_is_accepted(self):
         for text in ACCEPTED:

@@ -42,7 +42,7 @@ static const char *npuprof_npu_check_index_(npuprof_npu_index *x, npuprof_npu_in
     for (int i = 0; i < 2; i++) {
         size_t end = 0;
         if (!npuprof_npu_cover_range_(offsets[i], x->width_bytes, x->width_bytes, at ? &end : needed))
-            return "is not aligned to its width";
+            return i ? "has laps that are not aligned to its width" : "is not aligned to its width";
         if (at && end > bytes) return "lies outside its memory";
         if (at && ((uintptr_t)at + offsets[i]) % x->width_bytes) return "is not aligned to its width";
     }

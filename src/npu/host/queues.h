@@ -148,7 +148,7 @@ static npuprof_result npuprof_npu_check_names_(const npuprof_npu *npu, const npu
         NPUPROF_NPU_REFUSE_IF_(r->ops[i - 1].code > r->ops[i].code, "ops", "is not sorted by code");
     }
     NPUPROF_NPU_REFUSE_IF_(r->lane_count && !r->lanes, "lanes", "is NULL");
-    NPUPROF_NPU_REFUSE_IF_(r->pe_base >= pes, "pe_base", "is not below desc.pe_count");
+    NPUPROF_NPU_REFUSE_IF_(r->pe_base >= pes, "pe_base", "reaches beyond desc.pe_count");
     NPUPROF_NPU_REFUSE_IF_(r->lane_count > pes - r->pe_base, "lanes",
                            "has more names than desc.pe_count allows");
     for (unsigned i = 0; i < r->lane_count; i++)

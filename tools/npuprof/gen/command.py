@@ -27,6 +27,7 @@ from . import svd as svd_files
 from .device import print_warnings, read_device
 from .header import generate_svd, header_of, names_svd
 from .json_text import json_of
+from .judge import judge
 from .manual import MANUAL
 
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
@@ -55,6 +56,18 @@ def read_text(path):
         raise Refused(f"{path}:{line}: byte {error.start} is not UTF-8, save the file as UTF-8") from None
 
 
+def read_judged(*description, **options):
+    """The device of a TOML text, as read_device(), that C would open."""
+    device = read_device(*description, **options)
+    judge(device)
+    return device
+
+
+def generate(text, file, svd=None, peripherals=(), strict=False):
+    """The header for a TOML text, as text. Raises Refused; `file` is the name of the input in refusals."""
+    return header_of(read_judged(file, text, svd, peripherals, strict))
+
+
 def run(arguments):
     is_svd = names_svd(arguments.device)
     endings = (".json",) if arguments.json else HEADERS
@@ -71,7 +84,7 @@ def run(arguments):
         print_warnings(svd.warnings)
     else:
         toml = arguments.roles if is_svd else arguments.device
-        device = read_device(toml, read_text(toml), arguments.device if is_svd else None,
+        device = read_judged(toml, read_text(toml), arguments.device if is_svd else None,
                              arguments.peripheral, arguments.strict)
         if not arguments.check:
             check_output(arguments.header, endings, *(path for path, _ in device.inputs))

@@ -4,9 +4,11 @@
 A value is a number, True, a text, or rows of a table (a list of dicts). constant() makes a number that the
 header writes by name. Members that are zero are left out."""
 
+from . import c_words
 from .c_text import hexadecimal
-from .entry import ARGS_IN_RING
 from .schema import KINDS, ORDERS, READY, SCOPES, UNITS
+
+ARGS_IN_RING = c_words.limit("ARGS")      # the others are a table
 
 
 class Constant(int):
@@ -111,11 +113,11 @@ def index_members(h, index, base=None):
 def transport_members(h, device, r):
     """How entries come."""
     members = nonzero({"feed": r.feed})
-    place = constant(ring_constant(h, r, "OFFSET"), r.offset) if not r.memory and not r.feed else None
+    place = constant(ring_constant(h, r, "OFFSET"), r.offset) if r.offset is not None else None
     members |= {"offset": place} if place is not None else {}
     members |= nonzero({"first": r.first})
     members["entry_bytes"] = constant(f"{h.prefix}_{r.record.name.upper()}_BYTES", r.record.bytes)
-    members |= {} if r.feed else {"count": constant(ring_constant(h, r, "COUNT"), r.count)}
+    members |= {"count": constant(ring_constant(h, r, "COUNT"), r.count)} if r.count else {}
     if r.ready not in (None, "producer"):
         members["ready"] = word(READY, r.ready)
     members |= prefixed("producer", index_members(h, r.index, place)) if r.index else {}
@@ -133,7 +135,7 @@ def clock_members(r):
     elif r.stamp_clock == "host":
         members["stamp_clock"] = constant("NPUPROF_NPU_STAMP_HOST", 1)
         members |= nonzero({"stamp_unit_ns": r.stamp_unit_ns})
-    elif r.stamp_scale:
+    if r.stamp_scale:
         members |= dict(zip(("scale_num", "scale_den"), r.stamp_scale))
     if r.duration_unit_ns:
         members |= {"duration_num": r.duration_unit_ns, "duration_in_ns": True}

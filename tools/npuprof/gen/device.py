@@ -92,10 +92,6 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
     elif peripherals or device.peripheral is not None:
         table.refuse("a peripheral is named, but no SVD file, add svd", "peripheral")
     device.endian = device.endian or "little"
-    if device.endian not in ("little", "big"):
-        table.refuse(f"endian {device.endian!r} in [device], use little or big", "endian")
-    if not 1 <= device.pe_count < 2**32:
-        table.refuse(f"pe_count = {device.pe_count} in [device], use 1 to 2^32-1", "pe_count")
     read_registers(device, root)
     names, device.records = Names("record"), []
     for sub in root.tables("record"):

@@ -8,7 +8,6 @@ from ..base.messages import Refused
 from .c_header import Header
 from .c_text import c_name, c_string, clashes, comment, hexadecimal, number, unfit_for_comment
 from .description import has_pmu_by_function, many, ring_constant
-from .device import read_device
 from .function import add_function
 from .model import WORD_WIDTHS
 
@@ -86,9 +85,9 @@ def add_ring_constants(h, device):
             h.define(r.table, f"RING_{r.c_name}", number(r.number))
         def own(what, r=r):
             return ring_constant(h, r, what)[len(h.prefix) + 1:]
-        if not r.feed and not r.memory:
+        if r.offset is not None:
             h.define(r.table, own("OFFSET"), hexadecimal(r.offset))
-        if not r.feed:
+        if r.count is not None:
             h.define(r.table, own("COUNT"), number(r.count))
         if r.stride is not None:
             h.define(r.table, own("STRIDE"), hexadecimal(r.stride))
@@ -161,11 +160,6 @@ def start_header(h, table, title, inputs, source="", usage="", names=()):
 def names_svd(path):
     """True if the name is that of an SVD file."""
     return path.lower().endswith((".svd", ".xml"))
-
-
-def generate(text, file, svd=None, peripherals=(), strict=False):
-    """The header for a TOML text, as text. Raises Refused; `file` is the name of the input in refusals."""
-    return header_of(read_device(file, text, svd, peripherals, strict))
 
 
 def header_of(device):

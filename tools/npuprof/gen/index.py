@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Where the device says how far it has come: the producer index of a ring, or of all jobs."""
+"""Where the device says how far it has come: the producer index of a ring, or of all jobs. What C refuses of
+it is left to C."""
 
 from dataclasses import dataclass
 
 from .counters import read_requirements
-from .model import UINT32_MAX
-from .pick import choice, pick_register_field
-from .schema import PROGRESS, UNITS
+from .pick import pick_register_field
+from .schema import EITHER, INDEX, NEEDS, PROGRESS
 
 
 @dataclass(eq=False)
@@ -36,6 +36,11 @@ class Index:
         return max(self.at + self.width // 8, 0 if self.laps_at is None else self.laps_at + self.width // 8)
 
 
+def has_index(r):
+    """Whether a table has a key of an index."""
+    return any(key in r.table.value for key in INDEX)
+
+
 def read_register_width(table, register, device):
     """The bits of the load that reads the index. Why 32 for less: devices take such loads in any case."""
     offset, width = register.offset, register.width
@@ -51,32 +56,13 @@ def read_register_width(table, register, device):
 
 def read_place(table, r, device):
     """Where the index lies: (register, field, at, width)."""
-    if (r.producer is None) == (r.producer_at is None):
+    if r.producer is None and r.producer_at is None:
         table.refuse(f"{table.where()} needs either producer (a register) or producer_at (bytes into the "
-                     "memory)", "producer" if r.producer is None else "producer_at")
-    if r.producer is not None:
-        if r.producer_width is not None:
-            table.refuse(f"producer_width in {table.where()} goes with producer_at, take it out",
-                         "producer_width")
-        register, field = pick_register_field(table, "producer", r.producer, device.registers)
-        return register, field, register.offset, read_register_width(table, register, device)
-    width = 32 if r.producer_width is None else r.producer_width
-    if width not in (16, 32, 64):
-        table.refuse(f"producer_width = {width} in {table.where()}, use 16, 32 or 64", "producer_width")
-    if r.producer_at % (width // 8):
-        table.refuse(f"producer_at = {r.producer_at} in {table.where()} is misaligned, "
-                     f"use a multiple of {width // 8}", "producer_at")
-    return None, None, r.producer_at, width
-
-
-def read_unit(table, r):
-    """What the index counts, from producer_is or the older producer_is_slot."""
-    if r.producer_is is None:
-        return "slot" if r.producer_is_slot else "count"
-    if "producer_is_slot" in table.value:
-        table.refuse(f"producer_is and producer_is_slot in {table.where()} say the same, "
-                     "take producer_is_slot out", "producer_is_slot")
-    return choice(table, "producer_is", r.producer_is, UNITS)
+                     "memory)", "producer")
+    if r.producer is None:
+        return None, None, r.producer_at, r.producer_width or 32
+    register, field = pick_register_field(table, "producer", r.producer, device.registers)
+    return register, field, register.offset, read_register_width(table, register, device)
 
 
 def read_index(table, r, device):
@@ -86,70 +72,29 @@ def read_index(table, r, device):
     bits = held if r.producer_bits is None else r.producer_bits
     if not 1 <= bits <= held:
         table.refuse(f"producer_bits = {bits} in {table.where()}, use 1 to {held}", "producer_bits")
-    index = Index(register, field, at, width, bits, read_unit(table, r), r.laps_at, r.laps_first or 0,
-                  r.producer_wrap_bit)
-    if index.wrap_bit is not None:
-        check_wrap(table, index)
-    if r.laps_at is None:
-        if r.laps_first is not None:
-            table.refuse(f"{table.where()} has laps_first but no laps_at, add it", "laps_first")
-        return index
-    if index.unit not in ("slot", "byte_offset"):
-        table.refuse(f"laps_at in {table.where()} goes with an index that begins again in each lap, "
-                     'say producer_is = "slot" or "byte_offset"', "laps_at")
-    if r.laps_at % (width // 8):
-        table.refuse(f"laps_at = {r.laps_at} in {table.where()} is misaligned, "
-                     f"use a multiple of {width // 8}", "laps_at")
-    if abs(r.laps_at - at) < width // 8:
+    if r.laps_at is not None and abs(r.laps_at - at) < width // 8:
         table.refuse(f"laps_at in {table.where()} overlaps the index, correct one", "laps_at")
-    if index.laps_first > UINT32_MAX:
-        table.refuse(f"laps_first = {index.laps_first} in {table.where()}, use at most {UINT32_MAX}",
-                     "laps_first")
-    return index
-
-
-def check_wrap(table, index):
-    """The wrap bit is a bit of the same word, beside those of a slot."""
-    where = table.where()
-    if index.unit not in ("slot", "byte_offset") or index.laps_at is not None:
-        table.refuse(f"producer_wrap_bit in {where} goes with an index that begins again in each lap, and "
-                     'without laps_at, say producer_is = "slot"', "producer_wrap_bit")
-    if not 0 <= index.wrap_bit < index.width or index.lsb <= index.wrap_bit < index.lsb + index.bits:
-        table.refuse(f"producer_wrap_bit = {index.wrap_bit} in {where} is outside the word of {index.width} "
-                     "bits, or a bit of the index, correct one, or give producer_bits", "producer_wrap_bit")
-
-
-def check_count(table, count, index, entry_bytes=1):
-    """Refuses a number of entries that the index cannot count."""
-    limit = 2**index.bits
-    if index.unit in ("bytes", "byte_offset"):
-        limit //= entry_bytes
-    if not 1 <= count <= min(limit, UINT32_MAX):
-        table.refuse(f"count = {count} in {table.where()}, "
-                     f"use 1 to what {index.bits} producer bits can count", "count")
-    if index.unit == "count" and index.bits < 64 and 2**index.bits % count:
-        table.refuse(f"count = {count} in {table.where()} loses its place when the producer wraps, "
-                     "use a power of two or producer_is_slot", "count")
+    # producer_is_slot is the old way to say "slot".
+    unit = r.producer_is or ("slot" if r.producer_is_slot else "count")
+    return Index(register, field, at, width, bits, unit, r.laps_at, r.laps_first or 0, r.producer_wrap_bit)
 
 
 def read_progress(table, device):
     """One index for all jobs: those before it are done."""
     p = table.read(PROGRESS)
+    p.table = table
+    table.check_pairs({key: other for key, other in NEEDS.items() if key in INDEX}, EITHER)
     p.index = read_index(table, p, device)
+    where, unit = table.where(), p.index.unit
     if p.memory != p.index.in_memory:
-        table.refuse(f"{table.where()} needs memory = true with producer_at, and only then", "memory")
-    in_bytes = p.index.unit in ("bytes", "byte_offset")
-    if in_bytes != (p.entry_bytes is not None):
-        table.refuse(f"{table.where()} needs entry_bytes with an index in bytes, and only then",
-                     "producer_is" if in_bytes else "entry_bytes")
-    if p.entry_bytes is not None and not 1 <= p.entry_bytes <= UINT32_MAX:
-        table.refuse(f"entry_bytes = {p.entry_bytes} in {table.where()}, use 1 to {UINT32_MAX}",
-                     "entry_bytes")
-    in_laps = p.index.unit in ("slot", "byte_offset")
-    if in_laps != (p.count is not None):
-        table.refuse(f"{table.where()} needs count with an index that begins again in each lap, "
-                     "and only then", "count")
-    if p.count is not None:
-        check_count(table, p.count, p.index, p.entry_bytes or 1)
+        table.refuse(f"{where} needs memory = true with producer_at, and only then", "memory")
+    if p.entry_bytes is not None and unit not in ("bytes", "byte_offset"):
+        table.refuse(f"{where} needs entry_bytes with an index in bytes, and only then", "entry_bytes")
+    if p.count is not None and unit not in ("slot", "byte_offset"):
+        table.refuse(f"{where} needs count with an index that begins again in each lap, and only then",
+                     "count")
+    if p.count is not None and p.count * (p.entry_bytes or 1) > 2**p.index.bits:
+        table.refuse(f"count = {p.count} in {where}, use 1 to what {p.index.bits} producer bits can count",
+                     "count")
     read_requirements(table, device)
     return p

@@ -27,18 +27,27 @@ def nested(members):
     return result
 
 
-def json_of(device):
-    """The JSON of a checked device, as text."""
+MEMORY = 2**52             # bytes of what a driver will hand over, so that its size refuses nothing
+
+
+def json_of(device, judged=False):
+    """The JSON of a checked device, as text. judged: for npuprof-judge, with the sizes of what lies where."""
     h = Header(device.name, device.from_svd)
     add_constants(h, device)                     # gives the registers and rings their names in C
     members = nested(device_members(h, device))
+    if judged:
+        members["bar_bytes"] = device.bar_bytes or 0
+        if device.progress and device.progress.memory:
+            members["progress"]["index"]["memory_bytes"] = MEMORY
     rings = []
     for r in device.rings:
         ring = nested(ring_members(h, device, r))
+        if judged and r.memory:
+            ring["memory_bytes"] = MEMORY
         for i in range(r.instances):
             one = copy.deepcopy(ring)
             one["pe_base"] = r.pe_base + i
-            if not r.memory and not r.feed:
+            if r.offset is not None:
                 one["offset"] += i * (r.stride or 0)
             if r.index and (r.index.register or not r.memory):
                 one["producer"]["offset"] += i * (r.stride or 0)

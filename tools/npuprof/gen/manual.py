@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The manual of descriptions: what gen --help prints below the options."""
 
+from .c_words import described
+
 MANUAL = """\
 A description says what npuprof has to know of a device. Three things are in it, and none knows the others:
 how records reach the host (transport), what is where in a record (format), what a time stamp counts (clock).
@@ -78,10 +80,9 @@ The keys. * must be given; the default is in parentheses; any other key is refus
   first               bytes in front of entry 0: a header (0)
   count*              entries
   ready               who says that an entry is there; it follows from the keys that are given:
-                      "producer"  an index, see below
-                      "valid"     field `valid` has the value valid_is (1), until somebody clears it
-                      "phase"     bit `phase` is phase_first (1) in the first lap, then toggles with each lap
-                      "sequence"  field `sequence` shows the entry's number
+READY
+  valid_is            the value of the field `valid` (1)
+  phase_first         that of the bit `phase` in the first lap (1)
   producer            the index: register "REG" or "REG.FIELD"; or in the ring's memory:
   producer_at         bytes from its start, with producer_width (32; 16 or 64)
   producer_bits       how many bits of the index are valid (all)
@@ -149,4 +150,4 @@ Of these the header has nothing; report --device reads them, from the same file:
   queue_slots         of [device]: how many jobs a queue takes
 
 Exit code 0; 1: with --check, the header is not what would be written; 2: the description cannot be used.
-"""
+""".replace("READY\n", described("READY", 22) + "\n")

@@ -38,8 +38,6 @@ def read_register(table):
     r = table.read(REGISTER)
     if r.width not in WORD_WIDTHS:
         table.refuse(f"register {r.name} has width {r.width}, use 8, 16, 32 or 64", "width")
-    if r.access not in ("ro", "rw", "wo", "rc"):
-        table.refuse(f"register {r.name} has access {r.access!r}, use ro, rw, wo or rc", "access")
     if r.offset % (r.width // 8):
         table.refuse(f"register {r.name} at {r.offset:#x} is misaligned, "
                      f"move it to a multiple of {r.width // 8}", "offset")
@@ -59,8 +57,6 @@ def read_register(table):
 
 def read_record(table, big_endian):
     r = table.read(RECORD)
-    if not 0 < r.bytes <= 65536:
-        table.refuse(f"record {r.name} has {r.bytes} bytes, use 1 to 65536", "bytes")
     names, fields, masks = Names("field"), [], []
     for sub in table.tables("field"):
         f = sub.read(RECORD_FIELD)

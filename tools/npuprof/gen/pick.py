@@ -81,15 +81,7 @@ def pick_value(table, key, names, record):
     if not 1 <= len(names) <= 2:
         table.refuse(f"{key} in {table.where()} has {len(names)} parts, name one field, "
                      "or [low part, high part]", key)
-    value = Value([pick_field(table, key, name, record) for name in names])
-    if len(names) == 2:
-        low, high = value.parts
-        if low.mask_in(record.bytes) & high.mask_in(record.bytes):
-            table.refuse(f"the parts {names[0]} and {names[1]} of {key} in {table.where()} overlap, "
-                         "name two that do not", key)
-    if value.bits > 64:
-        table.refuse(f"{key} in {table.where()} has {value.bits} bits, use parts of at most 64 in all", key)
-    return value
+    return Value([pick_field(table, key, name, record) for name in names])
 
 
 def value_number(table, key, name, field):

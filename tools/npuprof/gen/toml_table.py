@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from ..base.messages import Refused
 from .c_text import unfit_for_comment
 from .model import UINT64_MAX
-from .schema import NAMES, PAIR, RATE, REQUIRED, TABLES, WORDS
+from .schema import MOST, NAMES, PAIR, RATE, REQUIRED, TABLES, WORDS
 
 # What a message calls a type.
 TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false", dict: "a table",
@@ -17,10 +17,18 @@ TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false", dic
 # The Python type of each; where it is left out, that of its name.
 TYPES = {WORDS: (str, list), NAMES: (list,), PAIR: (list,), TABLES: (dict, list),
          RATE: (int, float)}
+SCALE_MAX = 2**32          # NPUPROF_NPU_SCALE_LIMIT_BITS_
 TOKEN = re.compile(r'''
     """(?:\\.|[^\\])*?"""(?!") | \'\'\'.*?\'\'\'(?!') | "(?:\\.|[^"\\])*" | '[^']*'    # strings
     | \#[^\n]* | [\[\]{}\n] | [^"'\#\[\]{}\n]+''', re.DOTALL | re.VERBOSE)
 KEY = re.compile(r'''[\s\[.]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)\s*(?=[.\]=])''')
+
+
+def plain(kind):
+    """The type of a value, without its limits."""
+    if isinstance(kind, (tuple, dict)):
+        kind = type(next(iter(kind)))
+    return int if isinstance(kind, range) else kind
 
 
 def statements(text):
@@ -115,27 +123,43 @@ class Table:
             if key in self.value:
                 result[key] = self.typed(key, kind)
             elif default is REQUIRED:
-                self.refuse(f"{self.where()} has no {key!r}, add {TYPE_NAMES[kind]}")
+                self.refuse(f"{self.where()} has no {key!r}, add {TYPE_NAMES[plain(kind)]}")
             else:
                 result[key] = default
         return SimpleNamespace(**result)
 
     def typed(self, key, kind):
         """The value of a key, which must have that type."""
-        value = self.value[key]
-        items = {WORDS: (str,), NAMES: (str,), PAIR: (int,)}.get(kind)
+        value, where = self.value[key], f"{key} in {self.where()}"
+        items = {WORDS: (str,), NAMES: (str,), PAIR: (int,)}.get(kind if isinstance(kind, str) else None)
         # Why not isinstance: true is an int, too.
-        if type(value) not in TYPES.get(kind, (kind,)) or (
+        if type(value) not in TYPES.get(plain(kind), (plain(kind),)) or (
                 items and type(value) is list and any(type(item) not in items for item in value)):
-            self.refuse(f"{key} in {self.where()} is not {TYPE_NAMES[kind]}, write one", key)
-        for number in [value] if kind is int else value if kind is PAIR else ():
-            if not 0 <= number <= UINT64_MAX:
-                self.refuse(f"{key} in {self.where()} is outside 0 to 2^64-1, write a number inside", key)
+            self.refuse(f"{where} is not {TYPE_NAMES[plain(kind)]}, write one", key)
+        if isinstance(kind, range) and value not in kind:
+            self.refuse(f"{key} = {value} in {self.where()}, use {kind[0]} to {kind[-1]}", key)
+        if isinstance(kind, (tuple, dict)) and value not in kind:
+            self.refuse(f"{key} = {value!r} in {self.where()}, use one of {', '.join(map(str, kind))}", key)
+        if kind is PAIR and (len(value) != 2 or not all(1 <= number <= SCALE_MAX for number in value)):
+            self.refuse(f"{where} is {value}, write two numbers, each 1 to {SCALE_MAX}", key)
+        if kind is int and not 0 <= value <= UINT64_MAX:
+            self.refuse(f"{where} is outside 0 to 2^64-1, write a number inside", key)
+        if key in MOST and len(value) > MOST[key]:
+            self.refuse(f"{where} has {len(value)}, use at most {MOST[key]}", key)
         if kind is str:
             for line in value.splitlines() if key == "usage" else [value]:
                 if unfit_for_comment(line):
-                    self.refuse(f"{key} in {self.where()} holds {unfit_for_comment(line)}", key)
+                    self.refuse(f"{where} holds {unfit_for_comment(line)}", key)
         return value
+
+    def check_pairs(self, needs, either=()):
+        """Refuses a key without the one that it needs, and two of which one is not looked at."""
+        for key, other in needs.items():
+            if key in self.value and other not in self.value:
+                self.refuse(f"{key} in {self.where()} goes with {other}, add that, or take {key} out", key)
+        for key, other in either:
+            if self.value.get(key, False) is not False and self.value.get(other, False) is not False:
+                self.refuse(f"{key} in {self.where()} does not go with {other}, take one out", key)
 
     def table(self, *keys):
         """A table inside this one; an empty one if there is none."""
