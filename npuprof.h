@@ -11980,17 +11980,20 @@ static struct {
     char pattern[1024];
 } npuprof_path_arena_;
 
-/* In which form a trace goes to a path. The operators' sheet has no extension of its own. */
-enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_,
-       NPUPROF_FORM_SHEET_ };
+/* In which form a trace goes to a path, with its extension. The operators' sheet has none of its own. */
+#define NPUPROF_FORMS_(X) \
+    X(JSON, json, ".json") X(CSV, csv, ".csv") X(IMAGE, image, ".npuprof") X(SHEET, sheet, "")
+#define NPUPROF_FORM_ENUM_(name, word, extension) NPUPROF_FORM_##name##_,
+enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORMS_(NPUPROF_FORM_ENUM_) NPUPROF_FORM_COUNT_ };
+#define NPUPROF_FORM_EXTENSION_(name, word, extension) extension,
 
 /* The form that the extension asks for. JSON is for paths without one, and for devices and pipes.
    An extension begins with a letter: in "trace.1" there is none. */
 NPUPROF_OWN_ static int npuprof_path_form_(const char *path)
 {
-    static const char known[][9] = { ".json", ".csv", ".npuprof" };
+    static const char known[][9] = { NPUPROF_FORMS_(NPUPROF_FORM_EXTENSION_) };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
+    for (int i = 0; dot && i < NPUPROF_FORM_COUNT_; i++)
         if (strcmp(dot, known[i]) == 0) return i;
     const bool has_extension = dot && dot != name && (dot[1] | 32) >= 'a' && (dot[1] | 32) <= 'z';
     return has_extension && !npuprof_os_in_place_(path) ? NPUPROF_FORM_UNKNOWN_ : NPUPROF_FORM_JSON_;
@@ -15425,10 +15428,43 @@ NPUPROF_OWN_ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev
     }
     return true;
 }
+
+/* ---- Finished spans outside warm-up, thread by thread: what tables are made of */
+
+typedef struct npuprof_walk_spans_ {
+    const npuprof_image_ *image;
+    npuprof_walk_ *walk;
+    uint32_t tid, kinds;                   /* tid 0: not begun; kinds: a bit for each */
+} npuprof_walk_spans_;
+
+NPUPROF_OWN_ static npuprof_walk_spans_ npuprof_walk_begin_spans_(npuprof_walk_ *walk, const npuprof_image_ *im,
+                                                     uint32_t kinds)
+{
+    const npuprof_walk_spans_ it = { im, walk, 0, kinds };
+    return it;
+}
+
+/* The next span and its duration. False: there are no more. */
+NPUPROF_OWN_ static bool npuprof_walk_next_span_(npuprof_walk_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
+{
+    for (;;) {
+        while (it->tid && npuprof_walk_next_(it->walk, ev)) {
+            if (!(it->kinds >> ev->kind & 1) || ev->unfinished || it->walk->warm_up) continue;
+            const int64_t start = npuprof_image_ns_(it->image, ev->start);
+            const int64_t ns = npuprof_image_ns_(it->image, ev->end) - start;
+            *duration_ns = ns > 0 ? (uint64_t)ns : 0;
+            return true;
+        }
+        const uint32_t next = npuprof_image_next_tid_(it->image, it->tid);
+        if (!next) return false;
+        it->tid = next;
+        npuprof_walk_begin_(it->walk, it->image, next);
+    }
+}
 /* ==== src/read/executions.h ======================================================= >>read/executions ==== */
 
-/* Walks all device spans in the order of track and start, and tells for each the execution that it lies in.
-   An execution is a span of a whole job on one PE; the spans of its instructions lie inside it.
+/* Walks placed spans in the order of track and start, and tells for each of a device the execution that it
+   lies in. An execution is a span of a whole job on one PE; the spans of its instructions lie inside it.
 
    Engines of one PE work at the same time, so their spans overlap each other, and nesting alone would put one
    under another. A span therefore belongs to the execution on its track that contains it and has the same
@@ -15450,7 +15486,7 @@ enum { NPUPROF_EXECUTIONS_ = 16 };         /* that a PE may work at at the same 
 
 /* The caller fills in what is above the line, and what its callbacks need; a callback may be NULL. */
 typedef struct npuprof_device_walk_ {
-    /* within: NULL if the span is itself an execution, or in none */
+    /* within: NULL if the span is itself an execution, in none, or of no device */
     void (*span)(struct npuprof_device_walk_ *, const npuprof_event_ *, const npuprof_placed_ *,
                  const npuprof_execution_ *within);
     void (*execution)(struct npuprof_device_walk_ *, const npuprof_execution_ *);
@@ -15541,18 +15577,26 @@ NPUPROF_OWN_ static void npuprof_execution_add_(npuprof_execution_ *e, const npu
     e->run_end = p->end_ns;
 }
 
-/* Walks all device spans of an image, with the callbacks of *d. Returns 0 or an errno value. */
-NPUPROF_OWN_ static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im)
+/* Is a placed span in warm-up? */
+NPUPROF_OWN_ static bool npuprof_execution_is_warm_up_(const npuprof_event_ *ev, const npuprof_execution_ *within)
 {
-    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, 1u << NPUPROF_KIND_DEVICE);
+    return within ? within->warm_up : ev->has_link && ev->link.warm_up;
+}
+
+/* Walks all placed spans of these kinds, a bit for each, with the callbacks of *d. Returns 0 or an errno
+   value. */
+NPUPROF_OWN_ static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im, uint32_t kinds)
+{
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
     npuprof_event_ ev;
     memset(d->list, 0, sizeof d->list);
     for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
-        if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
-        npuprof_execution_close_(d, p->track, p->start_ns);
+        const bool is_device = ev.kind == NPUPROF_KIND_DEVICE;
         npuprof_execution_ *within = NULL;
-        if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
-        else within = npuprof_execution_around_(d, im, &ev, p);
+        if (is_device && ev.flags & NPUPROF_STAMP_INSTANT) continue;
+        npuprof_execution_close_(d, p->track, p->start_ns);
+        if (is_device && npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
+        else if (is_device) within = npuprof_execution_around_(d, im, &ev, p);
         if (within) npuprof_execution_add_(within, im, &ev, p);
         if (d->span) d->span(d, &ev, p, within);
     }
@@ -17431,11 +17475,11 @@ NPUPROF_OWN_ static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_
     return (npuprof_work_ *)d->user;
 }
 
-/* d->user: the work area. */
-NPUPROF_OWN_ static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
+/* d->user: the work area. kinds: a bit for each kind of placed span. */
+NPUPROF_OWN_ static inline void npuprof_work_walk_placed_(npuprof_device_walk_ *d, uint32_t kinds)
 {
     npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_out_fail_(&w->out, npuprof_execution_walk_(d, &w->image));
+    npuprof_out_fail_(&w->out, npuprof_execution_walk_(d, &w->image, kinds));
 }
 
 NPUPROF_OWN_ static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
@@ -18251,14 +18295,10 @@ NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npupro
 /* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
    counts */
 
-/* The last entry of each key: a hash table in the work area, where lanes no longer need it. Where
-   keys may be more than half of its room, they are written in rounds, a share of them by hash in each. */
+/* A hash table by key: the last entry of each. Half of it stays free. */
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
-typedef struct npuprof_json_last_pairs_ {
-    npuprof_json_last_pair_ *list;
-    size_t capacity, count;
-    uint64_t round, rounds;
-} npuprof_json_last_pairs_;
+typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; }
+    npuprof_json_last_pairs_;
 
 /* The same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as U+FFFD. */
 NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
@@ -18275,63 +18315,50 @@ NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, ui
     return npuprof_hash_mix_(h);
 }
 
-/* The next pair of this round, if it is whole, and where its key is in the table, or would be. *place is NULL
-   if the table is full of others. Why that cannot be but by keys made for it: half of the table is free. */
-NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *im,
-                                                          const npuprof_json_last_pairs_ *t, uint32_t type,
-                                                          uint32_t *id, npuprof_json_last_pair_ **place)
+/* The next pair that is whole, and where its key is in the table, or would be. */
+NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *im, uint32_t type,
+                                                          const npuprof_json_last_pairs_ *t, uint32_t *id,
+                                                          npuprof_json_last_pair_ **place)
 {
     const npuprof_entry_ *e;
     while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), id)) != NULL) {
         const npuprof_pair_entry_ *const pair = (const npuprof_pair_entry_ *)(const void *)e;
-        const uint64_t hash = npuprof_json_key_hash_(im, pair->b[0]);
-        if (hash % t->rounds != t->round || !NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
-        size_t i = (size_t)(hash / t->rounds % t->capacity);
+        if (!NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
+        size_t i = (size_t)(npuprof_json_key_hash_(im, pair->b[0]) % t->capacity);
         while (t->list[i].key && !npuprof_scene_same_key_(im, t->list[i].key, pair->b[0]))
             i = i + 1 < t->capacity ? i + 1 : 0;
-        *place = t->list[i].key || t->count + 1 < t->capacity ? &t->list[i] : NULL;
+        *place = &t->list[i];
         return pair;
     }
     return NULL;
 }
 
-/* The pairs of one round: the first walk notes the last entries, the second one writes them. */
-NPUPROF_OWN_ static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_json_last_pairs_ *t, uint32_t type)
+/* The pairs of a type as an object: the first walk notes the last entries, the second one writes them. */
+NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, uint32_t type)
 {
     const npuprof_pair_entry_ *pair;
+    npuprof_json_last_pairs_ t = { NULL, 2 };
     npuprof_json_last_pair_ *last;
     uint32_t id = 0;
-    t->count = 0;
-    memset(t->list, 0, t->capacity * sizeof *t->list);
-    while ((pair = npuprof_json_next_pair_(&w->image, t, type, &id, &last)) != NULL) {
-        if (!last) continue;
-        t->count += !last->key;
+    while (npuprof_image_next_entry_(&w->image, type, sizeof *pair, &id)) t.capacity += 2;
+    t.list = (npuprof_json_last_pair_ *)npuprof_os_memory_(t.capacity * sizeof *t.list);
+    if (!t.list) {
+        npuprof_out_fail_(&w->out, ENOMEM);
+        return;
+    }
+    npuprof_emit_begin_(&w->out, key, "{");
+    for (id = 0; (pair = npuprof_json_next_pair_(&w->image, type, &t, &id, &last)) != NULL;) {
         last->key = pair->b[0];
         last->entry = id;
     }
-    id = 0;
-    while ((pair = npuprof_json_next_pair_(&w->image, t, type, &id, &last)) != NULL) {
-        if (last && last->entry != id) continue;
+    for (id = 0; (pair = npuprof_json_next_pair_(&w->image, type, &t, &id, &last)) != NULL;) {
+        if (last->entry != id) continue;
         npuprof_emit_name_(&w->out, NULL, &w->image, pair->b[0]);
         npuprof_out_puts_(&w->out, ":");
         npuprof_out_text_(&w->out, &w->image, NPUPROF_LOAD_ACQUIRE_(&pair->b[1]), true);
     }
-}
-
-/* The pairs of a type as an object. */
-NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, uint32_t type)
-{
-    npuprof_json_last_pairs_ t;
-    uint32_t id = 0, pairs = 0;
-    t.list = (npuprof_json_last_pair_ *)(void *)w->lanes.nodes;
-    while (npuprof_image_next_entry_(&w->image, type, sizeof(npuprof_pair_entry_), &id)) pairs++;
-    /* Why no more than it needs: the table is cleared, and each page of it that is touched costs. */
-    const size_t room = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->lanes.nodes);
-    t.capacity = (size_t)npuprof_min_(room / sizeof *t.list, 2 * (uint64_t)pairs + 2);
-    t.rounds = pairs / (t.capacity / 2) + 1;
-    npuprof_emit_begin_(&w->out, key, "{");
-    for (t.round = 0; t.round < t.rounds; t.round++) npuprof_json_pairs_of_round_(w, &t, type);
     npuprof_emit_end_(&w->out, "}");
+    npuprof_os_unmap_(t.list, t.capacity * sizeof *t.list);
 }
 
 /* ---- Metadata */
@@ -18732,9 +18759,8 @@ NPUPROF_OWN_ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npup
 }
 /* ==== src/write/csv_memory.h ===================================================== >>write/csv_memory ==== */
 
-/* The CSV as a whole: the rows of all threads, of the devices, of spans with stamps of the caller's, and
-   behind them a row for the peak of each memory pool. What the work area had no space for is a last such
-   row. */
+/* The CSV as a whole: the rows of all threads, of the placed spans (read/place.h), and behind them a row for
+   the peak of each memory pool. What the work area had no space for is a last such row. */
 
 /* A row that is no span: it has no ids, and its name is put by the caller, up to
    npuprof_csv_end_memory_(). */
@@ -18808,20 +18834,8 @@ NPUPROF_OWN_ static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
     }
 }
 
-/* The rows of finished and async spans, in the order of time. */
-NPUPROF_OWN_ static void npuprof_csv_placed_(npuprof_device_walk_ *d)
-{
-    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_placed_walk_ spans = npuprof_placed_begin_(&w->image, kinds);
-    npuprof_event_ ev;
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;)
-        npuprof_csv_device_(d, &ev, p, NULL);
-    npuprof_out_fail_(&w->out, spans.error);
-}
-
 /* Writes the CSV. Returns 0 or an errno value. */
-NPUPROF_OWN_ static int npuprof_csv_write_locked_(npuprof_sink sink)
+NPUPROF_OWN_ static int npuprof_write_csv_locked_(npuprof_sink sink)
 {
     npuprof_work_ *const w = npuprof_work_begin_(sink);
     npuprof_device_walk_ d;
@@ -18834,8 +18848,8 @@ NPUPROF_OWN_ static int npuprof_csv_write_locked_(npuprof_sink sink)
     memset(&d, 0, sizeof d);
     d.user = w;
     d.span = npuprof_csv_device_;
-    npuprof_work_walk_devices_(&d);
-    npuprof_csv_placed_(&d);
+    npuprof_work_walk_placed_(&d, 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED |
+                                      1u << NPUPROF_KIND_ASYNC_BEGIN);
     npuprof_csv_memory_(w);
     return npuprof_work_finish_(w);
 }
@@ -18981,8 +18995,7 @@ NPUPROF_OWN_ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_eve
     const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_value_ v;
     npuprof_event_ other;
-    if (ev->unfinished || !npuprof_args_find_value_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v))
-        return;
+    if (!npuprof_args_find_value_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v)) return;
     const uint64_t h = npuprof_sheet_hash_(im, ev);
     uint32_t *const bucket = &t->buckets[h % t->capacity], first = *bucket;
     for (uint32_t i = first; i; i = t->list[i - 1].next) {
@@ -19008,42 +19021,24 @@ NPUPROF_OWN_ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_eve
 }
 
 /* A span that has a place of its own: of a device, or with stamps of the caller's. */
-NPUPROF_OWN_ static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
+NPUPROF_OWN_ static void npuprof_sheet_placed_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
                                   const npuprof_execution_ *within)
 {
-    if (within ? within->warm_up : ev->has_link && ev->link.warm_up) return;
+    if (npuprof_execution_is_warm_up_(ev, within)) return;
     npuprof_sheet_add_((npuprof_sheet_ *)(void *)d, ev, (uint64_t)(p->end_ns - p->start_ns));
 }
 
-/* The spans of a thread. */
-NPUPROF_OWN_ static void npuprof_sheet_collect_thread_(npuprof_sheet_ *t, uint32_t tid)
-{
-    npuprof_walk_ *const walk = &npuprof_work_of_(&t->walk)->walk;
-    const npuprof_image_ *const im = &npuprof_work_of_(&t->walk)->image;
-    npuprof_event_ ev;
-    npuprof_walk_begin_(walk, im, tid);
-    while (npuprof_walk_next_(walk, &ev)) {
-        const int64_t ns = npuprof_image_ns_(im, ev.end) - npuprof_image_ns_(im, ev.start);
-        if (ev.kind > NPUPROF_KIND_OPERATOR || walk->warm_up) continue;
-        npuprof_sheet_add_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
-    }
-}
-
-/* All spans: those of threads, of devices, and those with stamps of the caller's. */
+/* All spans: those of threads, and those that have places. */
 NPUPROF_OWN_ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 {
     npuprof_work_ *const w = npuprof_work_of_(&t->walk);
-    const npuprof_image_ *const im = &w->image;
     npuprof_event_ ev;
-    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(im, tid)) != 0;)
-        npuprof_sheet_collect_thread_(t, tid);
-    t->walk.span = npuprof_sheet_device_;
-    npuprof_work_walk_devices_(&t->walk);
-    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
-    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;)
-        npuprof_sheet_device_(&t->walk, &ev, p, NULL);
-    npuprof_out_fail_(&w->out, spans.error);
+    uint64_t ns;
+    npuprof_walk_spans_ it =
+        npuprof_walk_begin_spans_(&w->walk, &w->image, (2u << NPUPROF_KIND_OPERATOR) - 1);
+    while (npuprof_walk_next_span_(&it, &ev, &ns)) npuprof_sheet_add_(t, &ev, ns);
+    t->walk.span = npuprof_sheet_placed_;
+    npuprof_work_walk_placed_(&t->walk, 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED);
 }
 
 /* ---- Writing the sheet */
@@ -19157,7 +19152,7 @@ NPUPROF_OWN_ static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 }
 
 /* Writes the sheet. Returns 0 or an errno value; ENOENT: there are no operators. */
-NPUPROF_OWN_ static int npuprof_sheet_write_locked_(npuprof_sink sink)
+NPUPROF_OWN_ static int npuprof_write_sheet_locked_(npuprof_sink sink)
 {
     npuprof_work_ *const w = npuprof_work_begin_(sink);
     npuprof_sheet_ t;
@@ -19224,40 +19219,6 @@ NPUPROF_OWN_ static npuprof_result npuprof_report_end_(FILE *out, npuprof_work_ 
     return ferror(out) ? NPUPROF_ERR_IO : npuprof_os_result_(error);
 }
 
-/* The finished host spans of one kind outside warm-up records, thread by thread. */
-typedef struct npuprof_report_spans_ {
-    npuprof_work_ *work;
-    uint32_t tid, kind;                    /* tid 0: not begun */
-} npuprof_report_spans_;
-
-NPUPROF_OWN_ static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t kind)
-{
-    npuprof_report_spans_ it;
-    it.work = w;
-    it.tid = 0;
-    it.kind = kind;
-    return it;
-}
-
-/* The next span and its duration. False: there are no more. */
-NPUPROF_OWN_ static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
-{
-    const npuprof_image_ *const im = &it->work->image;
-    npuprof_walk_ *const walk = &it->work->walk;
-    for (;;) {
-        while (it->tid && npuprof_walk_next_(walk, ev)) {
-            if (ev->kind != it->kind || ev->unfinished || walk->warm_up) continue;
-            const int64_t ns = npuprof_image_ns_(im, ev->end) - npuprof_image_ns_(im, ev->start);
-            *duration_ns = ns > 0 ? (uint64_t)ns : 0;
-            return true;
-        }
-        const uint32_t next = npuprof_image_next_tid_(im, it->tid);
-        if (!next) return false;
-        it->tid = next;
-        npuprof_walk_begin_(walk, im, next);
-    }
-}
-
 /* A string of the table as a cell, in `cell`: '?' for what a terminal would obey, cut to bytes - 1. */
 NPUPROF_OWN_ static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *cell, size_t bytes)
 {
@@ -19299,8 +19260,8 @@ NPUPROF_OWN_ static void npuprof_report_find_ranks_(npuprof_work_ *w, uint32_t k
         const unsigned above = shift;
         shift -= 8;
         memset(histograms, 0, ranks * NPUPROF_REPORT_HISTOGRAM_ * sizeof *histograms);
-        npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
-        while (npuprof_report_next_span_(&it, &ev, &ns))
+        npuprof_walk_spans_ it = npuprof_walk_begin_spans_(&w->walk, &w->image, 1u << kind);
+        while (npuprof_walk_next_span_(&it, &ev, &ns))
             for (size_t i = 0; i < ranks; i++)
                 if (above == 64 || ns >> above == value[i] >> above)
                     histograms[i * NPUPROF_REPORT_HISTOGRAM_ + (ns >> shift & 255)]++;
@@ -19359,8 +19320,8 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
     if (refused) return refused;
     npuprof_event_ ev;
     uint64_t count = 0, total = 0, min = UINT64_MAX, max = 0, ns;
-    npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
-    while (npuprof_report_next_span_(&it, &ev, &ns)) {
+    npuprof_walk_spans_ it = npuprof_walk_begin_spans_(&w->walk, &w->image, 1u << NPUPROF_KIND_INFERENCE);
+    while (npuprof_walk_next_span_(&it, &ev, &ns)) {
         count++;
         total += ns;
         if (ns < min) min = ns;
@@ -19404,8 +19365,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32
     fprintf(out, "%-32s  %-16s  %9s", "trace_id", "span_id", "thread.id");
     if (operators) fprintf(out, "  %-24s  %14s", "name", "operator_index");
     fprintf(out, "  %12s\n", "dur");
-    npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
-    while (npuprof_report_next_span_(&it, &ev, &ns)) {
+    npuprof_walk_spans_ it = npuprof_walk_begin_spans_(&w->walk, &w->image, 1u << kind);
+    while (npuprof_walk_next_span_(&it, &ev, &ns)) {
         const uint64_t span = npuprof_image_span_id_(&w->image, ev.tid, ev.position);
         uint64_t index = 0;
         npuprof_image_trace_id_(&w->image, ev.tid, w->walk.root, trace);
@@ -19462,7 +19423,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index",
             "execution_index", "NPU Total", "NPU Run", "NPU IoWait", "NPU Sum");
-    npuprof_work_walk_devices_(&d);
+    npuprof_work_walk_placed_(&d, 1u << NPUPROF_KIND_DEVICE);
     return npuprof_report_end_(out, w);
 }
 
@@ -19487,8 +19448,7 @@ NPUPROF_OWN_ static void npuprof_report_add_operator_(npuprof_device_walk_ *d, c
 {
     npuprof_report_totals_ *const t = (npuprof_report_totals_ *)(void *)d;
     const npuprof_image_ *const im = &npuprof_work_of_(d)->image;
-    const bool is_warm_up = within ? within->warm_up : ev->has_link && ev->link.warm_up;
-    if (!npuprof_execution_is_compute_(im, ev) || is_warm_up) return;
+    if (!npuprof_execution_is_compute_(im, ev) || npuprof_execution_is_warm_up_(ev, within)) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     size_t length;
     if (!t->capacity) {
@@ -19560,7 +19520,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     t.capacity = w->room_bytes / sizeof *t.list;
     memset(t.list, 0, t.capacity * sizeof *t.list);
     t.walk.span = npuprof_report_add_operator_;
-    npuprof_work_walk_devices_(&t.walk);
+    npuprof_work_walk_placed_(&t.walk, 1u << NPUPROF_KIND_DEVICE);
     fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)",
             "share (%)");
     const size_t used = npuprof_report_sort_totals_(&t);
@@ -19900,9 +19860,14 @@ NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *desc, npupro
     return npuprof_report_left_out_();
 }
 
-NPUPROF_API_ void npuprof_bench_reset(void) {}
+NPUPROF_API_ void npuprof_bench_reset(void)
+{
+}
 
-NPUPROF_API_ size_t npuprof_bench_size(void) { return 0; }
+NPUPROF_API_ size_t npuprof_bench_size(void)
+{
+    return 0;
+}
 #endif /* !NPUPROF_NO_REPORTS */
 /* ==== src/process/restart.h ======================================================= >>process/restart ==== */
 
@@ -20156,18 +20121,15 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 
 /* Which file gets which output: npuprof_dump(), and what is written at normal exit. file.h writes one.
    Data: npuprof_file_own_path_, which is only read here.
-   A new output adds its writer to npuprof_file_writers_ and its form and extension to
-   control/path.h. */
+   A new output is in NPUPROF_FORMS_ of control/path.h. */
 
-/* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL:
-   left out. */
-static const npuprof_file_writer_ npuprof_file_writers_[] = {
+/* By form (NPUPROF_FORM_*): npuprof_write_FORM_locked_(). Each writes the open image into a sink, and returns
+   0 or an errno value. NULL: left out. */
 #ifdef NPUPROF_NO_JSON
-    NULL,
-#else
-    npuprof_write_json_locked_,
+#define npuprof_write_json_locked_ NULL
 #endif
-    npuprof_csv_write_locked_, npuprof_write_image_locked_, npuprof_sheet_write_locked_ };
+#define NPUPROF_FORM_WRITER_(name, word, extension) npuprof_write_##word##_locked_,
+static const npuprof_file_writer_ npuprof_file_writers_[] = { NPUPROF_FORMS_(NPUPROF_FORM_WRITER_) };
 
 /* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
 NPUPROF_OWN_ static npuprof_result npuprof_file_write_(const char *path, int form)

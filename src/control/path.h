@@ -27,17 +27,20 @@ static struct {
     char pattern[1024];
 } npuprof_path_arena_;
 
-/* In which form a trace goes to a path. The operators' sheet has no extension of its own. */
-enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_,
-       NPUPROF_FORM_SHEET_ };
+/* In which form a trace goes to a path, with its extension. The operators' sheet has none of its own. */
+#define NPUPROF_FORMS_(X) \
+    X(JSON, json, ".json") X(CSV, csv, ".csv") X(IMAGE, image, ".npuprof") X(SHEET, sheet, "")
+#define NPUPROF_FORM_ENUM_(name, word, extension) NPUPROF_FORM_##name##_,
+enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORMS_(NPUPROF_FORM_ENUM_) NPUPROF_FORM_COUNT_ };
+#define NPUPROF_FORM_EXTENSION_(name, word, extension) extension,
 
 /* The form that the extension asks for. JSON is for paths without one, and for devices and pipes.
    An extension begins with a letter: in "trace.1" there is none. */
 static int npuprof_path_form_(const char *path)
 {
-    static const char known[][9] = { ".json", ".csv", ".npuprof" };
+    static const char known[][9] = { NPUPROF_FORMS_(NPUPROF_FORM_EXTENSION_) };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
+    for (int i = 0; dot && i < NPUPROF_FORM_COUNT_; i++)
         if (strcmp(dot, known[i]) == 0) return i;
     const bool has_extension = dot && dot != name && (dot[1] | 32) >= 'a' && (dot[1] | 32) <= 'z';
     return has_extension && !npuprof_os_in_place_(path) ? NPUPROF_FORM_UNKNOWN_ : NPUPROF_FORM_JSON_;

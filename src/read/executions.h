@@ -7,8 +7,8 @@
 #include "placed.h"
 #include "args.h"
 
-/* Walks all device spans in the order of track and start, and tells for each the execution that it lies in.
-   An execution is a span of a whole job on one PE; the spans of its instructions lie inside it.
+/* Walks placed spans in the order of track and start, and tells for each of a device the execution that it
+   lies in. An execution is a span of a whole job on one PE; the spans of its instructions lie inside it.
 
    Engines of one PE work at the same time, so their spans overlap each other, and nesting alone would put one
    under another. A span therefore belongs to the execution on its track that contains it and has the same
@@ -30,7 +30,7 @@ enum { NPUPROF_EXECUTIONS_ = 16 };         /* that a PE may work at at the same 
 
 /* The caller fills in what is above the line, and what its callbacks need; a callback may be NULL. */
 typedef struct npuprof_device_walk_ {
-    /* within: NULL if the span is itself an execution, or in none */
+    /* within: NULL if the span is itself an execution, in none, or of no device */
     void (*span)(struct npuprof_device_walk_ *, const npuprof_event_ *, const npuprof_placed_ *,
                  const npuprof_execution_ *within);
     void (*execution)(struct npuprof_device_walk_ *, const npuprof_execution_ *);
@@ -121,18 +121,26 @@ static void npuprof_execution_add_(npuprof_execution_ *e, const npuprof_image_ *
     e->run_end = p->end_ns;
 }
 
-/* Walks all device spans of an image, with the callbacks of *d. Returns 0 or an errno value. */
-static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im)
+/* Is a placed span in warm-up? */
+static bool npuprof_execution_is_warm_up_(const npuprof_event_ *ev, const npuprof_execution_ *within)
 {
-    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, 1u << NPUPROF_KIND_DEVICE);
+    return within ? within->warm_up : ev->has_link && ev->link.warm_up;
+}
+
+/* Walks all placed spans of these kinds, a bit for each, with the callbacks of *d. Returns 0 or an errno
+   value. */
+static int npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im, uint32_t kinds)
+{
+    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
     npuprof_event_ ev;
     memset(d->list, 0, sizeof d->list);
     for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;) {
-        if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
-        npuprof_execution_close_(d, p->track, p->start_ns);
+        const bool is_device = ev.kind == NPUPROF_KIND_DEVICE;
         npuprof_execution_ *within = NULL;
-        if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
-        else within = npuprof_execution_around_(d, im, &ev, p);
+        if (is_device && ev.flags & NPUPROF_STAMP_INSTANT) continue;
+        npuprof_execution_close_(d, p->track, p->start_ns);
+        if (is_device && npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
+        else if (is_device) within = npuprof_execution_around_(d, im, &ev, p);
         if (within) npuprof_execution_add_(within, im, &ev, p);
         if (d->span) d->span(d, &ev, p, within);
     }

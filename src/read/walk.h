@@ -5,6 +5,7 @@
 #include "image.h"
 #include "cursor.h"
 #include "threads.h"
+#include "time.h"
 
 /* Walks the events of one thread in the order of time, and knows for each of them the span around it (its
    parent) and the root of its trace: the PROF_RECORD around it, else the outermost span. A thread's own slot
@@ -115,4 +116,37 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
         npuprof_walk_enter_(w, ev->host_ticks, ev->end, ev->position);
     }
     return true;
+}
+
+/* ---- Finished spans outside warm-up, thread by thread: what tables are made of */
+
+typedef struct npuprof_walk_spans_ {
+    const npuprof_image_ *image;
+    npuprof_walk_ *walk;
+    uint32_t tid, kinds;                   /* tid 0: not begun; kinds: a bit for each */
+} npuprof_walk_spans_;
+
+static npuprof_walk_spans_ npuprof_walk_begin_spans_(npuprof_walk_ *walk, const npuprof_image_ *im,
+                                                     uint32_t kinds)
+{
+    const npuprof_walk_spans_ it = { im, walk, 0, kinds };
+    return it;
+}
+
+/* The next span and its duration. False: there are no more. */
+static bool npuprof_walk_next_span_(npuprof_walk_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
+{
+    for (;;) {
+        while (it->tid && npuprof_walk_next_(it->walk, ev)) {
+            if (!(it->kinds >> ev->kind & 1) || ev->unfinished || it->walk->warm_up) continue;
+            const int64_t start = npuprof_image_ns_(it->image, ev->start);
+            const int64_t ns = npuprof_image_ns_(it->image, ev->end) - start;
+            *duration_ns = ns > 0 ? (uint64_t)ns : 0;
+            return true;
+        }
+        const uint32_t next = npuprof_image_next_tid_(it->image, it->tid);
+        if (!next) return false;
+        it->tid = next;
+        npuprof_walk_begin_(it->walk, it->image, next);
+    }
 }

@@ -51,40 +51,6 @@ static npuprof_result npuprof_report_end_(FILE *out, npuprof_work_ *w)
     return ferror(out) ? NPUPROF_ERR_IO : npuprof_os_result_(error);
 }
 
-/* The finished host spans of one kind outside warm-up records, thread by thread. */
-typedef struct npuprof_report_spans_ {
-    npuprof_work_ *work;
-    uint32_t tid, kind;                    /* tid 0: not begun */
-} npuprof_report_spans_;
-
-static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t kind)
-{
-    npuprof_report_spans_ it;
-    it.work = w;
-    it.tid = 0;
-    it.kind = kind;
-    return it;
-}
-
-/* The next span and its duration. False: there are no more. */
-static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
-{
-    const npuprof_image_ *const im = &it->work->image;
-    npuprof_walk_ *const walk = &it->work->walk;
-    for (;;) {
-        while (it->tid && npuprof_walk_next_(walk, ev)) {
-            if (ev->kind != it->kind || ev->unfinished || walk->warm_up) continue;
-            const int64_t ns = npuprof_image_ns_(im, ev->end) - npuprof_image_ns_(im, ev->start);
-            *duration_ns = ns > 0 ? (uint64_t)ns : 0;
-            return true;
-        }
-        const uint32_t next = npuprof_image_next_tid_(im, it->tid);
-        if (!next) return false;
-        it->tid = next;
-        npuprof_walk_begin_(walk, im, next);
-    }
-}
-
 /* A string of the table as a cell, in `cell`: '?' for what a terminal would obey, cut to bytes - 1. */
 static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *cell, size_t bytes)
 {

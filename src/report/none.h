@@ -41,6 +41,11 @@ NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *desc, npupro
     return npuprof_report_left_out_();
 }
 
-NPUPROF_API_ void npuprof_bench_reset(void) {}
+NPUPROF_API_ void npuprof_bench_reset(void)
+{
+}
 
-NPUPROF_API_ size_t npuprof_bench_size(void) { return 0; }
+NPUPROF_API_ size_t npuprof_bench_size(void)
+{
+    return 0;
+}

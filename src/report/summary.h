@@ -23,8 +23,8 @@ static void npuprof_report_find_ranks_(npuprof_work_ *w, uint32_t kind, uint64_t
         const unsigned above = shift;
         shift -= 8;
         memset(histograms, 0, ranks * NPUPROF_REPORT_HISTOGRAM_ * sizeof *histograms);
-        npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
-        while (npuprof_report_next_span_(&it, &ev, &ns))
+        npuprof_walk_spans_ it = npuprof_walk_begin_spans_(&w->walk, &w->image, 1u << kind);
+        while (npuprof_walk_next_span_(&it, &ev, &ns))
             for (size_t i = 0; i < ranks; i++)
                 if (above == 64 || ns >> above == value[i] >> above)
                     histograms[i * NPUPROF_REPORT_HISTOGRAM_ + (ns >> shift & 255)]++;
@@ -83,8 +83,8 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
     if (refused) return refused;
     npuprof_event_ ev;
     uint64_t count = 0, total = 0, min = UINT64_MAX, max = 0, ns;
-    npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
-    while (npuprof_report_next_span_(&it, &ev, &ns)) {
+    npuprof_walk_spans_ it = npuprof_walk_begin_spans_(&w->walk, &w->image, 1u << NPUPROF_KIND_INFERENCE);
+    while (npuprof_walk_next_span_(&it, &ev, &ns)) {
         count++;
         total += ns;
         if (ns < min) min = ns;

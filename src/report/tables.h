@@ -31,8 +31,8 @@ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
     fprintf(out, "%-32s  %-16s  %9s", "trace_id", "span_id", "thread.id");
     if (operators) fprintf(out, "  %-24s  %14s", "name", "operator_index");
     fprintf(out, "  %12s\n", "dur");
-    npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
-    while (npuprof_report_next_span_(&it, &ev, &ns)) {
+    npuprof_walk_spans_ it = npuprof_walk_begin_spans_(&w->walk, &w->image, 1u << kind);
+    while (npuprof_walk_next_span_(&it, &ev, &ns)) {
         const uint64_t span = npuprof_image_span_id_(&w->image, ev.tid, ev.position);
         uint64_t index = 0;
         npuprof_image_trace_id_(&w->image, ev.tid, w->walk.root, trace);
@@ -89,7 +89,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index",
             "execution_index", "NPU Total", "NPU Run", "NPU IoWait", "NPU Sum");
-    npuprof_work_walk_devices_(&d);
+    npuprof_work_walk_placed_(&d, 1u << NPUPROF_KIND_DEVICE);
     return npuprof_report_end_(out, w);
 }
 
@@ -114,8 +114,7 @@ static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_
 {
     npuprof_report_totals_ *const t = (npuprof_report_totals_ *)(void *)d;
     const npuprof_image_ *const im = &npuprof_work_of_(d)->image;
-    const bool is_warm_up = within ? within->warm_up : ev->has_link && ev->link.warm_up;
-    if (!npuprof_execution_is_compute_(im, ev) || is_warm_up) return;
+    if (!npuprof_execution_is_compute_(im, ev) || npuprof_execution_is_warm_up_(ev, within)) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     size_t length;
     if (!t->capacity) {
@@ -187,7 +186,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     t.capacity = w->room_bytes / sizeof *t.list;
     memset(t.list, 0, t.capacity * sizeof *t.list);
     t.walk.span = npuprof_report_add_operator_;
-    npuprof_work_walk_devices_(&t.walk);
+    npuprof_work_walk_placed_(&t.walk, 1u << NPUPROF_KIND_DEVICE);
     fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)",
             "share (%)");
     const size_t used = npuprof_report_sort_totals_(&t);

@@ -5,7 +5,6 @@
 #include "../read/threads.h"
 #include "../read/time.h"
 #include "../read/place.h"
-#include "../read/placed.h"
 #include "../read/survey.h"
 #include "../read/walk.h"
 #include "../read/executions.h"
@@ -14,9 +13,8 @@
 #include "work.h"
 #include "csv.h"
 
-/* The CSV as a whole: the rows of all threads, of the devices, of spans with stamps of the caller's, and
-   behind them a row for the peak of each memory pool. What the work area had no space for is a last such
-   row. */
+/* The CSV as a whole: the rows of all threads, of the placed spans (read/place.h), and behind them a row for
+   the peak of each memory pool. What the work area had no space for is a last such row. */
 
 /* A row that is no span: it has no ids, and its name is put by the caller, up to
    npuprof_csv_end_memory_(). */
@@ -90,20 +88,8 @@ static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
     }
 }
 
-/* The rows of finished and async spans, in the order of time. */
-static void npuprof_csv_placed_(npuprof_device_walk_ *d)
-{
-    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_placed_walk_ spans = npuprof_placed_begin_(&w->image, kinds);
-    npuprof_event_ ev;
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;)
-        npuprof_csv_device_(d, &ev, p, NULL);
-    npuprof_out_fail_(&w->out, spans.error);
-}
-
 /* Writes the CSV. Returns 0 or an errno value. */
-static int npuprof_csv_write_locked_(npuprof_sink sink)
+static int npuprof_write_csv_locked_(npuprof_sink sink)
 {
     npuprof_work_ *const w = npuprof_work_begin_(sink);
     npuprof_device_walk_ d;
@@ -116,8 +102,8 @@ static int npuprof_csv_write_locked_(npuprof_sink sink)
     memset(&d, 0, sizeof d);
     d.user = w;
     d.span = npuprof_csv_device_;
-    npuprof_work_walk_devices_(&d);
-    npuprof_csv_placed_(&d);
+    npuprof_work_walk_placed_(&d, 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED |
+                                      1u << NPUPROF_KIND_ASYNC_BEGIN);
     npuprof_csv_memory_(w);
     return npuprof_work_finish_(w);
 }

@@ -25,18 +25,15 @@
 
 /* Which file gets which output: npuprof_dump(), and what is written at normal exit. file.h writes one.
    Data: npuprof_file_own_path_, which is only read here.
-   A new output adds its writer to npuprof_file_writers_ and its form and extension to
-   control/path.h. */
+   A new output is in NPUPROF_FORMS_ of control/path.h. */
 
-/* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL:
-   left out. */
-static const npuprof_file_writer_ npuprof_file_writers_[] = {
+/* By form (NPUPROF_FORM_*): npuprof_write_FORM_locked_(). Each writes the open image into a sink, and returns
+   0 or an errno value. NULL: left out. */
 #ifdef NPUPROF_NO_JSON
-    NULL,
-#else
-    npuprof_write_json_locked_,
+#define npuprof_write_json_locked_ NULL
 #endif
-    npuprof_csv_write_locked_, npuprof_write_image_locked_, npuprof_sheet_write_locked_ };
+#define NPUPROF_FORM_WRITER_(name, word, extension) npuprof_write_##word##_locked_,
+static const npuprof_file_writer_ npuprof_file_writers_[] = { NPUPROF_FORMS_(NPUPROF_FORM_WRITER_) };
 
 /* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
 static npuprof_result npuprof_file_write_(const char *path, int form)

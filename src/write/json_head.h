@@ -6,6 +6,7 @@
 #include "../numbers/wide.h"
 #include "../format/arena.h"
 #include "../arena/state.h"
+#include "../os/common.h"
 #include "../control/environment.h"
 #include "../read/image.h"
 #include "../read/threads.h"
@@ -24,14 +25,10 @@
 /* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
    counts */
 
-/* The last entry of each key: a hash table in the work area, where lanes no longer need it. Where
-   keys may be more than half of its room, they are written in rounds, a share of them by hash in each. */
+/* A hash table by key: the last entry of each. Half of it stays free. */
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
-typedef struct npuprof_json_last_pairs_ {
-    npuprof_json_last_pair_ *list;
-    size_t capacity, count;
-    uint64_t round, rounds;
-} npuprof_json_last_pairs_;
+typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; }
+    npuprof_json_last_pairs_;
 
 /* The same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as U+FFFD. */
 static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
@@ -48,63 +45,50 @@ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
     return npuprof_hash_mix_(h);
 }
 
-/* The next pair of this round, if it is whole, and where its key is in the table, or would be. *place is NULL
-   if the table is full of others. Why that cannot be but by keys made for it: half of the table is free. */
-static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *im,
-                                                          const npuprof_json_last_pairs_ *t, uint32_t type,
-                                                          uint32_t *id, npuprof_json_last_pair_ **place)
+/* The next pair that is whole, and where its key is in the table, or would be. */
+static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *im, uint32_t type,
+                                                          const npuprof_json_last_pairs_ *t, uint32_t *id,
+                                                          npuprof_json_last_pair_ **place)
 {
     const npuprof_entry_ *e;
     while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), id)) != NULL) {
         const npuprof_pair_entry_ *const pair = (const npuprof_pair_entry_ *)(const void *)e;
-        const uint64_t hash = npuprof_json_key_hash_(im, pair->b[0]);
-        if (hash % t->rounds != t->round || !NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
-        size_t i = (size_t)(hash / t->rounds % t->capacity);
+        if (!NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
+        size_t i = (size_t)(npuprof_json_key_hash_(im, pair->b[0]) % t->capacity);
         while (t->list[i].key && !npuprof_scene_same_key_(im, t->list[i].key, pair->b[0]))
             i = i + 1 < t->capacity ? i + 1 : 0;
-        *place = t->list[i].key || t->count + 1 < t->capacity ? &t->list[i] : NULL;
+        *place = &t->list[i];
         return pair;
     }
     return NULL;
 }
 
-/* The pairs of one round: the first walk notes the last entries, the second one writes them. */
-static void npuprof_json_pairs_of_round_(npuprof_work_ *w, npuprof_json_last_pairs_ *t, uint32_t type)
+/* The pairs of a type as an object: the first walk notes the last entries, the second one writes them. */
+static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, uint32_t type)
 {
     const npuprof_pair_entry_ *pair;
+    npuprof_json_last_pairs_ t = { NULL, 2 };
     npuprof_json_last_pair_ *last;
     uint32_t id = 0;
-    t->count = 0;
-    memset(t->list, 0, t->capacity * sizeof *t->list);
-    while ((pair = npuprof_json_next_pair_(&w->image, t, type, &id, &last)) != NULL) {
-        if (!last) continue;
-        t->count += !last->key;
+    while (npuprof_image_next_entry_(&w->image, type, sizeof *pair, &id)) t.capacity += 2;
+    t.list = (npuprof_json_last_pair_ *)npuprof_os_memory_(t.capacity * sizeof *t.list);
+    if (!t.list) {
+        npuprof_out_fail_(&w->out, ENOMEM);
+        return;
+    }
+    npuprof_emit_begin_(&w->out, key, "{");
+    for (id = 0; (pair = npuprof_json_next_pair_(&w->image, type, &t, &id, &last)) != NULL;) {
         last->key = pair->b[0];
         last->entry = id;
     }
-    id = 0;
-    while ((pair = npuprof_json_next_pair_(&w->image, t, type, &id, &last)) != NULL) {
-        if (last && last->entry != id) continue;
+    for (id = 0; (pair = npuprof_json_next_pair_(&w->image, type, &t, &id, &last)) != NULL;) {
+        if (last->entry != id) continue;
         npuprof_emit_name_(&w->out, NULL, &w->image, pair->b[0]);
         npuprof_out_puts_(&w->out, ":");
         npuprof_out_text_(&w->out, &w->image, NPUPROF_LOAD_ACQUIRE_(&pair->b[1]), true);
     }
-}
-
-/* The pairs of a type as an object. */
-static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, uint32_t type)
-{
-    npuprof_json_last_pairs_ t;
-    uint32_t id = 0, pairs = 0;
-    t.list = (npuprof_json_last_pair_ *)(void *)w->lanes.nodes;
-    while (npuprof_image_next_entry_(&w->image, type, sizeof(npuprof_pair_entry_), &id)) pairs++;
-    /* Why no more than it needs: the table is cleared, and each page of it that is touched costs. */
-    const size_t room = (size_t)((uint8_t *)w->room + w->room_bytes - (uint8_t *)w->lanes.nodes);
-    t.capacity = (size_t)npuprof_min_(room / sizeof *t.list, 2 * (uint64_t)pairs + 2);
-    t.rounds = pairs / (t.capacity / 2) + 1;
-    npuprof_emit_begin_(&w->out, key, "{");
-    for (t.round = 0; t.round < t.rounds; t.round++) npuprof_json_pairs_of_round_(w, &t, type);
     npuprof_emit_end_(&w->out, "}");
+    npuprof_os_unmap_(t.list, t.capacity * sizeof *t.list);
 }
 
 /* ---- Metadata */

@@ -11,7 +11,6 @@
 #include "../read/threads.h"
 #include "../read/time.h"
 #include "../read/place.h"
-#include "../read/placed.h"
 #include "../read/survey.h"
 #include "../read/walk.h"
 #include "../read/args.h"
@@ -159,8 +158,7 @@ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint
     const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_value_ v;
     npuprof_event_ other;
-    if (ev->unfinished || !npuprof_args_find_value_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v))
-        return;
+    if (!npuprof_args_find_value_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v)) return;
     const uint64_t h = npuprof_sheet_hash_(im, ev);
     uint32_t *const bucket = &t->buckets[h % t->capacity], first = *bucket;
     for (uint32_t i = first; i; i = t->list[i - 1].next) {
@@ -186,42 +184,24 @@ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint
 }
 
 /* A span that has a place of its own: of a device, or with stamps of the caller's. */
-static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
+static void npuprof_sheet_placed_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
                                   const npuprof_execution_ *within)
 {
-    if (within ? within->warm_up : ev->has_link && ev->link.warm_up) return;
+    if (npuprof_execution_is_warm_up_(ev, within)) return;
     npuprof_sheet_add_((npuprof_sheet_ *)(void *)d, ev, (uint64_t)(p->end_ns - p->start_ns));
 }
 
-/* The spans of a thread. */
-static void npuprof_sheet_collect_thread_(npuprof_sheet_ *t, uint32_t tid)
-{
-    npuprof_walk_ *const walk = &npuprof_work_of_(&t->walk)->walk;
-    const npuprof_image_ *const im = &npuprof_work_of_(&t->walk)->image;
-    npuprof_event_ ev;
-    npuprof_walk_begin_(walk, im, tid);
-    while (npuprof_walk_next_(walk, &ev)) {
-        const int64_t ns = npuprof_image_ns_(im, ev.end) - npuprof_image_ns_(im, ev.start);
-        if (ev.kind > NPUPROF_KIND_OPERATOR || walk->warm_up) continue;
-        npuprof_sheet_add_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
-    }
-}
-
-/* All spans: those of threads, of devices, and those with stamps of the caller's. */
+/* All spans: those of threads, and those that have places. */
 static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 {
     npuprof_work_ *const w = npuprof_work_of_(&t->walk);
-    const npuprof_image_ *const im = &w->image;
     npuprof_event_ ev;
-    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(im, tid)) != 0;)
-        npuprof_sheet_collect_thread_(t, tid);
-    t->walk.span = npuprof_sheet_device_;
-    npuprof_work_walk_devices_(&t->walk);
-    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
-    npuprof_placed_walk_ spans = npuprof_placed_begin_(im, kinds);
-    for (const npuprof_placed_ *p; (p = npuprof_placed_next_(&spans, &ev)) != NULL;)
-        npuprof_sheet_device_(&t->walk, &ev, p, NULL);
-    npuprof_out_fail_(&w->out, spans.error);
+    uint64_t ns;
+    npuprof_walk_spans_ it =
+        npuprof_walk_begin_spans_(&w->walk, &w->image, (2u << NPUPROF_KIND_OPERATOR) - 1);
+    while (npuprof_walk_next_span_(&it, &ev, &ns)) npuprof_sheet_add_(t, &ev, ns);
+    t->walk.span = npuprof_sheet_placed_;
+    npuprof_work_walk_placed_(&t->walk, 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED);
 }
 
 /* ---- Writing the sheet */
@@ -335,7 +315,7 @@ static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 }
 
 /* Writes the sheet. Returns 0 or an errno value; ENOENT: there are no operators. */
-static int npuprof_sheet_write_locked_(npuprof_sink sink)
+static int npuprof_write_sheet_locked_(npuprof_sink sink)
 {
     npuprof_work_ *const w = npuprof_work_begin_(sink);
     npuprof_sheet_ t;

@@ -89,11 +89,11 @@ static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_walk_ *d)
     return (npuprof_work_ *)d->user;
 }
 
-/* d->user: the work area. */
-static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
+/* d->user: the work area. kinds: a bit for each kind of placed span. */
+static inline void npuprof_work_walk_placed_(npuprof_device_walk_ *d, uint32_t kinds)
 {
     npuprof_work_ *const w = npuprof_work_of_(d);
-    npuprof_out_fail_(&w->out, npuprof_execution_walk_(d, &w->image));
+    npuprof_out_fail_(&w->out, npuprof_execution_walk_(d, &w->image, kinds));
 }
 
 static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)

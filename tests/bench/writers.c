@@ -196,7 +196,7 @@ static void json_to_null(void) { check(npuprof_write_json(null_sink)); }
 
 static void csv_to_null(void)
 {
-    if (!npuprof_reader_lock_() || npuprof_csv_write_locked_(null_sink)) stop("cannot write the CSV");
+    if (!npuprof_reader_lock_() || npuprof_write_csv_locked_(null_sink)) stop("cannot write the CSV");
     npuprof_reader_unlock_();
 }
 

@@ -78,8 +78,8 @@ typedef struct npuprof_pftrace_ {
     size_t name_count, names_bytes;
     npuprof_pftrace_plain_ plain[256];
     /* ends of arrows, sorted by thread and position; those of the thread at hand */
-    npuprof_pftrace_tie_ *ties;
-    size_t tie_count, tie_capacity, tie_first, tie_end;
+    npuprof_list_ ties;
+    size_t tie_first, tie_end;
     uint64_t arrows;
     void *buffers;
     size_t buffer_bytes;

@@ -8,23 +8,16 @@
    device span it stands on the begin.) Which arrows leave a span must be known before it is written, so
    arrows are collected first.
 
-   Data: ties, one for each end of an arrow in a thread, in memory of the system: 40 bytes each. */
+   Data: ties, one for each end of an arrow in a thread, 40 bytes each. */
 
-static void npuprof_pftrace_add_tie_(npuprof_pftrace_ *p, npuprof_pftrace_tie_ tie)
+static void npuprof_pftrace_add_tie_(npuprof_pftrace_ *p, const npuprof_pftrace_tie_ *tie)
 {
-    if (p->tie_count == p->tie_capacity) {
-        const size_t capacity = p->tie_capacity ? 2 * p->tie_capacity : 4096;
-        void *const more = npuprof_os_memory_(capacity * sizeof *p->ties);
-        if (!more) {
-            p->error = ENOMEM;
-            return;
-        }
-        if (p->ties) memcpy(more, p->ties, p->tie_count * sizeof *p->ties);
-        if (p->ties) npuprof_os_unmap_(p->ties, p->tie_capacity * sizeof *p->ties);
-        p->ties = (npuprof_pftrace_tie_ *)more;
-        p->tie_capacity = capacity;
-    }
-    p->ties[p->tie_count++] = tie;
+    if (!npuprof_list_add_(&p->ties, tie)) p->error = ENOMEM;
+}
+
+static npuprof_pftrace_tie_ *npuprof_pftrace_tie_at_(const npuprof_pftrace_ *p, size_t i)
+{
+    return (npuprof_pftrace_tie_ *)(void *)p->ties.at + i;
 }
 
 /* An arrow of PROF_FLOW_OUT and PROF_FLOW_IN (read/scene_flows.h finds them). */
@@ -38,11 +31,11 @@ static void npuprof_pftrace_arrow_(npuprof_scene_ *s, uint32_t from_tid, int64_t
     tie.id = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_ARROW_, ++p->arrows);
     tie.tid = from_tid;
     tie.ns = from_ns;
-    npuprof_pftrace_add_tie_(p, tie);
+    npuprof_pftrace_add_tie_(p, &tie);
     tie.tid = to_tid;
     tie.ns = to_ns;
     tie.in = true;
-    npuprof_pftrace_add_tie_(p, tie);
+    npuprof_pftrace_add_tie_(p, &tie);
 }
 
 /* The number of the arrow to a device span from the span that submitted the job. */
@@ -72,7 +65,7 @@ static void npuprof_pftrace_collect_submits_(npuprof_pftrace_ *p)
             tie.tid = ev.link.slot;
             tie.ns = npuprof_image_trace_ns_(&w->image, ev.link.ticks);
             tie.id = npuprof_pftrace_submit_number_(p, &ev);
-            npuprof_pftrace_add_tie_(p, tie);
+            npuprof_pftrace_add_tie_(p, &tie);
         }
     }
 }
@@ -102,7 +95,7 @@ static size_t npuprof_pftrace_find_tie_(const npuprof_pftrace_ *p, bool by_span,
     size_t low = p->tie_first, high = p->tie_end;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const npuprof_pftrace_tie_ *const tie = &p->ties[middle];
+        const npuprof_pftrace_tie_ *const tie = npuprof_pftrace_tie_at_(p, middle);
         if (by_span ? tie->position < position : tie->ns < ns) low = middle + 1;
         else high = middle;
     }
@@ -116,10 +109,11 @@ static void npuprof_pftrace_begin_ties_(npuprof_pftrace_ *p, const npuprof_scene
     const npuprof_image_ *const im = s->image;
     npuprof_event_ ev;
     int64_t ns;
+    npuprof_pftrace_tie_ *const ties = npuprof_pftrace_tie_at_(p, 0);
     p->tie_first = p->tie_end;
-    while (p->tie_first < p->tie_count && p->ties[p->tie_first].tid < tid) p->tie_first++;
+    while (p->tie_first < p->ties.count && ties[p->tie_first].tid < tid) p->tie_first++;
     p->tie_end = p->tie_first;
-    while (p->tie_end < p->tie_count && p->ties[p->tie_end].tid == tid) p->tie_end++;
+    while (p->tie_end < p->ties.count && ties[p->tie_end].tid == tid) p->tie_end++;
     if (p->tie_first == p->tie_end) return;
     npuprof_walk_begin_(walk, im, tid);
     while (npuprof_walk_next_(walk, &ev)) {
@@ -127,10 +121,10 @@ static void npuprof_pftrace_begin_ties_(npuprof_pftrace_ *p, const npuprof_scene
         if ((!in && ev.kind != NPUPROF_KIND_FLOW_OUT) || !npuprof_flow_arrow_ns_(s, &ev, &ns)) continue;
         ns -= im->origin_ns;
         size_t i = npuprof_pftrace_find_tie_(p, false, 0, ns);
-        for (; i < p->tie_end && p->ties[i].ns == ns; i++)
-            if (p->ties[i].in == in && p->ties[i].position == UINT64_MAX) p->ties[i].position = walk->parent;
+        for (; i < p->tie_end && ties[i].ns == ns; i++)
+            if (ties[i].in == in && ties[i].position == UINT64_MAX) ties[i].position = walk->parent;
     }
-    npuprof_heap_sort_(p->ties + p->tie_first, sizeof *p->ties, p->tie_end - p->tie_first,
+    npuprof_heap_sort_(ties + p->tie_first, sizeof *ties, p->tie_end - p->tie_first,
                        npuprof_pftrace_tie_by_span_);
 }
 
@@ -138,11 +132,12 @@ static void npuprof_pftrace_begin_ties_(npuprof_pftrace_ *p, const npuprof_scene
    its end; 0: none does. */
 static uint32_t npuprof_pftrace_put_ties_(npuprof_pftrace_ *p, uint64_t position)
 {
+    const npuprof_pftrace_tie_ *const ties = npuprof_pftrace_tie_at_(p, 0);
     size_t i = p->tie_end;
     if (p->tie_first < p->tie_end) i = npuprof_pftrace_find_tie_(p, true, position, 0);
-    for (; i < p->tie_end && p->ties[i].position == position && !p->ties[i].in; i++)
-        npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_IDS_, p->ties[i].id);
-    return i < p->tie_end && p->ties[i].position == position ? (uint32_t)i + 1 : 0;
+    for (; i < p->tie_end && ties[i].position == position && !ties[i].in; i++)
+        npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_IDS_, ties[i].id);
+    return i < p->tie_end && ties[i].position == position ? (uint32_t)i + 1 : 0;
 }
 
 /* Sends the end of a span. tie: what npuprof_pftrace_put_ties_() returned. */
@@ -155,8 +150,9 @@ static void npuprof_pftrace_send_end_(npuprof_pftrace_ *p, uint64_t track, int64
         return;
     }
     npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_END_);
-    const uint64_t position = p->ties[tie - 1].position;
-    for (size_t i = tie - 1; i < p->tie_end && p->ties[i].position == position; i++)
-        npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_END_IDS_, p->ties[i].id);
+    const npuprof_pftrace_tie_ *const ties = npuprof_pftrace_tie_at_(p, 0);
+    const uint64_t position = ties[tie - 1].position;
+    for (size_t i = tie - 1; i < p->tie_end && ties[i].position == position; i++)
+        npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_END_IDS_, ties[i].id);
     npuprof_pftrace_send_(p, track, ns);
 }

@@ -63,6 +63,7 @@ static bool npuprof_pftrace_begin_buffers_(npuprof_pftrace_ *p)
 {
     const npuprof_image_ *const im = &p->work->image;
     const size_t room = 2 * (size_t)im->h->chunk_bytes + 3 * (size_t)im->table_used + 65536;
+    p->ties = npuprof_list_of_(sizeof(npuprof_pftrace_tie_));
     p->name_count = NPUPROF_PFTRACE_WORD_COUNT_ + im->table_used / im->h->table_unit + 1;
     p->names_bytes = p->name_count * sizeof *p->names;
     p->buffer_bytes = 3 * room;
@@ -79,7 +80,7 @@ static void npuprof_pftrace_end_buffers_(npuprof_pftrace_ *p)
 {
     if (p->names) npuprof_os_unmap_(p->names, p->names_bytes);
     if (p->buffers) npuprof_os_unmap_(p->buffers, p->buffer_bytes);
-    if (p->ties) npuprof_os_unmap_(p->ties, p->tie_capacity * sizeof *p->ties);
+    npuprof_list_free_(&p->ties);
     memset(p, 0, sizeof *p);
 }
 
@@ -111,7 +112,8 @@ static int npuprof_pftrace_write_locked_(npuprof_sink sink)
         npuprof_pftrace_process_(p);
         npuprof_scene_flows_(s);
         npuprof_pftrace_collect_submits_(p);
-        npuprof_heap_sort_(p->ties, sizeof *p->ties, p->tie_count, npuprof_pftrace_tie_by_time_);
+        if (!npuprof_list_sort_(&p->ties, sizeof(npuprof_pftrace_tie_), npuprof_pftrace_tie_by_time_))
+            p->error = ENOMEM;
         npuprof_scene_threads_(s);
         npuprof_scene_placed_(s);
         npuprof_out_fail_(&w->out, s->error);
