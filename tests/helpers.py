@@ -179,7 +179,7 @@ def compiled(command, program, call):
         code, said, cpu = call([*command, "-MMD", "-MF", str(needs), "-o", str(program)])
         if code == 0 and needs.exists():
             files = set(needs.read_text().replace("\\\n", " ").partition(":")[2].split())
-            files |= {word for word in command if word.endswith((".c", ".cpp"))}
+            files |= {word for word in command if word.endswith((".c", ".cpp", ".o"))}
             files.add(os.path.realpath(shutil.which(command[0]) or command[0]))
             record.write_text(json.dumps({"command": command,
                                           "files": {path: digest(path) for path in sorted(files)}}))
@@ -241,7 +241,7 @@ def web():
         if not present.exists() or present.read_text() != wanted:
             (target / "package.json").write_text(wanted)
             done = run([npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"],
-                       cwd=target, timeout=240)
+                       cwd=target, timeout=600)
             if done.returncode:
                 names = ", ".join(json.loads(wanted)["dependencies"])
                 said = next((line for line in done.stderr.splitlines() if "ERR" in line or "error" in line),
@@ -259,7 +259,7 @@ def make(*targets):
     with open(ROOT / "build" / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = run([need("make"), "-s", "-C", ROOT, *targets], env={**os.environ, "CC": compiler},
-                   timeout=120)
+                   timeout=600)
     if done.returncode:
         raise AssertionError(f"make {' '.join(targets)} fails:\n{done.stderr}")
 

@@ -33,12 +33,19 @@ Quick or not
   --rest; the others run there as they are, and the compiler only looks for what it warns of.
   NPUPROF_TEST_PART is `quick` or `rest` in the environment of a test, and not there when all its cases run.
 
+The library in a C test
+  A test that defines NPUPROF_IMPLEMENTATION holds all of it, and may use private names and knobs. One that
+  does not is linked with a library that is compiled once for all of them, by the same flags; with
+  own_clock.h, it asks the test for the time. For --coverage each test holds it, so that its counts are those
+  of the test.
+
 Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - the same
   thorough       no case of this file is quick
   alone          runs when no other test does (timing)
   time=SECONDS   what it takes at most, default 150; four times that, for a machine that is busy, is a hang
   cc=FLAG        one more flag for the compiler, may be repeated; {root} is the repository,
                  {build} is build/tests
+  large          the arena has 192 MiB
   lib=FLAG       one more flag at the end of the command line, such as lib=-lm
   san=LIST       the sanitizers it can be built with, such as san=address,undefined; san=no for none
   soak=SECONDS   has a large version: --soak runs it, with NPUPROF_TEST_SOAK=1 and this time limit
@@ -54,6 +61,7 @@ nothing ran.
 """
 import argparse
 import concurrent.futures
+import hashlib
 import os
 import re
 import shlex
@@ -65,7 +73,7 @@ import threading
 import time
 
 import coverage
-from helpers import ROOT, TESTS, WARNINGS, compiled
+from helpers import HEADERS, PROGRAMS, ROOT, TESTS, WARNINGS, compiled
 
 BUILD = ROOT / "build" / "tests"
 DEFAULT_SECONDS = 150
@@ -77,6 +85,17 @@ SANITIZER_ENVIRONMENT = {
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--vgdb=no", "--fair-sched=yes"]
+
+
+def with_headers(path, seen):
+    """The text of a C test, and of what it includes from this repository; but not of the library."""
+    seen.add(path)
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for name in re.findall(r'^#include "(.+?)"', text, re.M) if path.suffix in (".c", ".h") else ():
+        found = [p for p in ((f / name).resolve() for f in (path.parent, TESTS, ROOT)) if p.is_file()]
+        if found and found[0] not in seen and found[0] not in HEADERS:
+            text += with_headers(found[0], seen)
+    return text
 
 
 class Test:
@@ -91,6 +110,9 @@ class Test:
         self.cc, self.libs = [], []
         self.sanitizers = self.soak_seconds = None
         text = path.read_text(encoding="utf-8", errors="replace")
+        whole = with_headers(path, set())
+        self.is_linked = self.is_c and "npuprof.h\"" in whole and "define NPUPROF_IMPLEMENTATION" not in whole
+        self.has_own_clock = "own_clock.h" in whole
         self.has_threads = re.search(r"\b(pthread_create|sigaction|signal)\(", text) is not None
         self.has_thorough = re.search(r"\bCASE_THOROUGH\(" if self.is_c else r"^ *@(helpers\.)?thorough\b",
                                       text, re.M) is not None
@@ -104,6 +126,8 @@ class Test:
         value = value.replace("{root}", str(ROOT)).replace("{build}", str(BUILD))
         if option in ("thorough", "alone", "valgrind"):
             setattr(self, option, True)
+        elif option == "large":
+            self.cc.append(f"-DNPUPROF_ARENA_BYTES={192 << 20}")
         elif key == "time":
             self.seconds = float(value)
         elif key == "cc":
@@ -212,11 +236,18 @@ class Outcome:
             self.say("FAIL", "no check ran")
 
 
+def build_library(command, call):
+    """Compiles the library for tests with such a command: (exit code, text, seconds of CPU, the object)."""
+    command = [str(word) for word in [*command, "-c", PROGRAMS / "library.c"]]
+    name = hashlib.sha256("\0".join(command).encode()).hexdigest()[:12]
+    return *compiled(command, BUILD / "library" / f"{name}.o", call), str(BUILD / "library" / f"{name}.o")
+
+
 def build_c(test, options, flags, env):
     """Compiles a C test: (the command that runs it or None, what the compiler said, seconds of CPU).
 
-    Why -O0 unless the test says more: to compile takes longer than to run. The sanitizers take -O1, with which
-    what they add runs three times as fast."""
+    Why -O0 unless the test says more: to compile takes longer than to run. Why a sanitizer takes no -O2: so
+    does that."""
     quick = options.quick or options.coverage
     levels = [flag for flag in test.cc if flag.startswith("-O")]
     if options.sanitize:
@@ -229,9 +260,20 @@ def build_c(test, options, flags, env):
     command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", *(levels or ["-O0"]),
                *(["-g"] if options.sanitize or options.valgrind else []),
                f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags,
-               *(flag for flag in test.cc if not flag.startswith("-O")), str(test.path)]
+               *(flag for flag in test.cc if not flag.startswith("-O"))]
     limited = lambda command: run_limited(command, 600, env)
-    code, said, cpu = compiled([*command, *test.libs], program, limited)
+    objects, cpu = [], 0.0
+    if test.is_linked and not options.coverage:
+        clock = ["-D_GNU_SOURCE", "-include", TESTS / "own_clock.h"] if test.has_own_clock else []
+        code, said, cpu, library = build_library([*command, *clock], limited)
+        if code != 0:
+            return None, said, cpu
+        objects = [library]
+    elif test.is_linked:
+        command.append("-DNPUPROF_IMPLEMENTATION")
+    command.append(str(test.path))
+    code, said, more = compiled([*command, *objects, *test.libs], program, limited)
+    cpu += more
     if code == 0 and not (quick or options.sanitize or options.valgrind):
         code, said, more = limited([*command, *WARNINGS, "-fsyntax-only"])
         cpu += more

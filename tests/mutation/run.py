@@ -169,6 +169,7 @@ def is_killed(library, room, place, line, most):
 def machine_code(test):
     """What the compiler makes of a test with the headers of BUILD."""
     own = [flag for flag in test.cc if not flag.startswith("-O")]
+    own += ["-DNPUPROF_IMPLEMENTATION"] if test.is_linked else []
     command = ["cc", "-std=c11", "-O2", "-w", "-iquote", str(BUILD), f"-I{ROOT}", f"-I{TESTS}", *own,
                "-S", "-o", "-", str(test.path)]
     return subprocess.run(command, capture_output=True, check=False).stdout

@@ -2,6 +2,7 @@
    SPDX-License-Identifier: MIT
 
    npu/random_clocks.c does the same through the whole library. */
+#define NPUPROF_IMPLEMENTATION
 #include "fixture.h"
 #include "random.h"
 #include <math.h>

@@ -1,8 +1,7 @@
-/* test: lib=-lm - device clocks that are not what was declared: they stand while idle, a governor switches
-   them, their rate toggles. Every span is in its bound, and the trace says what was seen. Of a steady clock
-   the bound is narrow
+/* test: lib=-lm large - device clocks that are not what was declared: they stand while idle, a governor
+   switches them, their rate toggles. Every span is in its bound, and the trace says what was seen. Of a
+   steady clock the bound is narrow
    SPDX-License-Identifier: MIT */
-#define NPUPROF_ARENA_BYTES (128u << 20)
 #include "fixture.h"
 #include "random.h"
 #include <math.h>

@@ -8,7 +8,6 @@
 #include "sim.h"
 #include "trace.h"
 #include "fed.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

@@ -1,7 +1,6 @@
 /* queues of records that are hard to describe: an index with a wrap bit (gcip, virtio), a phase and a slot
    whose reader is laps late (NVMe); recorded and lost are what the device wrote, each record the right one
    SPDX-License-Identifier: MIT */
-#define NPUPROF_ARENA_BYTES (16 * 1024 * 1024)
 #include "fixture.h"
 #include "random.h"
 

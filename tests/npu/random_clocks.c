@@ -4,6 +4,7 @@
    A host clock with jitter, a device whose rate drifts, wanders, changes or steps, counters that wrap,
    brackets whose load happens anywhere in them. The library sees registers only; the truth stays here.
    npu/clock.c checks the mapping alone. */
+#define NPUPROF_IMPLEMENTATION
 #include "fixture.h"
 #include "random.h"
 #include <math.h>

@@ -1,5 +1,6 @@
 /* reading the counter: halves, widths, directions, wraps, resets, stopped and dead counters, number of loads
    SPDX-License-Identifier: MIT */
+#define NPUPROF_IMPLEMENTATION
 #include "fixture.h"
 #include "random.h"
 

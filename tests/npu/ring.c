@@ -1,5 +1,6 @@
 /* the completion ring: following the index, overruns, sequence numbers, stamps, matching jobs
    SPDX-License-Identifier: MIT */
+#define NPUPROF_IMPLEMENTATION
 #include "fixture.h"
 
 enum { ENTRY = 40, COUNT = 16, OP_EXECUTION = 0 };

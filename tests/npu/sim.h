@@ -7,6 +7,7 @@
 #define SIM_H
 
 #include "check.h"
+#include "own_clock.h"
 
 enum { SIM_LO = 0x10, SIM_HI = 0x18, SIM_PRODUCER = 0x20, SIM_RING = 0x100, SIM_BYTES = 0x10000 };
 
@@ -75,15 +76,12 @@ CHECK_UNUSED_ static void sim_advance(uint64_t ns)
     sim_publish();
 }
 
-CHECK_UNUSED_ static uint64_t sim_now(void)
+uint64_t own_clock(void)
 {
     sim.host += sim.step;
     sim_publish();
     return sim.host;
 }
-
-#define NPUPROF_NOW() sim_now()
-#define NPUPROF_NOW_HZ 1000000000
 
 /* The description that fits; the test changes what it wants. Needs npuprof_npu.h, so it is a macro. */
 #define SIM_DESC(d)                                     \

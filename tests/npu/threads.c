@@ -1,9 +1,7 @@
-/* test: alone - every call from several threads at once, on a device that a thread moves; and from a signal
-   handler
+/* test: alone large - every call from several threads at once, on a device that a thread moves; and from a
+   signal handler
    SPDX-License-Identifier: MIT */
 #include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
 #define NPUPROF_NO_SOURCE        /* a table full of names would be a JSON full of places */
 #include "npuprof.h"
 #include "npuprof_npu.h"

@@ -11,7 +11,6 @@ static int count_masks(int how, const sigset_t *set, sigset_t *before)
     return pthread_sigmask(how, set, before);
 }
 #define pthread_sigmask count_masks
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
 

@@ -4,7 +4,6 @@
 #include "trace.h"
 #include <math.h>
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

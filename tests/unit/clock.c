@@ -2,7 +2,6 @@
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include "fake_clock.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
 

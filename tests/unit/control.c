@@ -3,7 +3,6 @@
 #include "trace.h"
 #include <errno.h>
 #include <time.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
 

@@ -1,11 +1,10 @@
-/* the device reports: IoWait and operator vectors, overlap, identities, warm-up; the JSON of device spans
+/* test: large - the device reports: IoWait and operator vectors, overlap, identities, warm-up; the JSON of
+   device spans
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <math.h>
 #include <pthread.h>
 #include "fake_clock.h"
-#define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "recorded.h"

@@ -3,7 +3,6 @@
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <setjmp.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
 

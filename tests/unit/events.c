@@ -2,7 +2,6 @@
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
 #include <sys/syscall.h>

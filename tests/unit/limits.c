@@ -1,7 +1,6 @@
 /* the numbers of "Limits" in examples/README.md: each is reached; one more is lost by its cause, or refused
    SPDX-License-Identifier: MIT */
 #include "trace.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "recorded.h"

@@ -2,7 +2,6 @@
    keys, a closed gate, names that are too long
    SPDX-License-Identifier: MIT */
 #include "trace.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
 

@@ -3,7 +3,6 @@
 #include "trace.h"
 #include <sys/resource.h>
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 

@@ -3,7 +3,6 @@
 #include "trace.h"
 #include "fake_clock.h"
 #include <ctype.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
 

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "recorded.h"
 

@@ -1,10 +1,9 @@
-/* test: time=400 - real NPUs, played byte by byte: every span where the truth is, every arrow from its
+/* test: time=400 large - real NPUs, played byte by byte: every span where the truth is, every arrow from its
    submission, every record that is not drawn counted; and an adversary in their memory
    SPDX-License-Identifier: MIT
 
    One file here is one device; play.h is the world they are played in, compare.py the judge. A new device:
    write NAME.h with a play_model, add it to all.h. */
-#define NPUPROF_ARENA_BYTES (192 * 1024 * 1024)
 #include "npu/models/played.h"
 #include <pthread.h>
 

@@ -1,12 +1,10 @@
-/* test: time=600 - queues that count for themselves, in worlds that are mixed at random
+/* test: time=600 large - queues that count for themselves, in worlds that are mixed at random
    Three layouts of examples/devices and two that are not described there, fed and polled: idle gaps of many
    periods, suspends, work that others submit, numbers that are told late, several records of a job. No span
    is outside its bound or another job's; what is not drawn is lost, by its cause.
    SPDX-License-Identifier: MIT */
 #include "npu/models/play.h"
 #include "trace.h"
-#define NPUPROF_IMPLEMENTATION
-#define NPUPROF_ARENA_BYTES (128 * 1024 * 1024)
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "npu/models/play_run.h"

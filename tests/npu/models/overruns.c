@@ -1,11 +1,10 @@
-/* test: - real NPUs whose reader comes late: records drawn and records lost are those that the device wrote,
-   exactly, or as exactly as its ready rule can know
+/* test: large - real NPUs whose reader comes late: records drawn and records lost are those that the device
+   wrote, exactly, or as exactly as its ready rule can know
    SPDX-License-Identifier: MIT
 
    What a ready rule cannot know: a slot without laps, and a phase bit, look the same two laps later; a valid
    bit says nothing of entries that somebody cleared. There the test wants the newest records, each once, and
    none of an earlier lap. */
-#define NPUPROF_ARENA_BYTES (8 * 1024 * 1024)
 #include "npu/models/played.h"
 #include "npu/models/traps.h"
 

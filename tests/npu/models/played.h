@@ -6,7 +6,6 @@
 #include "npu/models/play.h"
 #include "trace.h"
 #include "npu/fed.h"
-#define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "npu/models/play_run.h"

@@ -1,7 +1,6 @@
-/* test: time=400 - properties of all formats: polled is fed, any byte may be wrong, any field may be
+/* test: time=400 large - properties of all formats: polled is fed, any byte may be wrong, any field may be
    misplaced
    SPDX-License-Identifier: MIT */
-#define NPUPROF_ARENA_BYTES (4 * 1024 * 1024)
 #include "npu/models/played.h"
 #include "npu/models/formats.h"
 

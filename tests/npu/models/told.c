@@ -1,7 +1,6 @@
-/* jobs whose times the driver tells, in each way that it may know them, at random: no span is outside of the
-   error that it states, and none is another's
+/* test: large - jobs whose times the driver tells, in each way that it may know them, at random: no span is
+   outside of the error that it states, and none is another's
    SPDX-License-Identifier: MIT */
-#define NPUPROF_ARENA_BYTES (128u << 20)
 #include "npu/fixture.h"
 #include "npu/random.h"
 

@@ -1,7 +1,6 @@
-/* test: - real NPUs with the traps that their drivers know: laps, torn indices, lost and stale records, bits
-   that others clear
+/* test: large - real NPUs with the traps that their drivers know: laps, torn indices, lost and stale
+   records, bits that others clear
    SPDX-License-Identifier: MIT */
-#define NPUPROF_ARENA_BYTES (32 * 1024 * 1024)
 #include "npu/models/played.h"
 #include "npu/models/traps.h"
 

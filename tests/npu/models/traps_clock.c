@@ -1,7 +1,6 @@
-/* test: - real NPUs with the traps of their clocks and their power: gaps, wraps, resets, enable bits, no
-   anchor
+/* test: large - real NPUs with the traps of their clocks and their power: gaps, wraps, resets, enable bits,
+   no anchor
    SPDX-License-Identifier: MIT */
-#define NPUPROF_ARENA_BYTES (32 * 1024 * 1024)
 #include "npu/models/played.h"
 #include "npu/models/traps.h"
 

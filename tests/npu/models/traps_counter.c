@@ -1,7 +1,6 @@
-/* test: - real NPUs with the traps of their counters and indices: enable bits, resets, halves of two moments,
-   latches that others move, registers that mean something else, blocks without power
+/* test: large - real NPUs with the traps of their counters and indices: enable bits, resets, halves of two
+   moments, latches that others move, registers that mean something else, blocks without power
    SPDX-License-Identifier: MIT */
-#define NPUPROF_ARENA_BYTES (8 * 1024 * 1024)
 #include "npu/models/played.h"
 #include "npu/models/traps.h"
 

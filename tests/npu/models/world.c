@@ -1,8 +1,7 @@
-/* test: time=400 - a world that is mixed at random: idle gaps of many periods, late feeds, foreign jobs
+/* test: time=400 large - a world that is mixed at random: idle gaps of many periods, late feeds, foreign jobs
    Resets of the counter, too, and stamps of 16 to 64 bits. Nothing is drawn outside its bound; all else is
    lost by its cause.
    SPDX-License-Identifier: MIT */
-#define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
 #include "npu/models/played.h"
 #include "npu/models/formats.h"
 
