@@ -28,7 +28,7 @@ class Map(unittest.TestCase):
         block = re.search(r"^    /\* instants.*?CHECK_MAIN[^\n]*\n", pages.read(PAGE), re.M | re.S)[0]
         source = scratch() / "example.c"
         source.write_text(textwrap.dedent(block))
-        done = run([helpers.build(source, "example")])
+        done = run([helpers.build(source, "example", "-DNPUPROF_IMPLEMENTATION")])
         self.assertEqual((done.returncode, done.stdout), (0, "ok one_counter\n"))
 
     def test_files_in_comments(self):
