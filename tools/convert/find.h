@@ -58,20 +58,24 @@ static npuprof_load_found_ npuprof_load_find_image_(const uint8_t *bytes, size_t
     return found;
 }
 
-/* Is there an image of firmware in the middle of the file, as in a dump of memory? At *at. */
-static bool npuprof_load_is_dump_(const uint8_t *bytes, size_t count, size_t *at)
+/* Why nothing was found, and where: the header of firmware's image is none, though the file begins as one; or
+   the file is a dump of memory, and was not said to be one. NULL: what is there is for header.h to say. */
+static const char *npuprof_load_find_fault_(const uint8_t *bytes, size_t count, bool in_dump, size_t *at)
 {
     npuprof_load_found_ found;
     const uint32_t layout = NPUPROF_LAYOUT_COMPACT;
-    const bool is_dump = npuprof_load_find_layout_(bytes, count, layout, layout, &found);
-    if (is_dump) *at = found.at;
-    return is_dump;
-}
-
-/* Does the file begin as a firmware's image? Then its header is damaged, since it was not found. */
-static bool npuprof_load_begins_as_firmware_(const uint8_t *bytes, size_t count)
-{
+    uint32_t words[2];                     /* endian, format */
+    *at = 0;
     /* Bytes 16 to 19 are the layout, in either byte order. */
-    return count >= 24 && memcmp(bytes, "NPUPROF\n", 8) == 0 &&
-        npuprof_load_is_firmware_(bytes[16] | bytes[19]);
+    if (count >= 24 && memcmp(bytes, "NPUPROF\n", 8) == 0 &&
+        npuprof_load_is_firmware_(bytes[16] | bytes[19])) {
+        if (count < sizeof found.header) return "shorter than a header";
+        memcpy(words, bytes + 8, sizeof words);
+        if (words[0] == 0x04030201u) npuprof_load_swap32_(words, 2);
+        return words[0] == 0x01020304u && words[1] > 1 ? "an image format that this version does not know"
+                                                       : "a damaged header";
+    }
+    if (in_dump || !npuprof_load_find_layout_(bytes, count, layout, layout, &found)) return NULL;
+    *at = found.at;
+    return "a dump of memory, whose names are in the program: give --elf FIRMWARE.elf; its image begins";
 }

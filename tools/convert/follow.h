@@ -105,43 +105,36 @@ static void npuprof_follow_next_file_(void)
     (void)unlink(path);
 }
 
-/* How many cells of a part the record at cell i has, as far as they lie in the part. */
-static uint32_t npuprof_follow_record_cells_(const npuprof_parts_item_ *item, const uint8_t *cells,
-                                             uint32_t i)
-{
-    const uint32_t count = item->part.count;
-    uint32_t n = 1, more = npuprof_expand_word_at_(cells + i * 16u, item->swap) & 1;
-    while (more && i + n < count) {
-        const uint32_t word = npuprof_expand_word_at_(cells + (i + n) * 16u + 4, item->swap);
-        const uint32_t all = word >> 20 & 0x7FF;
-        if (npuprof_expand_is_ring_(&npuprof_follow_.now.line.c)) return all ? all : 1;
-        n += 1 + ((word >> 8 & 0x7FFFFF) + 7) / 16;
-        more = word & NPUPROF_FIELD_MORE_;
-    }
-    return n;
-}
-
 /* Counts the spans and events that begin in a part, to be shown. A header came before. */
 static void npuprof_follow_count_(const npuprof_parts_item_ *item, const uint8_t *cells)
 {
-    const npuprof_line_ *const l = &npuprof_follow_.now.line;
-    const uint32_t count = item->part.count;
-    for (uint32_t i = item->part.lead; i < count; i += npuprof_follow_record_cells_(item, cells, i)) {
-        const uint8_t *const cell = cells + i * 16u;
-        const uint32_t ref = npuprof_expand_word_at_(cell, item->swap);
-        uint16_t high;
-        memcpy(&high, cell + 14, 2);
-        if (item->swap) high = npuprof_load_swap16_(high);
-        npuprof_expand_site_ site = { 0, 0, 0, 0, NPUPROF_KIND_SPAN };
-        if (npuprof_expand_is_ring_(&l->c) && (high & NPUPROF_CELL_OPEN_)) {
-            const uint16_t lap = (uint16_t)((high & NPUPROF_EXPAND_LAPS_) + 1);
-            uint16_t *const sent = &npuprof_follow_.now.sent[(item->part.first + i) % l->c.cells & 0xFFFF];
+    static uint32_t number[NPUPROF_PART_CELLS_];
+    static npuprof_expand_cells_ g;
+    npuprof_expander_ *const x = &npuprof_follow_.sites;
+    const bool is_ring = npuprof_expand_is_ring_(&npuprof_follow_.now.line.c);
+    for (uint32_t i = 0; i < NPUPROF_PART_CELLS_; i++) number[i] = i;
+    g.c = npuprof_follow_.now.line.c;
+    g.swap = item->swap;
+    g.cells = cells;
+    g.count = item->part.count;
+    g.number = number;
+    x->g = &g;
+    for (uint32_t i = item->part.lead, next; i < g.count; i = next) {
+        bool broken = false;               /* it goes on in the next part */
+        next = is_ring ? i + npuprof_expand_ring_length_(x, i) : npuprof_expand_cell_after_(x, i, &broken);
+        if (broken) next = g.count;
+        if (npuprof_expand_is_empty_(x, i)) continue;
+        const uint32_t ref = npuprof_expand_cell_word_(x, i, 0), half = npuprof_expand_cell_half_(x, i, 1);
+        if (is_ring && (half & NPUPROF_CELL_OPEN_)) {
+            const uint16_t lap = (uint16_t)((half & NPUPROF_EXPAND_LAPS_) + 1);
+            uint16_t *const sent = &npuprof_follow_.now.sent[(item->part.first + i) % g.c.cells & 0xFFFF];
             if (*sent == lap) continue;
             *sent = lap;
         }
-        if (!(ref & 2)) (void)npuprof_expand_site_of_(&npuprof_follow_.sites, ref, &site);
+        npuprof_expand_site_ site = { 0, 0, 0, 0, NPUPROF_KIND_SPAN };
+        (void)npuprof_expand_site_of_(x, ref, &site);
         const uint32_t kind = ref & 2 ? ref >> 8 & 0xFF : site.kind;
-        if (!ref || (ref & ~1u) == NPUPROF_CELL_CLEARED_ || !kind || kind >= NPUPROF_KIND_COUNT) continue;
+        if (!kind || kind >= NPUPROF_KIND_COUNT) continue;
         if (kind <= NPUPROF_KIND_OPERATOR) npuprof_follow_.now.spans++;
         else npuprof_follow_.now.events++;
     }

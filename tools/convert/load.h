@@ -46,29 +46,15 @@ static npuprof_result npuprof_load_expand_(const uint8_t *image, size_t bytes,
     return npuprof_load_arena_locked_(expanded, expanded_bytes);
 }
 
-/* Why an image that begins as one of firmware's, and is none, cannot be read. */
-static const char *npuprof_load_firmware_fault_(const uint8_t *image, size_t bytes)
-{
-    uint32_t words[2];                     /* endian, format */
-    if (bytes < sizeof(npuprof_compact_header_)) return "shorter than a header";
-    memcpy(words, image + 8, sizeof words);
-    if (words[0] == 0x04030201u) npuprof_load_swap32_(words, 2);
-    return words[0] == 0x01020304u && words[1] > 1 ? "an image format that this version does not know"
-                                                   : "a damaged header";
-}
-
 /* Loads the image that lies somewhere in these bytes. in_dump: they may be a dump of memory. */
 static npuprof_result npuprof_load_bytes_(uint8_t *image, size_t bytes, const npuprof_elf_ *elf, bool in_dump)
 {
     const size_t from = npuprof_loaded_.from;
     const npuprof_load_found_ found = npuprof_load_find_image_(image + from, bytes - from, in_dump && !from);
     if (npuprof_load_is_firmware_(found.layout)) return npuprof_load_expand_(image, bytes, &found, elf);
-    if (!found.layout && npuprof_load_begins_as_firmware_(image, bytes))
-        return npuprof_load_refuse_(0, npuprof_load_firmware_fault_(image, bytes));
-    size_t at = 0;
-    if (!found.layout && !in_dump && npuprof_load_is_dump_(image, bytes, &at))
-        return npuprof_load_refuse_(at, "a dump of memory, whose names are in the program: give --elf "
-                                        "FIRMWARE.elf; its image begins");
+    size_t at;
+    const char *const fault = found.layout ? NULL : npuprof_load_find_fault_(image, bytes, in_dump, &at);
+    if (fault) return npuprof_load_refuse_(at, fault);
     if (found.at % 8) return npuprof_load_refuse_(found.at, "an arena that is not aligned in the dump");
     return npuprof_load_arena_locked_(image + found.at, bytes - found.at);
 }

@@ -71,48 +71,44 @@ static uint32_t npuprof_expand_cell_count_(const npuprof_compact_header_ *c)
     return npuprof_expand_is_ring_(c) || c->used > c->cells ? c->cells : c->used;
 }
 
-/* Puts the halves of a word that was swapped into their places. */
-static void npuprof_parts_halves_(bool swap, uint16_t *first, uint16_t *second)
+/* Reads the head of a part, of so many bytes, whose count and lead are these. Returns the bytes of the part;
+   0: it is none; if they are more than `left`, the head may not be there. */
+static size_t npuprof_parts_head_(const uint8_t *p, size_t left, bool swap, void *head, size_t bytes,
+                                  uint16_t *count, uint16_t *lead)
 {
-    const uint16_t was = *first;
-    if (!swap) return;
-    *first = *second;
-    *second = was;
+    uint32_t words[sizeof(npuprof_part_head_) / 4];
+    if (left < bytes) return bytes;
+    memcpy(words, p, bytes);
+    if (swap) npuprof_load_swap32_(words, bytes / 4);
+    memcpy(head, words, bytes);
+    const uint16_t first = *count;
+    if (swap) *count = *lead;
+    if (swap) *lead = first;
+    if (!*count || *count > NPUPROF_PART_CELLS_) return 0;
+    return bytes + *count * sizeof(npuprof_cell_);
 }
 
 /* Reads the head of a part and checks it. Returns the part's bytes; 0: there is none; more than `left`: it
    goes on behind them. */
 static size_t npuprof_parts_part_(const uint8_t *p, size_t left, bool swap, npuprof_part_head_ *part)
 {
-    uint32_t words[sizeof *part / 4];
-    if (left < sizeof *part) return sizeof *part;
-    memcpy(words, p, sizeof words);
-    if (swap) npuprof_load_swap32_(words, sizeof words / 4);
-    memcpy(part, words, sizeof *part);
-    npuprof_parts_halves_(swap, &part->count, &part->lead);
-    if (!part->count || part->count > NPUPROF_PART_CELLS_ || part->lead > part->count) return 0;
-    const size_t cells = (size_t)part->count * sizeof(npuprof_cell_);
-    if (cells > left - sizeof *part) return sizeof *part + cells;
+    const size_t bytes = npuprof_parts_head_(p, left, swap, part, sizeof *part, &part->count, &part->lead);
+    if (left < sizeof *part || !bytes) return bytes;
+    if (part->lead > part->count) return 0;
+    if (bytes > left) return bytes;
     const uint32_t crc = npuprof_crc_add_(UINT32_MAX, p, sizeof *part - 4);
-    if (part->crc != ~npuprof_crc_add_(crc, p + sizeof *part, cells)) return 0;
-    return sizeof *part + cells;
+    return part->crc == ~npuprof_crc_add_(crc, p + sizeof *part, bytes - sizeof *part) ? bytes : 0;
 }
 
 /* The same of a part of a stream, which may be a header. */
 static size_t npuprof_parts_streamed_(const uint8_t *p, size_t left, npuprof_parts_item_ *item)
 {
     npuprof_stream_head_ head;
-    uint32_t words[sizeof head / 4];
-    bool swap;
-    if (left < sizeof head) return sizeof head;
-    memcpy(words, p, sizeof words);
-    if (item->swap) npuprof_load_swap32_(words, sizeof words / 4);
-    memcpy(&head, words, sizeof head);
-    npuprof_parts_halves_(item->swap, &head.count, &head.lead);
-    if (!head.count || head.count > NPUPROF_PART_CELLS_) return 0;
-    const size_t bytes = sizeof head + (size_t)head.count * sizeof(npuprof_cell_);
     const size_t next = offsetof(npuprof_stream_head_, next);
-    if (bytes > left) return bytes;
+    bool swap;
+    const size_t bytes =
+        npuprof_parts_head_(p, left, item->swap, &head, sizeof head, &head.count, &head.lead);
+    if (!bytes || bytes > left) return bytes;
     if (head.crc != ~npuprof_crc_add_(UINT32_MAX, p + next, bytes - next)) return 0;
     item->part.first = head.next - head.count;
     item->part.count = head.count;
