@@ -6,7 +6,8 @@ usage: join.py [--check]
 
 The root names the parts in order: its line `#include "part.h"` becomes the text of that part, under a
 banner. A part begins with `#pragma once` and includes the parts it uses. These lines are left out: what a
-part uses must have been joined before it, else that is an error. npuprof_npu.h also uses what was joined to
+part uses must have been joined before it, else that is an error. Only parts of its own room need not be in
+the root; they come right before it. npuprof_npu.h also uses what was joined to
 npuprof.h. Each `static` function without NPUPROF_HOT_ gets the mark NPUPROF_OWN_ (src/public/compiler.h): a
 compiler that puts calls into all functions of a program leaves it alone. Without --check the headers are
 written; with it nothing is written, and exit code 1 says that one is stale.
@@ -26,17 +27,21 @@ def lines_of(path):
 
 
 def part(path, joined):
-    """The lines of a part, under a banner, each with its place. All that it includes must have been joined
-    before it."""
+    """The lines of a part, under a banner, each with its place. Adds it to `joined`."""
+    joined.add(path)
+    before = []
     name = path.relative_to(ROOT / "src").with_suffix("").as_posix()
     out = [(f"/* ==== src/{name}.h ".ljust(100 - len(name), "=") + f" >>{name} ==== */", (path, 1))]
     for number, line in enumerate(lines_of(path), 1):
         include = INCLUDE.match(line)
-        if include and (path.parent / include[1]).resolve() not in joined:
+        used = (path.parent / include[1]).resolve() if include else None
+        if used and used not in joined and used.parent == path.parent and used.exists():
+            before += part(used, joined)
+        if used and used not in joined:
             sys.exit(f"{path}:{number}: {include[1]} has not been joined yet: move it up in the root")
         if not include and not line.startswith("#pragma once"):
             out.append((line, (path, number)))
-    return out
+    return before + out
 
 
 def joined_lines(root, joined):
@@ -51,7 +56,6 @@ def joined_lines(root, joined):
         if path in joined:
             sys.exit(f"{root}:{number}: {include[1]} a second time")
         out += part(path, joined)
-        joined.add(path)
     return out
 
 
