@@ -3,8 +3,8 @@
 
        npuprof-judge [ticks] [PMU ...] < FILE.json
 
-   FILE.json: what `npuprof.py gen --json` writes, and bar_bytes and memory_bytes where there is a BAR and where
-   a ring lies in memory. ticks: a function reads the counter; PMU: and this event counter, by its number. The
+   FILE.json: what `npuprof.py gen --json` writes, and bar_bytes and memory_bytes where there is a BAR and
+   where a ring lies in memory. ticks: a function reads the counter; PMU: and this event counter, by its number. The
    checks are those of open, before it maps or reads anything; so a device without memory can be judged.
 
    Exit code 0: it would be opened, if the device is there. 1: two lines say which part is wrong, and how. 2:
@@ -19,7 +19,11 @@ static npuprof_npu npu;
 
 static uint64_t no_ticks(void *user) { (void)user; return 0; }
 
-static bool no_event(void *user, unsigned i, uint64_t *value) { (void)user, (void)i; return *value = 0, false; }
+static bool no_event(void *user, unsigned i, uint64_t *value)
+{
+    (void)user, (void)i, (void)value;
+    return false;
+}
 
 /* The whole standard input. */
 static char *whole(size_t *bytes)
