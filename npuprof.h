@@ -35,21 +35,12 @@
    there is the contract. Order of arguments: PROF_* take (category, name), as Perfetto, Chrome and minitrace
    do; WITH_*_PROFILER take (name, category), as the reference system does.
 
-   KNOBS (macros to define before the include; >>public/config has defaults and ranges)
+   KNOBS (macros to define before the include; >>public/config has all others, with defaults and ranges)
      NPUPROF_IMPLEMENTATION   one file of the program: it gets the code
      NPUPROF_OFF              any file: every npuprof name becomes a no-op there
      NPUPROF_STATIC           the implementing file: all names are private to it, and it has its own arena
-     NPUPROF_ARENA_BYTES      the implementing file: size of the static arena, default 16 MiB
-     NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
-     NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
-     NPUPROF_RECORD_ONLY      the implementing file: recorder and image alone; no other output, no environment
-     NPUPROF_AUTO             the implementing file: records functions without marks; compile the files with
-                              -finstrument-functions. NPUPROF_AUTO_FUNCTIONS: how many are looked up fast
-     NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
-     NPUPROF_NPU_RECORDS      every file: with NPUPROF_FREESTANDING, for completion records (npuprof_npu.h)
-     NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
-                              (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
-                              NPUPROF_CORES; see examples/firmware
+     NPUPROF_FREESTANDING     every file: for a microcontroller; see examples/firmware
+     NPUPROF_NPU_RECORDS      every file: with it, for completion records (npuprof_npu.h)
 
    THREADS
    Any thread may call every macro and function, except where a comment says otherwise. A thread takes a slot
@@ -58,13 +49,8 @@
    outputs show it on the same thread.
 
    WHEN THE ARENA IS FULL
-     NPUPROF_KEEP_OLDEST  (default) later spans and events are lost and counted.
-     NPUPROF_KEEP_NEWEST  the oldest chunk of all threads is recycled, and its records are counted as lost.
-                          While a writer or report reads, no chunk is recycled, and a thread that needs one
-                          loses records.
-     NPUPROF_STREAM       the thread that fills a chunk hands it to the sink. A thread that finds no free
-                          chunk waits for the sink; a signal handler that interrupted a record does not wait.
-   Every loss is counted by cause, exactly: recorded + lost = executed. The counts are in every output.
+   The oldest records stay, or the newest, or all go to a sink: >>public/types. Every loss is counted by cause,
+   exactly: recorded + lost = executed. The counts are in every output.
    A thread may have 253 spans open (125 in arenas below 1 MiB, 29 below 128 KiB, 13 below 16 KiB, 5 below
    4 KiB). Spans nested deeper may be counted as lost: it happens once their chunk is full.
 
@@ -958,9 +944,10 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
 #undef NPUPROF_ENUM_
 
 /* What happens when the arena is full.
-   NPUPROF_KEEP_OLDEST: later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk is recycled,
-   and its records are counted as lost. NPUPROF_STREAM: full chunks go to a sink; a thread that finds no free
-   chunk waits for the sink.
+   NPUPROF_KEEP_OLDEST (default): later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk of
+   all threads is recycled, and its records are counted as lost; while a writer or report reads none is, and a
+   thread that needs one loses records. NPUPROF_STREAM: the thread that fills a chunk hands it to the sink; one
+   that finds no free chunk waits for the sink, but not a signal handler that interrupted a record.
    With NPUPROF_FREESTANDING the policy is NPUPROF_WHEN_FULL, and desc.when_full must say the same. There
    NPUPROF_KEEP_NEWEST replaces the oldest records one by one, in an arena of up to 1 MiB; open spans and
    names stay. While npuprof_write_json(), npuprof_write_image(), npuprof_get_stats() or npuprof_clear() is
@@ -7221,19 +7208,6 @@ NPUPROF_OWN_ static void npuprof_os_local_time_(int64_t unix_ns, char *text, siz
     text[0] = 0;
     if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
-
-/* The result of a public function for 0 or an errno value. */
-NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
-{
-    switch (error) {
-    case 0: return NPUPROF_OK;
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
-    case EACCES: case EPERM: case EROFS: case ELOOP: return NPUPROF_ERR_ACCESS;
-    case ENOSPC: case EDQUOT: case EFBIG: return NPUPROF_ERR_NO_SPACE;
-    case ENOMEM: return NPUPROF_ERR_MEMORY;
-    default: return NPUPROF_ERR_IO;
-    }
-}
 #endif /* !_WIN32 */
 /* ==== src/os/posix_control.h ===================================================== >>os/posix_control ==== */
 
@@ -7661,18 +7635,6 @@ NPUPROF_OWN_ static void npuprof_os_local_time_(int64_t unix_ns, char *text, siz
     if (localtime_s(&tm, &seconds) == 0 && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
-{
-    switch (error) {
-    case 0: return NPUPROF_OK;
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
-    case EACCES: case EPERM: case EROFS: case ELOOP: case EBUSY: return NPUPROF_ERR_ACCESS;
-    case ENOSPC: case EFBIG: return NPUPROF_ERR_NO_SPACE;
-    case ENOMEM: return NPUPROF_ERR_MEMORY;
-    default: return NPUPROF_ERR_IO;
-    }
-}
-
 /* ---- Commands from outside: there are none (posix_control.h) */
 
 typedef struct npuprof_os_seen_ { bool unused; } npuprof_os_seen_;
@@ -7884,6 +7846,25 @@ NPUPROF_OWN_ static void npuprof_os_huge_pages_(void *memory, size_t bytes)
     (void)memory;
     (void)bytes;
 #endif
+}
+
+/* The result of a public function for 0 or an errno value. */
+NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
+{
+    switch (error) {
+    case 0: return NPUPROF_OK;
+    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
+#ifdef _WIN32
+    case EBUSY:                        /* another process has the file open */
+#endif
+    case EACCES: case EPERM: case EROFS: case ELOOP: return NPUPROF_ERR_ACCESS;
+#ifdef EDQUOT
+    case EDQUOT:
+#endif
+    case ENOSPC: case EFBIG: return NPUPROF_ERR_NO_SPACE;
+    case ENOMEM: return NPUPROF_ERR_MEMORY;
+    default: return NPUPROF_ERR_IO;
+    }
 }
 
 /* Is the counter of rdtsc constant in all power states? 1 yes, 0 no, -1: the C library does not say.
@@ -11671,59 +11652,66 @@ NPUPROF_OWN_ static void npuprof_control_set_policy_(int when_full)
 
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
 
+/* So many ticks are so many ns, and an anchor to count from. */
+typedef struct npuprof_control_rate_ {
+    uint64_t ticks, ns;
+    npuprof_host_anchor_ from;
+    int64_t from_ns;               /* the anchor's place in the trace's time */
+} npuprof_control_rate_;
+
+/* False: there is no arena. */
+NPUPROF_OWN_ static bool npuprof_control_find_rate_(npuprof_control_rate_ *r)
+{
+    if (!npuprof_record_is_ready_()) return false;
+    const npuprof_header_ *h = npuprof_arena_.header;
+    r->from = h->first;
+    if (!h->clock_hz) npuprof_arena_read_anchor_(&r->from);
+    const uint64_t passed = (uint64_t)(r->from.monotonic_ns - h->first.monotonic_ns);
+    r->from_ns = h->first.unix_ns + (int64_t)passed;
+    r->ticks = h->clock_hz ? h->clock_hz : r->from.ticks - h->first.ticks;
+    r->ns = h->clock_hz ? 1000000000u : passed;
+    return true;
+}
+
+NPUPROF_OWN_ static uint64_t npuprof_control_size_(int64_t distance)
+{
+    return distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
+}
+
 /* The ns that pass in 2^32 ticks. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 {
-    if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_arena_.header;
-    if (h->clock_hz) return npuprof_scale_(1000000000u, (uint64_t)1 << 32, h->clock_hz);
-    npuprof_host_anchor_ now;
-    npuprof_arena_read_anchor_(&now);
-    const uint64_t ticks = now.ticks - h->first.ticks;
-    return ticks ? npuprof_scale_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), (uint64_t)1 << 32,
-                                  ticks) : (uint64_t)1 << 32;
+    npuprof_control_rate_ r;
+    if (!npuprof_control_find_rate_(&r)) return 0;
+    return r.ticks ? npuprof_scale_(r.ns, (uint64_t)1 << 32, r.ticks) : (uint64_t)1 << 32;
 }
 
 /* Ticks as ns since the Unix epoch. They may lie before the start of the trace or in the future. */
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 {
-    if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_arena_.header;
-    npuprof_host_anchor_ now = h->first;
-    if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
-    const int64_t distance = (int64_t)(ticks - now.ticks);
-    const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
-    uint64_t ns;
-    if (h->clock_hz) {
-        ns = npuprof_scale_(size, 1000000000u, h->clock_hz);
-    } else {
-        const uint64_t ticks_so_far = now.ticks - h->first.ticks;
-        ns = npuprof_scale_(size, (uint64_t)(now.monotonic_ns - h->first.monotonic_ns),
-                            ticks_so_far ? ticks_so_far : 1);
-    }
-    return h->first.unix_ns + (now.monotonic_ns - h->first.monotonic_ns)
-        + (distance < 0 ? -(int64_t)ns : (int64_t)ns);
+    npuprof_control_rate_ r;
+    if (!npuprof_control_find_rate_(&r)) return 0;
+    const int64_t distance = (int64_t)(ticks - r.from.ticks);
+    const int64_t ns =
+        (int64_t)npuprof_scale_(npuprof_control_size_(distance), r.ns, npuprof_max_(r.ticks, 1));
+    return r.from_ns + (distance < 0 ? -ns : ns);
 }
 
 NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks)
 {
+    npuprof_control_rate_ r;
     *error_ticks = 0;
-    if (!npuprof_record_is_ready_()) return 0;
+    if (!npuprof_control_find_rate_(&r)) return 0;
     const npuprof_header_ *h = npuprof_arena_.header;
-    npuprof_host_anchor_ now = h->first;
-    if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
-    const uint64_t ticks_so_far = h->clock_hz ? h->clock_hz : now.ticks - h->first.ticks;
-    const uint64_t ns_so_far =
-        h->clock_hz ? 1000000000u : npuprof_max_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), 1);
-    const int64_t distance = ns - h->first.unix_ns - (now.monotonic_ns - h->first.monotonic_ns);
-    const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
-    const uint64_t ticks = npuprof_scale_(size, ticks_so_far, ns_so_far);
+    const int64_t distance = ns - r.from_ns;
+    const uint64_t size = npuprof_control_size_(distance), in_ns = npuprof_max_(r.ns, 1);
+    const uint64_t ticks = npuprof_scale_(size, r.ticks, in_ns);
     /* A ns may be several ticks; the rate is as good as the two anchors it comes from. */
-    *error_ticks = npuprof_scale_(1, ticks_so_far, ns_so_far) + 1;
+    *error_ticks = npuprof_scale_(1, r.ticks, in_ns) + 1;
     if (!h->clock_hz)
-        *error_ticks += now.error_ticks +
-            npuprof_scale_(size, h->first.error_ticks + now.error_ticks + 1, ns_so_far);
-    return distance < 0 ? npuprof_saturating_sub_(now.ticks, ticks) : now.ticks + ticks;
+        *error_ticks += r.from.error_ticks +
+            npuprof_scale_(size, h->first.error_ticks + r.from.error_ticks + 1, in_ns);
+    return distance < 0 ? npuprof_saturating_sub_(r.from.ticks, ticks) : r.from.ticks + ticks;
 }
 
 NPUPROF_API_ int64_t npuprof_now_ns(void)
@@ -12785,11 +12773,11 @@ NPUPROF_OWN_ static void npuprof_capture_obey_(const char *line, size_t length)
     char word[40];
     while (length && (line[length - 1] == ' ' || line[length - 1] == '\r')) length--;
     if (!length) return;
-    for (int i = 0; i < NPUPROF_DO_COUNT_; i++)
-        if (npuprof_capture_is_(line, length, npuprof_capture_actions_[i])) {
-            npuprof_capture_do_(i);
-            return;
-        }
+    const int action = npuprof_capture_action_(line, length);
+    if (action >= 0) {
+        npuprof_capture_do_(action);
+        return;
+    }
     npuprof_text_copy_(word, length < sizeof word ? length + 1 : sizeof word, line);
     for (char *p = word; *p; p++)
         if (*p < ' ' || *p > '~') *p = '?';
@@ -19884,6 +19872,18 @@ NPUPROF_API_ size_t npuprof_bench_size(void)
 
 static uintptr_t npuprof_setup_thread_;        /* that sets up; written by it, atomic */
 
+/* Waits for the thread that sets up, for some seconds at most. before: the state that was found.
+   Why not if it is the calling thread: this is a signal handler then, and the set-up goes on behind it. */
+NPUPROF_OWN_ static npuprof_result npuprof_setup_wait_(uint32_t before)
+{
+    const uintptr_t me = npuprof_slot_me_();
+    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
+        npuprof_os_yield_();
+        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
+    }
+    return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+}
+
 /* Lays an arena out, behind which everything that the process knows about another one is void. */
 NPUPROF_OWN_ static bool npuprof_process_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
@@ -20016,30 +20016,22 @@ NPUPROF_OWN_ static void npuprof_process_restart_(void)
 
 NPUPROF_OWN_ static void npuprof_process_exits_(void) {}
 
-/* Sets up unless that is done. A thread that finds another one at it waits, for some seconds at most; a
-   signal handler that interrupted it does not. */
+/* Sets up unless that is done. */
 NPUPROF_OWN_ static npuprof_result npuprof_process_set_up_(void)
 {
     uint32_t state = 0;
-    const uintptr_t me = npuprof_slot_me_();
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
-    if (NPUPROF_CAS_(&npuprof_record_setup_, &state, 1)) {
-        NPUPROF_STORE_(&npuprof_setup_thread_, me);
-        npuprof_clock_choose_();
-        (void)npuprof_process_lay_out_(npuprof_arena_static_, sizeof npuprof_arena_static_,
-                                       NPUPROF_KEEP_OLDEST, true);
-        npuprof_control_advance_generation_();
-        npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
-        npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
-        NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
-        npuprof_control_set_gate_();
-        return NPUPROF_OK;
-    }
-    for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
-        npuprof_os_yield_();
-        state = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
-    }
-    return state == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+    if (!NPUPROF_CAS_(&npuprof_record_setup_, &state, 1)) return npuprof_setup_wait_(state);
+    NPUPROF_STORE_(&npuprof_setup_thread_, npuprof_slot_me_());
+    npuprof_clock_choose_();
+    (void)npuprof_process_lay_out_(npuprof_arena_static_, sizeof npuprof_arena_static_, NPUPROF_KEEP_OLDEST,
+                                   true);
+    npuprof_control_advance_generation_();
+    npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
+    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
+    npuprof_control_set_gate_();
+    return NPUPROF_OK;
 }
 
 NPUPROF_API_ bool npuprof_opens_(int level)
@@ -20551,18 +20543,6 @@ NPUPROF_OWN_ static void npuprof_fork_leave_parent_(void)
    stores 2, or 0 if that failed, with release. Others load it with acquire.
 
    This is the top: it may know every room, and none may know it. */
-
-/* Waits for the thread that sets up, for some seconds at most. before: the state that was found.
-   Why not if it is the calling thread: this is a signal handler then, and the set-up goes on behind it. */
-NPUPROF_OWN_ static npuprof_result npuprof_setup_wait_(uint32_t before)
-{
-    const uintptr_t me = npuprof_slot_me_();
-    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
-        npuprof_os_yield_();
-        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
-    }
-    return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
-}
 
 /* Asks for huge pages for the chunks of an arena that is no file: a thread that fills fresh memory then waits
    for one page in 2 MiB instead of 512. Why not for the first chunks, nor for an arena below 4 MiB: a process

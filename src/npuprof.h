@@ -35,21 +35,12 @@
    there is the contract. Order of arguments: PROF_* take (category, name), as Perfetto, Chrome and minitrace
    do; WITH_*_PROFILER take (name, category), as the reference system does.
 
-   KNOBS (macros to define before the include; >>public/config has defaults and ranges)
+   KNOBS (macros to define before the include; >>public/config has all others, with defaults and ranges)
      NPUPROF_IMPLEMENTATION   one file of the program: it gets the code
      NPUPROF_OFF              any file: every npuprof name becomes a no-op there
      NPUPROF_STATIC           the implementing file: all names are private to it, and it has its own arena
-     NPUPROF_ARENA_BYTES      the implementing file: size of the static arena, default 16 MiB
-     NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
-     NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
-     NPUPROF_RECORD_ONLY      the implementing file: recorder and image alone; no other output, no environment
-     NPUPROF_AUTO             the implementing file: records functions without marks; compile the files with
-                              -finstrument-functions. NPUPROF_AUTO_FUNCTIONS: how many are looked up fast
-     NPUPROF_NO_SOURCE                               any file: leave out file and line of its call sites
-     NPUPROF_NPU_RECORDS      every file: with NPUPROF_FREESTANDING, for completion records (npuprof_npu.h)
-     NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
-                              (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION NPUPROF_WHEN_FULL
-                              NPUPROF_CORES; see examples/firmware
+     NPUPROF_FREESTANDING     every file: for a microcontroller; see examples/firmware
+     NPUPROF_NPU_RECORDS      every file: with it, for completion records (npuprof_npu.h)
 
    THREADS
    Any thread may call every macro and function, except where a comment says otherwise. A thread takes a slot
@@ -58,13 +49,8 @@
    outputs show it on the same thread.
 
    WHEN THE ARENA IS FULL
-     NPUPROF_KEEP_OLDEST  (default) later spans and events are lost and counted.
-     NPUPROF_KEEP_NEWEST  the oldest chunk of all threads is recycled, and its records are counted as lost.
-                          While a writer or report reads, no chunk is recycled, and a thread that needs one
-                          loses records.
-     NPUPROF_STREAM       the thread that fills a chunk hands it to the sink. A thread that finds no free
-                          chunk waits for the sink; a signal handler that interrupted a record does not wait.
-   Every loss is counted by cause, exactly: recorded + lost = executed. The counts are in every output.
+   The oldest records stay, or the newest, or all go to a sink: >>public/types. Every loss is counted by cause,
+   exactly: recorded + lost = executed. The counts are in every output.
    A thread may have 253 spans open (125 in arenas below 1 MiB, 29 below 128 KiB, 13 below 16 KiB, 5 below
    4 KiB). Spans nested deeper may be counted as lost: it happens once their chunk is full.
 

@@ -149,11 +149,11 @@ static void npuprof_capture_obey_(const char *line, size_t length)
     char word[40];
     while (length && (line[length - 1] == ' ' || line[length - 1] == '\r')) length--;
     if (!length) return;
-    for (int i = 0; i < NPUPROF_DO_COUNT_; i++)
-        if (npuprof_capture_is_(line, length, npuprof_capture_actions_[i])) {
-            npuprof_capture_do_(i);
-            return;
-        }
+    const int action = npuprof_capture_action_(line, length);
+    if (action >= 0) {
+        npuprof_capture_do_(action);
+        return;
+    }
     npuprof_text_copy_(word, length < sizeof word ? length + 1 : sizeof word, line);
     for (char *p = word; *p; p++)
         if (*p < ' ' || *p > '~') *p = '?';

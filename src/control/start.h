@@ -132,59 +132,66 @@ static void npuprof_control_set_policy_(int when_full)
 
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
 
+/* So many ticks are so many ns, and an anchor to count from. */
+typedef struct npuprof_control_rate_ {
+    uint64_t ticks, ns;
+    npuprof_host_anchor_ from;
+    int64_t from_ns;               /* the anchor's place in the trace's time */
+} npuprof_control_rate_;
+
+/* False: there is no arena. */
+static bool npuprof_control_find_rate_(npuprof_control_rate_ *r)
+{
+    if (!npuprof_record_is_ready_()) return false;
+    const npuprof_header_ *h = npuprof_arena_.header;
+    r->from = h->first;
+    if (!h->clock_hz) npuprof_arena_read_anchor_(&r->from);
+    const uint64_t passed = (uint64_t)(r->from.monotonic_ns - h->first.monotonic_ns);
+    r->from_ns = h->first.unix_ns + (int64_t)passed;
+    r->ticks = h->clock_hz ? h->clock_hz : r->from.ticks - h->first.ticks;
+    r->ns = h->clock_hz ? 1000000000u : passed;
+    return true;
+}
+
+static uint64_t npuprof_control_size_(int64_t distance)
+{
+    return distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
+}
+
 /* The ns that pass in 2^32 ticks. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 {
-    if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_arena_.header;
-    if (h->clock_hz) return npuprof_scale_(1000000000u, (uint64_t)1 << 32, h->clock_hz);
-    npuprof_host_anchor_ now;
-    npuprof_arena_read_anchor_(&now);
-    const uint64_t ticks = now.ticks - h->first.ticks;
-    return ticks ? npuprof_scale_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), (uint64_t)1 << 32,
-                                  ticks) : (uint64_t)1 << 32;
+    npuprof_control_rate_ r;
+    if (!npuprof_control_find_rate_(&r)) return 0;
+    return r.ticks ? npuprof_scale_(r.ns, (uint64_t)1 << 32, r.ticks) : (uint64_t)1 << 32;
 }
 
 /* Ticks as ns since the Unix epoch. They may lie before the start of the trace or in the future. */
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 {
-    if (!npuprof_record_is_ready_()) return 0;
-    const npuprof_header_ *h = npuprof_arena_.header;
-    npuprof_host_anchor_ now = h->first;
-    if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
-    const int64_t distance = (int64_t)(ticks - now.ticks);
-    const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
-    uint64_t ns;
-    if (h->clock_hz) {
-        ns = npuprof_scale_(size, 1000000000u, h->clock_hz);
-    } else {
-        const uint64_t ticks_so_far = now.ticks - h->first.ticks;
-        ns = npuprof_scale_(size, (uint64_t)(now.monotonic_ns - h->first.monotonic_ns),
-                            ticks_so_far ? ticks_so_far : 1);
-    }
-    return h->first.unix_ns + (now.monotonic_ns - h->first.monotonic_ns)
-        + (distance < 0 ? -(int64_t)ns : (int64_t)ns);
+    npuprof_control_rate_ r;
+    if (!npuprof_control_find_rate_(&r)) return 0;
+    const int64_t distance = (int64_t)(ticks - r.from.ticks);
+    const int64_t ns =
+        (int64_t)npuprof_scale_(npuprof_control_size_(distance), r.ns, npuprof_max_(r.ticks, 1));
+    return r.from_ns + (distance < 0 ? -ns : ns);
 }
 
 NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks)
 {
+    npuprof_control_rate_ r;
     *error_ticks = 0;
-    if (!npuprof_record_is_ready_()) return 0;
+    if (!npuprof_control_find_rate_(&r)) return 0;
     const npuprof_header_ *h = npuprof_arena_.header;
-    npuprof_host_anchor_ now = h->first;
-    if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
-    const uint64_t ticks_so_far = h->clock_hz ? h->clock_hz : now.ticks - h->first.ticks;
-    const uint64_t ns_so_far =
-        h->clock_hz ? 1000000000u : npuprof_max_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), 1);
-    const int64_t distance = ns - h->first.unix_ns - (now.monotonic_ns - h->first.monotonic_ns);
-    const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
-    const uint64_t ticks = npuprof_scale_(size, ticks_so_far, ns_so_far);
+    const int64_t distance = ns - r.from_ns;
+    const uint64_t size = npuprof_control_size_(distance), in_ns = npuprof_max_(r.ns, 1);
+    const uint64_t ticks = npuprof_scale_(size, r.ticks, in_ns);
     /* A ns may be several ticks; the rate is as good as the two anchors it comes from. */
-    *error_ticks = npuprof_scale_(1, ticks_so_far, ns_so_far) + 1;
+    *error_ticks = npuprof_scale_(1, r.ticks, in_ns) + 1;
     if (!h->clock_hz)
-        *error_ticks += now.error_ticks +
-            npuprof_scale_(size, h->first.error_ticks + now.error_ticks + 1, ns_so_far);
-    return distance < 0 ? npuprof_saturating_sub_(now.ticks, ticks) : now.ticks + ticks;
+        *error_ticks += r.from.error_ticks +
+            npuprof_scale_(size, h->first.error_ticks + r.from.error_ticks + 1, in_ns);
+    return distance < 0 ? npuprof_saturating_sub_(r.from.ticks, ticks) : r.from.ticks + ticks;
 }
 
 NPUPROF_API_ int64_t npuprof_now_ns(void)

@@ -46,6 +46,25 @@ static void npuprof_os_huge_pages_(void *memory, size_t bytes)
 #endif
 }
 
+/* The result of a public function for 0 or an errno value. */
+static npuprof_result npuprof_os_result_(int error)
+{
+    switch (error) {
+    case 0: return NPUPROF_OK;
+    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
+#ifdef _WIN32
+    case EBUSY:                        /* another process has the file open */
+#endif
+    case EACCES: case EPERM: case EROFS: case ELOOP: return NPUPROF_ERR_ACCESS;
+#ifdef EDQUOT
+    case EDQUOT:
+#endif
+    case ENOSPC: case EFBIG: return NPUPROF_ERR_NO_SPACE;
+    case ENOMEM: return NPUPROF_ERR_MEMORY;
+    default: return NPUPROF_ERR_IO;
+    }
+}
+
 /* Is the counter of rdtsc constant in all power states? 1 yes, 0 no, -1: the C library does not say.
    Why it is asked: the C library keeps what cpuid told it, and in a virtual machine each cpuid takes
    microseconds. */

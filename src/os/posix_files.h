@@ -366,17 +366,4 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     text[0] = 0;
     if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
-
-/* The result of a public function for 0 or an errno value. */
-static npuprof_result npuprof_os_result_(int error)
-{
-    switch (error) {
-    case 0: return NPUPROF_OK;
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
-    case EACCES: case EPERM: case EROFS: case ELOOP: return NPUPROF_ERR_ACCESS;
-    case ENOSPC: case EDQUOT: case EFBIG: return NPUPROF_ERR_NO_SPACE;
-    case ENOMEM: return NPUPROF_ERR_MEMORY;
-    default: return NPUPROF_ERR_IO;
-    }
-}
 #endif /* !_WIN32 */

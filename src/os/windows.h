@@ -306,18 +306,6 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     if (localtime_s(&tm, &seconds) == 0 && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
 
-static npuprof_result npuprof_os_result_(int error)
-{
-    switch (error) {
-    case 0: return NPUPROF_OK;
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
-    case EACCES: case EPERM: case EROFS: case ELOOP: case EBUSY: return NPUPROF_ERR_ACCESS;
-    case ENOSPC: case EFBIG: return NPUPROF_ERR_NO_SPACE;
-    case ENOMEM: return NPUPROF_ERR_MEMORY;
-    default: return NPUPROF_ERR_IO;
-    }
-}
-
 /* ---- Commands from outside: there are none (posix_control.h) */
 
 typedef struct npuprof_os_seen_ { bool unused; } npuprof_os_seen_;

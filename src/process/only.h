@@ -31,30 +31,22 @@ static void npuprof_process_restart_(void)
 
 static void npuprof_process_exits_(void) {}
 
-/* Sets up unless that is done. A thread that finds another one at it waits, for some seconds at most; a
-   signal handler that interrupted it does not. */
+/* Sets up unless that is done. */
 static npuprof_result npuprof_process_set_up_(void)
 {
     uint32_t state = 0;
-    const uintptr_t me = npuprof_slot_me_();
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
-    if (NPUPROF_CAS_(&npuprof_record_setup_, &state, 1)) {
-        NPUPROF_STORE_(&npuprof_setup_thread_, me);
-        npuprof_clock_choose_();
-        (void)npuprof_process_lay_out_(npuprof_arena_static_, sizeof npuprof_arena_static_,
-                                       NPUPROF_KEEP_OLDEST, true);
-        npuprof_control_advance_generation_();
-        npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
-        npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
-        NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
-        npuprof_control_set_gate_();
-        return NPUPROF_OK;
-    }
-    for (unsigned n = 0; state == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
-        npuprof_os_yield_();
-        state = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
-    }
-    return state == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+    if (!NPUPROF_CAS_(&npuprof_record_setup_, &state, 1)) return npuprof_setup_wait_(state);
+    NPUPROF_STORE_(&npuprof_setup_thread_, npuprof_slot_me_());
+    npuprof_clock_choose_();
+    (void)npuprof_process_lay_out_(npuprof_arena_static_, sizeof npuprof_arena_static_, NPUPROF_KEEP_OLDEST,
+                                   true);
+    npuprof_control_advance_generation_();
+    npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
+    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_process_restart_, npuprof_process_exits_);
+    NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
+    npuprof_control_set_gate_();
+    return NPUPROF_OK;
 }
 
 NPUPROF_API_ bool npuprof_opens_(int level)

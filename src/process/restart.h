@@ -24,6 +24,18 @@
 
 static uintptr_t npuprof_setup_thread_;        /* that sets up; written by it, atomic */
 
+/* Waits for the thread that sets up, for some seconds at most. before: the state that was found.
+   Why not if it is the calling thread: this is a signal handler then, and the set-up goes on behind it. */
+static npuprof_result npuprof_setup_wait_(uint32_t before)
+{
+    const uintptr_t me = npuprof_slot_me_();
+    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
+        npuprof_os_yield_();
+        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
+    }
+    return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+}
+
 /* Lays an arena out, behind which everything that the process knows about another one is void. */
 static bool npuprof_process_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {

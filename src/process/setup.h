@@ -32,18 +32,6 @@
 
    This is the top: it may know every room, and none may know it. */
 
-/* Waits for the thread that sets up, for some seconds at most. before: the state that was found.
-   Why not if it is the calling thread: this is a signal handler then, and the set-up goes on behind it. */
-static npuprof_result npuprof_setup_wait_(uint32_t before)
-{
-    const uintptr_t me = npuprof_slot_me_();
-    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_setup_thread_) != me && n < 100000; n++) {
-        npuprof_os_yield_();
-        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_setup_);
-    }
-    return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
-}
-
 /* Asks for huge pages for the chunks of an arena that is no file: a thread that fills fresh memory then waits
    for one page in 2 MiB instead of 512. Why not for the first chunks, nor for an arena below 4 MiB: a process
    that records little would wait for 2 MiB to be zeroed, and keep them. */
