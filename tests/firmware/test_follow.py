@@ -1,14 +1,17 @@
 # test: - what a line does to a firmware's stream: every undamaged part is recovered, every gap counted,
 # nothing invented; npuprof-convert --follow reads as npuprof-convert does
 # SPDX-License-Identifier: MIT
+import fcntl
 import json
 import os
+import pathlib
 import pty
 import random
 import re
 import signal
 import struct
 import subprocess
+import termios
 import time
 import tty
 import unittest
@@ -398,10 +401,12 @@ class Follow(unittest.TestCase):
         tty.setraw(theirs)
         process = subprocess.Popen([self.converter, "--follow", os.ttyname(theirs), "-o", out],
                                    stderr=subprocess.PIPE)
-        time.sleep(0.2)
         for at in range(0, len(data), 1000):
             os.write(ours, data[at:at + 1000])
-        time.sleep(0.3)
+        quiet = 0                           # what is not read when it ends is lost, and may be on its way
+        while quiet < 30:
+            quiet = 0 if struct.unpack("i", fcntl.ioctl(theirs, termios.FIONREAD, bytes(4)))[0] else quiet + 1
+            time.sleep(0.01)
         os.close(theirs)
         os.close(ours)
         said = process.communicate(timeout=300)[1].decode()
@@ -439,7 +444,10 @@ class Follow(unittest.TestCase):
             before = len(self.spans(json.loads(out.read_bytes())))
             with path.open("ab") as file:
                 file.write(target.bytes[half:])
-            time.sleep(0.5)
+            fds = pathlib.Path("/proc", str(process.pid), "fd")
+            (fd,) = [fd.name for fd in fds.iterdir() if os.path.realpath(fd) == os.path.realpath(path)]
+            while f"pos:\t{len(target.bytes)}\n" not in (fds.parent / "fdinfo" / fd).read_text():
+                time.sleep(0.01)
             process.send_signal(number)
             said = process.communicate(timeout=300)[1].decode()
             self.assertEqual(process.returncode, 0, said)

@@ -55,18 +55,21 @@ static void a_stop_outlives_init(void) { CHECK(check_in_child(stay_stopped, NULL
 
 /* ---- The function that is told */
 
-static int told_open, told_closed;
+static int told_open, told_closed, is_telling;
 
 static void tell(void *user, bool open)
 {
     (void)user;
-    if (open) usleep(200000);
+    if (open) {
+        __atomic_store_n(&is_telling, 1, __ATOMIC_RELEASE);
+        usleep(200000);                     /* long enough for the other thread to stop meanwhile */
+    }
     __atomic_add_fetch(open ? &told_open : &told_closed, 1, __ATOMIC_RELAXED);
 }
 
 static void *stop_soon(void *user)
 {
-    usleep(50000);
+    while (!__atomic_load_n(&is_telling, __ATOMIC_ACQUIRE)) usleep(100);
     CHECK_INT(npuprof_stop(), NPUPROF_OK);
     return user;
 }

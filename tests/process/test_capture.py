@@ -136,7 +136,7 @@ class Schedule(Case):
 
 class Trigger(Case):
     def test_slow_inference(self):
-        figures, said = self.capture("run", 40, 1000, 20, TRIGGER="inference>25ms,last=8ms")
+        figures, said = self.capture("run", 40, 1000, 20, TRIGGER="inference>800ms,last=8ms")
         self.assertEqual((said, self.files()[0]), ([], "t.0.json"))
         steps = self.steps("t.0.json")
         self.assertEqual(steps, list(range(steps[0], 21)))     # up to the slow one
@@ -145,14 +145,16 @@ class Trigger(Case):
         self.assertEqual(len(self.steps("t.json")), 40)        # at exit, as ever
 
     def test_all_of_the_arena(self):
-        self.capture("run", 30, 100, 20, TRIGGER="inference>25ms")
+        self.capture("run", 30, 100, 20, TRIGGER="inference>800ms")
         self.assertEqual(self.steps("t.0.json"), list(range(21)))
 
     @helpers.thorough
     def test_rate_and_number(self):
         figures, _ = self.capture("run", 30, 5000, TRIGGER="inference>1us,every=50ms")
         self.assertEqual(figures["slow"], 30)
-        self.assertTrue(2 <= figures["captures"] <= 10, figures)
+        spans = sorted((e["ts"], e["dur"]) for e in self.spans("t.json", "inference"))
+        most = 2 + (sum(spans[-1]) - spans[0][0]) // 50000
+        self.assertTrue(2 <= figures["captures"] <= most, (figures, most))
         self.remove_files()
         figures, _ = self.capture("run", 30, 0, TRIGGER="inference>1ns,every=0s,max=3")
         self.assertEqual(self.files(), ["t.0.json", "t.1.json", "t.2.json", "t.json"])
@@ -362,7 +364,7 @@ class Description(Case):
         self.desc("schedule", "wait=2,active=4,repeat=2")
         self.assertEqual([self.steps(f) for f in self.files()], [[2, 3, 4, 5], [8, 9, 10, 11]])
         self.assertEqual(re.findall(r"told=7,(\d)", self.out), ["1", "0", "1", "0"])
-        for field, text, files in (("trigger", "inference>20ms", 2), ("signal", "USR2", 2),
+        for field, text, files in (("trigger", "inference>800ms", 2), ("signal", "USR2", 2),
                                    ("delay", "1ms", 1), ("duration", "1ms", 1), ("control_path", "none", 1)):
             self.remove_files()
             self.desc(field, text)

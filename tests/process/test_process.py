@@ -160,10 +160,11 @@ class Processes(Living):
                     self.assertTrue(0 <= span["dur"] * 1000 <= after - before, span)
                 names = [span["name"] for span in sorted(spans, key=lambda s: s["ts"])]
                 self.assertEqual(names, ["before"] * 10 + ["open"] + ["after"] * 10)
-                # Ten empty spans one after the other take microseconds, not milliseconds and not nothing.
+                # Ten empty spans one after the other take microseconds, not milliseconds and not nothing; but
+                # for some of them, if the machine did something else meanwhile.
                 ten = [s for s in spans if s["name"] == "after"]
-                length = ten[-1]["ts"] + ten[-1]["dur"] - ten[0]["ts"]
-                self.assertTrue(0 < length < 20000, length)
+                self.assertGreater(ten[-1]["ts"] + ten[-1]["dur"] - ten[0]["ts"], 0)
+                self.assertLess(sum(sorted(s["dur"] for s in ten)[:5]), 5000, ten)
 
     def test_killed_from_outside(self):
         for _ in range(5):

@@ -41,7 +41,7 @@ static void under_attack(const play_model *model, uint32_t jobs)
 {
     pthread_t thread;
     char command[1200];
-    alarm(CHECK_SANITIZED ? 300 : 60);
+    alarm(CHECK_SANITIZED ? 900 : 300);
     if (play_open(model) != NPUPROF_OK) CHECK_STOP(false);
     pthread_create(&thread, NULL, adversary, NULL);
     if (model->run) model->run(jobs);
