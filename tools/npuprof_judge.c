@@ -4,8 +4,9 @@
        npuprof-judge [ticks] [PMU ...] < FILE.json
 
    FILE.json: what `npuprof.py gen --json` writes, and bar_bytes and memory_bytes where there is a BAR and
-   where a ring lies in memory. ticks: a function reads the counter; PMU: and this event counter, by its number. The
-   checks are those of open, before it maps or reads anything; so a device without memory can be judged.
+   where a ring lies in memory. ticks: a function reads the counter; PMU: and this event counter, by its
+   number. The checks are those of open, before it maps or reads anything; so a device without memory can be
+   judged.
 
    Exit code 0: it would be opened, if the device is there. 1: two lines say which part is wrong, and how. 2:
    it is no description. */

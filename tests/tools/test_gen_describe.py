@@ -3,9 +3,11 @@
 
 import json
 import re
+import unittest
 
 import helpers
 from helpers import ROOT
+from npuprof.gen import c_words
 from npuprof.gen.device import read_device
 from npuprof.gen.header import header_of
 from npuprof.gen.json_text import json_of
@@ -121,6 +123,27 @@ static void harm(const char *name)
     free(text);
 }
 """
+
+
+def members(kind, name):
+    """The members of that type of a struct in npuprof_npu.h."""
+    header = re.sub(r"/\*.*?\*/", "", c_words.header(), flags=re.S)
+    body = re.search(rf"typedef struct {name} {{(.*?)}} {name};", header, re.S)[1]
+    return {re.sub(r"[*\s]|\[.*", "", member) for line in re.findall(rf"^\s*({kind} [^;()]*);", body, re.M)
+            for member in line.partition(" ")[2].split(",")}
+
+
+class Lists(unittest.TestCase):
+    def test_each_value_of_an_entry_is_in_the_list(self):
+        """Else nobody loads it. The arrays of fields are in a list of their own."""
+        fields = members("npuprof_npu_field", "npuprof_npu_ring")
+        self.assertEqual(fields - {"key"}, set(c_words.ring_fields()))
+
+    def test_each_member_is_described(self):
+        """What the driver sets is left out: memory, and the offset by npuprof_npu_set_stamp_offset()."""
+        text = (ROOT / "tools" / "npuprof_describe.c").read_text()
+        for name in members(r"(?:bool|u?int\w*|unsigned)", "npuprof_npu_ring") - {"stamp_offset"}:
+            self.assertRegex(text, rf"ring_, (\w+, \w+, )?{name}\b")
 
 
 class Described(InDirectory):
