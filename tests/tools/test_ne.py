@@ -147,7 +147,7 @@ class Recalculated(unittest.TestCase):
                                       ("in.xlsx", "csv", [])):
             helpers.run(["soffice", "--headless", f"-env:UserInstallation=file://{folder}/profile",
                          "--convert-to", kind, *options, "--outdir", folder, folder / source], code=0,
-                       , env=helpers.environment(HOME=str(folder)))
+                        env=helpers.environment(HOME=str(folder)))
         return cells(csv.reader(io.StringIO((folder / "in.csv").read_text(encoding="utf-8"))))
 
     def check(self, cell, latency, ratio):
