@@ -2656,7 +2656,8 @@ enum {
 /* Types of arguments: the public ones, and these two. */
 enum {
     NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1,   /* a string that was longer than an argument may be */
-    NPUPROF_ARG_STR_NULL_                         /* a string that was NULL */
+    NPUPROF_ARG_STR_NULL_,                        /* a string that was NULL */
+    NPUPROF_ARG_TYPE_COUNT_
 };
 
 /* Checked when compiling; a false condition gives an array of size -1.
@@ -15222,6 +15223,12 @@ NPUPROF_OWN_ static inline npuprof_args_walk_ npuprof_args_begin_(const npuprof_
     return w;
 }
 
+/* May it have arguments of the user's? */
+NPUPROF_OWN_ static inline bool npuprof_args_any_(const npuprof_event_ *ev)
+{
+    return ev->args != ev->args_end || ev->results;
+}
+
 /* Goes to the span's next list. False: there are no more. */
 NPUPROF_OWN_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
 {
@@ -16191,8 +16198,8 @@ static void (*const npuprof_scene_of_kind_[])(npuprof_scene_ *s, npuprof_scene_e
     NULL, NULL,                            /* async */
     NULL, NULL                             /* finished, device */
 };
-typedef char npuprof_scene_knows_each_kind_[
-    sizeof npuprof_scene_of_kind_ / sizeof *npuprof_scene_of_kind_ == NPUPROF_KIND_COUNT ? 1 : -1];
+NPUPROF_ASSERT_(scene_kind_without_line,
+                sizeof npuprof_scene_of_kind_ / sizeof *npuprof_scene_of_kind_ == NPUPROF_KIND_COUNT);
 
 NPUPROF_OWN_ static void npuprof_scene_begin_thread_(npuprof_scene_ *s, const npuprof_slot_head_ *slot)
 {
@@ -16741,7 +16748,9 @@ NPUPROF_OWN_ static inline void npuprof_out_string_value_(npuprof_out_ *o, const
     npuprof_out_string_(o, text, v->length + 3, true);
 }
 
-/* The value of an argument, as JSON. */
+NPUPROF_ASSERT_(out_value_type_without_case, NPUPROF_ARG_TYPE_COUNT_ == NPUPROF_ARG_STR_NULL_ + 1);
+
+/* The value of an argument, as JSON. Other types are those of damaged images. */
 NPUPROF_OWN_ static inline void npuprof_out_value_(npuprof_out_ *o, const npuprof_value_ *v)
 {
     /* Why: JSON has no such numbers, and viewers garble integers above int64. As strings they stay what they
@@ -16763,6 +16772,7 @@ NPUPROF_OWN_ static inline void npuprof_out_value_(npuprof_out_ *o, const npupro
         break;
     case NPUPROF_ARG_STR:
     case NPUPROF_ARG_STR_CUT_: npuprof_out_string_value_(o, v); break;
+    case NPUPROF_ARG_STR_NULL_:
     default: npuprof_out_puts_(o, "null"); break;
     }
 }
@@ -17835,7 +17845,7 @@ NPUPROF_OWN_ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scen
     npuprof_out_ *const o = &w->out;
     npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
     npuprof_value_ v;
-    if (!e->fact_count && e->ev->args == e->ev->args_end && !e->ev->results) return;
+    if (!e->fact_count && !npuprof_args_any_(e->ev)) return;
     npuprof_emit_begin_(o, "args", "{");
     for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
         if (fact->key == NPUPROF_FACT_CHANGE_ && !fact->bits) continue;    /* as in the pool's own members */
@@ -18675,7 +18685,7 @@ NPUPROF_OWN_ static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_wo
 
 NPUPROF_OWN_ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
 {
-    const bool is_plain = row->thread && ev->args == ev->args_end && !ev->results;
+    const bool is_plain = row->thread && !npuprof_args_any_(ev);
     const npuprof_span_text_ *const cached = is_plain ? npuprof_csv_cache_text_(w, ev, row->thread) : NULL;
     if (cached) {
         npuprof_csv_cached_row_(w, cached, row);

@@ -71,7 +71,8 @@ enum {
 /* Types of arguments: the public ones, and these two. */
 enum {
     NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1,   /* a string that was longer than an argument may be */
-    NPUPROF_ARG_STR_NULL_                         /* a string that was NULL */
+    NPUPROF_ARG_STR_NULL_,                        /* a string that was NULL */
+    NPUPROF_ARG_TYPE_COUNT_
 };
 
 /* Checked when compiling; a false condition gives an array of size -1.

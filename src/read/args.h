@@ -36,6 +36,12 @@ static inline npuprof_args_walk_ npuprof_args_begin_(const npuprof_image_ *im, c
     return w;
 }
 
+/* May it have arguments of the user's? */
+static inline bool npuprof_args_any_(const npuprof_event_ *ev)
+{
+    return ev->args != ev->args_end || ev->results;
+}
+
 /* Goes to the span's next list. False: there are no more. */
 static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
 {

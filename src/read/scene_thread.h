@@ -121,8 +121,8 @@ static void (*const npuprof_scene_of_kind_[])(npuprof_scene_ *s, npuprof_scene_e
     NULL, NULL,                            /* async */
     NULL, NULL                             /* finished, device */
 };
-typedef char npuprof_scene_knows_each_kind_[
-    sizeof npuprof_scene_of_kind_ / sizeof *npuprof_scene_of_kind_ == NPUPROF_KIND_COUNT ? 1 : -1];
+NPUPROF_ASSERT_(scene_kind_without_line,
+                sizeof npuprof_scene_of_kind_ / sizeof *npuprof_scene_of_kind_ == NPUPROF_KIND_COUNT);
 
 static void npuprof_scene_begin_thread_(npuprof_scene_ *s, const npuprof_slot_head_ *slot)
 {

@@ -132,7 +132,7 @@ static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const
 
 static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
 {
-    const bool is_plain = row->thread && ev->args == ev->args_end && !ev->results;
+    const bool is_plain = row->thread && !npuprof_args_any_(ev);
     const npuprof_span_text_ *const cached = is_plain ? npuprof_csv_cache_text_(w, ev, row->thread) : NULL;
     if (cached) {
         npuprof_csv_cached_row_(w, cached, row);

@@ -67,7 +67,7 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
     npuprof_out_ *const o = &w->out;
     npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
     npuprof_value_ v;
-    if (!e->fact_count && e->ev->args == e->ev->args_end && !e->ev->results) return;
+    if (!e->fact_count && !npuprof_args_any_(e->ev)) return;
     npuprof_emit_begin_(o, "args", "{");
     for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
         if (fact->key == NPUPROF_FACT_CHANGE_ && !fact->bits) continue;    /* as in the pool's own members */

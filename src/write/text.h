@@ -206,7 +206,9 @@ static inline void npuprof_out_string_value_(npuprof_out_ *o, const npuprof_valu
     npuprof_out_string_(o, text, v->length + 3, true);
 }
 
-/* The value of an argument, as JSON. */
+NPUPROF_ASSERT_(out_value_type_without_case, NPUPROF_ARG_TYPE_COUNT_ == NPUPROF_ARG_STR_NULL_ + 1);
+
+/* The value of an argument, as JSON. Other types are those of damaged images. */
 static inline void npuprof_out_value_(npuprof_out_ *o, const npuprof_value_ *v)
 {
     /* Why: JSON has no such numbers, and viewers garble integers above int64. As strings they stay what they
@@ -228,6 +230,7 @@ static inline void npuprof_out_value_(npuprof_out_ *o, const npuprof_value_ *v)
         break;
     case NPUPROF_ARG_STR:
     case NPUPROF_ARG_STR_CUT_: npuprof_out_string_value_(o, v); break;
+    case NPUPROF_ARG_STR_NULL_:
     default: npuprof_out_puts_(o, "null"); break;
     }
 }

@@ -62,6 +62,9 @@ static size_t npuprof_pftrace_begin_word_(npuprof_pftrace_ *p, unsigned word)
     return arg;
 }
 
+NPUPROF_ASSERT_(pftrace_value_type_without_case, NPUPROF_ARG_TYPE_COUNT_ == NPUPROF_ARG_STR_NULL_ + 1);
+
+/* Other types are those of damaged images. */
 static void npuprof_pftrace_put_value_(npuprof_pftrace_ *p, const npuprof_value_ *v)
 {
     npuprof_proto_ *const m = &p->event;
@@ -78,6 +81,7 @@ static void npuprof_pftrace_put_value_(npuprof_pftrace_ *p, const npuprof_value_
         npuprof_proto_end_(m, begin);
         break;
     }
+    case NPUPROF_ARG_STR_NULL_:
     default: npuprof_proto_words_(m, 6, ""); break;
     }
 }

@@ -61,9 +61,8 @@ static uint32_t npuprof_pftrace_span_(npuprof_scene_ *s, const npuprof_scene_eve
 {
     npuprof_pftrace_ *const p = npuprof_pftrace_of_(s);
     const npuprof_event_ *const ev = e->ev;
-    const bool has_args = e->fact_count || ev->args != ev->args_end || ev->results;
     npuprof_pftrace_begin_shown_(p, e, NPUPROF_PFTRACE_BEGIN_);
-    if (ev->kind == NPUPROF_KIND_SPAN && !has_args)
+    if (ev->kind == NPUPROF_KIND_SPAN && !e->fact_count && !npuprof_args_any_(ev))
         npuprof_pftrace_cache_plain_(p, npuprof_span_text_key_(1, ev->site, ev->kind));
     npuprof_pftrace_put_facts_(p, e);
     if (e->submitted)
