@@ -147,6 +147,16 @@ static void play_everywhere(const piece *p)
     CHECK(plays > 3);
 }
 
+#define AT_EACH(prepare, first, second, check) { prepare, first, second, check, NULL, false }
+#define AT_BOTH(prepare, first, second, check) { prepare, first, second, check, NULL, true }
+#define SIGNAL_AT_EACH(prepare, first, check) { prepare, first, nothing, check, send_signal, false }
+#define PLAYED(name, ...) \
+    static void name(void) \
+    { \
+        static const piece pieces[] = { __VA_ARGS__ }; \
+        for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) play_everywhere(&pieces[i]); \
+    }
+
 /* ---- what they record */
 
 static uint64_t memory[1 << 15];
@@ -196,11 +206,7 @@ static void all_were_seen(void)
     CHECK_UINT(seen.recorded + seen.lost, executed);
 }
 
-static void a_reading_misses_nothing(void)
-{
-    static const piece p = { oldest_with_some, read_stats, hundred_spans, all_were_seen, NULL, false };
-    play_everywhere(&p);
-}
+PLAYED(a_reading_misses_nothing, AT_EACH(oldest_with_some, read_stats, hundred_spans, all_were_seen))
 
 
 /* A sink that takes its time: who flushes meanwhile waits for it, however long that is. */
@@ -264,11 +270,7 @@ static void read_soon(void)
     CHECK((time_ns - before_ns) / 70000 < 60);
 }
 
-static void a_reader_waits_for_few(void)
-{
-    static const piece p = { newest_full, read_soon, many_spans, all_were_seen, NULL, false };
-    play_everywhere(&p);
-}
+PLAYED(a_reader_waits_for_few, AT_EACH(newest_full, read_soon, many_spans, all_were_seen))
 
 /* Signals, at each place: a handler that leaves by a jump, and one that records. Nobody waits for what will
    not come. */
@@ -318,11 +320,7 @@ static void soon_and_all(void)
     CHECK(seen.recorded + seen.lost == executed || (jumped && seen.recorded + seen.lost + 1 == executed));
 }
 
-static void a_jump_leaves_nobody_waiting(void)
-{
-    static const piece p = { newest_to_jump, spans_to_leave, nothing, soon_and_all, send_signal, false };
-    play_everywhere(&p);
-}
+PLAYED(a_jump_leaves_nobody_waiting, SIGNAL_AT_EACH(newest_to_jump, spans_to_leave, soon_and_all))
 
 /* Two threads have all the chunks, so that a third finds none for its slot. */
 static sem_t stay;
@@ -348,15 +346,9 @@ static void newest_to_interrupt(void) { no_chunk_left(NPUPROF_KEEP_NEWEST); }
 static void stream_to_interrupt(void) { no_chunk_left(NPUPROF_STREAM); }
 static void some_spans(void) { spans(30); }
 
-static void a_handler_waits_for_nobody(void)
-{
-    static const piece newest = { newest_to_interrupt, some_spans, nothing, soon_and_all, send_signal,
-                                  false };
-    static const piece stream = { stream_to_interrupt, some_spans, nothing, soon_and_all, send_signal,
-                                  false };
-    play_everywhere(&newest);
-    play_everywhere(&stream);
-}
+PLAYED(a_handler_waits_for_nobody,
+       SIGNAL_AT_EACH(newest_to_interrupt, some_spans, soon_and_all),
+       SIGNAL_AT_EACH(stream_to_interrupt, some_spans, soon_and_all))
 
 /* Dumps, and what a stream has got, while names, sites and threads come. */
 static uint8_t written[1 << 20];
@@ -420,15 +412,10 @@ static void it_loads(void)
     npuprof_unload();
 }
 
-static void what_is_written_meanwhile_is_whole(void)
-{
-    static const piece oldest = { oldest_to_dump, dump, spans_of_new_names, it_loads, NULL, false };
-    static const piece newest = { newest_to_dump, dump, spans_of_new_names, it_loads, NULL, false };
-    static const piece stream = { stream_to_flush, flush_some, spans_of_new_names, it_loads, NULL, false };
-    play_everywhere(&oldest);
-    play_everywhere(&newest);
-    play_everywhere(&stream);
-}
+PLAYED(what_is_written_meanwhile_is_whole,
+       AT_EACH(oldest_to_dump, dump, spans_of_new_names, it_loads),
+       AT_EACH(newest_to_dump, dump, spans_of_new_names, it_loads),
+       AT_EACH(stream_to_flush, flush_some, spans_of_new_names, it_loads))
 
 /* A dump while a thread gets a slot: the slots that were there keep their names. */
 static sem_t named;
@@ -481,11 +468,7 @@ static void they_are_named(void)
     }
 }
 
-static void a_dump_has_all_slots(void)
-{
-    static const piece p = { named_threads, dump, spans_of_new_names, they_are_named, NULL, false };
-    play_everywhere(&p);
-}
+PLAYED(a_dump_has_all_slots, AT_EACH(named_threads, dump, spans_of_new_names, they_are_named))
 
 /* The trace, while a thread gets its slot and records: it has as many events as it says. */
 static void slots_to_take(void)
@@ -523,15 +506,9 @@ static void it_has_what_it_says(void)
     CHECK(events >= executed_before && events <= executed);
 }
 
-static void a_trace_has_what_it_says(void)
-{
-    static const piece fresh = { slots_to_take, write_json, spans_of_new_names, it_has_what_it_says, NULL,
-                                 false };
-    static const piece running = { oldest_to_dump, write_json, spans_of_new_names, it_has_what_it_says, NULL,
-                                   false };
-    play_everywhere(&fresh);
-    play_everywhere(&running);
-}
+PLAYED(a_trace_has_what_it_says,
+       AT_EACH(slots_to_take, write_json, spans_of_new_names, it_has_what_it_says),
+       AT_EACH(oldest_to_dump, write_json, spans_of_new_names, it_has_what_it_says))
 
 /* npuprof_clear() while a thread loses spans: what it lost before does not come back. */
 static void oldest_small(void) { begin(NPUPROF_KEEP_OLDEST, 2048, no_sink); }
@@ -551,12 +528,7 @@ static void only_what_came_after(void)
           && seen.recorded + seen.lost <= executed - executed_before + 1);
 }
 
-static void what_was_cleared_stays_so(void)
-{
-    static const piece p = { oldest_small, spans_that_find_no_room, clear, only_what_came_after, NULL,
-                             false };
-    play_everywhere(&p);
-}
+PLAYED(what_was_cleared_stays_so, AT_EACH(oldest_small, spans_that_find_no_room, clear, only_what_came_after))
 
 /* The gate, from two threads: afterwards it is what the last of them wanted. */
 static void recording(void) { begin(NPUPROF_KEEP_OLDEST, 16384, no_sink); }
@@ -594,17 +566,11 @@ static void it_can_go_on(void)
     CHECK(!json_holds("\"unfinished\""));
 }
 
-static void the_gate_is_what_was_said(void)
-{
-    static const piece pause = { recording, halt, go_on, it_can_go_on, NULL, true };
-    static const piece resume = { paused_recording, go_on, halt, it_can_go_on, NULL, true };
-    static const piece stop = { recording, stop_it, start, it_can_go_on, NULL, true };
-    static const piece go = { stopped, start, stop_it, it_can_go_on, NULL, true };
-    play_everywhere(&pause);
-    play_everywhere(&resume);
-    play_everywhere(&stop);
-    play_everywhere(&go);
-}
+PLAYED(the_gate_is_what_was_said,
+       AT_BOTH(recording, halt, go_on, it_can_go_on),
+       AT_BOTH(paused_recording, go_on, halt, it_can_go_on),
+       AT_BOTH(recording, stop_it, start, it_can_go_on),
+       AT_BOTH(stopped, start, stop_it, it_can_go_on))
 
 /* Categories, from two threads: one of the two settings, whole. */
 static void only_a(void) { CHECK_INT(npuprof_set_categories("a"), NPUPROF_OK); }
@@ -627,11 +593,7 @@ static void one_setting_holds(void)
     CHECK_UINT(c, strcmp(npuprof_record_categories_->words, "b") == 0);
 }
 
-static void categories_are_one_setting(void)
-{
-    static const piece p = { recording, only_a, all_but_b, one_setting_holds, NULL, true };
-    play_everywhere(&p);
-}
+PLAYED(categories_are_one_setting, AT_BOTH(recording, only_a, all_but_b, one_setting_holds))
 
 /* An anchor of the clock, read while it is stored anew twice. Between the two real clocks lies the same time
    in each. */
@@ -651,11 +613,7 @@ static void it_is_whole(void)
     CHECK_INT(anchor.unix_ns - anchor.monotonic_ns, INT64_C(1000000000000000000));
 }
 
-static void an_anchor_is_read_whole(void)
-{
-    static const piece p = { recording, read_anchor, store_two_anchors, it_is_whole, NULL, false };
-    play_everywhere(&p);
-}
+PLAYED(an_anchor_is_read_whole, AT_EACH(recording, read_anchor, store_two_anchors, it_is_whole))
 
 /* Two callers of one inlined site, one with a category, one without: each event has its own. */
 static npuprof_site_ inlined = { 0, 0, NPUPROF_KIND_SPAN, NULL, NULL, NULL, 0 };
@@ -677,11 +635,7 @@ static void both_are_there(void)
     CHECK(json_holds("\"name\":\"its name\",\"pid\"") || json_holds("\"name\":\"its name\",\"ts\""));
 }
 
-static void a_name_comes_with_its_category(void)
-{
-    static const piece p = { recording, with_category, without_category, both_are_there, NULL, false };
-    play_everywhere(&p);
-}
+PLAYED(a_name_comes_with_its_category, AT_EACH(recording, with_category, without_category, both_are_there))
 
 CHECK_MAIN(CASE(a_reading_misses_nothing), CASE(one_at_a_time_in_the_sink), CASE(a_reader_waits_for_few),
            CASE(a_jump_leaves_nobody_waiting),
