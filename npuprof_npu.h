@@ -282,8 +282,8 @@
          >>npu/sample         the two reads of a sampled submission
          >>npu/describe       checks of a description, and its defaults
          >>npu/calls          the table of open npuprof_npu_begin()
-         >>npu/host/          hosts: pmu pushed jobs draw format index ready stamp lanes pairs record queues
-                              drain feed by_hand kernel calls open
+         >>npu/host/          hosts: pmu pushed jobs draw format index ready stamp lanes times pairs record
+                              queues progress drain feed by_hand kernel calls open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
 #ifndef NPUPROF_H
@@ -676,17 +676,6 @@ typedef struct npuprof_npu_submission_ {
     npuprof_link_ link;
     char name[64];
 } npuprof_npu_submission_;
-
-/* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
-typedef struct npuprof_npu_pair_ {
-    uint64_t key[NPUPROF_NPU_KEYS], start;
-    npuprof_npu_record_ record;          /* of the begin, with what the end adds */
-    npuprof_npu_submission_ of;
-    uint32_t epoch;
-    uint16_t lane, lane_at, below, newer, older, bucket;     /* lane_at: place in lanes_ */
-    uint8_t ring, flags;
-    bool draws;                          /* it was to be drawn when it began */
-} npuprof_npu_pair_;
 #endif /* !NPUPROF_FREESTANDING */
 /* ==== src/npu/types.h =================================================================== >>npu/types ==== */
 
@@ -958,14 +947,13 @@ typedef struct npuprof_npu {
     npuprof_npu_queue_ *queues_;         /* queue_count_ */
     unsigned queue_count_, lane_count_;  /* lane_count_: places of lanes_ that are taken */
     npuprof_npu_lane_state_ *lanes_;     /* NPUPROF_NPU_LANES_ + 1, the last: of all that found no place */
-    npuprof_npu_pair_ *pairs_;           /* NPUPROF_NPU_PAIRS_ */
+    struct npuprof_npu_pair_ *pairs_;    /* NPUPROF_NPU_PAIRS_: npu/host/pairs.h */
     uint16_t pair_buckets_[NPUPROF_NPU_PAIR_BUCKETS_], free_pair_, oldest_pair_, newest_pair_;
     uint32_t *seen_;                     /* NPUPROF_NPU_SEEN_ hashes of entries: READY_VALID */
     struct npuprof_npu_late_ *late_;     /* records that wait for their submissions: npu/host/late.h */
-    uint32_t late_first_, late_count_, late_before_;
+    uint32_t late_first_, late_count_;
     struct npuprof_npu_ended_ *ended_;   /* jobs whose whole came, for their parts: npu/host/ended.h */
     uint32_t ended_count_;
-    bool takes_late_;                    /* such a record is taken, of a submission before late_before_ */
     void *tables_;                       /* from the system; NULL: they lie in desc.memory */
     size_t tables_bytes_;
     npuprof_npu_index_state_ progress_;
@@ -1823,6 +1811,13 @@ NPUPROF_OWN_ static bool npuprof_npu_lock_queue_(npuprof_npu *npu)
     return npuprof_npu_lock_word_(npu, &npu->queue_lock_);
 }
 
+/* False: somebody holds it. */
+NPUPROF_OWN_ static bool npuprof_npu_try_queue_(npuprof_npu *npu)
+{
+    uintptr_t nobody = 0;
+    return NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_());
+}
+
 NPUPROF_OWN_ static void npuprof_npu_unlock_queue_(npuprof_npu *npu)
 {
     NPUPROF_STORE_RELEASE_(&npu->queue_lock_, (uintptr_t)0);
@@ -2374,6 +2369,14 @@ NPUPROF_OWN_ static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t h
     return true;
 }
 
+/* The same from the last read to a moment between two host times. */
+NPUPROF_OWN_ static bool npuprof_npu_predict_since_(const npuprof_npu *npu, uint64_t before, uint64_t after, uint64_t *min,
+                                       uint64_t *max)
+{
+    return npuprof_npu_predict_(npu, npuprof_saturating_sub_(before, npu->last_.host_after),
+                                npuprof_saturating_sub_(after, npu->last_.host_before), min, max);
+}
+
 /* Whether the counter may stand, or begin again, while the host's clock goes on. */
 NPUPROF_OWN_ static bool npuprof_npu_may_stand_(const npuprof_npu *npu)
 {
@@ -2575,12 +2578,10 @@ NPUPROF_OWN_ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
 NPUPROF_OWN_ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const npuprof_anchor_ *last = &npu->last_;
     uint64_t min, max;
     if (!npu->has_last_ || npu->idle_ || !npuprof_npu_is_split_(c)) return false;
     const uint64_t now = npuprof_npu_ticks_();
-    if (!npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, last->host_after),
-                              npuprof_saturating_sub_(now, last->host_before), &min, &max)) return false;
+    if (!npuprof_npu_predict_since_(npu, now, now, &min, &max)) return false;
     return max - min < npuprof_npu_mask_(npuprof_npu_low_bits_(c)) / 8 &&
            npuprof_npu_load_counter_(npu, c, true, raw) == NPUPROF_OK &&
            npuprof_npu_place_value_(npu, raw, npuprof_npu_low_bits_(c), true, ticks) == NPUPROF_OK;
@@ -2632,9 +2633,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_predict_now_(const npuprof_npu *n
 {
     const uint64_t now = npuprof_npu_ticks_();
     uint64_t min, max;
-    if (!npu->has_last_ ||
-        !npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, npu->last_.host_after),
-                              npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+    if (!npu->has_last_ || !npuprof_npu_predict_since_(npu, now, now, &min, &max))
         return NPUPROF_ERR_NPU_NO_ANCHOR;
     sample->device_ticks = npuprof_saturating_add_(npu->last_.device_ticks, min / 2 + max / 2);
     sample->host_before = sample->host_after = now;
@@ -3343,9 +3342,9 @@ NPUPROF_OWN_ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, c
 
 /* Takes a bracket whose ticks are extended. NPUPROF_ERR_NPU_RESET: it contradicts what is known. Under the
    lock. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_ *told)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor_ *given)
 {
-    npuprof_anchor_ *const last = &npu->last_, a = *told, b = *last;
+    npuprof_anchor_ *const last = &npu->last_, a = *given, b = *last;
     npuprof_result result = NPUPROF_OK;
     if (!npu->has_last_) {
         const uint64_t since = npuprof_saturating_sub_(a.host_after, npu->open_host_);
@@ -3362,7 +3361,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const np
         if (a.host_before > a.host_after) {
             npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
             result = NPUPROF_ERR_NPU_RESET;
-            a = *told;
+            a = *given;
         }
         *last = a;
     }
@@ -3377,7 +3376,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const np
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
    host time, and was over at the other. False: it cannot have lasted that long; nothing was learned. */
-NPUPROF_OWN_ static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
+NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
                                    uint64_t seen)
 {
     npuprof_anchor_ a;
@@ -3387,7 +3386,7 @@ NPUPROF_OWN_ static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start
     a.host_before = submitted;
     a.host_after = npuprof_saturating_sub_(seen, least);
     const bool good = start <= end && submitted <= a.host_after;
-    if (good) (void)npuprof_npu_learn_(npu, &a);
+    if (good) (void)npuprof_npu_narrow_(npu, &a);
     npuprof_npu_unlock_(npu);
     if (!good || NPUPROF_LOAD_(&npu->is_causal_)) return good;
     NPUPROF_STORE_(&npu->is_causal_, true);
@@ -3397,7 +3396,7 @@ NPUPROF_OWN_ static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start
 
 /* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
    _AMBIGUOUS: it begins an epoch. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
+NPUPROF_OWN_ static uint64_t npuprof_npu_place_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
 {
     const unsigned bits = npu->desc_.counter.bits;
     uint64_t ticks = raw->value, min, max;
@@ -3425,12 +3424,12 @@ NPUPROF_OWN_ static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const
 }
 
 /* The driver's anchor, under the lock. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
 {
     npuprof_anchor_ told;
     npuprof_result result;
     if (npu->has_last_ && raw->after < npu->last_.host_before) return NPUPROF_OK;
-    told.device_ticks = npuprof_npu_place_told_(npu, raw, &result);
+    told.device_ticks = npuprof_npu_place_pushed_(npu, raw, &result);
     told.host_before = raw->before;
     told.host_after = raw->after;
     npu->idle_ = false;
@@ -3448,7 +3447,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, cons
         npu->has_last_ = false;
     }
     if (npuprof_npu_is_pushed_(npu)) {
-        const npuprof_result learned = npuprof_npu_learn_(npu, &told);
+        const npuprof_result learned = npuprof_npu_narrow_(npu, &told);
         if (result == NPUPROF_OK) result = learned;
     } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
@@ -3479,7 +3478,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_anchor(npuprof_npu *npu, uint64_t raw, i
                                "npuprof_now_ns()");
     if (told.after > now) told.after = now;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    const npuprof_result result = npuprof_npu_take_told_(npu, &told);
+    const npuprof_result result = npuprof_npu_take_pushed_(npu, &told);
     npuprof_npu_unlock_(npu);
     return result;
 }
@@ -3935,7 +3934,7 @@ NPUPROF_OWN_ static bool npuprof_npu_draws_(const npuprof_npu_submission_ *of)
     return !of->muted && (of->known || NPUPROF_OPEN_(1));
 }
 
-/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
+/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_end_pass_(), in npuprof_npu. */
 NPUPROF_OWN_ static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
 {
     npu->counts_[why] += count;
@@ -3977,16 +3976,18 @@ NPUPROF_OWN_ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const
     npuprof_device_records_(npu->number_, counts);
 }
 
-/* Ends a pass over records: hands the counts to the arena. Why not each at once: there, the device's entry
-   has to be found. */
-NPUPROF_OWN_ static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+/* Ends a pass over records, and gives the queue lock back: hands the counts to the arena. Why not each at once:
+   there, the device's entry has to be found. ended: jobs have ended, so event counters are read. */
+NPUPROF_OWN_ static void npuprof_npu_end_pass_(npuprof_npu *npu, bool ended)
 {
     const uint32_t dropped = NPUPROF_LOAD_(&npu->jobs_dropped_);
+    if (ended) npuprof_npu_sample_pmu_(npu);
     npu->texts_.stamp_left = 0;          /* the next pass is at another time */
     if (dropped) NPUPROF_ADD_(&npu->jobs_dropped_, 0u - dropped);
     npu->counts_[NPUPROF_RECORDS_DROPPED_JOBS] += dropped;
     npuprof_npu_store_counts_(npu, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
+    npuprof_npu_unlock_queue_(npu);
 }
 /* ==== src/npu/host/match.h ========================================================= >>npu/host/match ==== */
 
@@ -3995,7 +3996,7 @@ NPUPROF_OWN_ static void npuprof_npu_flush_counts_(npuprof_npu *npu)
    it is drawn without an arrow, and counted. Under the queue lock. May not know what is in a record. */
 
 /* What is known of the submission that a record belongs to. */
-typedef struct npuprof_npu_sought_ {
+typedef struct npuprof_npu_lookup_ {
     bool has_id, any_stream;
     uint64_t id, id_mask;                /* the bits of the command's number that are known */
     uint64_t stream;                     /* without a number: preferred, unless any_stream */
@@ -4003,13 +4004,9 @@ typedef struct npuprof_npu_sought_ {
     uint64_t scope;
     bool is_late;                        /* it waited: it belongs to a submission before that ticket */
     uint32_t before;
-} npuprof_npu_sought_;
-
-/* Whether records by hand, which name no ring, are matched in a scope: that of their PE. */
-NPUPROF_OWN_ static bool npuprof_npu_is_scoped_(const npuprof_npu *npu)
-{
-    return npu->queue_count_ && npu->queues_[0].is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
-}
+    bool whole;                          /* the record stands for it, and the last such record ends it */
+    bool can_wait;                       /* until it can be told */
+} npuprof_npu_lookup_;
 
 /* What a look at all open submissions found. */
 typedef struct npuprof_npu_found_ {
@@ -4036,7 +4033,7 @@ NPUPROF_OWN_ static void npuprof_npu_add_found_(npuprof_npu_found_ *f, npuprof_n
 }
 
 /* Whether it has the number. */
-NPUPROF_OWN_ static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, const npuprof_npu_sought_ *s)
+NPUPROF_OWN_ static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, const npuprof_npu_lookup_ *s)
 {
     return NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ &&
            ((NPUPROF_LOAD_(&job->id) ^ s->id) & s->id_mask) == 0;
@@ -4044,7 +4041,7 @@ NPUPROF_OWN_ static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, const 
 
 /* Whether a submission with these flags is of the record's scope, or may be. */
 NPUPROF_OWN_ static bool npuprof_npu_is_in_scope_(const npuprof_npu_job_ *job, uint32_t flags,
-                                     const npuprof_npu_sought_ *s)
+                                     const npuprof_npu_lookup_ *s)
 {
     if (!s->is_scoped || flags & NPUPROF_NPU_OURS_) return true;
     if (flags & NPUPROF_NPU_LOOSE_) return (flags & NPUPROF_NPU_MUTED_) != 0;
@@ -4060,7 +4057,7 @@ NPUPROF_OWN_ static uint32_t npuprof_npu_state_of_job_(const npuprof_npu_job_ *j
     return state;
 }
 
-NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_sought_ *s)
+NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
 {
     npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false };
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
@@ -4079,7 +4076,7 @@ NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu
     return f;
 }
 
-NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, const npuprof_npu_sought_ *s)
+NPUPROF_OWN_ static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
 {
     npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false }, other = f;
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
@@ -4108,17 +4105,16 @@ NPUPROF_OWN_ static bool npuprof_npu_take_one_(uint32_t *count)
     return true;
 }
 
-/* Whether the record may be one of a submission that was dropped. whole: that one is over then. */
-NPUPROF_OWN_ static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool by_id,
-                                        bool whole)
+/* Whether the record may be one of a submission that was dropped. A whole one: that is over then. */
+NPUPROF_OWN_ static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_lookup_ *s, bool by_id)
 {
     uint64_t key = s->stream;
     if (by_id && !npuprof_npu_numbers_return_(npu)) return false;
     if (by_id) key = s->id & npu->id_mask_;
     uint32_t *const count = &npu->dropped_[key % NPUPROF_NPU_DROPPED_];
-    if (by_id) return whole ? npuprof_npu_take_one_(count) : NPUPROF_LOAD_(count) != 0;
+    if (by_id) return s->whole ? npuprof_npu_take_one_(count) : NPUPROF_LOAD_(count) != 0;
     if (!s->any_stream && !NPUPROF_LOAD_(count)) return false;
-    if (!whole) return NPUPROF_LOAD_(&npu->forgotten_) != 0;
+    if (!s->whole) return NPUPROF_LOAD_(&npu->forgotten_) != 0;
     if (!npuprof_npu_take_one_(&npu->forgotten_)) return false;
     if (!s->any_stream) (void)npuprof_npu_take_one_(count);
     return true;
@@ -4142,7 +4138,7 @@ NPUPROF_OWN_ static bool npuprof_npu_is_doubtful_(const npuprof_npu *npu, const 
 
 /* Whether the other submission with this number may be meant as well. The oldest is held. */
 NPUPROF_OWN_ static bool npuprof_npu_is_ambiguous_(const npuprof_npu *npu, const npuprof_npu_found_ *f,
-                                      const npuprof_npu_sought_ *s)
+                                      const npuprof_npu_lookup_ *s)
 {
     const uint32_t any = NPUPROF_NPU_LOOSE_ | NPUPROF_NPU_OURS_;
     if (npuprof_npu_is_doubtful_(npu, f->oldest) && (f->second || f->awaited)) return true;
@@ -4165,69 +4161,71 @@ NPUPROF_OWN_ static void npuprof_npu_give_both_up_(npuprof_npu *npu, const npupr
 
 /* The submission that a record belongs to, f->oldest, held; NULL: there is none, or nobody can tell which.
    *wait: nobody can tell now, and nothing was done. */
-NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool whole,
-                                               bool can_wait, npuprof_npu_found_ *f, bool *wait)
+NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_lookup_ *s,
+                                               npuprof_npu_found_ *f, bool *wait)
 {
     const bool by_id = s->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
     for (int i = 0; i < 8; i++) {
         *f = by_id ? npuprof_npu_look_by_id_(npu, s) : npuprof_npu_look_by_order_(npu, s);
-        *wait = can_wait && (f->busy || (f->awaited && !(by_id && f->oldest)));
+        *wait = s->can_wait && (f->busy || (f->awaited && !(by_id && f->oldest)));
         if (*wait) return NULL;
         const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_JOB_OPEN_);
+        if (f->oldest && !held) continue;
         if (held && (f->oldest->ticket != f->ticket || (by_id && !npuprof_npu_has_id_(f->oldest, s)))) {
             npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             continue;                    /* it changed meanwhile */
         }
-        if (f->oldest && !held) continue;
-        *wait = held && by_id && can_wait && f->awaited && npuprof_npu_is_doubtful_(npu, f->oldest);
-        if (*wait) {
-            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
-            return NULL;
-        }
-        const bool dropped = npuprof_npu_may_be_dropped_(npu, s, by_id, whole);
-        if (held && !by_id && dropped) {         /* the dropped one is older */
+        *wait = held && by_id && s->can_wait && f->awaited && npuprof_npu_is_doubtful_(npu, f->oldest);
+        const bool dropped = !*wait && npuprof_npu_may_be_dropped_(npu, s, by_id);
+        if (*wait || (held && !by_id && dropped)) {      /* the dropped one is older */
             npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             return NULL;
         }
         if (held && !dropped && !(by_id && npuprof_npu_is_ambiguous_(npu, f, s))) return f->oldest;
-        if (held) npuprof_npu_give_both_up_(npu, f, whole);
+        if (held) npuprof_npu_give_both_up_(npu, f, s->whole);
         if (held || f->elsewhere) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_AMBIGUOUS, 1);
         return NULL;
     }
     return NULL;
 }
 
-/* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
-   NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
-                                                   bool whole, bool can_wait, npuprof_npu_submission_ *of)
+/* Nobody's. */
+NPUPROF_OWN_ static void npuprof_npu_clear_submission_(npuprof_npu_submission_ *of)
+{
+    of->known = of->muted = of->has_arrow = false;
+    of->submitted = of->begun = of->over = 0;
+}
+
+/* Finds the submission of a record. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing
+   was done. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_lookup_ *s,
+                                                   npuprof_npu_submission_ *of)
 {
     npuprof_npu_found_ found;
     bool wait;
-    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, sought, whole, can_wait, &found, &wait);
+    npuprof_npu_job_ *const job = npuprof_npu_find_job_(npu, s, &found, &wait);
     if (wait) return NPUPROF_ERR_NPU_BUSY;
+    npuprof_npu_clear_submission_(of);
     memcpy(of->name, "job", sizeof "job");
-    of->known = of->muted = of->has_arrow = false;
-    of->submitted = of->begun = of->over = 0;
     if (!job) return NPUPROF_OK;
     const uint32_t flags = job->flags;
     of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
     of->known = !of->muted;
-    of->has_arrow = of->known && whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
+    of->has_arrow = of->known && s->whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
     of->link = job->link;
     of->epoch = job->epoch;
     of->stream = job->stream;
     if (of->known && !(flags & NPUPROF_NPU_LOOSE_) && !found.other_stream) of->submitted = job->link.ticks;
     if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
-    if (whole && job->records > 1) {
+    if (s->whole && job->records <= 1) {
+        npuprof_npu_end_job_(npu, job);
+        return NPUPROF_OK;
+    }
+    if (s->whole) {
         job->records--;
         NPUPROF_STORE_(&job->flags, flags | NPUPROF_NPU_HAS_ARROW_);
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
-    } else if (whole) {
-        npuprof_npu_end_job_(npu, job);
-    } else {
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     }
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     return NPUPROF_OK;
 }
 
@@ -5355,17 +5353,8 @@ NPUPROF_OWN_ static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_q
 }
 /* ==== src/npu/host/stamp.h ========================================================= >>npu/host/stamp ==== */
 
-/* The clock of a queue: its raw stamps become times. First a stamp is extended, in its own unit, to 64 bits;
-   then it becomes ticks of the device's counter, or of the host. May not know what an entry is.
-
-   The law of a narrow stamp. What is known of the host time of a stamp is an interval [S, F]:
-     F   The record was there when the clock was read: the stamp is not younger.
-     S   Its work is not older than its submission, than the record before it in a lane whose stamps ascend,
-         than max_age_ms before the look that did not see it, and than the epoch.
-   The counter made at most its maximum rate in F - S ticks, so its value is in [low, high]. The values that
-   end in the raw bits are a period apart. One of them in [low, high]: that is the stamp. Several: nobody can
-   tell which period, and the record is lost by that cause. None: the facts contradict each other, and it is
-   lost by that one. */
+/* The clocks when a pass over records began: the host's, the device's, and both in the unit of a queue's
+   stamps. May not know what an entry is. */
 
 /* The clocks when a pass over records began. */
 typedef struct npuprof_npu_now_ {
@@ -5395,67 +5384,29 @@ typedef struct npuprof_npu_units_ {
 typedef struct npuprof_npu_pass_ {
     npuprof_npu_now_ now;
     npuprof_npu_units_ units;
-    bool last;                           /* no other pass follows: leave nothing for it */
 } npuprof_npu_pass_;
 
-/* A record in hand. */
-typedef struct npuprof_npu_entry_ {
-    npuprof_npu_queue_ *q;
-    const npuprof_npu_record_ *r;
-    const npuprof_npu_pass_ *pass;       /* in which it came */
-    npuprof_npu_lane_state_ *lane;       /* NULL: the lanes of the queue remember nothing */
-    unsigned pe;
-} npuprof_npu_entry_;
-
-/* What a stamp may show. */
-typedef struct npuprof_npu_bounds_ { uint64_t low, high; } npuprof_npu_bounds_;
-
-/* The times of a record. */
-typedef struct npuprof_npu_times_ {
-    uint64_t start, end;                 /* ticks of `epoch`, or of the host */
-    uint32_t epoch;
-    unsigned flags;                      /* NPUPROF_STAMP_DEVICE or _HOST */
-    uint64_t doubt_ns;                   /* more of the end that a duration told */
-    bool unfinished;                     /* the end did not come */
-} npuprof_npu_times_;
-
-enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lost */
-
-NPUPROF_OWN_ static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r) { return r->scale_num != 1 ||
-                                                               r->scale_den != 1; }
+NPUPROF_OWN_ static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r)
+{
+    return r->scale_num != 1 || r->scale_den != 1;
+}
 
 /* How many ticks of the counter one unit of a scaled stamp is, rounded up. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_unit_(const npuprof_npu_ring *r) { return r->scale_num / r->scale_den + 1; }
 
-/* Valid bits of the stamps at that place. */
-NPUPROF_OWN_ static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
-{
-    const unsigned bits = npuprof_npu_bits_at_(q, at), counter = npu->desc_.counter.bits;
-    const bool same = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !npuprof_npu_is_scaled_(&q->is) &&
-                      !q->is.stamp_offset;
-    return same && bits > counter ? counter : bits;
-}
-
-/* Where the queue's widest stamps are. */
-NPUPROF_OWN_ static unsigned npuprof_npu_main_stamp_(const npuprof_npu_queue_ *q)
-{
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) return NPUPROF_NPU_AT_END_;
-    return npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) ? NPUPROF_NPU_AT_START_ : NPUPROF_NPU_AT_STAMP_;
-}
-
 /* Sets the ticks of the counter in a second, as they are known best. Under the lock. */
-NPUPROF_OWN_ static void npuprof_npu_know_rate_(const npuprof_npu *npu, npuprof_npu_now_ *now)
+NPUPROF_OWN_ static void npuprof_npu_set_rate_(const npuprof_npu *npu, npuprof_npu_now_ *now)
 {
     const npuprof_anchor_ *const a = &npu->rate_from_, *const b = &npu->rate_to_;
     now->rate = npu->desc_.counter.hz;
     now->rate_ppm = 200;                 /* of a crystal that is as it is described */
     if (!npu->has_rate_ || (npu->coarse_rate_ && now->rate)) return;
     const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a);
-    const uint64_t rate = npuprof_npu_mul_div_(npu->second_, b->device_ticks - a->device_ticks, host, false);
+    const uint64_t rate = npuprof_mul_div_(npu->second_, b->device_ticks - a->device_ticks, host, false);
     const uint64_t ppm = 2 * (uint64_t)npu->desc_.max_rate_ppm + 2 +
-        npuprof_npu_mul_div_(npuprof_anchor_error_(a) + npuprof_anchor_error_(b), 1000000, host, true);
+        npuprof_mul_div_(npuprof_anchor_error_(a) + npuprof_anchor_error_(b), 1000000, host, true);
     const uint64_t apart = rate > now->rate ? rate - now->rate : now->rate - rate;
-    if (ppm > now->rate_ppm && now->rate && apart <= npuprof_npu_mul_div_(rate, ppm, 1000000, true)) return;
+    if (ppm > now->rate_ppm && now->rate && apart <= npuprof_mul_div_(rate, ppm, 1000000, true)) return;
     now->rate = rate;
     now->rate_ppm = ppm;
 }
@@ -5466,7 +5417,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool 
     npuprof_anchor_ sample;
     npuprof_result result = NPUPROF_OK;
     uint64_t min, max = 0;
-    now->host = npuprof_npu_ticks_();
+    now->host = npuprof_ticks_();
     now->ns_per_4g = npuprof_ns_per_4g_ticks_();
     now->ns = npuprof_ticks_to_ns_(now->host);
     now->known = false;
@@ -5480,7 +5431,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool 
     }
     if (npuprof_npu_predict_(npu, 0, npu->second_, &min, &now->per_second)) now->per_second++;
     else now->per_second = 0;
-    npuprof_npu_know_rate_(npu, now);
+    npuprof_npu_set_rate_(npu, now);
     now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
     now->read_after = now->known ? sample.host_after : now->host;
     now->old_epoch_ticks = npu->old_epoch_ticks_;
@@ -5490,8 +5441,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool 
     now->allowance = max;
     /* Why more: nobody read this time, it is the middle of what is possible. */
     if (now->known && npuprof_npu_is_pushed_(npu) &&
-        npuprof_npu_predict_(npu, npuprof_saturating_sub_(now->host, npu->last_.host_after),
-                             npuprof_saturating_sub_(now->host, npu->last_.host_before), &min, &max))
+        npuprof_npu_predict_since_(npu, now->host, now->host, &min, &max))
         now->allowance = npuprof_saturating_add_(now->allowance, max - min);
     npuprof_npu_unlock_(npu);
     return result;
@@ -5503,7 +5453,7 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_in_stamps_(const npuprof_npu_ring *r, u
     const int64_t offset = r->stamp_offset;
     const uint64_t size = offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset;
     ticks = offset < 0 ? npuprof_saturating_add_(ticks, size) : npuprof_saturating_sub_(ticks, size);
-    return npuprof_npu_is_scaled_(r) ? npuprof_npu_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
+    return npuprof_npu_is_scaled_(r) ? npuprof_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
 }
 
 /* Now in the unit of a queue's stamps, and what is known of their age. */
@@ -5513,8 +5463,8 @@ NPUPROF_OWN_ static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *
     npuprof_npu_units_ u = { 0, 0, 0, 0, 0, now->known };
     const npuprof_npu_ring *r = &q->is;
     if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE) return u;
-    if (r->max_age_ms && q->looked) {
-        const uint64_t age = npuprof_npu_mul_div_(r->max_age_ms, npu->second_, 1000, true);
+    if (r->max_age_ms) {
+        const uint64_t age = npuprof_mul_div_(r->max_age_ms, npu->second_, 1000, true);
         u.aged = npuprof_max_(npuprof_saturating_sub_(q->looked, age), 1);
     }
     q->looked = now->host;
@@ -5529,163 +5479,26 @@ NPUPROF_OWN_ static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *
     u.allowance = now->allowance;
     u.per_second = now->per_second;
     if (npuprof_npu_is_scaled_(r)) {
-        u.allowance = npuprof_npu_mul_div_(u.allowance, r->scale_den, r->scale_num, true) + 1;
-        u.per_second = npuprof_npu_mul_div_(u.per_second, r->scale_den, r->scale_num, true);
+        u.allowance = npuprof_mul_div_(u.allowance, r->scale_den, r->scale_num, true) + 1;
+        u.per_second = npuprof_mul_div_(u.per_second, r->scale_den, r->scale_num, true);
     }
     if (!now->epoch)
         u.oldest = npuprof_npu_in_stamps_(r, npuprof_saturating_sub_(now->open_ticks, now->allowance));
     return u;
 }
 
-/* What the stamps of a record may show whose work was submitted at that host time; 0: not known. */
-NPUPROF_OWN_ static npuprof_npu_bounds_ npuprof_npu_bounds_of_(const npuprof_npu *npu, const npuprof_npu_units_ *u,
-                                                  const npuprof_npu_now_ *now,
-                                                  const npuprof_npu_queue_ *q,
-                                                  const npuprof_npu_lane_state_ *lane, uint64_t submitted)
+/* Reads the clocks for records of a queue; NULL: for what has no stamps. *result: becomes the first that is
+   not OK. False: no record can be placed. */
+NPUPROF_OWN_ static bool npuprof_npu_begin_pass_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_pass_ *pass,
+                                    npuprof_result *result)
 {
-    /* Work of two units may be written in another order than it was stamped. */
-    const unsigned bits = npuprof_npu_stamp_bits_(npu, q, npuprof_npu_main_stamp_(q));
-    const uint64_t nearly = npuprof_min_(npuprof_npu_mask_(bits) / 8, 1 << 20);
-    npuprof_npu_bounds_ b = { 0, UINT64_MAX };
-    const uint64_t since = npuprof_max_(submitted, u->aged);
-    if (!u->known) return b;
-    b.low = u->oldest;
-    b.high = npuprof_saturating_add_(u->now, u->allowance);
-    if (since && u->per_second) {
-        const uint64_t host = npuprof_saturating_sub_(now->read_after, since);
-        const uint64_t ticks = npuprof_npu_mul_div_(host, u->per_second, npu->second_, true);
-        b.low = npuprof_max_(b.low, npuprof_saturating_sub_(
-                                        u->now, npuprof_saturating_add_(ticks, u->allowance + 2)));
-    }
-    if (!lane || !lane->has_last) return b;
-    b.low = npuprof_max_(b.low, npuprof_saturating_sub_(lane->last, nearly));
-    /* Where records tell the high part, one comes in each period. */
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_))
-        b.high = npuprof_min_(b.high, npuprof_saturating_add_(npuprof_saturating_sub_(lane->last, nearly),
-                                                              npuprof_npu_mask_(bits)));
-    return b;
-}
-
-/* The value of that many bits between two bounds. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
-   lost; with several, *stamp is the first of them. */
-NPUPROF_OWN_ static int npuprof_npu_extend_(uint64_t raw, unsigned bits, const npuprof_npu_bounds_ *b, uint64_t *stamp)
-{
-    const uint64_t mask = npuprof_npu_mask_(bits), up = (raw - b->low) & mask;
-    *stamp = raw;
-    if (bits >= 64) return NPUPROF_NPU_TIMES_GOOD_;
-    if (b->low > b->high || up > b->high - b->low) return NPUPROF_RECORDS_CONTRADICTION;
-    *stamp = b->low + up;
-    return b->high - b->low - up > mask ? (int)NPUPROF_RECORDS_PERIOD : (int)NPUPROF_NPU_TIMES_GOOD_;
-}
-
-/* Extends the stamp at that place of a record, in its own unit. Returns NPUPROF_NPU_TIMES_GOOD_, or why the
-   record is lost. */
-NPUPROF_OWN_ static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
-                                        const npuprof_npu_bounds_ *b, unsigned at, uint64_t *stamp)
-{
-    const npuprof_npu_queue_ *const q = e->q;
-    const unsigned bits = npuprof_npu_stamp_bits_(npu, q, at);
-    const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
-    const uint64_t raw = (down ? ~e->r->v[at] : e->r->v[at]) & npuprof_npu_mask_(bits);
-    /* Why 48 bits: they outlast what a clock that was never told can be asked for. */
-    if (!e->pass->units.known) {
-        *stamp = b->low + ((raw - b->low) & npuprof_npu_mask_(bits));
-        return bits < 48 && !npuprof_npu_is_pushed_(npu) ? (int)NPUPROF_RECORDS_NO_ANCHOR
-                                                         : (int)NPUPROF_NPU_TIMES_GOOD_;
-    }
-    const int why = npuprof_npu_extend_(raw, bits, b, stamp);
-    const bool late = *stamp > b->high && q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST;
-    return late ? (int)NPUPROF_RECORDS_STAMPS : why;
-}
-
-/* A stamp as host ticks. False: it lies before the device was opened. */
-NPUPROF_OWN_ static bool npuprof_npu_host_stamp_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                    const npuprof_npu_now_ *now, uint64_t stamp, uint64_t *ticks)
-{
-    const int64_t ns = (int64_t)(stamp * q->is.stamp_unit_ns);
-    const int64_t ago = now->ns - ns;
-    const uint64_t size = ago < 0 ? 0 - (uint64_t)ago : (uint64_t)ago;
-    const uint64_t distance =
-        npuprof_npu_mul_div_(size, (uint64_t)1 << 32, npuprof_max_(now->ns_per_4g, 1), false);
-    *ticks = ago < 0 ? now->host + distance : npuprof_saturating_sub_(now->host, distance);
-    return *ticks + npu->second_ / 1000000 >= npu->open_host_;
-}
-
-/* A stamp as ticks of the device's counter. False: it would be negative. */
-NPUPROF_OWN_ static bool npuprof_npu_counter_stamp_(const npuprof_npu_queue_ *q, uint64_t stamp, uint64_t *ticks)
-{
-    const int64_t offset = q->is.stamp_offset;
-    const uint64_t size = offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset;
-    if (npuprof_npu_is_scaled_(&q->is))
-        stamp = npuprof_npu_mul_div_(stamp, q->is.scale_num, q->is.scale_den, false);
-    *ticks = offset < 0 ? stamp - size : npuprof_saturating_add_(stamp, size);
-    return offset >= 0 || stamp >= size;
-}
-
-/* Whether a record that began at those ticks is certainly of this epoch: it began after a submission or a
-   record that is; or after the epoch before was read last, whose ticks are higher from then on. */
-NPUPROF_OWN_ static bool npuprof_npu_is_of_epoch_(const npuprof_npu_entry_ *e, const npuprof_npu_submission_ *of,
-                                     uint64_t start)
-{
-    const npuprof_npu_pass_ *const pass = e->pass;
-    const uint64_t since = npuprof_max_(of ? of->submitted : 0, pass->units.aged);
-    if (!pass->now.epoch) return true;
-    if (of && of->submitted && of->epoch == pass->now.epoch) return true;
-    if (since >= pass->now.old_epoch_host && start < pass->now.old_epoch_ticks) return true;
-    return e->lane && e->lane->has_last && e->lane->epoch == pass->now.epoch;
-}
-
-/* Finds the epoch of two times, in ticks of the counter: the one whose ticks they may be. Returns
-   NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
-NPUPROF_OWN_ static int npuprof_npu_find_epoch_(const npuprof_npu *npu, const npuprof_npu_pass_ *pass, bool certain,
-                                   npuprof_npu_times_ *t)
-{
-    const npuprof_npu_now_ *const now = &pass->now;
-    const bool later = t->end > npuprof_saturating_add_(now->ticks, now->allowance);
-    const bool unopened = now->epoch == 1 &&
-                          npuprof_saturating_add_(t->start, now->allowance) < now->open_ticks;
-    const bool old = now->epoch && !unopened &&
-                     t->end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
-    if (certain) return later ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;
-    /* Why: of a counter that may stand, and of two resets, nobody knows where the epoch before ended. */
-    if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || (!later && old)) return NPUPROF_RECORDS_EPOCH;
-    if (later && !old) return NPUPROF_RECORDS_STAMPS;
-    if (later) t->epoch--;
-    return NPUPROF_NPU_TIMES_GOOD_;
-}
-
-/* Makes times of two extended stamps, which `t` holds. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
-   lost. */
-NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
-                              const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
-{
-    const npuprof_npu_queue_ *const q = e->q;
-    const npuprof_npu_now_ *const now = &e->pass->now;
-    const uint64_t start = t->start, end = t->end;
-    t->epoch = now->epoch;
-    t->flags = NPUPROF_STAMP_DEVICE;
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST) {
-        t->flags = NPUPROF_STAMP_HOST;
-        t->epoch = npuprof_host_error_code_(
-            npuprof_npu_mul_div_(q->is.stamp_unit_ns, (uint64_t)1 << 32, npuprof_max_(now->ns_per_4g, 1),
-                                 true));
-        const bool good = npuprof_npu_host_stamp_(npu, q, now, start, &t->start);
-        if (!npuprof_npu_host_stamp_(npu, q, now, end, &t->end) || !good) return NPUPROF_RECORDS_STAMPS;
-    } else {
-        const bool good = npuprof_npu_counter_stamp_(q, start, &t->start);
-        if (!npuprof_npu_counter_stamp_(q, end, &t->end) || !good) return NPUPROF_RECORDS_STAMPS;
-    }
-    if (t->start > t->end) {             /* by what one unit of a stamp is: no time at all */
-        const uint64_t quantum = npuprof_npu_is_scaled_(&q->is) ? npuprof_npu_unit_(&q->is) : 0;
-        if (t->start - t->end > quantum) return NPUPROF_RECORDS_STAMPS;
-        t->start = t->end;
-    }
-    if (t->flags & NPUPROF_STAMP_HOST || !now->known) return NPUPROF_NPU_TIMES_GOOD_;
-    const bool certain = npuprof_npu_is_of_epoch_(e, of, t->start);
-    const int why = npuprof_npu_find_epoch_(npu, e->pass, certain, t);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
-    const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < now->open_ticks;
-    return before ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;
+    const bool by_counter = q && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    const npuprof_result read = npuprof_npu_read_now_(npu, by_counter, &pass->now);
+    if (*result == NPUPROF_OK) *result = read;
+    if (read == NPUPROF_ERR_NPU_DEAD || read == NPUPROF_ERR_NPU_TORN || read == NPUPROF_ERR_NPU_BUSY)
+        return false;
+    if (q) pass->units = npuprof_npu_units_of_(npu, q, &pass->now);
+    return true;
 }
 /* ==== src/npu/host/lanes.h ========================================================= >>npu/host/lanes ==== */
 
@@ -5693,6 +5506,13 @@ NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof
    types.h), a table by hash of ring and value. May not know what happens in a lane. */
 
 enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
+
+/* Whether the lanes of a queue remember their stamps. */
+NPUPROF_OWN_ static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
+{
+    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
+           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
+}
 
 /* The place of a value in lanes_: where it is, or the free one where it belongs. */
 NPUPROF_OWN_ static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
@@ -5794,15 +5614,387 @@ NPUPROF_OWN_ static void npuprof_npu_lane_epoch_(npuprof_npu_lane_state_ *lane, 
     lane->has_last = false;
     lane->last_ticks = 0;
 }
+/* ==== src/npu/host/times.h ========================================================= >>npu/host/times ==== */
+
+/* When a record was: its raw stamps become times. First a stamp is extended, in its own unit, to 64 bits; then
+   it becomes ticks of the device's counter, or of the host. Under the queue lock. May not know how a span is
+   drawn.
+
+   The law of a narrow stamp. What is known of the host time of a stamp is an interval [S, F]:
+     F   The record was there when the clock was read: the stamp is not younger.
+     S   Its work is not older than its submission, than the record before it in a lane whose stamps ascend,
+         than max_age_ms before the look that did not see it, and than the epoch.
+   The counter made at most its maximum rate in F - S ticks, so its value is in [low, high]. The values that
+   end in the raw bits are a period apart. One of them in [low, high]: that is the stamp. Several: nobody can
+   tell which period, and the record is lost by that cause. None: the facts contradict each other, and it is
+   lost by that one. */
+
+/* The times of a record. */
+typedef struct npuprof_npu_times_ {
+    uint64_t start, end;                 /* ticks of `epoch`, or of the host */
+    uint32_t epoch;
+    unsigned flags;                      /* NPUPROF_STAMP_DEVICE or _HOST */
+    uint64_t doubt_ns;                   /* more of the end that a duration told */
+    bool unfinished;                     /* the end did not come */
+} npuprof_npu_times_;
+
+enum { NPUPROF_NPU_PLACED_ = -1 };       /* else NPUPROF_RECORDS_*, why it is lost */
+
+/* A record in hand, on its way from its queue to the trace. */
+typedef struct npuprof_npu_entry_ {
+    npuprof_npu_queue_ *q;
+    const npuprof_npu_record_ *r;
+    const npuprof_npu_pass_ *pass;       /* in which it came */
+    bool can_wait;                       /* it may be given back until it can be told whose it is */
+    bool is_late;                        /* it waited: it belongs to a submission before ticket `before` */
+    uint32_t before;
+    /* By npuprof_npu_take_record_(): */
+    int kind;                            /* NPUPROF_NPU_KIND_* */
+    npuprof_npu_lane_state_ *lane;       /* NULL: the lanes of the queue remember nothing */
+    unsigned pe;
+    npuprof_npu_submission_ *of;         /* whose it is */
+    npuprof_npu_times_ t;
+} npuprof_npu_entry_;
+
+/* What a stamp may show. */
+typedef struct npuprof_npu_bounds_ { uint64_t low, high; } npuprof_npu_bounds_;
+
+/* ---- Extending a stamp */
+
+/* Valid bits of the stamps at that place. */
+NPUPROF_OWN_ static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
+{
+    const unsigned bits = npuprof_npu_bits_at_(q, at), counter = npu->desc_.counter.bits;
+    const bool same = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !npuprof_npu_is_scaled_(&q->is) &&
+                      !q->is.stamp_offset;
+    return same && bits > counter ? counter : bits;
+}
+
+/* Where the queue's widest stamps are. */
+NPUPROF_OWN_ static unsigned npuprof_npu_main_stamp_(const npuprof_npu_queue_ *q)
+{
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) return NPUPROF_NPU_AT_END_;
+    return npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) ? NPUPROF_NPU_AT_START_ : NPUPROF_NPU_AT_STAMP_;
+}
+
+/* What the stamps of a record may show; lane: whose last stamp counts, or NULL. */
+NPUPROF_OWN_ static npuprof_npu_bounds_ npuprof_npu_bounds_of_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                                  const npuprof_npu_lane_state_ *lane)
+{
+    const npuprof_npu_units_ *const u = &e->pass->units;
+    /* Work of two units may be written in another order than it was stamped. */
+    const unsigned bits = npuprof_npu_stamp_bits_(npu, e->q, npuprof_npu_main_stamp_(e->q));
+    const uint64_t nearly = npuprof_min_(npuprof_npu_mask_(bits) / 8, 1 << 20);
+    npuprof_npu_bounds_ b = { 0, UINT64_MAX };
+    const uint64_t since = npuprof_max_(e->of->submitted, u->aged);
+    if (!u->known) return b;
+    b.low = u->oldest;
+    b.high = npuprof_saturating_add_(u->now, u->allowance);
+    if (since && u->per_second) {
+        const uint64_t host = npuprof_saturating_sub_(e->pass->now.read_after, since);
+        const uint64_t ticks = npuprof_mul_div_(host, u->per_second, npu->second_, true);
+        const uint64_t ago = npuprof_saturating_add_(ticks, u->allowance + 2);
+        b.low = npuprof_max_(b.low, npuprof_saturating_sub_(u->now, ago));
+    }
+    if (!lane || !lane->has_last) return b;
+    const uint64_t last = npuprof_saturating_sub_(lane->last, nearly);
+    b.low = npuprof_max_(b.low, last);
+    /* Where records tell the high part, one comes in each period. */
+    if (npuprof_npu_has_(e->q, NPUPROF_NPU_AT_CLOCK_HIGH_))
+        b.high = npuprof_min_(b.high, npuprof_saturating_add_(last, npuprof_npu_mask_(bits)));
+    return b;
+}
+
+/* Narrows the bounds of a part's stamps by its job's times. False: they are not known. */
+NPUPROF_OWN_ static bool npuprof_npu_narrow_by_job_(const npuprof_npu_entry_ *e, npuprof_npu_bounds_ *b)
+{
+    const npuprof_npu_submission_ *const of = e->of;
+    if (!of->begun || of->run != e->pass->now.epoch) return false;
+    b->low = npuprof_max_(b->low, npuprof_saturating_sub_(npuprof_npu_in_stamps_(&e->q->is, of->begun), 1));
+    if (!of->over) return true;
+    const uint64_t over = npuprof_npu_in_stamps_(&e->q->is, of->over);
+    b->high = npuprof_min_(b->high, npuprof_saturating_add_(over, 1));
+    return true;
+}
+
+/* The value of that many bits between two bounds. Returns NPUPROF_NPU_PLACED_, or why the record is lost; with
+   several, *stamp is the first of them. */
+NPUPROF_OWN_ static int npuprof_npu_extend_(uint64_t raw, unsigned bits, const npuprof_npu_bounds_ *b, uint64_t *stamp)
+{
+    const uint64_t mask = npuprof_npu_mask_(bits), up = (raw - b->low) & mask;
+    *stamp = raw;
+    if (bits >= 64) return NPUPROF_NPU_PLACED_;
+    if (b->low > b->high || up > b->high - b->low) return NPUPROF_RECORDS_CONTRADICTION;
+    *stamp = b->low + up;
+    return b->high - b->low - up > mask ? (int)NPUPROF_RECORDS_PERIOD : (int)NPUPROF_NPU_PLACED_;
+}
+
+/* A raw stamp of that many bits, counting up. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_raw_stamp_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t raw,
+                                       unsigned bits)
+{
+    const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    return (down ? ~raw : raw) & npuprof_npu_mask_(bits);
+}
+
+/* Extends the stamp at that place of a record, in its own unit. Returns as npuprof_npu_extend_(). */
+NPUPROF_OWN_ static int npuprof_npu_extend_at_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
+                                  const npuprof_npu_bounds_ *b, unsigned at, uint64_t *stamp)
+{
+    const unsigned bits = npuprof_npu_stamp_bits_(npu, e->q, at);
+    const uint64_t raw = npuprof_npu_raw_stamp_(npu, e->q, e->r->v[at], bits);
+    /* Why 48 bits: they outlast what a clock that was never told can be asked for. */
+    if (!e->pass->units.known) {
+        *stamp = b->low + ((raw - b->low) & npuprof_npu_mask_(bits));
+        return bits < 48 && !npuprof_npu_is_pushed_(npu) ? (int)NPUPROF_RECORDS_NO_ANCHOR
+                                                         : (int)NPUPROF_NPU_PLACED_;
+    }
+    const int why = npuprof_npu_extend_(raw, bits, b, stamp);
+    const bool late = *stamp > b->high && e->q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST;
+    return late ? (int)NPUPROF_RECORDS_STAMPS : why;
+}
+
+/* Extends the stamps that a record has. Start and end of a span narrow each other: it began before it
+   ended. Returns as npuprof_npu_extend_(). */
+NPUPROF_OWN_ static int npuprof_npu_extend_times_(const npuprof_npu *npu, npuprof_npu_entry_ *e, npuprof_npu_bounds_ b)
+{
+    const npuprof_npu_queue_ *const q = e->q;
+    npuprof_npu_times_ *const t = &e->t;
+    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_), known = e->pass->units.known;
+    int why = NPUPROF_NPU_PLACED_;
+    if (e->kind != NPUPROF_NPU_KIND_SPAN) {
+        why = npuprof_npu_extend_at_(npu, e, &b, NPUPROF_NPU_AT_STAMP_, &t->end);
+        t->start = t->end;
+        return why;
+    }
+    if (has_end) why = npuprof_npu_extend_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
+    const bool open = why == NPUPROF_RECORDS_PERIOD;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) || (why != NPUPROF_NPU_PLACED_ && !open)) return why;
+    if (has_end && !open && known) b.high = npuprof_saturating_add_(t->end, 1);
+    why = npuprof_npu_extend_at_(npu, e, &b, NPUPROF_NPU_AT_START_, &t->start);
+    if (open && why == NPUPROF_NPU_PLACED_) {
+        b.low = npuprof_saturating_sub_(t->start, 1);
+        why = npuprof_npu_extend_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
+    } else if (!known && has_end && t->end < t->start) {
+        const unsigned bits = npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_);
+        t->end = t->start + ((t->end - t->start) & npuprof_npu_mask_(bits));
+    }
+    return why;
+}
+
+/* ---- Durations */
+
+/* ns as host ticks, or in the unit of the stamps of a counter. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_ns_in_units_(const npuprof_npu *npu, const npuprof_npu_entry_ *e, uint64_t ns)
+{
+    const npuprof_npu_ring *const r = &e->q->is;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) return ns / r->stamp_unit_ns;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_mul_div_(ns, npu->second_, 1000000000, false);
+    const uint64_t ticks = npuprof_mul_div_(ns, e->pass->now.rate, 1000000000, false);
+    return npuprof_npu_is_scaled_(r) ? npuprof_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
+}
+
+/* The duration of a record in units of its stamps. *doubt_ns: by how much it may be off; 0: as little as a
+   stamp. False: nobody knows the rate. */
+NPUPROF_OWN_ static bool npuprof_npu_duration_(const npuprof_npu *npu, const npuprof_npu_entry_ *e, uint64_t *units,
+                                  uint64_t *doubt_ns)
+{
+    const npuprof_npu_ring *const r = &e->q->is;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const bool by_rate = r->stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    const uint64_t unit = r->duration_num / r->duration_den + 1;
+    *units = npuprof_mul_div_(e->r->v[NPUPROF_NPU_AT_DURATION_], r->duration_num, r->duration_den, false);
+    *doubt_ns = unit;
+    if (!r->duration_in_ns) {
+        const uint64_t num = by_rate ? r->scale_num : r->stamp_unit_ns, den = by_rate ? r->scale_den : 1;
+        *doubt_ns = unit > 2 ? npuprof_mul_div_(unit, num, den, true) : 0;
+        if (by_rate) *doubt_ns = npuprof_mul_div_(*doubt_ns, 1000000000, npuprof_max_(now->rate, 1), true);
+        return true;
+    }
+    if (by_rate) *doubt_ns += npuprof_mul_div_(*units, now->rate_ppm, 1000000, true);
+    *units = npuprof_npu_ns_in_units_(npu, e, *units);
+    return !by_rate || now->rate;
+}
+
+/* Finds the end, or the start, that a duration tells. Returns NPUPROF_NPU_PLACED_, or why the record is lost:
+   it would be older than its submission, or younger than now. */
+NPUPROF_OWN_ static int npuprof_npu_add_duration_(const npuprof_npu *npu, npuprof_npu_entry_ *e)
+{
+    npuprof_npu_times_ *const t = &e->t;
+    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, e, NULL);
+    uint64_t length;
+    if (!npuprof_npu_duration_(npu, e, &length, &t->doubt_ns)) return NPUPROF_RECORDS_NO_ANCHOR;
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, e, t->doubt_ns) + 1;
+    if (!npuprof_npu_has_(e->q, NPUPROF_NPU_AT_END_)) {
+        t->end = npuprof_saturating_add_(t->start, length);
+        if (t->end > npuprof_saturating_add_(b.high, slack)) return NPUPROF_RECORDS_CONTRADICTION;
+        t->end = npuprof_max_(npuprof_min_(t->end, b.high), t->start);
+        return NPUPROF_NPU_PLACED_;
+    }
+    if (length > npuprof_saturating_add_(t->end, slack)) return NPUPROF_RECORDS_STAMPS;
+    t->start = npuprof_saturating_sub_(t->end, length);
+    if (npuprof_saturating_add_(t->start, slack) < b.low) return NPUPROF_RECORDS_CONTRADICTION;
+    t->start = npuprof_min_(npuprof_max_(t->start, b.low), t->end);
+    return NPUPROF_NPU_PLACED_;
+}
+
+/* A record without a stamp: it ends now. A span began when its duration says, or when it was submitted. */
+NPUPROF_OWN_ static int npuprof_npu_host_times_(const npuprof_npu *npu, npuprof_npu_entry_ *e)
+{
+    const uint64_t now = e->pass->now.host;
+    const uint64_t since = e->of->known && e->of->link.ticks < now ? e->of->link.ticks : 0;
+    npuprof_npu_times_ *const t = &e->t;
+    uint64_t length, doubt_ns;
+    t->end = now;
+    t->start = since ? since : now;
+    t->flags = NPUPROF_STAMP_HOST;
+    if (e->kind != NPUPROF_NPU_KIND_SPAN || !npuprof_npu_has_(e->q, NPUPROF_NPU_AT_DURATION_))
+        return NPUPROF_NPU_PLACED_;
+    (void)npuprof_npu_duration_(npu, e, &length, &doubt_ns);
+    const uint64_t slack = npuprof_npu_ns_in_units_(npu, e, doubt_ns) + 2;
+    const uint64_t start = npuprof_saturating_sub_(now, length);
+    if (start + slack < since) return NPUPROF_RECORDS_CONTRADICTION;
+    t->start = npuprof_max_(start, since);
+    /* It ended when it was seen, or as much before that as it may have begun earlier. */
+    if (since) t->epoch = npuprof_host_error_code_(t->start - since + slack);
+    return NPUPROF_NPU_PLACED_;
+}
+
+/* ---- Placing extended stamps */
+
+/* A stamp as ticks of the host, or of the device's counter. False: it lies before the device was opened, or
+   would be negative. */
+NPUPROF_OWN_ static bool npuprof_npu_ticks_of_(const npuprof_npu *npu, const npuprof_npu_entry_ *e, uint64_t *stamp)
+{
+    const npuprof_npu_ring *const r = &e->q->is;
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const bool by_host = r->stamp_clock == NPUPROF_NPU_STAMP_HOST;
+    const int64_t by = by_host ? (int64_t)(*stamp * r->stamp_unit_ns) - now->ns : r->stamp_offset;
+    uint64_t size = by < 0 ? 0 - (uint64_t)by : (uint64_t)by, ticks = now->host;
+    if (by_host) {
+        size = npuprof_mul_div_(size, (uint64_t)1 << 32, npuprof_max_(now->ns_per_4g, 1), false);
+        *stamp = by > 0 ? ticks + size : npuprof_saturating_sub_(ticks, size);
+        return *stamp + npu->second_ / 1000000 >= npu->open_host_;
+    }
+    ticks = *stamp;
+    if (npuprof_npu_is_scaled_(r)) ticks = npuprof_mul_div_(ticks, r->scale_num, r->scale_den, false);
+    *stamp = by < 0 ? ticks - size : npuprof_saturating_add_(ticks, size);
+    return by >= 0 || ticks >= size;
+}
+
+/* Whether a record that began at those ticks is certainly of this epoch: it began after a submission or a
+   record that is; or after the epoch before was read last, whose ticks are higher from then on. */
+NPUPROF_OWN_ static bool npuprof_npu_is_of_epoch_(const npuprof_npu_entry_ *e, uint64_t start)
+{
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const uint64_t since = npuprof_max_(e->of->submitted, e->pass->units.aged);
+    if (!now->epoch) return true;
+    if (e->of->submitted && e->of->epoch == now->epoch) return true;
+    if (since >= now->old_epoch_host && start < now->old_epoch_ticks) return true;
+    return e->lane && e->lane->has_last && e->lane->epoch == now->epoch;
+}
+
+/* Finds the epoch of a record whose times are ticks of the counter: the one whose ticks they may be. Returns
+   NPUPROF_NPU_PLACED_, or why it is lost. */
+NPUPROF_OWN_ static int npuprof_npu_find_epoch_(const npuprof_npu *npu, npuprof_npu_entry_ *e)
+{
+    const npuprof_npu_now_ *const now = &e->pass->now;
+    const uint64_t almost = npuprof_saturating_add_(e->t.start, now->allowance);
+    const bool later = e->t.end > npuprof_saturating_add_(now->ticks, now->allowance);
+    if (npuprof_npu_is_of_epoch_(e, e->t.start)) {
+        if (later) return NPUPROF_RECORDS_STAMPS;
+    } else {
+        const bool unopened = now->epoch == 1 && almost < now->open_ticks;
+        const bool old = !unopened &&
+                         e->t.end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
+        /* Why: of a counter that may stand, and of two resets, nobody knows where the epoch before ended. */
+        if (npuprof_npu_may_stand_(npu) || now->epoch > 1 || (!later && old)) return NPUPROF_RECORDS_EPOCH;
+        if (later && !old) return NPUPROF_RECORDS_STAMPS;
+        if (later) e->t.epoch--;
+    }
+    return e->t.epoch == 0 && almost < now->open_ticks ? (int)NPUPROF_RECORDS_STAMPS
+                                                       : (int)NPUPROF_NPU_PLACED_;
+}
+
+/* Makes times of the extended stamps. Returns NPUPROF_NPU_PLACED_, or why the record is lost. */
+NPUPROF_OWN_ static int npuprof_npu_place_(const npuprof_npu *npu, npuprof_npu_entry_ *e)
+{
+    const npuprof_npu_ring *const r = &e->q->is;
+    npuprof_npu_times_ *const t = &e->t;
+    t->epoch = e->pass->now.epoch;
+    t->flags = NPUPROF_STAMP_DEVICE;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) {
+        const uint64_t ns_per_4g = npuprof_max_(e->pass->now.ns_per_4g, 1);
+        t->flags = NPUPROF_STAMP_HOST;
+        t->epoch =
+            npuprof_host_error_code_(npuprof_mul_div_(r->stamp_unit_ns, (uint64_t)1 << 32, ns_per_4g, true));
+    }
+    if (!npuprof_npu_ticks_of_(npu, e, &t->start) || !npuprof_npu_ticks_of_(npu, e, &t->end))
+        return NPUPROF_RECORDS_STAMPS;
+    if (t->start > t->end) {             /* by what one unit of a stamp is: no time at all */
+        if (t->start - t->end > (npuprof_npu_is_scaled_(r) ? npuprof_npu_unit_(r) : 0))
+            return NPUPROF_RECORDS_STAMPS;
+        t->start = t->end;
+    }
+    if (t->flags & NPUPROF_STAMP_HOST || !e->pass->now.known) return NPUPROF_NPU_PLACED_;
+    return npuprof_npu_find_epoch_(npu, e);
+}
+
+/* The lane's latest device time, and its last stamp, from which the next is extended. */
+NPUPROF_OWN_ static void npuprof_npu_note_stamp_(const npuprof_npu_entry_ *e, uint64_t stamp)
+{
+    npuprof_npu_lane_state_ *const lane = e->lane;
+    if (!lane || (!(e->t.flags & NPUPROF_STAMP_HOST) && e->t.epoch != lane->epoch)) return;
+    if (e->t.end > lane->last_ticks) lane->last_ticks = e->t.end;
+    if (!lane->has_last && !e->q->is.ascending) return;
+    if (!lane->has_last || stamp > lane->last) lane->last = stamp;
+    lane->has_last = true;
+}
+
+/* Finds the times of a record, e->t: by its stamps, with what its lane and its job say. Returns
+   NPUPROF_NPU_PLACED_, or why it is lost. */
+NPUPROF_OWN_ static int npuprof_npu_find_times_(const npuprof_npu *npu, npuprof_npu_entry_ *e)
+{
+    const npuprof_npu_queue_ *const q = e->q;
+    const bool is_span = e->kind == NPUPROF_NPU_KIND_SPAN;
+    memset(&e->t, 0, sizeof e->t);
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_npu_host_times_(npu, e);
+    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, e, e->lane);
+    int why = npuprof_npu_extend_times_(npu, e, b);
+    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(e, &b) &&
+        npuprof_npu_extend_times_(npu, e, b) == NPUPROF_NPU_PLACED_) why = NPUPROF_NPU_PLACED_;
+    if (is_span && why == NPUPROF_NPU_PLACED_) {
+        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_)) why = npuprof_npu_add_duration_(npu, e);
+        else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) e->t.end = e->t.start;
+        else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) e->t.start = e->t.end;
+    }
+    /* What contradicts the facts of this run of the counter may be of the one before. */
+    if (is_span && why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(e, 0))
+        why = NPUPROF_RECORDS_EPOCH;
+    const uint64_t last = e->t.end;
+    if (why == NPUPROF_NPU_PLACED_) why = npuprof_npu_place_(npu, e);
+    if (why == NPUPROF_NPU_PLACED_) npuprof_npu_note_stamp_(e, last);
+    return why;
+}
 /* ==== src/npu/host/pairs.h ========================================================= >>npu/host/pairs ==== */
 
 /* Begins that wait for their ends: one pool for all rings of a device. An end takes the newest begin of its
    ring, lane and key. Owns pairs_ and what belongs to it (npuprof_npu in types.h). May not know how a span is
    drawn. */
 
-NPUPROF_OWN_ static unsigned npuprof_npu_pair_bucket_(unsigned ring, unsigned lane, const uint64_t *key)
+/* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
+typedef struct npuprof_npu_pair_ {
+    npuprof_npu_entry_ e;                /* the begin: of its queue and lane; its start is e.t.start */
+    npuprof_npu_record_ record;          /* of e, with what the end adds */
+    npuprof_npu_submission_ of;          /* of e */
+    bool draws;                          /* it was to be drawn when it began */
+    uint16_t below, newer, older, bucket;
+} npuprof_npu_pair_;
+
+NPUPROF_OWN_ static unsigned npuprof_npu_pair_bucket_(const npuprof_npu_entry_ *e)
 {
-    const uint64_t hash = npuprof_hash_mix_(key[0] ^ (uint64_t)ring << 56 ^ (uint64_t)lane << 40);
+    const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
+    const uint64_t hash = npuprof_hash_mix_(key[0] ^ (uint64_t)e->q->number << 56 ^ (uint64_t)e->pe << 40);
     return (unsigned)(npuprof_hash_mix_(hash ^ key[1]) >> 32) % NPUPROF_NPU_PAIR_BUCKETS_;
 }
 
@@ -5837,19 +6029,21 @@ NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_oldest_pair_(npuprof_npu *npu
     return npu->oldest_pair_ ? &npu->pairs_[npu->oldest_pair_ - 1] : NULL;
 }
 
-/* A new begin. NULL: all are taken. */
-NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_open_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
-                                                 const uint64_t *key)
+/* Keeps a begin. False: all are taken. */
+NPUPROF_OWN_ static bool npuprof_npu_open_pair_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool draws)
 {
     const uint16_t me = npu->free_pair_;
-    if (!me) return NULL;
+    if (!me) return false;
     npuprof_npu_pair_ *const pair = &npu->pairs_[me - 1];
     npu->free_pair_ = pair->below;
-    pair->ring = (uint8_t)ring;
-    pair->lane = (uint16_t)lane;
-    pair->key[0] = key[0];
-    pair->key[1] = key[1];
-    pair->bucket = (uint16_t)npuprof_npu_pair_bucket_(ring, lane, key);
+    pair->record = *e->r;
+    pair->of = *e->of;
+    pair->e = *e;
+    pair->e.r = &pair->record;
+    pair->e.of = &pair->of;
+    pair->e.pass = NULL;                 /* over by then */
+    pair->draws = draws;
+    pair->bucket = (uint16_t)npuprof_npu_pair_bucket_(e);
     pair->below = npu->pair_buckets_[pair->bucket];
     npu->pair_buckets_[pair->bucket] = me;
     pair->newer = 0;
@@ -5857,18 +6051,18 @@ NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_open_pair_(npuprof_npu *npu, 
     if (npu->newest_pair_) npu->pairs_[npu->newest_pair_ - 1].newer = me;
     else npu->oldest_pair_ = me;
     npu->newest_pair_ = me;
-    return pair;
+    return true;
 }
 
-/* The newest open begin of that ring, lane and key, taken out of the lists; NULL: there is none. */
-NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
-                                                  const uint64_t *key)
+/* The newest open begin of the ring, lane and key of an end, taken out of the lists; NULL: there is none. */
+NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
-    uint16_t at = npu->pair_buckets_[npuprof_npu_pair_bucket_(ring, lane, key)];
+    const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
+    uint16_t at = npu->pair_buckets_[npuprof_npu_pair_bucket_(e)];
     for (; at; at = npu->pairs_[at - 1].below) {
         npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
-        if (pair->ring != ring || pair->lane != lane) continue;
-        if (pair->key[0] != key[0] || pair->key[1] != key[1]) continue;
+        const uint64_t *const its = pair->record.v + NPUPROF_NPU_AT_KEY_;
+        if (pair->e.q != e->q || pair->e.pe != e->pe || its[0] != key[0] || its[1] != key[1]) continue;
         npuprof_npu_close_pair_(npu, pair);
         return pair;
     }
@@ -5883,243 +6077,46 @@ NPUPROF_OWN_ static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu,
 enum { NPUPROF_NPU_ENDED_ = 32 };
 
 typedef struct npuprof_npu_ended_ {
-    npuprof_npu_sought_ sought;          /* of its whole */
+    npuprof_npu_lookup_ whole;
     npuprof_npu_submission_ of;          /* with its times; unknown and not muted: others submitted it */
 } npuprof_npu_ended_;
 
-/* Its job ran from `begun` to `over` of a run of the counter; over 0: that is not known. */
-NPUPROF_OWN_ static void npuprof_npu_note_run_(npuprof_npu_submission_ *of, unsigned flags, uint32_t run, uint64_t begun,
-                                  uint64_t over)
+/* Its job ran in these times; `over`: its end is known. */
+NPUPROF_OWN_ static void npuprof_npu_set_run_(npuprof_npu_submission_ *of, const npuprof_npu_times_ *t, bool over)
 {
-    if (flags & NPUPROF_STAMP_HOST) return;
-    of->begun = begun;
-    of->over = over;
-    of->run = run;
+    if (t->flags & NPUPROF_STAMP_HOST) return;
+    of->begun = t->start;
+    of->over = over ? t->end : 0;
+    of->run = t->epoch;
 }
 
 /* Keeps a job whose whole was placed. */
-NPUPROF_OWN_ static void npuprof_npu_note_ended_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
-                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *t)
+NPUPROF_OWN_ static void npuprof_npu_note_ended_(npuprof_npu *npu, const npuprof_npu_lookup_ *whole,
+                                    const npuprof_npu_entry_ *e)
 {
     /* Why: a number of fewer bits may be used again while it is here. */
-    if (!sought->has_id || sought->id_mask <= 2 * NPUPROF_NPU_ENDED_) return;
+    if (!whole->has_id || whole->id_mask <= 2 * NPUPROF_NPU_ENDED_) return;
     npuprof_npu_ended_ *const ended = &npu->ended_[npu->ended_count_++ % NPUPROF_NPU_ENDED_];
-    ended->sought = *sought;
-    ended->of = *of;
+    ended->whole = *whole;
+    ended->of = *e->of;
     ended->of.has_arrow = false;
-    npuprof_npu_note_run_(&ended->of, t->flags, t->epoch, t->start, t->end);
+    npuprof_npu_set_run_(&ended->of, &e->t, true);
 }
 
 /* Finds the job of a part whose whole came. False: there is none, or one with this number is open. */
-NPUPROF_OWN_ static bool npuprof_npu_find_ended_(const npuprof_npu *npu, const npuprof_npu_sought_ *s,
+NPUPROF_OWN_ static bool npuprof_npu_find_ended_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s,
                                     npuprof_npu_submission_ *of)
 {
     const uint32_t room = NPUPROF_NPU_ENDED_, count = npu->ended_count_;
     for (uint32_t i = 1; i <= count && i <= room && s->has_id; i++) {
         const npuprof_npu_ended_ *const ended = &npu->ended_[(count - i) % room];
-        if ((ended->sought.id ^ s->id) & s->id_mask || ended->sought.is_scoped != s->is_scoped ||
-            (s->is_scoped && ended->sought.scope != s->scope)) continue;
+        if ((ended->whole.id ^ s->id) & s->id_mask || ended->whole.is_scoped != s->is_scoped ||
+            (s->is_scoped && ended->whole.scope != s->scope)) continue;
         if (npuprof_npu_look_by_id_(npu, s).oldest) return false;
         *of = ended->of;
         return true;
     }
     return false;
-}
-
-/* Bounds of a part's stamps that its job's times narrow. False: they are not known. */
-NPUPROF_OWN_ static bool npuprof_npu_narrow_by_job_(const npuprof_npu_queue_ *q, const npuprof_npu_now_ *now,
-                                       const npuprof_npu_submission_ *of, npuprof_npu_bounds_ *b)
-{
-    if (!of || !of->begun || of->run != now->epoch) return false;
-    const uint64_t begun = npuprof_npu_in_stamps_(&q->is, of->begun);
-    b->low = npuprof_max_(b->low, npuprof_saturating_sub_(begun, 1));
-    if (of->over)
-        b->high = npuprof_min_(b->high, npuprof_saturating_add_(npuprof_npu_in_stamps_(&q->is, of->over), 1));
-    return true;
-}
-/* ==== src/npu/host/times.h ========================================================= >>npu/host/times ==== */
-
-/* When a record was: its stamps, by the law of stamp.h, with what its lane and its job say. Under the queue
-   lock. May not know how a span is drawn. */
-
-/* Whether the lanes of a queue remember their stamps. */
-NPUPROF_OWN_ static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
-{
-    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
-           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
-}
-
-/* The lane's latest device time, and its last stamp, from which the next is extended. */
-NPUPROF_OWN_ static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lane_state_ *lane,
-                                    const npuprof_npu_times_ *t, uint64_t stamp)
-{
-    if (!lane || (!(t->flags & NPUPROF_STAMP_HOST) && t->epoch != lane->epoch)) return;
-    if (t->end > lane->last_ticks) lane->last_ticks = t->end;
-    if (!lane->has_last && !q->is.ascending) return;
-    if (!lane->has_last || stamp > lane->last) lane->last = stamp;
-    lane->has_last = true;
-}
-
-/* The one stamp of a begin, an end or an event. */
-NPUPROF_OWN_ static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
-                               const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
-{
-    const npuprof_npu_queue_ *const q = e->q;
-    const npuprof_npu_pass_ *const pass = e->pass;
-    npuprof_npu_bounds_ b =
-        npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, e->lane, of ? of->submitted : 0);
-    uint64_t stamp;
-    memset(t, 0, sizeof *t);
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
-        t->start = t->end = pass->now.host;
-        t->epoch = 0;
-        t->flags = NPUPROF_STAMP_HOST;
-        return NPUPROF_NPU_TIMES_GOOD_;
-    }
-    int why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_STAMP_, &stamp);
-    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, &pass->now, of, &b) &&
-        npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_STAMP_, &stamp) == NPUPROF_NPU_TIMES_GOOD_)
-        why = NPUPROF_NPU_TIMES_GOOD_;
-    t->start = t->end = stamp;
-    if (why == NPUPROF_NPU_TIMES_GOOD_) why = npuprof_npu_place_(npu, e, of, t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, e->lane, t, stamp);
-    return why;
-}
-
-/* Why a record is lost: what contradicts the facts of this run of the counter may be of the one before. */
-NPUPROF_OWN_ static int npuprof_npu_why_lost_(const npuprof_npu_entry_ *e, const npuprof_npu_submission_ *of, int why)
-{
-    const bool before = why == NPUPROF_RECORDS_CONTRADICTION && !npuprof_npu_is_of_epoch_(e, of, 0);
-    return before ? (int)NPUPROF_RECORDS_EPOCH : why;
-}
-
-/* Extends the start and the end of a span, those that its record has. Each narrows the other: it began before
-   it ended. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
-NPUPROF_OWN_ static int npuprof_npu_extend_span_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
-                                    npuprof_npu_bounds_ b, npuprof_npu_times_ *t)
-{
-    const npuprof_npu_queue_ *const q = e->q;
-    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_), known = e->pass->units.known;
-    int why = NPUPROF_NPU_TIMES_GOOD_;
-    if (has_end) why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
-    const bool open = why == NPUPROF_RECORDS_PERIOD;
-    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) || (why != NPUPROF_NPU_TIMES_GOOD_ && !open)) return why;
-    if (has_end && !open && known) b.high = npuprof_saturating_add_(t->end, 1);
-    why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_START_, &t->start);
-    if (open && why == NPUPROF_NPU_TIMES_GOOD_) {
-        b.low = npuprof_saturating_sub_(t->start, 1);
-        why = npuprof_npu_extend_stamp_at_(npu, e, &b, NPUPROF_NPU_AT_END_, &t->end);
-    } else if (!known && has_end && t->end < t->start) {
-        t->end = t->start + ((t->end - t->start) &
-                             npuprof_npu_mask_(npuprof_npu_stamp_bits_(npu, q, NPUPROF_NPU_AT_END_)));
-    }
-    return why;
-}
-
-/* ns as host ticks, or in the unit of the stamps of a counter. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_ns_in_units_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                         const npuprof_npu_now_ *now, uint64_t ns)
-{
-    const npuprof_npu_ring *const r = &q->is;
-    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) return ns / r->stamp_unit_ns;
-    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE)
-        return npuprof_npu_mul_div_(ns, npu->second_, 1000000000, false);
-    const uint64_t ticks = npuprof_npu_mul_div_(ns, now->rate, 1000000000, false);
-    return npuprof_npu_is_scaled_(r) ? npuprof_npu_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
-}
-
-/* The duration of a record in units of its stamps. *doubt_ns: by how much it may be off; 0: as little as a
-   stamp. False: nobody knows the rate. */
-NPUPROF_OWN_ static bool npuprof_npu_duration_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
-                                  const npuprof_npu_now_ *now, uint64_t raw, uint64_t *units,
-                                  uint64_t *doubt_ns)
-{
-    const npuprof_npu_ring *const r = &q->is;
-    const bool by_rate = r->stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
-    const uint64_t unit = r->duration_num / r->duration_den + 1;
-    *units = npuprof_npu_mul_div_(raw, r->duration_num, r->duration_den, false);
-    *doubt_ns = unit;
-    if (!r->duration_in_ns) {
-        const uint64_t num = by_rate ? r->scale_num : r->stamp_unit_ns, den = by_rate ? r->scale_den : 1;
-        *doubt_ns = unit > 2 ? npuprof_npu_mul_div_(unit, num, den, true) : 0;
-        if (by_rate)
-            *doubt_ns = npuprof_npu_mul_div_(*doubt_ns, 1000000000, npuprof_max_(now->rate, 1), true);
-        return true;
-    }
-    if (by_rate) *doubt_ns += npuprof_npu_mul_div_(*units, now->rate_ppm, 1000000, true);
-    *units = npuprof_npu_ns_in_units_(npu, q, now, *units);
-    return !by_rate || now->rate;
-}
-
-/* A span without a stamp: it ends now, and began when its duration says, or when it was submitted. */
-NPUPROF_OWN_ static int npuprof_npu_host_times_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
-                                   const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
-{
-    const npuprof_npu_now_ *const now = &e->pass->now;
-    const bool told = npuprof_npu_has_(e->q, NPUPROF_NPU_AT_DURATION_);
-    const uint64_t since = of->known && of->link.ticks < now->host ? of->link.ticks : 0;
-    uint64_t length, doubt_ns;
-    t->end = now->host;
-    t->start = since ? since : t->end;
-    t->epoch = 0;
-    t->flags = NPUPROF_STAMP_HOST;
-    if (!told) return NPUPROF_NPU_TIMES_GOOD_;
-    (void)npuprof_npu_duration_(npu, e->q, now, e->r->v[NPUPROF_NPU_AT_DURATION_], &length, &doubt_ns);
-    const uint64_t slack = npuprof_npu_ns_in_units_(npu, e->q, now, doubt_ns) + 2;
-    const uint64_t start = npuprof_saturating_sub_(t->end, length);
-    if (start + slack < since) return NPUPROF_RECORDS_CONTRADICTION;
-    t->start = npuprof_max_(start, since);
-    /* It ended when it was seen, or as much before that as it may have begun earlier. */
-    if (since) t->epoch = npuprof_host_error_code_(t->start - since + slack);
-    return NPUPROF_NPU_TIMES_GOOD_;
-}
-
-/* Finds the end, or the start, that a duration tells. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is
-   lost: it would be older than its submission, or younger than now. */
-NPUPROF_OWN_ static int npuprof_npu_add_duration_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
-                                     const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
-{
-    const npuprof_npu_queue_ *const q = e->q;
-    const npuprof_npu_now_ *const now = &e->pass->now;
-    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &e->pass->units, now, q, NULL, of->submitted);
-    uint64_t length;
-    if (!npuprof_npu_duration_(npu, q, now, e->r->v[NPUPROF_NPU_AT_DURATION_], &length, &t->doubt_ns))
-        return NPUPROF_RECORDS_NO_ANCHOR;
-    const uint64_t slack = npuprof_npu_ns_in_units_(npu, q, now, t->doubt_ns) + 1;
-    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) {
-        t->end = npuprof_saturating_add_(t->start, length);
-        if (t->end > npuprof_saturating_add_(b.high, slack)) return NPUPROF_RECORDS_CONTRADICTION;
-        t->end = npuprof_max_(npuprof_min_(t->end, b.high), t->start);
-        return NPUPROF_NPU_TIMES_GOOD_;
-    }
-    if (length > npuprof_saturating_add_(t->end, slack)) return NPUPROF_RECORDS_STAMPS;
-    t->start = npuprof_saturating_sub_(t->end, length);
-    if (npuprof_saturating_add_(t->start, slack) < b.low) return NPUPROF_RECORDS_CONTRADICTION;
-    t->start = npuprof_min_(npuprof_max_(t->start, b.low), t->end);
-    return NPUPROF_NPU_TIMES_GOOD_;
-}
-
-/* The two stamps of a whole span, or one and a duration. */
-NPUPROF_OWN_ static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_entry_ *e,
-                                   const npuprof_npu_submission_ *of, npuprof_npu_times_ *t)
-{
-    const npuprof_npu_queue_ *const q = e->q;
-    const npuprof_npu_now_ *const now = &e->pass->now;
-    memset(t, 0, sizeof *t);
-    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_npu_host_times_(npu, e, of, t);
-    npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &e->pass->units, now, q, e->lane, of->submitted);
-    int why = npuprof_npu_extend_span_(npu, e, b, t);
-    if (why == NPUPROF_RECORDS_PERIOD && npuprof_npu_narrow_by_job_(q, now, of, &b) &&
-        npuprof_npu_extend_span_(npu, e, b, t) == NPUPROF_NPU_TIMES_GOOD_) why = NPUPROF_NPU_TIMES_GOOD_;
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(e, of, why);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_)) why = npuprof_npu_add_duration_(npu, e, of, t);
-    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) t->end = t->start;
-    else if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_START_)) t->start = t->end;
-    if (why != NPUPROF_NPU_TIMES_GOOD_) return npuprof_npu_why_lost_(e, of, why);
-    const uint64_t last = t->end;
-    why = npuprof_npu_place_(npu, e, of, t);
-    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, e->lane, t, last);
-    return why;
 }
 /* ==== src/npu/host/record.h ======================================================= >>npu/host/record ==== */
 
@@ -6150,8 +6147,8 @@ NPUPROF_OWN_ static const char *npuprof_npu_name_op_(const npuprof_npu *npu, con
     const char *const known = npuprof_npu_find_op_(ring, op);
     *stays = known != NULL;
     if (known) return known;
-    const char *const told = ring->op_name ? ring->op_name(npu->desc_.user, op) : NULL;
-    if (told) return told;
+    const char *const given = ring->op_name ? ring->op_name(npu->desc_.user, op) : NULL;
+    if (given) return given;
     npuprof_npu_copy_text_(text, NPUPROF_NPU_NAME_, base == 10 ? "op " : "op 0x");
     size_t at = strlen(text);
     for (uint64_t rest = op; rest >= base; rest /= base) at++;
@@ -6177,78 +6174,59 @@ NPUPROF_OWN_ static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uin
     return !ring->execution_op || op + 1 == ring->execution_op;
 }
 
-/* Whose record it is. */
-NPUPROF_OWN_ static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
+/* What is known of the submission of a record. */
+NPUPROF_OWN_ static npuprof_npu_lookup_ npuprof_npu_lookup_of_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
     const npuprof_npu_queue_ *const q = e->q;
     const npuprof_npu_record_ *const r = e->r;
-    npuprof_npu_sought_ s;
+    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
+    npuprof_npu_lookup_ s;
     s.has_id = npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_);
     s.id = r->v[NPUPROF_NPU_AT_JOB_];
     s.id_mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_));
     s.any_stream = !npuprof_npu_has_(q, NPUPROF_NPU_AT_PE_) && npu->queue_count_ == 1;
-    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
     s.stream = q->is.lane_count || pe > 0xFFFFu ? pe : e->pe;
     s.is_scoped = q->is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
     s.scope = q->is.job_scope == NPUPROF_NPU_SCOPE_RING ? q->number : s.stream;
-    s.is_late = npu->takes_late_;
-    s.before = npu->late_before_;
+    s.is_late = e->is_late;
+    s.before = e->before;
+    s.whole = npuprof_npu_is_whole_(&q->is, r->v[NPUPROF_NPU_AT_OP_]);
+    s.can_wait = e->can_wait;
     return s;
 }
 
 /* Finds the submission of a record. A part of a job whose whole has begun, and not ended, is of the same: the
-   begin took it. Results as npuprof_npu_take_submission_(). */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait,
-                                              npuprof_npu_submission_ *of)
+   begin took it. False, only with can_wait: nobody can tell now, and nothing was done. */
+NPUPROF_OWN_ static bool npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
+{
+    const npuprof_npu_lookup_ s = npuprof_npu_lookup_of_(npu, e);
+    for (uint16_t at = s.whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
+        const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
+        if (pair->e.q != e->q || pair->e.pe != e->pe || pair->record.v[NPUPROF_NPU_AT_JOB_] != s.id) continue;
+        if (!npuprof_npu_is_whole_(&e->q->is, pair->record.v[NPUPROF_NPU_AT_OP_])) continue;
+        *e->of = pair->of;
+        npuprof_npu_set_run_(e->of, &pair->e.t, false);
+        return true;
+    }
+    if (!s.whole && npuprof_npu_find_ended_(npu, &s, e->of)) return true;
+    return npuprof_npu_take_submission_(npu, &s, e->of) == NPUPROF_OK;
+}
+
+/* Draws what a record, or two, said. */
+NPUPROF_OWN_ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
     const npuprof_npu_queue_ *const q = e->q;
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, e);
-    const bool whole = npuprof_npu_is_whole_(&q->is, e->r->v[NPUPROF_NPU_AT_OP_]);
-    for (uint16_t at = whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
-        const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
-        if (pair->ring != q->number || pair->lane != e->pe) continue;
-        if (pair->record.v[NPUPROF_NPU_AT_JOB_] != sought.id) continue;
-        if (!npuprof_npu_is_whole_(&q->is, pair->record.v[NPUPROF_NPU_AT_OP_])) continue;
-        *of = pair->of;
-        npuprof_npu_note_run_(of, pair->flags, pair->epoch, pair->start, 0);
-        return NPUPROF_OK;
-    }
-    if (!whole && npuprof_npu_find_ended_(npu, &sought, of)) return NPUPROF_OK;
-    return npuprof_npu_take_submission_(npu, &sought, whole, can_wait, of);
-}
-
-/* A record that stands for its job: its parts may come after it. */
-NPUPROF_OWN_ static void npuprof_npu_note_whole_(npuprof_npu *npu, const npuprof_npu_entry_ *e, uint64_t op,
-                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *t)
-{
-    if (!e->q->is.execution_op || !npuprof_npu_is_whole_(&e->q->is, op)) return;
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, e);
-    npuprof_npu_note_ended_(npu, &sought, of, t);
-}
-
-/* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
-NPUPROF_OWN_ static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submission_ *of,
-                                      const npuprof_npu_times_ *t, const npuprof_npu_pass_ *pass)
-{
-    if (of->known && of->link.ticks && !(t->flags & NPUPROF_STAMP_HOST))
-        npuprof_npu_learn_job_(npu, t->start, t->end, of->link.ticks, pass->now.host);
-}
-
-/* Draws what a record, or two, said. times: as they are drawn. */
-NPUPROF_OWN_ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned lane,
-                                     const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                                     const npuprof_npu_times_ *times)
-{
     const npuprof_npu_ring *const ring = &q->is;
+    const uint64_t *const v = e->r->v;
+    const uint64_t op = v[NPUPROF_NPU_AT_OP_];
     char text[NPUPROF_NPU_NAME_];
     npuprof_npu_drawing_ d;
     size_t n = NPUPROF_NPU_OWN_ARGS_;
-    const uint64_t op = r->v[NPUPROF_NPU_AT_OP_], status = r->v[NPUPROF_NPU_AT_STATUS_];
-    d.start = times->start;
-    d.end = times->end;
-    d.epoch = times->epoch;
-    d.flags = times->flags;
-    d.lane = lane;
+    d.start = e->t.start;
+    d.end = e->t.end;
+    d.epoch = e->t.epoch;
+    d.flags = e->t.flags;
+    d.lane = e->pe;
     d.category = ring->category;
     d.takes_arrow = npuprof_npu_is_whole_(ring, op);
     d.texts_stay = true;
@@ -6256,20 +6234,34 @@ NPUPROF_OWN_ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npupro
     d.name = NULL;
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_))
         d.name = npuprof_npu_name_op_(npu, ring, op, text, &d.name_stays);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_))
-        d.args[n++] = npuprof_uint_("job", r->v[NPUPROF_NPU_AT_JOB_]);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", v[NPUPROF_NPU_AT_JOB_]);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
-        d.args[n++] = npuprof_uint_("execution_index", r->v[NPUPROF_NPU_AT_EXECUTION_]);
+        d.args[n++] = npuprof_uint_("execution_index", v[NPUPROF_NPU_AT_EXECUTION_]);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
-        d.args[n++] = npuprof_uint_("instruction_index", r->v[NPUPROF_NPU_AT_INSTRUCTION_]);
+        d.args[n++] = npuprof_uint_("instruction_index", v[NPUPROF_NPU_AT_INSTRUCTION_]);
     for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
-            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, r->v[NPUPROF_NPU_AT_ARGS_ + i]);
-    if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
-    if (status) d.args[n++] = npuprof_uint_("status", status);
-    if (times->unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
+            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, v[NPUPROF_NPU_AT_ARGS_ + i]);
+    if (e->t.doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", e->t.doubt_ns);
+    if (v[NPUPROF_NPU_AT_STATUS_]) d.args[n++] = npuprof_uint_("status", v[NPUPROF_NPU_AT_STATUS_]);
+    if (e->t.unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
-    npuprof_npu_draw_(npu, &d, of);
+    npuprof_npu_draw_(npu, &d, e->of);
+}
+
+/* Ends the way of a span, which is placed. A device whose clock nobody reads learns from it: its job began
+   after it was submitted, and is over. A whole is noted: its parts may come after it. */
+NPUPROF_OWN_ static void npuprof_npu_finish_span_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
+{
+    const npuprof_npu_submission_ *const of = e->of;
+    const npuprof_npu_ring *const ring = &e->q->is;
+    if (of->known && of->link.ticks && !(e->t.flags & NPUPROF_STAMP_HOST))
+        npuprof_npu_bracket_job_(npu, e->t.start, e->t.end, of->link.ticks, e->pass->now.host);
+    if (ring->execution_op && npuprof_npu_is_whole_(ring, e->r->v[NPUPROF_NPU_AT_OP_])) {
+        const npuprof_npu_lookup_ whole = npuprof_npu_lookup_of_(npu, e);
+        npuprof_npu_note_ended_(npu, &whole, e);
+    }
+    npuprof_npu_draw_record_(npu, e);
 }
 
 /* ---- Kinds */
@@ -6277,19 +6269,19 @@ NPUPROF_OWN_ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npupro
 /* Draws a begin whose end does not come, up to those ticks. */
 NPUPROF_OWN_ static void npuprof_npu_draw_unfinished_(npuprof_npu *npu, npuprof_npu_pair_ *pair, uint64_t end)
 {
-    const npuprof_npu_times_ t = { pair->start, npuprof_max_(pair->start, end), pair->epoch, pair->flags, 0,
-                                   true };
     if (!pair->draws) return;
+    pair->e.t.end = npuprof_max_(pair->e.t.start, end);
+    pair->e.t.unfinished = true;
     pair->record.v[NPUPROF_NPU_AT_STATUS_] = 0;
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
-    npuprof_npu_draw_record_(npu, &npu->queues_[pair->ring], pair->lane, &pair->record, &pair->of, &t);
+    npuprof_npu_draw_record_(npu, &pair->e);
 }
 
 /* Ends a begin whose end will not come: with the last stamp of its lane. */
 NPUPROF_OWN_ static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 {
-    const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
-    const bool same = pair->flags & NPUPROF_STAMP_HOST || lane->epoch == pair->epoch;
+    const npuprof_npu_lane_state_ *const lane = pair->e.lane;
+    const bool same = pair->e.t.flags & NPUPROF_STAMP_HOST || lane->epoch == pair->e.t.epoch;
     npuprof_npu_close_pair_(npu, pair);
     npuprof_npu_draw_unfinished_(npu, pair, same ? lane->last_ticks : 0);
 }
@@ -6300,136 +6292,104 @@ NPUPROF_OWN_ static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_np
     for (uint16_t at = q->gap ? npu->oldest_pair_ : 0, next; at; at = next) {
         npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
         next = pair->newer;
-        if (pair->ring == q->number) npuprof_npu_abandon_pair_(npu, pair);
+        if (pair->e.q == q) npuprof_npu_abandon_pair_(npu, pair);
     }
     q->gap = false;
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
+/* A whole span, or its begin. False, only with can_wait: nobody can tell now whose it is, and nothing was
+   done. */
+NPUPROF_OWN_ static bool npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_entry_ *e)
 {
-    const npuprof_npu_queue_ *const q = e->q;
-    const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
-    npuprof_npu_submission_ of;
-    npuprof_npu_times_ t;
-    if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
-    const bool draws = npuprof_npu_draws_(&of);
-    const int why = npuprof_npu_moment_(npu, e, &of, &t);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+    const bool is_begin = e->kind == NPUPROF_NPU_KIND_BEGIN;
+    if (!npuprof_npu_find_owner_(npu, e)) return false;
+    const bool draws = npuprof_npu_draws_(e->of);
+    if (!draws && !is_begin) return true;
+    const int why = npuprof_npu_find_times_(npu, e);
+    if (why != NPUPROF_NPU_PLACED_) {
         if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
-        return NPUPROF_OK;
-    }
-    npuprof_npu_pair_ *pair = npuprof_npu_open_pair_(npu, q->number, e->pe, key);
-    if (!pair) {
+    } else if (!is_begin) {
+        npuprof_npu_finish_span_(npu, e);
+    } else if (!npuprof_npu_open_pair_(npu, e, draws)) {
         npuprof_npu_abandon_pair_(npu, npuprof_npu_oldest_pair_(npu));
-        pair = npuprof_npu_open_pair_(npu, q->number, e->pe, key);
+        (void)npuprof_npu_open_pair_(npu, e, draws);
     }
-    pair->start = t.start;
-    pair->epoch = t.epoch;
-    pair->flags = (uint8_t)t.flags;
-    pair->record = *e->r;
-    pair->of = of;
-    pair->draws = draws;
-    pair->lane_at = (uint16_t)(e->lane - npu->lanes_);
-    if (t.flags & NPUPROF_STAMP_HOST && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE && of.known &&
-        of.link.ticks && of.link.ticks < t.start) pair->start = of.link.ticks;
-    return NPUPROF_OK;
+    return true;
 }
 
-NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
+/* The submission of a begin that had none may be known by now. */
+NPUPROF_OWN_ static void npuprof_npu_find_owner_again_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
-    npuprof_npu_times_ t;
-    npuprof_npu_pair_ *const pair =
-        npuprof_npu_match_pair_(npu, e->q->number, e->pe, e->r->v + NPUPROF_NPU_AT_KEY_);
-    int why = npuprof_npu_moment_(npu, e, pair ? &pair->of : NULL, &t);
+    npuprof_npu_submission_ now;
+    npuprof_npu_lookup_ s = npuprof_npu_lookup_of_(npu, e);
+    s.can_wait = false;
+    (void)npuprof_npu_take_submission_(npu, &s, &now);
+    if (now.known || now.muted) *e->of = now;
+}
+
+NPUPROF_OWN_ static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_entry_ *e)
+{
+    npuprof_npu_pair_ *const pair = npuprof_npu_match_pair_(npu, e);
+    if (pair) e->of = &pair->of;
+    int why = npuprof_npu_find_times_(npu, e);
+    const bool is_good = why == NPUPROF_NPU_PLACED_;
     /* Why not with host stamps: their epoch is an error, which a better known rate changes. */
-    const bool same = pair && (why != NPUPROF_NPU_TIMES_GOOD_ || t.epoch == pair->epoch ||
-                               (t.flags & NPUPROF_STAMP_HOST) != 0);
-    if (!same) {                         /* no begin, or one of before a reset */
+    const bool is_other_run = is_good && !(e->t.flags & NPUPROF_STAMP_HOST) && pair &&
+                              e->t.epoch != pair->e.t.epoch;
+    if (!pair || is_other_run) {         /* no begin, or one of before a reset */
         if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
         if (pair) npuprof_npu_draw_unfinished_(npu, pair, 0);
         return;
     }
     if (!pair->draws) return;
-    if (why == NPUPROF_NPU_TIMES_GOOD_ && pair->start > t.end) {
-        if (pair->start - t.end > e->pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
-        else t.end = pair->start;
+    e->t.start = pair->e.t.start;
+    if (is_good && e->t.start > e->t.end) {
+        if (e->t.start - e->t.end > e->pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
+        e->t.end = e->t.start;
     }
-    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+    if (why != NPUPROF_NPU_PLACED_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
     }
-    const uint64_t op = pair->record.v[NPUPROF_NPU_AT_OP_];
-    if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
-        npuprof_npu_sought_ of_begin = npuprof_npu_sought_by_(npu, e);
-        npuprof_npu_submission_ late;
-        of_begin.id = pair->record.v[NPUPROF_NPU_AT_JOB_];
-        const bool whole = npuprof_npu_is_whole_(&e->q->is, op);
-        (void)npuprof_npu_take_submission_(npu, &of_begin, whole, false, &late);
-        if (late.muted) return;
-        if (late.known) pair->of = late;
-    }
-    t.start = pair->start;
     npuprof_npu_add_end_(&pair->record, e->r);
-    npuprof_npu_learn_record_(npu, &pair->of, &t, e->pass);
-    npuprof_npu_note_whole_(npu, e, op, &pair->of, &t);
-    npuprof_npu_draw_record_(npu, e->q, e->pe, &pair->record, &pair->of, &t);
-}
-
-NPUPROF_OWN_ static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
-{
-    npuprof_npu_submission_ of;
-    npuprof_npu_times_ t;
-    if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
-    if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
-    const int why = npuprof_npu_span_times_(npu, e, &of, &t);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) {
-        npuprof_npu_count_records_(npu, (unsigned)why, 1);
-        return NPUPROF_OK;
-    }
-    npuprof_npu_learn_record_(npu, &of, &t, e->pass);
-    npuprof_npu_note_whole_(npu, e, e->r->v[NPUPROF_NPU_AT_OP_], &of, &t);
-    npuprof_npu_draw_record_(npu, e->q, e->pe, e->r, &of, &t);
-    return NPUPROF_OK;
+    e->r = &pair->record;
+    if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) npuprof_npu_find_owner_again_(npu, e);
+    if (!pair->of.muted) npuprof_npu_finish_span_(npu, e);
 }
 
 /* An instant, or the value of a counter. */
-NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool is_value)
+NPUPROF_OWN_ static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_entry_ *e)
 {
-    const npuprof_npu_queue_ *const q = e->q;
-    npuprof_npu_submission_ of;
-    npuprof_npu_times_ t;
     char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
+    npuprof_npu_drawing_ d;
+    bool stays;
     if (!NPUPROF_OPEN_(1)) return;
-    const int why = npuprof_npu_moment_(npu, e, NULL, &t);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+    const int why = npuprof_npu_find_times_(npu, e);
+    if (why != NPUPROF_NPU_PLACED_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
     }
-    memset(&of, 0, sizeof of);
-    npuprof_npu_copy_text_(of.name, sizeof of.name, "event");
-    t.flags |= is_value ? NPUPROF_STAMP_VALUE : NPUPROF_STAMP_INSTANT;
-    if (!is_value) {
-        npuprof_npu_draw_record_(npu, q, e->pe, e->r, &of, &t);
+    if (e->kind == NPUPROF_NPU_KIND_INSTANT) {
+        npuprof_npu_copy_text_(e->of->name, sizeof e->of->name, "event");
+        e->t.flags |= NPUPROF_STAMP_INSTANT;
+        npuprof_npu_draw_record_(npu, e);
         return;
     }
-    const uint64_t op = e->r->v[NPUPROF_NPU_AT_OP_];
-    npuprof_npu_drawing_ d;
-    bool stays;
+    const char *const name = npuprof_npu_has_(e->q, NPUPROF_NPU_AT_OP_)
+        ? npuprof_npu_name_op_(npu, &e->q->is, e->r->v[NPUPROF_NPU_AT_OP_], text, &stays) : "value";
     npuprof_npu_copy_text_(track, NPUPROF_NPU_NAME_, npu->device.name);
     const size_t used = strlen(track);
     track[used] = ' ';
-    npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_,
-                           npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_)
-                               ? npuprof_npu_name_op_(npu, &q->is, op, text, &stays) : "value");
+    npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_, name);
     memset(&d, 0, sizeof d);
-    d.start = t.start;
+    d.start = e->t.start;
     d.end = e->r->v[NPUPROF_NPU_AT_VALUE_];
-    d.epoch = t.epoch;
-    d.flags = t.flags;
+    d.epoch = e->t.epoch;
+    d.flags = e->t.flags | NPUPROF_STAMP_VALUE;
     d.lane = e->pe;
     d.name = track;
-    d.category = q->is.category;
-    npuprof_npu_draw_(npu, &d, &of);
+    d.category = e->q->is.category;
+    npuprof_npu_draw_(npu, &d, e->of);
 }
 
 /* ---- Any record */
@@ -6450,19 +6410,16 @@ NPUPROF_OWN_ static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const n
 /* A record that tells the high part of its lane's stamps. */
 NPUPROF_OWN_ static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
-    const npuprof_npu_queue_ *const q = e->q;
-    const npuprof_npu_record_ *const r = e->r;
-    const npuprof_npu_pass_ *const pass = e->pass;
-    const unsigned low = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_);
-    const unsigned bits = low + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
+    const unsigned low = npuprof_npu_bits_at_(e->q, NPUPROF_NPU_AT_STAMP_);
+    const unsigned bits = low + npuprof_npu_bits_at_(e->q, NPUPROF_NPU_AT_CLOCK_HIGH_);
+    const uint64_t *const v = e->r->v;
     if (low >= 64) return;
-    const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
-    const uint64_t word = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
-    const uint64_t raw = (down ? ~word : word) & npuprof_npu_mask_(bits);
-    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, 0);
+    const uint64_t word = v[NPUPROF_NPU_AT_STAMP_] | v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
+    const uint64_t raw = npuprof_npu_raw_stamp_(npu, e->q, word, bits);
+    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, e, NULL);
     uint64_t stamp = raw;
-    e->lane->has_last = !pass->units.known ||
-                        (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ &&
+    e->lane->has_last = !e->pass->units.known ||
+                        (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_PLACED_ &&
                          stamp <= b.high);
     e->lane->last = stamp;
 }
@@ -6476,40 +6433,42 @@ NPUPROF_OWN_ static int npuprof_npu_kind_of_(const npuprof_npu_queue_ *q, const 
     return -1;
 }
 
-/* Takes a record: draws it, keeps it, or counts it. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell
-   now whose it is, and nothing was done. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_queue_ *q,
-                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
-                                               bool can_wait)
+/* Takes a record, whose way is known: draws it, keeps it, or counts it. False, only with can_wait: nobody can
+   tell now whose it is, and nothing was done. */
+NPUPROF_OWN_ static bool npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_entry_ *e)
 {
-    npuprof_npu_entry_ e = { q, r, pass, NULL, 0 };
-    npuprof_npu_lane_state_ *lane = NULL;
-    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
-    if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
+    npuprof_npu_queue_ *const q = e->q;
+    npuprof_npu_submission_ of;
+    const uint64_t pe = e->r->v[NPUPROF_NPU_AT_PE_];
+    if (npuprof_npu_holds_(q, e->r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return true;
     if (q->gap) npuprof_npu_abandon_queue_(npu, q);
-    const int kind = npuprof_npu_kind_of_(q, r);
-    const bool is_clock = npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when);
-    if (kind == NPUPROF_NPU_KIND_SKIP && !is_clock) return NPUPROF_OK;   /* Why here: it takes no lane. */
-    if (npuprof_npu_lanes_count_(q) || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
+    const bool is_clock = npuprof_npu_holds_(q, e->r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when);
+    e->kind = npuprof_npu_kind_of_(q, e->r);
+    if (e->kind == NPUPROF_NPU_KIND_SKIP && !is_clock) return true;      /* Why here: it takes no lane. */
+    const bool counts = npuprof_npu_lanes_count_(q);
+    npuprof_npu_lane_state_ *lane = NULL;
+    if (counts || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
         lane = npuprof_npu_lane_of_(npu, q, pe);
-        npuprof_npu_lane_epoch_(lane, pass->now.epoch);
+        npuprof_npu_lane_epoch_(lane, e->pass->now.epoch);
     }
-    e.pe = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
-    if (npuprof_npu_lanes_count_(q)) e.lane = lane;
-    if (e.lane && is_clock) {
-        npuprof_npu_take_clock_(npu, &e);
-        return NPUPROF_OK;
+    e->pe = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
+    e->lane = counts ? lane : NULL;
+    e->of = &of;
+    npuprof_npu_clear_submission_(&of);
+    if (e->lane && is_clock) {
+        npuprof_npu_take_clock_(npu, e);
+        return true;
     }
-    switch (kind) {
-    case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, &e, can_wait);
-    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, &e, can_wait);
-    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, &e); break;
-    case NPUPROF_NPU_KIND_INSTANT: npuprof_npu_take_event_(npu, &e, false); break;
-    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, &e, true); break;
+    switch (e->kind) {
+    case NPUPROF_NPU_KIND_SPAN:
+    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_span_(npu, e);
+    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, e); break;
+    case NPUPROF_NPU_KIND_INSTANT:
+    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, e); break;
     case NPUPROF_NPU_KIND_SKIP: break;
     default: npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNKNOWN, 1); break;
     }
-    return NPUPROF_OK;
+    return true;
 }
 /* ==== src/npu/host/late.h =========================================================== >>npu/host/late ==== */
 
@@ -6531,12 +6490,14 @@ typedef struct npuprof_npu_late_ {
 NPUPROF_OWN_ static bool npuprof_npu_take_first_late_(npuprof_npu *npu, bool can_wait)
 {
     const npuprof_npu_late_ *const late = &npu->late_[npu->late_first_ % NPUPROF_NPU_LATE_];
-    npu->takes_late_ = true;
-    npu->late_before_ = late->before;
-    const npuprof_result result =
-        npuprof_npu_take_record_(npu, late->queue, &late->record, &late->pass, can_wait);
-    npu->takes_late_ = false;
-    if (result == NPUPROF_ERR_NPU_BUSY) return false;
+    npuprof_npu_entry_ e;
+    e.q = late->queue;
+    e.r = &late->record;
+    e.pass = &late->pass;
+    e.can_wait = can_wait;
+    e.is_late = true;
+    e.before = late->before;
+    if (!npuprof_npu_take_record_(npu, &e)) return false;
     npu->late_first_++;
     npu->late_count_--;
     return true;
@@ -6556,11 +6517,9 @@ NPUPROF_OWN_ static void npuprof_npu_take_late_(npuprof_npu *npu, bool all)
 /* Takes those that need not wait any more. Takes the queue lock; who holds it looks as well. */
 NPUPROF_OWN_ static void npuprof_npu_look_at_late_(npuprof_npu *npu)
 {
-    uintptr_t nobody = 0;
-    if (!NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return;
+    if (!npuprof_npu_try_queue_(npu)) return;
     npuprof_npu_take_late_(npu, false);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
+    npuprof_npu_end_pass_(npu, false);
 }
 
 /* Whether a record of the queue waits: the next ones stay behind it. */
@@ -6575,9 +6534,15 @@ NPUPROF_OWN_ static bool npuprof_npu_has_late_(const npuprof_npu *npu, const npu
 NPUPROF_OWN_ static void npuprof_npu_take_or_keep_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
                                       const npuprof_npu_pass_ *pass)
 {
+    npuprof_npu_entry_ e;
+    e.q = q;
+    e.r = r;
+    e.pass = pass;
+    e.can_wait = true;
+    e.is_late = false;
+    e.before = 0;
     if (npu->late_count_) npuprof_npu_take_late_(npu, false);    /* who held it may be done */
-    if (!npuprof_npu_has_late_(npu, q) &&
-        npuprof_npu_take_record_(npu, q, r, pass, true) != NPUPROF_ERR_NPU_BUSY) return;
+    if (!npuprof_npu_has_late_(npu, q) && npuprof_npu_take_record_(npu, &e)) return;
     if (npu->late_count_ == NPUPROF_NPU_LATE_) {
         (void)npuprof_npu_take_first_late_(npu, false);
         npuprof_npu_take_late_(npu, false);
@@ -6992,17 +6957,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_check_progress_(npuprof_npu *npu,
 NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
 {
     npuprof_result first = NPUPROF_OK;
-    npuprof_npu_now_ now;
     uint64_t unit = 0;
-    memset(&now, 0, sizeof now);
-    now.host = npu->open_host_;
-    now.ns = npuprof_ticks_to_ns_(now.host);
-    now.ticks = npu->open_ticks_;
-    now.known = npu->has_last_;
     for (unsigned i = 0; i < npu->queue_count_; i++) {
         npuprof_npu_queue_ *q = &npu->queues_[i];
         npuprof_npu_name_lanes_(npu, q);
-        (void)npuprof_npu_units_of_(npu, q, &now);
+        q->looked = npu->open_host_;
         if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
         /* Why those in the BAR: a look at the entry before costs loads there. */
@@ -7021,96 +6980,38 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
         first = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, &npu->progress_next_);
     return first;
 }
-/* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
+/* ==== src/npu/host/progress.h =================================================== >>npu/host/progress ==== */
 
-/* The library comes for the records: rings that it polls, and an index of finished jobs. One drain works at a
-   time, the one that holds the queue lock.
+/* A device without records: an index of finished jobs ends submissions. Those whose numbers it has passed are
+   over; without numbers, one for each step, the oldest first. Owns progress_ and progress_next_ (npuprof_npu in
+   types.h). Under the queue lock. */
 
-   A ring is read up to where the device was when its drain began; then the clock is read, so every stamp lies
-   before it. */
-
-/* Takes one batch that was copied. True: go on with the next. */
-NPUPROF_OWN_ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
-                                    const npuprof_npu_pass_ *pass)
-{
-    const uint64_t first = q->next;
-    for (unsigned i = 0; i < reading->count; i++) {
-        const uint64_t number = first + i;
-        const int fate = reading->fate[i];
-        if (fate == NPUPROF_NPU_ENTRY_LATER_) return false;
-        if (fate == NPUPROF_NPU_ENTRY_LAPPED_) {
-            npuprof_npu_count_gap_(npu, q, reading->gap[i]);
-            q->next = number + reading->gap[i];
-            q->index.last += reading->gap[i];
-            reading->producer += reading->gap[i];
-            return true;
-        }
-        const bool good = fate == NPUPROF_NPU_ENTRY_GOOD_;
-        npuprof_npu_count_gap_(npu, q, good ? reading->gap[i] : 1);
-        if (good) npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
-        q->next = number + 1;
-        if (i + 1 < reading->count && reading->fate[i + 1] == NPUPROF_NPU_ENTRY_GOOD_) continue;
-        q->read_end = good ? q->next + 1 : 0;
-        q->read_hash = npuprof_npu_hash_record_(q, &reading->batch[i]);
-    }
-    return true;
-}
-
-/* A drain under way. */
+/* What a drain has found. */
 typedef struct npuprof_npu_visit_ {
-    npuprof_npu_pass_ pass;
-    npuprof_npu_reading_ reading;
     npuprof_result ring_result, result;  /* the first bad one of a ring; of the clock */
     bool took;                           /* there were records */
 } npuprof_npu_visit_;
 
-/* Reads the clocks. False: no record can be placed. */
-NPUPROF_OWN_ static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool by_counter)
-{
-    const npuprof_result result = npuprof_npu_read_now_(npu, by_counter, &d->pass.now);
-    if (d->result == NPUPROF_OK) d->result = result;
-    return result != NPUPROF_ERR_NPU_DEAD && result != NPUPROF_ERR_NPU_TORN && result != NPUPROF_ERR_NPU_BUSY;
-}
-
-/* The same for a batch of a ring that was copied. */
-NPUPROF_OWN_ static bool npuprof_npu_drain_batch_now_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
-{
-    if (!npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER)) return false;
-    d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
-    return true;
-}
-
-/* Takes what a ring has. */
-NPUPROF_OWN_ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
-{
-    npuprof_npu_reading_ *const reading = &d->reading;
-    if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) {
-        reading->result = NPUPROF_ERR_NPU_OFF;
-    } else if (npuprof_npu_begin_reading_(npu, q, reading) && q->next != reading->producer) {
-        const uint64_t begun = q->next;
-        /* Why the clock after the copy, and for each batch that no index announced: what came meanwhile has
-           stamps of meanwhile. */
-        bool go_on = true;
-        for (bool again = false; go_on && npuprof_npu_copy_batch_(npu, q, reading); again = true) {
-            if (!q->rule->is_announced || !again) go_on = npuprof_npu_drain_batch_now_(npu, q, d);
-            if (go_on) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
-        }
-        d->took = d->took || q->next != begun;
-    }
-    if (d->ring_result == NPUPROF_OK) d->ring_result = reading->result;
-}
-
-/* Draws a submission that the progress index says is over. */
-NPUPROF_OWN_ static void npuprof_npu_draw_progress_(npuprof_npu *npu, const npuprof_npu_visit_ *d,
+/* Draws a submission that is over. */
+NPUPROF_OWN_ static void npuprof_npu_draw_progress_(npuprof_npu *npu, const npuprof_npu_now_ *now,
                                        const npuprof_npu_submission_ *of)
 {
     npuprof_npu_drawing_ s;
     memset(&s, 0, sizeof s);
-    s.end = d->pass.now.host;
+    s.end = now->host;
     s.start = of->link.ticks && of->link.ticks < s.end ? of->link.ticks : s.end;
     s.flags = NPUPROF_STAMP_HOST;
     s.takes_arrow = true;
     npuprof_npu_draw_(npu, &s, of);
+}
+
+/* Counts submissions that gave up their places as lost, at most so many. Returns how many. */
+NPUPROF_OWN_ static uint64_t npuprof_npu_count_forgotten_(npuprof_npu *npu, uint64_t most)
+{
+    const uint32_t forgotten = (uint32_t)npuprof_min_(NPUPROF_LOAD_(&npu->forgotten_), most);
+    NPUPROF_ADD_(&npu->forgotten_, 0u - forgotten);
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, forgotten);
+    return forgotten;
 }
 
 /* Whether a job's number lies below `done`, as far as the index tells: modulo its period. */
@@ -7146,106 +7047,152 @@ NPUPROF_OWN_ static npuprof_npu_job_ *npuprof_npu_oldest_over_(const npuprof_npu
     return oldest;
 }
 
-/* Ends the numbered submissions that are over. One that gave up its place is nobody's: it is lost. */
+/* Ends the numbered submissions that are over. */
 NPUPROF_OWN_ static void npuprof_npu_end_numbered_(npuprof_npu *npu, npuprof_npu_visit_ *d, uint64_t done)
 {
-    const uint32_t forgotten = NPUPROF_LOAD_(&npu->forgotten_);
-    npuprof_npu_sought_ sought;
+    npuprof_npu_pass_ pass;
     npuprof_npu_submission_ of;
-    NPUPROF_ADD_(&npu->forgotten_, 0u - forgotten);
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, forgotten);
-    memset(&sought, 0, sizeof sought);
-    sought.has_id = true;
-    sought.id_mask = UINT64_MAX;
+    npuprof_npu_lookup_ s;
+    memset(&s, 0, sizeof s);
+    s.has_id = s.whole = true;
+    s.id_mask = UINT64_MAX;
     for (bool first = true;; first = false) {
         npuprof_npu_job_ *const job = npuprof_npu_oldest_over_(npu, done);
-        if (!job || (first && !npuprof_npu_drain_now_(npu, d, false))) break;
-        sought.id = NPUPROF_LOAD_(&job->id);
-        (void)npuprof_npu_take_submission_(npu, &sought, true, false, &of);
+        if (!job || (first && !npuprof_npu_begin_pass_(npu, NULL, &pass, &d->result))) break;
+        s.id = NPUPROF_LOAD_(&job->id);
+        (void)npuprof_npu_take_submission_(npu, &s, &of);
         d->took = true;
-        if (of.known) npuprof_npu_draw_progress_(npu, d, &of);
+        if (of.known) npuprof_npu_draw_progress_(npu, &pass.now, &of);
         else if (!of.muted) break;       /* somebody else ended it, or holds it */
     }
     npu->progress_next_ = done;
 }
 
-/* Ends the submissions that the progress index says are over: those whose numbers it has passed; without
-   numbers, one for each step. */
-NPUPROF_OWN_ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
+/* Ends one submission, the oldest, for each step of the index. */
+NPUPROF_OWN_ static void npuprof_npu_end_steps_(npuprof_npu *npu, npuprof_npu_visit_ *d, uint64_t done)
 {
-    const npuprof_npu_progress *p = &npu->desc_.progress;
-    uint64_t done;
-    npuprof_npu_sought_ any;
+    npuprof_npu_pass_ pass;
+    npuprof_npu_lookup_ any;
+    if (done == npu->progress_next_ || !npuprof_npu_begin_pass_(npu, NULL, &pass, &d->result)) return;
     memset(&any, 0, sizeof any);
-    any.any_stream = true;
-    if (npu->progress_.in_bar && !npuprof_npu_is_on_(npu)) {
-        d->ring_result = NPUPROF_ERR_NPU_OFF;
-        return;
-    }
-    const bool known = npu->progress_.known;
-    /* Why: numbers of npuprof_npu_job() are not the index's. */
-    const bool numbered = NPUPROF_LOAD_(&npu->uses_ids_) && !NPUPROF_LOAD_(&npu->ids_);
-    d->ring_result = npuprof_npu_read_index_(npu, &p->index, &npu->progress_, &done);
-    if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
-    if (!known || done < npu->progress_next_) npu->progress_next_ = done;
-    if (numbered) {
-        npuprof_npu_end_numbered_(npu, d, done);
-        return;
-    }
-    if (done == npu->progress_next_ || !npuprof_npu_drain_now_(npu, d, false)) return;
+    any.any_stream = any.whole = true;
     /* Why first: what was forgotten is older than all that is known. */
-    const uint64_t forgotten =
-        npuprof_min_(NPUPROF_LOAD_(&npu->forgotten_), done - npu->progress_next_);
-    NPUPROF_ADD_(&npu->forgotten_, 0u - (uint32_t)forgotten);
-    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, forgotten);
-    npu->progress_next_ += forgotten;
+    npu->progress_next_ += npuprof_npu_count_forgotten_(npu, done - npu->progress_next_);
     for (; npu->progress_next_ < done; npu->progress_next_++) {
         npuprof_npu_submission_ of;
-        (void)npuprof_npu_take_submission_(npu, &any, true, false, &of);
+        (void)npuprof_npu_take_submission_(npu, &any, &of);
         d->took = true;
         if (!of.known) {                 /* it, and all after, were submitted while recording was off */
             npu->progress_next_ = done;
             return;
         }
-        npuprof_npu_draw_progress_(npu, d, &of);
+        npuprof_npu_draw_progress_(npu, &pass.now, &of);
     }
 }
 
-/* Whether an anchor is due. */
-NPUPROF_OWN_ static bool npuprof_npu_wants_anchor_(npuprof_npu *npu)
+/* Ends the submissions that the progress index says are over. */
+NPUPROF_OWN_ static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
 {
-    if (!npuprof_npu_lock_(npu)) return false;
-    const bool due = npuprof_npu_anchor_is_due_(npu, npuprof_npu_ticks_()) ||
-                     npuprof_npu_rate_changed_(npu, &npu->last_);
-    npuprof_npu_unlock_(npu);
-    return due;
+    uint64_t done;
+    if (npu->progress_.in_bar && !npuprof_npu_is_on_(npu)) {
+        d->ring_result = NPUPROF_ERR_NPU_OFF;
+        return;
+    }
+    const bool known = npu->progress_.known;
+    d->ring_result = npuprof_npu_read_index_(npu, &npu->desc_.progress.index, &npu->progress_, &done);
+    if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
+    if (!known || done < npu->progress_next_) npu->progress_next_ = done;
+    /* Why: numbers of npuprof_npu_job() are not the index's. */
+    if (!NPUPROF_LOAD_(&npu->uses_ids_) || NPUPROF_LOAD_(&npu->ids_)) {
+        npuprof_npu_end_steps_(npu, d, done);
+        return;
+    }
+    (void)npuprof_npu_count_forgotten_(npu, UINT64_MAX);     /* one that gave up its place is nobody's */
+    npuprof_npu_end_numbered_(npu, d, done);
+}
+/* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
+
+/* The library comes for the records of rings that it polls. One drain works at a time, the one that holds the
+   queue lock.
+
+   A ring is read up to where the device was when its drain began; then the clock is read, so every stamp lies
+   before it. */
+
+/* Takes one batch that was copied. True: go on with the next. */
+NPUPROF_OWN_ static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
+                                    const npuprof_npu_pass_ *pass)
+{
+    const uint64_t first = q->next;
+    for (unsigned i = 0; i < reading->count; i++) {
+        const uint64_t number = first + i;
+        const int fate = reading->fate[i];
+        if (fate == NPUPROF_NPU_ENTRY_LATER_) return false;
+        if (fate == NPUPROF_NPU_ENTRY_LAPPED_) {
+            npuprof_npu_count_gap_(npu, q, reading->gap[i]);
+            q->next = number + reading->gap[i];
+            q->index.last += reading->gap[i];
+            reading->producer += reading->gap[i];
+            return true;
+        }
+        const bool good = fate == NPUPROF_NPU_ENTRY_GOOD_;
+        npuprof_npu_count_gap_(npu, q, good ? reading->gap[i] : 1);
+        if (good) npuprof_npu_take_or_keep_(npu, q, &reading->batch[i], pass);
+        q->next = number + 1;
+        if (i + 1 < reading->count && reading->fate[i + 1] == NPUPROF_NPU_ENTRY_GOOD_) continue;
+        q->read_end = good ? q->next + 1 : 0;
+        q->read_hash = npuprof_npu_hash_record_(q, &reading->batch[i]);
+    }
+    return true;
 }
 
-/* last: there is no next drain to leave anything to. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
+/* Takes what a ring has. */
+NPUPROF_OWN_ static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
 {
-    npuprof_npu_visit_ d;
-    uintptr_t nobody = 0;
+    npuprof_npu_reading_ reading;
+    npuprof_npu_pass_ pass;
+    if (npuprof_npu_is_in_bar_(q) && !npuprof_npu_is_on_(npu)) {
+        reading.result = NPUPROF_ERR_NPU_OFF;
+    } else if (npuprof_npu_begin_reading_(npu, q, &reading)) {
+        const uint64_t begun = q->next;
+        /* Why the clock after the copy, and for each batch that no index announced: what came meanwhile has
+           stamps of meanwhile. */
+        bool go_on = true;
+        for (bool again = false; go_on && npuprof_npu_copy_batch_(npu, q, &reading); again = true) {
+            if (!q->rule->is_announced || !again) go_on = npuprof_npu_begin_pass_(npu, q, &pass, &d->result);
+            if (go_on) go_on = npuprof_npu_take_batch_(npu, q, &reading, &pass);
+        }
+        d->took = d->took || q->next != begun;
+    }
+    if (d->ring_result == NPUPROF_OK) d->ring_result = reading.result;
+}
+
+/* Takes an anchor if one is due. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_renew_if_due_(npuprof_npu *npu)
+{
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_OK;
+    const bool due = npuprof_npu_anchor_is_due_(npu, npuprof_ticks_()) ||
+                     npuprof_npu_rate_changed_(npu, &npu->last_);
+    npuprof_npu_unlock_(npu);
+    return due ? npuprof_npu_renew_anchor_(npu) : NPUPROF_OK;
+}
+
+/* wait: for another drain, which is not to take the last records. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool wait)
+{
+    npuprof_npu_visit_ d = { NPUPROF_OK, NPUPROF_OK, false };
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npu->queue_count_ && !npu->desc_.progress.is_there) return NPUPROF_ERR_NPU_NO_RING;
-    if (last && !npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    if (!last && !NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
-    memset(&d.pass, 0, sizeof d.pass);
-    d.pass.last = last;
-    d.ring_result = d.result = NPUPROF_OK;
-    d.took = false;
+    if (wait && !npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    if (!wait && !npuprof_npu_try_queue_(npu)) return NPUPROF_OK;
     npuprof_npu_take_late_(npu, false);
     for (unsigned i = 0; i < npu->queue_count_; i++)
         if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
     if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);
-    if (d.took) npuprof_npu_sample_pmu_(npu);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
-    const bool dead = d.ring_result == NPUPROF_ERR_NPU_DEAD || d.result == NPUPROF_ERR_NPU_DEAD;
-    if (!dead && npuprof_npu_wants_anchor_(npu)) {
-        const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
+    npuprof_npu_end_pass_(npu, d.took);
+    if (d.ring_result != NPUPROF_ERR_NPU_DEAD && d.result != NPUPROF_ERR_NPU_DEAD) {
+        const npuprof_result renewed = npuprof_npu_renew_if_due_(npu);
         /* Why not no anchor: the records may need none, or said so themselves. */
-        if (d.result == NPUPROF_OK && synced != NPUPROF_ERR_NPU_NO_ANCHOR) d.result = synced;
+        if (d.result == NPUPROF_OK && renewed != NPUPROF_ERR_NPU_NO_ANCHOR) d.result = renewed;
     }
     return d.ring_result != NPUPROF_OK ? d.ring_result : d.result;
 }
@@ -7272,8 +7219,7 @@ NPUPROF_OWN_ static void npuprof_npu_finish_records_(npuprof_npu *npu)
     npuprof_npu_take_late_(npu, true);
     npuprof_npu_count_open_jobs_(npu);
     while ((pair = npuprof_npu_oldest_pair_(npu)) != NULL) npuprof_npu_abandon_pair_(npu, pair);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
+    npuprof_npu_end_pass_(npu, false);
 }
 /* ==== src/npu/host/feed.h =========================================================== >>npu/host/feed ==== */
 
@@ -7288,53 +7234,46 @@ NPUPROF_OWN_ static void npuprof_npu_count_missing_(npuprof_npu *npu, npuprof_np
     npuprof_npu_count_gap_(npu, q, missing);
 }
 
-NPUPROF_OWN_ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const unsigned char *data,
+NPUPROF_OWN_ static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, npuprof_npu_queue_ *q, const unsigned char *data,
                                         size_t bytes)
 {
-    npuprof_npu_visit_ d;
     npuprof_npu_record_ record;
-    npuprof_npu_queue_ *const q = &npu->queues_[ring];
-    const bool by_counter = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
-    memset(&d.pass, 0, sizeof d.pass);
+    npuprof_npu_pass_ pass;
+    npuprof_result result = NPUPROF_OK;
     memset(&record, 0, sizeof record);
-    d.pass.last = true;
-    d.result = NPUPROF_OK;
     if (!npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    if (!npuprof_npu_drain_now_(npu, &d, by_counter)) {
+    if (!npuprof_npu_begin_pass_(npu, q, &pass, &result)) {
         npuprof_npu_unlock_queue_(npu);
-        return d.result;
+        return result;
     }
-    d.pass.units = npuprof_npu_units_of_(npu, q, &d.pass.now);
     npuprof_npu_take_late_(npu, false);
     for (size_t at = 0; at < bytes; at += q->is.entry_bytes) {
         npuprof_npu_take_entry_(q, data + at, &record);
         npuprof_npu_count_missing_(npu, q, &record);
-        npuprof_npu_take_or_keep_(npu, q, &record, &d.pass);
+        npuprof_npu_take_or_keep_(npu, q, &record, &pass);
     }
-    if (bytes) npuprof_npu_sample_pmu_(npu);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
-    if (by_counter && npuprof_npu_wants_anchor_(npu)) {
-        const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
-        if (d.result == NPUPROF_OK) d.result = synced;
+    npuprof_npu_end_pass_(npu, bytes != 0);
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER) {
+        const npuprof_result renewed = npuprof_npu_renew_if_due_(npu);
+        if (result == NPUPROF_OK) result = renewed;
     }
-    if (d.result == NPUPROF_ERR_NPU_NO_ANCHOR && npuprof_npu_lock_(npu)) {
-        if (npu->has_last_) d.result = NPUPROF_OK;               /* the records themselves told the time */
+    if (result == NPUPROF_ERR_NPU_NO_ANCHOR && npuprof_npu_lock_(npu)) {
+        if (npu->has_last_) result = NPUPROF_OK;                 /* the records themselves told the time */
         npuprof_npu_unlock_(npu);
     }
-    return d.result;
+    return result;
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, const void *data, size_t bytes)
 {
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (ring >= npu->queue_count_) return NPUPROF_ERR_NPU_NO_RING;
-    const npuprof_npu_queue_ *const q = &npu->queues_[ring];
+    npuprof_npu_queue_ *const q = &npu->queues_[ring];
     if (!q->is.feed) return NPUPROF_REFUSE_("npuprof_npu_feed: this ring is polled, not fed");
     if (!data && bytes) return NPUPROF_REFUSE_("npuprof_npu_feed: data is NULL");
     if (bytes % q->is.entry_bytes)
         return NPUPROF_REFUSE_("npuprof_npu_feed: bytes is no multiple of ring.entry_bytes");
-    return npuprof_npu_explain_(npu, npuprof_npu_feed_(npu, ring, (const unsigned char *)data, bytes));
+    return npuprof_npu_explain_(npu, npuprof_npu_feed_(npu, q, (const unsigned char *)data, bytes));
 }
 
 NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
@@ -7358,11 +7297,10 @@ NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
    lock. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_latest_(const npuprof_npu *npu, uint64_t *least)
 {
-    const uint64_t now = npuprof_npu_ticks_(), since = npuprof_saturating_sub_(now, npu->last_.host_after);
+    const uint64_t now = npuprof_ticks_();
     uint64_t min, max;
     *least = 0;
-    if (!npu->has_last_ || npu->idle_ ||
-        !npuprof_npu_predict_(npu, since, npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+    if (!npu->has_last_ || npu->idle_ || !npuprof_npu_predict_since_(npu, now, now, &min, &max))
         return UINT64_MAX;
     *least = npu->last_.device_ticks + min;
     return npuprof_saturating_add_(npu->last_.device_ticks, max);
@@ -7391,6 +7329,18 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
     return back > now ? raw : now - back;
 }
 
+/* A record of a job. */
+typedef struct npuprof_npu_by_hand_ {
+    uint64_t job;
+    unsigned pe;
+    const char *name, *category;
+    npuprof_args args;
+    bool last;
+    uint64_t start, end;                 /* device ticks, if there is no `host` */
+    const npuprof_npu_host_times *host;
+    uint64_t seen;                       /* host ticks when it was handed over */
+} npuprof_npu_by_hand_;
+
 /* Whether device ticks can be those of a record that is there now. */
 NPUPROF_OWN_ static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end)
 {
@@ -7401,69 +7351,25 @@ NPUPROF_OWN_ static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t st
     return end <= latest;
 }
 
-/* A record of a job: whose it is, and how it is drawn. */
-typedef struct npuprof_npu_by_hand_ {
-    uint64_t job;
-    unsigned pe;
-    const char *name, *category;
-    npuprof_args args;
-    bool last;
-} npuprof_npu_by_hand_;
-
-/* Finds the submission and fills in the drawing, but for its times. Under the queue lock. */
-NPUPROF_OWN_ static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
-                                      npuprof_npu_drawing_ *d, npuprof_npu_submission_ *of)
+/* Its device ticks as the times of a drawing. Returns NPUPROF_NPU_PLACED_, or why it is lost. */
+NPUPROF_OWN_ static int npuprof_npu_device_times_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
+                                     const npuprof_npu_submission_ *of, npuprof_npu_drawing_ *d)
 {
-    const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe,
-                                         npuprof_npu_is_scoped_(npu), r->pe, false, 0 };
-    size_t n = NPUPROF_NPU_OWN_ARGS_;
-    (void)npuprof_npu_take_submission_(npu, &sought, r->last, false, of);
-    if (r->job) d->args[n++] = npuprof_uint_("job", r->job);
-    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_LIST_; i++) d->args[n++] = r->args.items[i];
-    d->arg_count = n - NPUPROF_NPU_OWN_ARGS_;
-    d->lane = r->pe;
-    d->name = r->name;
-    d->category = r->category;
-    d->takes_arrow = r->last;
-    d->texts_stay = d->name_stays = false;
-}
-
-NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
-                                       const char *cat, uint64_t start, uint64_t end, npuprof_args args,
-                                       bool last)
-{
-    const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
-    const uint64_t seen = npuprof_npu_ticks_();
-    npuprof_npu_drawing_ d;
-    npuprof_npu_submission_ of;
-    if (!npu->number_) return false;
-    if (!npuprof_npu_lock_queue_(npu)) {
-        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
-        return false;
-    }
-    npuprof_npu_find_by_hand_(npu, &r, &d, &of);
-    d.start = start;
-    d.end = end;
-    d.flags = NPUPROF_STAMP_DEVICE;
-    if (npuprof_npu_draws_(&of)) {
-        /* Why in this order: what is not possible must not teach the clock. */
-        bool good = npuprof_npu_are_possible_(npu, start, end);
-        if (good && of.known) good = npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
-        d.epoch = NPUPROF_LOAD_(&npu->epoch_);
-        /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
-        const bool doubtful = d.epoch && npuprof_npu_may_stand_(npu) && (!of.known || of.epoch != d.epoch);
-        if (good && doubtful) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_EPOCH, 1);
-        else if (good) npuprof_npu_draw_(npu, &d, &of);
-        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
-    }
-    if (last) npuprof_npu_sample_pmu_(npu);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
-    return of.known;
+    d->flags = NPUPROF_STAMP_DEVICE;
+    d->start = r->start;
+    d->end = r->end;
+    /* Why in this order: what is not possible must not teach the clock. */
+    bool good = npuprof_npu_are_possible_(npu, r->start, r->end);
+    if (good && of->known) good = npuprof_npu_bracket_job_(npu, r->start, r->end, of->link.ticks, r->seen);
+    d->epoch = NPUPROF_LOAD_(&npu->epoch_);
+    if (!good) return NPUPROF_RECORDS_STAMPS;
+    /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
+    const bool doubtful = d->epoch && npuprof_npu_may_stand_(npu) && (!of->known || of->epoch != d->epoch);
+    return doubtful ? (int)NPUPROF_RECORDS_EPOCH : (int)NPUPROF_NPU_PLACED_;
 }
 
 /* A time of the host as its ticks. *clock: becomes at least their error. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_told_ticks_(int64_t ns, uint64_t *clock)
+NPUPROF_OWN_ static uint64_t npuprof_npu_ticks_at_ns_(int64_t ns, uint64_t *clock)
 {
     uint64_t error;
     const uint64_t ticks = npuprof_ticks_at_ns_(ns, &error);
@@ -7471,55 +7377,87 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_told_ticks_(int64_t ns, uint64_t *clock
     return ticks;
 }
 
-/* Times on the host's clock as those of a drawing. since, seen: host ticks that the job did not begin before,
-   and was over at. False: they cannot be. */
-NPUPROF_OWN_ static bool npuprof_npu_told_times_(const npuprof_npu *npu, const npuprof_npu_host_times *told,
-                                    uint64_t since, uint64_t seen, npuprof_npu_drawing_ *d)
+/* The same of its times on the host's clock. */
+NPUPROF_OWN_ static int npuprof_npu_clock_times_(const npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
+                                    const npuprof_npu_submission_ *of, npuprof_npu_drawing_ *d)
 {
-    const uint64_t length = told->duration_ns;
-    uint64_t clock = 0, after = seen, error;
-    if (told->not_after_ns) after = npuprof_min_(seen, npuprof_npu_told_ticks_(told->not_after_ns, &clock));
-    if (told->not_before_ns)
-        since = npuprof_max_(since, npuprof_npu_told_ticks_(told->not_before_ns, &clock));
+    const npuprof_npu_host_times *const t = r->host;
+    const uint64_t length = t->duration_ns;
+    uint64_t clock = 0, after = r->seen, since = of->known ? of->link.ticks : npu->open_host_;
+    if (t->not_after_ns) after = npuprof_min_(after, npuprof_npu_ticks_at_ns_(t->not_after_ns, &clock));
+    if (t->not_before_ns) since = npuprof_max_(since, npuprof_npu_ticks_at_ns_(t->not_before_ns, &clock));
     d->flags = NPUPROF_STAMP_HOST;
-    d->end = npuprof_npu_told_ticks_(told->end_ns, &clock);
-    d->start = length ? npuprof_npu_told_ticks_(told->end_ns - (int64_t)length, &clock)
-        : told->start_ns ? npuprof_npu_told_ticks_(told->start_ns, &clock) : since;
+    d->end = npuprof_npu_ticks_at_ns_(t->end_ns, &clock);
+    d->start = since;
+    if (length) d->start = npuprof_npu_ticks_at_ns_(t->end_ns - (int64_t)length, &clock);
+    else if (t->start_ns) d->start = npuprof_npu_ticks_at_ns_(t->start_ns, &clock);
     if (d->end > after && d->end - after <= clock) d->end = after;
     if (d->start > d->end && d->start - d->end <= 2 * clock) d->start = d->end;
-    if (d->start > d->end || d->end > seen) return false;
+    if (d->start > d->end || d->end > r->seen) return NPUPROF_RECORDS_STAMPS;
     /* A known length moves as a whole; else each end may lie wherever the job was. */
-    error = npuprof_max_(npuprof_saturating_sub_(length ? d->start : d->end, since),
-                         npuprof_saturating_sub_(after, length ? d->end : d->start));
-    if (told->error_ns) error = npuprof_npu_mul_div_(told->error_ns, npu->second_, 1000000000, true);
+    uint64_t error = npuprof_max_(npuprof_saturating_sub_(length ? d->start : d->end, since),
+                                  npuprof_saturating_sub_(after, length ? d->end : d->start));
+    if (t->error_ns) error = npuprof_mul_div_(t->error_ns, npu->second_, 1000000000, true);
     d->epoch = npuprof_host_error_code_(error + clock + 1);
-    return true;
+    return NPUPROF_NPU_PLACED_;
+}
+
+/* Finds the submission of a record, and draws or counts it. Under the queue lock. Returns whether the
+   submission was found. */
+NPUPROF_OWN_ static bool npuprof_npu_draw_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r)
+{
+    /* They name no ring: a number is matched in the scope of their PE, if the rings have scopes. */
+    const bool is_scoped = npu->queue_count_ && npu->queues_[0].is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
+    const npuprof_npu_lookup_ lookup = { r->job != 0, false, r->job, UINT64_MAX, r->pe, is_scoped, r->pe,
+                                         false, 0, r->last, false };
+    npuprof_npu_drawing_ d;
+    npuprof_npu_submission_ of;
+    size_t n = NPUPROF_NPU_OWN_ARGS_;
+    (void)npuprof_npu_take_submission_(npu, &lookup, &of);
+    if (!npuprof_npu_draws_(&of)) return of.known;
+    if (r->job) d.args[n++] = npuprof_uint_("job", r->job);
+    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_LIST_; i++) d.args[n++] = r->args.items[i];
+    d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
+    d.lane = r->pe;
+    d.name = r->name;
+    d.category = r->category;
+    d.takes_arrow = r->last;
+    d.texts_stay = d.name_stays = false;
+    const int why = r->host ? npuprof_npu_clock_times_(npu, r, &of, &d)
+                            : npuprof_npu_device_times_(npu, r, &of, &d);
+    if (why == NPUPROF_NPU_PLACED_) npuprof_npu_draw_(npu, &d, &of);
+    else npuprof_npu_count_records_(npu, (unsigned)why, 1);
+    return of.known;
+}
+
+NPUPROF_OWN_ static bool npuprof_npu_take_by_hand_(npuprof_npu *npu, npuprof_npu_by_hand_ *r)
+{
+    r->seen = npuprof_ticks_();
+    if (!npu->number_) return false;
+    if (!npuprof_npu_lock_queue_(npu)) {
+        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+        return false;
+    }
+    const bool found = npuprof_npu_draw_by_hand_(npu, r);
+    npuprof_npu_end_pass_(npu, r->last);
+    return found;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                       const char *cat, uint64_t start, uint64_t end, npuprof_args args,
+                                       bool last)
+{
+    npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last, start, end, NULL, 0 };
+    return npuprof_npu_take_by_hand_(npu, &r);
 }
 
 NPUPROF_API_ bool npuprof_npu_complete_times(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
                                              const char *cat, npuprof_npu_host_times times, npuprof_args args,
                                              bool last)
 {
-    const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
-    npuprof_npu_drawing_ d;
-    npuprof_npu_submission_ of;
-    if (!npu->number_) return false;
+    npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last, 0, 0, &times, 0 };
     if (!times.end_ns) times.end_ns = times.not_after_ns ? times.not_after_ns : npuprof_now_ns();
-    const uint64_t seen = npuprof_npu_ticks_();
-    if (!npuprof_npu_lock_queue_(npu)) {
-        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
-        return false;
-    }
-    npuprof_npu_find_by_hand_(npu, &r, &d, &of);
-    if (npuprof_npu_draws_(&of)) {
-        const uint64_t since = of.known ? of.link.ticks : npu->open_host_;
-        if (npuprof_npu_told_times_(npu, &times, since, seen, &d)) npuprof_npu_draw_(npu, &d, &of);
-        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
-    }
-    if (last) npuprof_npu_sample_pmu_(npu);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
-    return of.known;
+    return npuprof_npu_take_by_hand_(npu, &r);
 }
 
 NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,

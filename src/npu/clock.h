@@ -51,6 +51,14 @@ static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_min, uint
     return true;
 }
 
+/* The same from the last read to a moment between two host times. */
+static bool npuprof_npu_predict_since_(const npuprof_npu *npu, uint64_t before, uint64_t after, uint64_t *min,
+                                       uint64_t *max)
+{
+    return npuprof_npu_predict_(npu, npuprof_saturating_sub_(before, npu->last_.host_after),
+                                npuprof_saturating_sub_(after, npu->last_.host_before), min, max);
+}
+
 /* Whether the counter may stand, or begin again, while the host's clock goes on. */
 static bool npuprof_npu_may_stand_(const npuprof_npu *npu)
 {
@@ -252,12 +260,10 @@ static bool npuprof_npu_read_fast_(npuprof_npu *npu)
 static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const npuprof_anchor_ *last = &npu->last_;
     uint64_t min, max;
     if (!npu->has_last_ || npu->idle_ || !npuprof_npu_is_split_(c)) return false;
     const uint64_t now = npuprof_npu_ticks_();
-    if (!npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, last->host_after),
-                              npuprof_saturating_sub_(now, last->host_before), &min, &max)) return false;
+    if (!npuprof_npu_predict_since_(npu, now, now, &min, &max)) return false;
     return max - min < npuprof_npu_mask_(npuprof_npu_low_bits_(c)) / 8 &&
            npuprof_npu_load_counter_(npu, c, true, raw) == NPUPROF_OK &&
            npuprof_npu_place_value_(npu, raw, npuprof_npu_low_bits_(c), true, ticks) == NPUPROF_OK;
@@ -309,9 +315,7 @@ static npuprof_result npuprof_npu_predict_now_(const npuprof_npu *npu, npuprof_a
 {
     const uint64_t now = npuprof_npu_ticks_();
     uint64_t min, max;
-    if (!npu->has_last_ ||
-        !npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, npu->last_.host_after),
-                              npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+    if (!npu->has_last_ || !npuprof_npu_predict_since_(npu, now, now, &min, &max))
         return NPUPROF_ERR_NPU_NO_ANCHOR;
     sample->device_ticks = npuprof_saturating_add_(npu->last_.device_ticks, min / 2 + max / 2);
     sample->host_before = sample->host_after = now;

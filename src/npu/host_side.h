@@ -55,6 +55,13 @@ static bool npuprof_npu_lock_queue_(npuprof_npu *npu)
     return npuprof_npu_lock_word_(npu, &npu->queue_lock_);
 }
 
+/* False: somebody holds it. */
+static bool npuprof_npu_try_queue_(npuprof_npu *npu)
+{
+    uintptr_t nobody = 0;
+    return NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_());
+}
+
 static void npuprof_npu_unlock_queue_(npuprof_npu *npu)
 {
     NPUPROF_STORE_RELEASE_(&npu->queue_lock_, (uintptr_t)0);

@@ -106,15 +106,4 @@ typedef struct npuprof_npu_submission_ {
     npuprof_link_ link;
     char name[64];
 } npuprof_npu_submission_;
-
-/* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
-typedef struct npuprof_npu_pair_ {
-    uint64_t key[NPUPROF_NPU_KEYS], start;
-    npuprof_npu_record_ record;          /* of the begin, with what the end adds */
-    npuprof_npu_submission_ of;
-    uint32_t epoch;
-    uint16_t lane, lane_at, below, newer, older, bucket;     /* lane_at: place in lanes_ */
-    uint8_t ring, flags;
-    bool draws;                          /* it was to be drawn when it began */
-} npuprof_npu_pair_;
 #endif /* !NPUPROF_FREESTANDING */

@@ -271,14 +271,13 @@ typedef struct npuprof_npu {
     npuprof_npu_queue_ *queues_;         /* queue_count_ */
     unsigned queue_count_, lane_count_;  /* lane_count_: places of lanes_ that are taken */
     npuprof_npu_lane_state_ *lanes_;     /* NPUPROF_NPU_LANES_ + 1, the last: of all that found no place */
-    npuprof_npu_pair_ *pairs_;           /* NPUPROF_NPU_PAIRS_ */
+    struct npuprof_npu_pair_ *pairs_;    /* NPUPROF_NPU_PAIRS_: npu/host/pairs.h */
     uint16_t pair_buckets_[NPUPROF_NPU_PAIR_BUCKETS_], free_pair_, oldest_pair_, newest_pair_;
     uint32_t *seen_;                     /* NPUPROF_NPU_SEEN_ hashes of entries: READY_VALID */
     struct npuprof_npu_late_ *late_;     /* records that wait for their submissions: npu/host/late.h */
-    uint32_t late_first_, late_count_, late_before_;
+    uint32_t late_first_, late_count_;
     struct npuprof_npu_ended_ *ended_;   /* jobs whose whole came, for their parts: npu/host/ended.h */
     uint32_t ended_count_;
-    bool takes_late_;                    /* such a record is taken, of a submission before late_before_ */
     void *tables_;                       /* from the system; NULL: they lie in desc.memory */
     size_t tables_bytes_;
     npuprof_npu_index_state_ progress_;

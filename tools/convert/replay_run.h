@@ -187,7 +187,7 @@ static void npuprof_replay_told_(npuprof_npu *npu, const uint64_t *word, uint32_
         npu->has_last_ = false;
         npu->epoch_ = epoch;
     }
-    (void)npuprof_npu_take_told_(npu, &raw);
+    (void)npuprof_npu_take_pushed_(npu, &raw);
     npuprof_replay_s_.epoch = epoch;
 }
 

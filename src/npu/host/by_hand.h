@@ -7,11 +7,11 @@
 #include "../api.h"
 #include "../mmio.h"
 #include "../clock.h"
-#include "pmu.h"
 #include "pushed.h"
 #include "jobs.h"
 #include "match.h"
 #include "draw.h"
+#include "times.h"
 
 /* Records that the driver decodes itself: the same matching, arrows and counts as those of a ring. Owns
    nothing. May not know what a record of such a device looks like. */
@@ -20,11 +20,10 @@
    lock. */
 static uint64_t npuprof_npu_latest_(const npuprof_npu *npu, uint64_t *least)
 {
-    const uint64_t now = npuprof_npu_ticks_(), since = npuprof_saturating_sub_(now, npu->last_.host_after);
+    const uint64_t now = npuprof_ticks_();
     uint64_t min, max;
     *least = 0;
-    if (!npu->has_last_ || npu->idle_ ||
-        !npuprof_npu_predict_(npu, since, npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+    if (!npu->has_last_ || npu->idle_ || !npuprof_npu_predict_since_(npu, now, now, &min, &max))
         return UINT64_MAX;
     *least = npu->last_.device_ticks + min;
     return npuprof_saturating_add_(npu->last_.device_ticks, max);
@@ -53,6 +52,18 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
     return back > now ? raw : now - back;
 }
 
+/* A record of a job. */
+typedef struct npuprof_npu_by_hand_ {
+    uint64_t job;
+    unsigned pe;
+    const char *name, *category;
+    npuprof_args args;
+    bool last;
+    uint64_t start, end;                 /* device ticks, if there is no `host` */
+    const npuprof_npu_host_times *host;
+    uint64_t seen;                       /* host ticks when it was handed over */
+} npuprof_npu_by_hand_;
+
 /* Whether device ticks can be those of a record that is there now. */
 static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end)
 {
@@ -63,69 +74,25 @@ static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t
     return end <= latest;
 }
 
-/* A record of a job: whose it is, and how it is drawn. */
-typedef struct npuprof_npu_by_hand_ {
-    uint64_t job;
-    unsigned pe;
-    const char *name, *category;
-    npuprof_args args;
-    bool last;
-} npuprof_npu_by_hand_;
-
-/* Finds the submission and fills in the drawing, but for its times. Under the queue lock. */
-static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
-                                      npuprof_npu_drawing_ *d, npuprof_npu_submission_ *of)
+/* Its device ticks as the times of a drawing. Returns NPUPROF_NPU_PLACED_, or why it is lost. */
+static int npuprof_npu_device_times_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
+                                     const npuprof_npu_submission_ *of, npuprof_npu_drawing_ *d)
 {
-    const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe,
-                                         npuprof_npu_is_scoped_(npu), r->pe, false, 0 };
-    size_t n = NPUPROF_NPU_OWN_ARGS_;
-    (void)npuprof_npu_take_submission_(npu, &sought, r->last, false, of);
-    if (r->job) d->args[n++] = npuprof_uint_("job", r->job);
-    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_LIST_; i++) d->args[n++] = r->args.items[i];
-    d->arg_count = n - NPUPROF_NPU_OWN_ARGS_;
-    d->lane = r->pe;
-    d->name = r->name;
-    d->category = r->category;
-    d->takes_arrow = r->last;
-    d->texts_stay = d->name_stays = false;
-}
-
-NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
-                                       const char *cat, uint64_t start, uint64_t end, npuprof_args args,
-                                       bool last)
-{
-    const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
-    const uint64_t seen = npuprof_npu_ticks_();
-    npuprof_npu_drawing_ d;
-    npuprof_npu_submission_ of;
-    if (!npu->number_) return false;
-    if (!npuprof_npu_lock_queue_(npu)) {
-        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
-        return false;
-    }
-    npuprof_npu_find_by_hand_(npu, &r, &d, &of);
-    d.start = start;
-    d.end = end;
-    d.flags = NPUPROF_STAMP_DEVICE;
-    if (npuprof_npu_draws_(&of)) {
-        /* Why in this order: what is not possible must not teach the clock. */
-        bool good = npuprof_npu_are_possible_(npu, start, end);
-        if (good && of.known) good = npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
-        d.epoch = NPUPROF_LOAD_(&npu->epoch_);
-        /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
-        const bool doubtful = d.epoch && npuprof_npu_may_stand_(npu) && (!of.known || of.epoch != d.epoch);
-        if (good && doubtful) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_EPOCH, 1);
-        else if (good) npuprof_npu_draw_(npu, &d, &of);
-        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
-    }
-    if (last) npuprof_npu_sample_pmu_(npu);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
-    return of.known;
+    d->flags = NPUPROF_STAMP_DEVICE;
+    d->start = r->start;
+    d->end = r->end;
+    /* Why in this order: what is not possible must not teach the clock. */
+    bool good = npuprof_npu_are_possible_(npu, r->start, r->end);
+    if (good && of->known) good = npuprof_npu_bracket_job_(npu, r->start, r->end, of->link.ticks, r->seen);
+    d->epoch = NPUPROF_LOAD_(&npu->epoch_);
+    if (!good) return NPUPROF_RECORDS_STAMPS;
+    /* Where the counter may stand or begin anew, only a submission tells which epoch a stamp is of. */
+    const bool doubtful = d->epoch && npuprof_npu_may_stand_(npu) && (!of->known || of->epoch != d->epoch);
+    return doubtful ? (int)NPUPROF_RECORDS_EPOCH : (int)NPUPROF_NPU_PLACED_;
 }
 
 /* A time of the host as its ticks. *clock: becomes at least their error. */
-static uint64_t npuprof_npu_told_ticks_(int64_t ns, uint64_t *clock)
+static uint64_t npuprof_npu_ticks_at_ns_(int64_t ns, uint64_t *clock)
 {
     uint64_t error;
     const uint64_t ticks = npuprof_ticks_at_ns_(ns, &error);
@@ -133,55 +100,87 @@ static uint64_t npuprof_npu_told_ticks_(int64_t ns, uint64_t *clock)
     return ticks;
 }
 
-/* Times on the host's clock as those of a drawing. since, seen: host ticks that the job did not begin before,
-   and was over at. False: they cannot be. */
-static bool npuprof_npu_told_times_(const npuprof_npu *npu, const npuprof_npu_host_times *told,
-                                    uint64_t since, uint64_t seen, npuprof_npu_drawing_ *d)
+/* The same of its times on the host's clock. */
+static int npuprof_npu_clock_times_(const npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
+                                    const npuprof_npu_submission_ *of, npuprof_npu_drawing_ *d)
 {
-    const uint64_t length = told->duration_ns;
-    uint64_t clock = 0, after = seen, error;
-    if (told->not_after_ns) after = npuprof_min_(seen, npuprof_npu_told_ticks_(told->not_after_ns, &clock));
-    if (told->not_before_ns)
-        since = npuprof_max_(since, npuprof_npu_told_ticks_(told->not_before_ns, &clock));
+    const npuprof_npu_host_times *const t = r->host;
+    const uint64_t length = t->duration_ns;
+    uint64_t clock = 0, after = r->seen, since = of->known ? of->link.ticks : npu->open_host_;
+    if (t->not_after_ns) after = npuprof_min_(after, npuprof_npu_ticks_at_ns_(t->not_after_ns, &clock));
+    if (t->not_before_ns) since = npuprof_max_(since, npuprof_npu_ticks_at_ns_(t->not_before_ns, &clock));
     d->flags = NPUPROF_STAMP_HOST;
-    d->end = npuprof_npu_told_ticks_(told->end_ns, &clock);
-    d->start = length ? npuprof_npu_told_ticks_(told->end_ns - (int64_t)length, &clock)
-        : told->start_ns ? npuprof_npu_told_ticks_(told->start_ns, &clock) : since;
+    d->end = npuprof_npu_ticks_at_ns_(t->end_ns, &clock);
+    d->start = since;
+    if (length) d->start = npuprof_npu_ticks_at_ns_(t->end_ns - (int64_t)length, &clock);
+    else if (t->start_ns) d->start = npuprof_npu_ticks_at_ns_(t->start_ns, &clock);
     if (d->end > after && d->end - after <= clock) d->end = after;
     if (d->start > d->end && d->start - d->end <= 2 * clock) d->start = d->end;
-    if (d->start > d->end || d->end > seen) return false;
+    if (d->start > d->end || d->end > r->seen) return NPUPROF_RECORDS_STAMPS;
     /* A known length moves as a whole; else each end may lie wherever the job was. */
-    error = npuprof_max_(npuprof_saturating_sub_(length ? d->start : d->end, since),
-                         npuprof_saturating_sub_(after, length ? d->end : d->start));
-    if (told->error_ns) error = npuprof_npu_mul_div_(told->error_ns, npu->second_, 1000000000, true);
+    uint64_t error = npuprof_max_(npuprof_saturating_sub_(length ? d->start : d->end, since),
+                                  npuprof_saturating_sub_(after, length ? d->end : d->start));
+    if (t->error_ns) error = npuprof_mul_div_(t->error_ns, npu->second_, 1000000000, true);
     d->epoch = npuprof_host_error_code_(error + clock + 1);
-    return true;
+    return NPUPROF_NPU_PLACED_;
+}
+
+/* Finds the submission of a record, and draws or counts it. Under the queue lock. Returns whether the
+   submission was found. */
+static bool npuprof_npu_draw_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r)
+{
+    /* They name no ring: a number is matched in the scope of their PE, if the rings have scopes. */
+    const bool is_scoped = npu->queue_count_ && npu->queues_[0].is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
+    const npuprof_npu_lookup_ lookup = { r->job != 0, false, r->job, UINT64_MAX, r->pe, is_scoped, r->pe,
+                                         false, 0, r->last, false };
+    npuprof_npu_drawing_ d;
+    npuprof_npu_submission_ of;
+    size_t n = NPUPROF_NPU_OWN_ARGS_;
+    (void)npuprof_npu_take_submission_(npu, &lookup, &of);
+    if (!npuprof_npu_draws_(&of)) return of.known;
+    if (r->job) d.args[n++] = npuprof_uint_("job", r->job);
+    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_LIST_; i++) d.args[n++] = r->args.items[i];
+    d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
+    d.lane = r->pe;
+    d.name = r->name;
+    d.category = r->category;
+    d.takes_arrow = r->last;
+    d.texts_stay = d.name_stays = false;
+    const int why = r->host ? npuprof_npu_clock_times_(npu, r, &of, &d)
+                            : npuprof_npu_device_times_(npu, r, &of, &d);
+    if (why == NPUPROF_NPU_PLACED_) npuprof_npu_draw_(npu, &d, &of);
+    else npuprof_npu_count_records_(npu, (unsigned)why, 1);
+    return of.known;
+}
+
+static bool npuprof_npu_take_by_hand_(npuprof_npu *npu, npuprof_npu_by_hand_ *r)
+{
+    r->seen = npuprof_ticks_();
+    if (!npu->number_) return false;
+    if (!npuprof_npu_lock_queue_(npu)) {
+        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+        return false;
+    }
+    const bool found = npuprof_npu_draw_by_hand_(npu, r);
+    npuprof_npu_end_pass_(npu, r->last);
+    return found;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                       const char *cat, uint64_t start, uint64_t end, npuprof_args args,
+                                       bool last)
+{
+    npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last, start, end, NULL, 0 };
+    return npuprof_npu_take_by_hand_(npu, &r);
 }
 
 NPUPROF_API_ bool npuprof_npu_complete_times(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
                                              const char *cat, npuprof_npu_host_times times, npuprof_args args,
                                              bool last)
 {
-    const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
-    npuprof_npu_drawing_ d;
-    npuprof_npu_submission_ of;
-    if (!npu->number_) return false;
+    npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last, 0, 0, &times, 0 };
     if (!times.end_ns) times.end_ns = times.not_after_ns ? times.not_after_ns : npuprof_now_ns();
-    const uint64_t seen = npuprof_npu_ticks_();
-    if (!npuprof_npu_lock_queue_(npu)) {
-        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
-        return false;
-    }
-    npuprof_npu_find_by_hand_(npu, &r, &d, &of);
-    if (npuprof_npu_draws_(&of)) {
-        const uint64_t since = of.known ? of.link.ticks : npu->open_host_;
-        if (npuprof_npu_told_times_(npu, &times, since, seen, &d)) npuprof_npu_draw_(npu, &d, &of);
-        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
-    }
-    if (last) npuprof_npu_sample_pmu_(npu);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
-    return of.known;
+    return npuprof_npu_take_by_hand_(npu, &r);
 }
 
 NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,

@@ -6,6 +6,7 @@
 #include "../types.h"
 #include "../mmio.h"
 #include "../clock.h"
+#include "pmu.h"
 #include "jobs.h"
 
 /* Draws what a device did, whoever decoded it: a ring's records, those that were fed, those by hand. Its
@@ -38,7 +39,7 @@ static bool npuprof_npu_draws_(const npuprof_npu_submission_ *of)
     return !of->muted && (of->known || NPUPROF_OPEN_(1));
 }
 
-/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
+/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_end_pass_(), in npuprof_npu. */
 static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
 {
     npu->counts_[why] += count;
@@ -80,14 +81,16 @@ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *co
     npuprof_device_records_(npu->number_, counts);
 }
 
-/* Ends a pass over records: hands the counts to the arena. Why not each at once: there, the device's entry
-   has to be found. */
-static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+/* Ends a pass over records, and gives the queue lock back: hands the counts to the arena. Why not each at once:
+   there, the device's entry has to be found. ended: jobs have ended, so event counters are read. */
+static void npuprof_npu_end_pass_(npuprof_npu *npu, bool ended)
 {
     const uint32_t dropped = NPUPROF_LOAD_(&npu->jobs_dropped_);
+    if (ended) npuprof_npu_sample_pmu_(npu);
     npu->texts_.stamp_left = 0;          /* the next pass is at another time */
     if (dropped) NPUPROF_ADD_(&npu->jobs_dropped_, 0u - dropped);
     npu->counts_[NPUPROF_RECORDS_DROPPED_JOBS] += dropped;
     npuprof_npu_store_counts_(npu, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
+    npuprof_npu_unlock_queue_(npu);
 }

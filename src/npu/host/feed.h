@@ -15,53 +15,46 @@ static void npuprof_npu_count_missing_(npuprof_npu *npu, npuprof_npu_queue_ *q, 
     npuprof_npu_count_gap_(npu, q, missing);
 }
 
-static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const unsigned char *data,
+static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, npuprof_npu_queue_ *q, const unsigned char *data,
                                         size_t bytes)
 {
-    npuprof_npu_visit_ d;
     npuprof_npu_record_ record;
-    npuprof_npu_queue_ *const q = &npu->queues_[ring];
-    const bool by_counter = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
-    memset(&d.pass, 0, sizeof d.pass);
+    npuprof_npu_pass_ pass;
+    npuprof_result result = NPUPROF_OK;
     memset(&record, 0, sizeof record);
-    d.pass.last = true;
-    d.result = NPUPROF_OK;
     if (!npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    if (!npuprof_npu_drain_now_(npu, &d, by_counter)) {
+    if (!npuprof_npu_begin_pass_(npu, q, &pass, &result)) {
         npuprof_npu_unlock_queue_(npu);
-        return d.result;
+        return result;
     }
-    d.pass.units = npuprof_npu_units_of_(npu, q, &d.pass.now);
     npuprof_npu_take_late_(npu, false);
     for (size_t at = 0; at < bytes; at += q->is.entry_bytes) {
         npuprof_npu_take_entry_(q, data + at, &record);
         npuprof_npu_count_missing_(npu, q, &record);
-        npuprof_npu_take_or_keep_(npu, q, &record, &d.pass);
+        npuprof_npu_take_or_keep_(npu, q, &record, &pass);
     }
-    if (bytes) npuprof_npu_sample_pmu_(npu);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
-    if (by_counter && npuprof_npu_wants_anchor_(npu)) {
-        const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
-        if (d.result == NPUPROF_OK) d.result = synced;
+    npuprof_npu_end_pass_(npu, bytes != 0);
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER) {
+        const npuprof_result renewed = npuprof_npu_renew_if_due_(npu);
+        if (result == NPUPROF_OK) result = renewed;
     }
-    if (d.result == NPUPROF_ERR_NPU_NO_ANCHOR && npuprof_npu_lock_(npu)) {
-        if (npu->has_last_) d.result = NPUPROF_OK;               /* the records themselves told the time */
+    if (result == NPUPROF_ERR_NPU_NO_ANCHOR && npuprof_npu_lock_(npu)) {
+        if (npu->has_last_) result = NPUPROF_OK;                 /* the records themselves told the time */
         npuprof_npu_unlock_(npu);
     }
-    return d.result;
+    return result;
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, const void *data, size_t bytes)
 {
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (ring >= npu->queue_count_) return NPUPROF_ERR_NPU_NO_RING;
-    const npuprof_npu_queue_ *const q = &npu->queues_[ring];
+    npuprof_npu_queue_ *const q = &npu->queues_[ring];
     if (!q->is.feed) return NPUPROF_REFUSE_("npuprof_npu_feed: this ring is polled, not fed");
     if (!data && bytes) return NPUPROF_REFUSE_("npuprof_npu_feed: data is NULL");
     if (bytes % q->is.entry_bytes)
         return NPUPROF_REFUSE_("npuprof_npu_feed: bytes is no multiple of ring.entry_bytes");
-    return npuprof_npu_explain_(npu, npuprof_npu_feed_(npu, ring, (const unsigned char *)data, bytes));
+    return npuprof_npu_explain_(npu, npuprof_npu_feed_(npu, q, (const unsigned char *)data, bytes));
 }
 
 NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)

@@ -10,6 +10,13 @@
 
 enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
 
+/* Whether the lanes of a queue remember their stamps. */
+static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
+{
+    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
+           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
+}
+
 /* The place of a value in lanes_: where it is, or the free one where it belongs. */
 static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
 {

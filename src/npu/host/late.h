@@ -24,12 +24,14 @@ typedef struct npuprof_npu_late_ {
 static bool npuprof_npu_take_first_late_(npuprof_npu *npu, bool can_wait)
 {
     const npuprof_npu_late_ *const late = &npu->late_[npu->late_first_ % NPUPROF_NPU_LATE_];
-    npu->takes_late_ = true;
-    npu->late_before_ = late->before;
-    const npuprof_result result =
-        npuprof_npu_take_record_(npu, late->queue, &late->record, &late->pass, can_wait);
-    npu->takes_late_ = false;
-    if (result == NPUPROF_ERR_NPU_BUSY) return false;
+    npuprof_npu_entry_ e;
+    e.q = late->queue;
+    e.r = &late->record;
+    e.pass = &late->pass;
+    e.can_wait = can_wait;
+    e.is_late = true;
+    e.before = late->before;
+    if (!npuprof_npu_take_record_(npu, &e)) return false;
     npu->late_first_++;
     npu->late_count_--;
     return true;
@@ -49,11 +51,9 @@ static void npuprof_npu_take_late_(npuprof_npu *npu, bool all)
 /* Takes those that need not wait any more. Takes the queue lock; who holds it looks as well. */
 static void npuprof_npu_look_at_late_(npuprof_npu *npu)
 {
-    uintptr_t nobody = 0;
-    if (!NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return;
+    if (!npuprof_npu_try_queue_(npu)) return;
     npuprof_npu_take_late_(npu, false);
-    npuprof_npu_flush_counts_(npu);
-    npuprof_npu_unlock_queue_(npu);
+    npuprof_npu_end_pass_(npu, false);
 }
 
 /* Whether a record of the queue waits: the next ones stay behind it. */
@@ -68,9 +68,15 @@ static bool npuprof_npu_has_late_(const npuprof_npu *npu, const npuprof_npu_queu
 static void npuprof_npu_take_or_keep_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
                                       const npuprof_npu_pass_ *pass)
 {
+    npuprof_npu_entry_ e;
+    e.q = q;
+    e.r = r;
+    e.pass = pass;
+    e.can_wait = true;
+    e.is_late = false;
+    e.before = 0;
     if (npu->late_count_) npuprof_npu_take_late_(npu, false);    /* who held it may be done */
-    if (!npuprof_npu_has_late_(npu, q) &&
-        npuprof_npu_take_record_(npu, q, r, pass, true) != NPUPROF_ERR_NPU_BUSY) return;
+    if (!npuprof_npu_has_late_(npu, q) && npuprof_npu_take_record_(npu, &e)) return;
     if (npu->late_count_ == NPUPROF_NPU_LATE_) {
         (void)npuprof_npu_take_first_late_(npu, false);
         npuprof_npu_take_late_(npu, false);

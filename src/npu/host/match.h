@@ -10,7 +10,7 @@
    it is drawn without an arrow, and counted. Under the queue lock. May not know what is in a record. */
 
 /* What is known of the submission that a record belongs to. */
-typedef struct npuprof_npu_sought_ {
+typedef struct npuprof_npu_lookup_ {
     bool has_id, any_stream;
     uint64_t id, id_mask;                /* the bits of the command's number that are known */
     uint64_t stream;                     /* without a number: preferred, unless any_stream */
@@ -18,13 +18,9 @@ typedef struct npuprof_npu_sought_ {
     uint64_t scope;
     bool is_late;                        /* it waited: it belongs to a submission before that ticket */
     uint32_t before;
-} npuprof_npu_sought_;
-
-/* Whether records by hand, which name no ring, are matched in a scope: that of their PE. */
-static bool npuprof_npu_is_scoped_(const npuprof_npu *npu)
-{
-    return npu->queue_count_ && npu->queues_[0].is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
-}
+    bool whole;                          /* the record stands for it, and the last such record ends it */
+    bool can_wait;                       /* until it can be told */
+} npuprof_npu_lookup_;
 
 /* What a look at all open submissions found. */
 typedef struct npuprof_npu_found_ {
@@ -51,7 +47,7 @@ static void npuprof_npu_add_found_(npuprof_npu_found_ *f, npuprof_npu_job_ *job,
 }
 
 /* Whether it has the number. */
-static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, const npuprof_npu_sought_ *s)
+static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, const npuprof_npu_lookup_ *s)
 {
     return NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ &&
            ((NPUPROF_LOAD_(&job->id) ^ s->id) & s->id_mask) == 0;
@@ -59,7 +55,7 @@ static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, const npuprof_npu_s
 
 /* Whether a submission with these flags is of the record's scope, or may be. */
 static bool npuprof_npu_is_in_scope_(const npuprof_npu_job_ *job, uint32_t flags,
-                                     const npuprof_npu_sought_ *s)
+                                     const npuprof_npu_lookup_ *s)
 {
     if (!s->is_scoped || flags & NPUPROF_NPU_OURS_) return true;
     if (flags & NPUPROF_NPU_LOOSE_) return (flags & NPUPROF_NPU_MUTED_) != 0;
@@ -75,7 +71,7 @@ static uint32_t npuprof_npu_state_of_job_(const npuprof_npu_job_ *job)
     return state;
 }
 
-static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_sought_ *s)
+static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
 {
     npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false };
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
@@ -94,7 +90,7 @@ static npuprof_npu_found_ npuprof_npu_look_by_id_(const npuprof_npu *npu, const 
     return f;
 }
 
-static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, const npuprof_npu_sought_ *s)
+static npuprof_npu_found_ npuprof_npu_look_by_order_(const npuprof_npu *npu, const npuprof_npu_lookup_ *s)
 {
     npuprof_npu_found_ f = { NULL, NULL, 0, 0, false, false, false, false }, other = f;
     for (npuprof_npu_job_ *job = npu->jobs_; (job = npuprof_npu_next_job_(npu, job)) != NULL; job++) {
@@ -123,17 +119,16 @@ static bool npuprof_npu_take_one_(uint32_t *count)
     return true;
 }
 
-/* Whether the record may be one of a submission that was dropped. whole: that one is over then. */
-static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool by_id,
-                                        bool whole)
+/* Whether the record may be one of a submission that was dropped. A whole one: that is over then. */
+static bool npuprof_npu_may_be_dropped_(npuprof_npu *npu, const npuprof_npu_lookup_ *s, bool by_id)
 {
     uint64_t key = s->stream;
     if (by_id && !npuprof_npu_numbers_return_(npu)) return false;
     if (by_id) key = s->id & npu->id_mask_;
     uint32_t *const count = &npu->dropped_[key % NPUPROF_NPU_DROPPED_];
-    if (by_id) return whole ? npuprof_npu_take_one_(count) : NPUPROF_LOAD_(count) != 0;
+    if (by_id) return s->whole ? npuprof_npu_take_one_(count) : NPUPROF_LOAD_(count) != 0;
     if (!s->any_stream && !NPUPROF_LOAD_(count)) return false;
-    if (!whole) return NPUPROF_LOAD_(&npu->forgotten_) != 0;
+    if (!s->whole) return NPUPROF_LOAD_(&npu->forgotten_) != 0;
     if (!npuprof_npu_take_one_(&npu->forgotten_)) return false;
     if (!s->any_stream) (void)npuprof_npu_take_one_(count);
     return true;
@@ -157,7 +152,7 @@ static bool npuprof_npu_is_doubtful_(const npuprof_npu *npu, const npuprof_npu_j
 
 /* Whether the other submission with this number may be meant as well. The oldest is held. */
 static bool npuprof_npu_is_ambiguous_(const npuprof_npu *npu, const npuprof_npu_found_ *f,
-                                      const npuprof_npu_sought_ *s)
+                                      const npuprof_npu_lookup_ *s)
 {
     const uint32_t any = NPUPROF_NPU_LOOSE_ | NPUPROF_NPU_OURS_;
     if (npuprof_npu_is_doubtful_(npu, f->oldest) && (f->second || f->awaited)) return true;
@@ -180,69 +175,71 @@ static void npuprof_npu_give_both_up_(npuprof_npu *npu, const npuprof_npu_found_
 
 /* The submission that a record belongs to, f->oldest, held; NULL: there is none, or nobody can tell which.
    *wait: nobody can tell now, and nothing was done. */
-static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *s, bool whole,
-                                               bool can_wait, npuprof_npu_found_ *f, bool *wait)
+static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_lookup_ *s,
+                                               npuprof_npu_found_ *f, bool *wait)
 {
     const bool by_id = s->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
     for (int i = 0; i < 8; i++) {
         *f = by_id ? npuprof_npu_look_by_id_(npu, s) : npuprof_npu_look_by_order_(npu, s);
-        *wait = can_wait && (f->busy || (f->awaited && !(by_id && f->oldest)));
+        *wait = s->can_wait && (f->busy || (f->awaited && !(by_id && f->oldest)));
         if (*wait) return NULL;
         const bool held = f->oldest && npuprof_npu_hold_job_(f->oldest, NPUPROF_NPU_JOB_OPEN_);
+        if (f->oldest && !held) continue;
         if (held && (f->oldest->ticket != f->ticket || (by_id && !npuprof_npu_has_id_(f->oldest, s)))) {
             npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             continue;                    /* it changed meanwhile */
         }
-        if (f->oldest && !held) continue;
-        *wait = held && by_id && can_wait && f->awaited && npuprof_npu_is_doubtful_(npu, f->oldest);
-        if (*wait) {
-            npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
-            return NULL;
-        }
-        const bool dropped = npuprof_npu_may_be_dropped_(npu, s, by_id, whole);
-        if (held && !by_id && dropped) {         /* the dropped one is older */
+        *wait = held && by_id && s->can_wait && f->awaited && npuprof_npu_is_doubtful_(npu, f->oldest);
+        const bool dropped = !*wait && npuprof_npu_may_be_dropped_(npu, s, by_id);
+        if (*wait || (held && !by_id && dropped)) {      /* the dropped one is older */
             npuprof_npu_release_job_(npu, f->oldest, NPUPROF_NPU_JOB_OPEN_);
             return NULL;
         }
         if (held && !dropped && !(by_id && npuprof_npu_is_ambiguous_(npu, f, s))) return f->oldest;
-        if (held) npuprof_npu_give_both_up_(npu, f, whole);
+        if (held) npuprof_npu_give_both_up_(npu, f, s->whole);
         if (held || f->elsewhere) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_AMBIGUOUS, 1);
         return NULL;
     }
     return NULL;
 }
 
-/* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
-   NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. */
-static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
-                                                   bool whole, bool can_wait, npuprof_npu_submission_ *of)
+/* Nobody's. */
+static void npuprof_npu_clear_submission_(npuprof_npu_submission_ *of)
+{
+    of->known = of->muted = of->has_arrow = false;
+    of->submitted = of->begun = of->over = 0;
+}
+
+/* Finds the submission of a record. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing
+   was done. */
+static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_lookup_ *s,
+                                                   npuprof_npu_submission_ *of)
 {
     npuprof_npu_found_ found;
     bool wait;
-    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, sought, whole, can_wait, &found, &wait);
+    npuprof_npu_job_ *const job = npuprof_npu_find_job_(npu, s, &found, &wait);
     if (wait) return NPUPROF_ERR_NPU_BUSY;
+    npuprof_npu_clear_submission_(of);
     memcpy(of->name, "job", sizeof "job");
-    of->known = of->muted = of->has_arrow = false;
-    of->submitted = of->begun = of->over = 0;
     if (!job) return NPUPROF_OK;
     const uint32_t flags = job->flags;
     of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
     of->known = !of->muted;
-    of->has_arrow = of->known && whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
+    of->has_arrow = of->known && s->whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
     of->link = job->link;
     of->epoch = job->epoch;
     of->stream = job->stream;
     if (of->known && !(flags & NPUPROF_NPU_LOOSE_) && !found.other_stream) of->submitted = job->link.ticks;
     if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
-    if (whole && job->records > 1) {
+    if (s->whole && job->records <= 1) {
+        npuprof_npu_end_job_(npu, job);
+        return NPUPROF_OK;
+    }
+    if (s->whole) {
         job->records--;
         NPUPROF_STORE_(&job->flags, flags | NPUPROF_NPU_HAS_ARROW_);
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
-    } else if (whole) {
-        npuprof_npu_end_job_(npu, job);
-    } else {
-        npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     }
+    npuprof_npu_release_job_(npu, job, NPUPROF_NPU_JOB_OPEN_);
     return NPUPROF_OK;
 }
 

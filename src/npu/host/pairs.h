@@ -2,15 +2,25 @@
 #include "../../public/macros.h"
 #include "../../numbers/hash.h"
 #include "../types.h"
-#include "format.h"
+#include "times.h"
 
 /* Begins that wait for their ends: one pool for all rings of a device. An end takes the newest begin of its
    ring, lane and key. Owns pairs_ and what belongs to it (npuprof_npu in types.h). May not know how a span is
    drawn. */
 
-static unsigned npuprof_npu_pair_bucket_(unsigned ring, unsigned lane, const uint64_t *key)
+/* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
+typedef struct npuprof_npu_pair_ {
+    npuprof_npu_entry_ e;                /* the begin: of its queue and lane; its start is e.t.start */
+    npuprof_npu_record_ record;          /* of e, with what the end adds */
+    npuprof_npu_submission_ of;          /* of e */
+    bool draws;                          /* it was to be drawn when it began */
+    uint16_t below, newer, older, bucket;
+} npuprof_npu_pair_;
+
+static unsigned npuprof_npu_pair_bucket_(const npuprof_npu_entry_ *e)
 {
-    const uint64_t hash = npuprof_hash_mix_(key[0] ^ (uint64_t)ring << 56 ^ (uint64_t)lane << 40);
+    const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
+    const uint64_t hash = npuprof_hash_mix_(key[0] ^ (uint64_t)e->q->number << 56 ^ (uint64_t)e->pe << 40);
     return (unsigned)(npuprof_hash_mix_(hash ^ key[1]) >> 32) % NPUPROF_NPU_PAIR_BUCKETS_;
 }
 
@@ -45,19 +55,21 @@ static npuprof_npu_pair_ *npuprof_npu_oldest_pair_(npuprof_npu *npu)
     return npu->oldest_pair_ ? &npu->pairs_[npu->oldest_pair_ - 1] : NULL;
 }
 
-/* A new begin. NULL: all are taken. */
-static npuprof_npu_pair_ *npuprof_npu_open_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
-                                                 const uint64_t *key)
+/* Keeps a begin. False: all are taken. */
+static bool npuprof_npu_open_pair_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool draws)
 {
     const uint16_t me = npu->free_pair_;
-    if (!me) return NULL;
+    if (!me) return false;
     npuprof_npu_pair_ *const pair = &npu->pairs_[me - 1];
     npu->free_pair_ = pair->below;
-    pair->ring = (uint8_t)ring;
-    pair->lane = (uint16_t)lane;
-    pair->key[0] = key[0];
-    pair->key[1] = key[1];
-    pair->bucket = (uint16_t)npuprof_npu_pair_bucket_(ring, lane, key);
+    pair->record = *e->r;
+    pair->of = *e->of;
+    pair->e = *e;
+    pair->e.r = &pair->record;
+    pair->e.of = &pair->of;
+    pair->e.pass = NULL;                 /* over by then */
+    pair->draws = draws;
+    pair->bucket = (uint16_t)npuprof_npu_pair_bucket_(e);
     pair->below = npu->pair_buckets_[pair->bucket];
     npu->pair_buckets_[pair->bucket] = me;
     pair->newer = 0;
@@ -65,18 +77,18 @@ static npuprof_npu_pair_ *npuprof_npu_open_pair_(npuprof_npu *npu, unsigned ring
     if (npu->newest_pair_) npu->pairs_[npu->newest_pair_ - 1].newer = me;
     else npu->oldest_pair_ = me;
     npu->newest_pair_ = me;
-    return pair;
+    return true;
 }
 
-/* The newest open begin of that ring, lane and key, taken out of the lists; NULL: there is none. */
-static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
-                                                  const uint64_t *key)
+/* The newest open begin of the ring, lane and key of an end, taken out of the lists; NULL: there is none. */
+static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
-    uint16_t at = npu->pair_buckets_[npuprof_npu_pair_bucket_(ring, lane, key)];
+    const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
+    uint16_t at = npu->pair_buckets_[npuprof_npu_pair_bucket_(e)];
     for (; at; at = npu->pairs_[at - 1].below) {
         npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
-        if (pair->ring != ring || pair->lane != lane) continue;
-        if (pair->key[0] != key[0] || pair->key[1] != key[1]) continue;
+        const uint64_t *const its = pair->record.v + NPUPROF_NPU_AT_KEY_;
+        if (pair->e.q != e->q || pair->e.pe != e->pe || its[0] != key[0] || its[1] != key[1]) continue;
         npuprof_npu_close_pair_(npu, pair);
         return pair;
     }

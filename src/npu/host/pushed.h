@@ -55,9 +55,9 @@ static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_
 
 /* Takes a bracket whose ticks are extended. NPUPROF_ERR_NPU_RESET: it contradicts what is known. Under the
    lock. */
-static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_ *told)
+static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor_ *given)
 {
-    npuprof_anchor_ *const last = &npu->last_, a = *told, b = *last;
+    npuprof_anchor_ *const last = &npu->last_, a = *given, b = *last;
     npuprof_result result = NPUPROF_OK;
     if (!npu->has_last_) {
         const uint64_t since = npuprof_saturating_sub_(a.host_after, npu->open_host_);
@@ -74,7 +74,7 @@ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_
         if (a.host_before > a.host_after) {
             npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
             result = NPUPROF_ERR_NPU_RESET;
-            a = *told;
+            a = *given;
         }
         *last = a;
     }
@@ -89,7 +89,7 @@ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
    host time, and was over at the other. False: it cannot have lasted that long; nothing was learned. */
-static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
+static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
                                    uint64_t seen)
 {
     npuprof_anchor_ a;
@@ -99,7 +99,7 @@ static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t en
     a.host_before = submitted;
     a.host_after = npuprof_saturating_sub_(seen, least);
     const bool good = start <= end && submitted <= a.host_after;
-    if (good) (void)npuprof_npu_learn_(npu, &a);
+    if (good) (void)npuprof_npu_narrow_(npu, &a);
     npuprof_npu_unlock_(npu);
     if (!good || NPUPROF_LOAD_(&npu->is_causal_)) return good;
     NPUPROF_STORE_(&npu->is_causal_, true);
@@ -109,7 +109,7 @@ static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t en
 
 /* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
    _AMBIGUOUS: it begins an epoch. */
-static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
+static uint64_t npuprof_npu_place_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
 {
     const unsigned bits = npu->desc_.counter.bits;
     uint64_t ticks = raw->value, min, max;
@@ -137,12 +137,12 @@ static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const npuprof_npu_
 }
 
 /* The driver's anchor, under the lock. */
-static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
 {
     npuprof_anchor_ told;
     npuprof_result result;
     if (npu->has_last_ && raw->after < npu->last_.host_before) return NPUPROF_OK;
-    told.device_ticks = npuprof_npu_place_told_(npu, raw, &result);
+    told.device_ticks = npuprof_npu_place_pushed_(npu, raw, &result);
     told.host_before = raw->before;
     told.host_after = raw->after;
     npu->idle_ = false;
@@ -160,7 +160,7 @@ static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu
         npu->has_last_ = false;
     }
     if (npuprof_npu_is_pushed_(npu)) {
-        const npuprof_result learned = npuprof_npu_learn_(npu, &told);
+        const npuprof_result learned = npuprof_npu_narrow_(npu, &told);
         if (result == NPUPROF_OK) result = learned;
     } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
@@ -191,7 +191,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_anchor(npuprof_npu *npu, uint64_t raw, i
                                "npuprof_now_ns()");
     if (told.after > now) told.after = now;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    const npuprof_result result = npuprof_npu_take_told_(npu, &told);
+    const npuprof_result result = npuprof_npu_take_pushed_(npu, &told);
     npuprof_npu_unlock_(npu);
     return result;
 }

@@ -317,17 +317,11 @@ static npuprof_result npuprof_npu_check_progress_(npuprof_npu *npu, size_t *need
 static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
 {
     npuprof_result first = NPUPROF_OK;
-    npuprof_npu_now_ now;
     uint64_t unit = 0;
-    memset(&now, 0, sizeof now);
-    now.host = npu->open_host_;
-    now.ns = npuprof_ticks_to_ns_(now.host);
-    now.ticks = npu->open_ticks_;
-    now.known = npu->has_last_;
     for (unsigned i = 0; i < npu->queue_count_; i++) {
         npuprof_npu_queue_ *q = &npu->queues_[i];
         npuprof_npu_name_lanes_(npu, q);
-        (void)npuprof_npu_units_of_(npu, q, &now);
+        q->looked = npu->open_host_;
         if (npuprof_npu_is_scaled_(&q->is)) unit = npuprof_max_(unit, npuprof_npu_unit_(&q->is));
         if (q->is.feed) continue;
         /* Why those in the BAR: a look at the entry before costs loads there. */

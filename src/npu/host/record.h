@@ -7,7 +7,6 @@
 #include "draw.h"
 #include "pushed.h"
 #include "format.h"
-#include "stamp.h"
 #include "lanes.h"
 #include "pairs.h"
 #include "ended.h"
@@ -40,8 +39,8 @@ static const char *npuprof_npu_name_op_(const npuprof_npu *npu, const npuprof_np
     const char *const known = npuprof_npu_find_op_(ring, op);
     *stays = known != NULL;
     if (known) return known;
-    const char *const told = ring->op_name ? ring->op_name(npu->desc_.user, op) : NULL;
-    if (told) return told;
+    const char *const given = ring->op_name ? ring->op_name(npu->desc_.user, op) : NULL;
+    if (given) return given;
     npuprof_npu_copy_text_(text, NPUPROF_NPU_NAME_, base == 10 ? "op " : "op 0x");
     size_t at = strlen(text);
     for (uint64_t rest = op; rest >= base; rest /= base) at++;
@@ -67,78 +66,59 @@ static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uint64_t op)
     return !ring->execution_op || op + 1 == ring->execution_op;
 }
 
-/* Whose record it is. */
-static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
+/* What is known of the submission of a record. */
+static npuprof_npu_lookup_ npuprof_npu_lookup_of_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
     const npuprof_npu_queue_ *const q = e->q;
     const npuprof_npu_record_ *const r = e->r;
-    npuprof_npu_sought_ s;
+    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
+    npuprof_npu_lookup_ s;
     s.has_id = npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_);
     s.id = r->v[NPUPROF_NPU_AT_JOB_];
     s.id_mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_));
     s.any_stream = !npuprof_npu_has_(q, NPUPROF_NPU_AT_PE_) && npu->queue_count_ == 1;
-    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
     s.stream = q->is.lane_count || pe > 0xFFFFu ? pe : e->pe;
     s.is_scoped = q->is.job_scope != NPUPROF_NPU_SCOPE_DEVICE;
     s.scope = q->is.job_scope == NPUPROF_NPU_SCOPE_RING ? q->number : s.stream;
-    s.is_late = npu->takes_late_;
-    s.before = npu->late_before_;
+    s.is_late = e->is_late;
+    s.before = e->before;
+    s.whole = npuprof_npu_is_whole_(&q->is, r->v[NPUPROF_NPU_AT_OP_]);
+    s.can_wait = e->can_wait;
     return s;
 }
 
 /* Finds the submission of a record. A part of a job whose whole has begun, and not ended, is of the same: the
-   begin took it. Results as npuprof_npu_take_submission_(). */
-static npuprof_result npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait,
-                                              npuprof_npu_submission_ *of)
+   begin took it. False, only with can_wait: nobody can tell now, and nothing was done. */
+static bool npuprof_npu_find_owner_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
+{
+    const npuprof_npu_lookup_ s = npuprof_npu_lookup_of_(npu, e);
+    for (uint16_t at = s.whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
+        const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
+        if (pair->e.q != e->q || pair->e.pe != e->pe || pair->record.v[NPUPROF_NPU_AT_JOB_] != s.id) continue;
+        if (!npuprof_npu_is_whole_(&e->q->is, pair->record.v[NPUPROF_NPU_AT_OP_])) continue;
+        *e->of = pair->of;
+        npuprof_npu_set_run_(e->of, &pair->e.t, false);
+        return true;
+    }
+    if (!s.whole && npuprof_npu_find_ended_(npu, &s, e->of)) return true;
+    return npuprof_npu_take_submission_(npu, &s, e->of) == NPUPROF_OK;
+}
+
+/* Draws what a record, or two, said. */
+static void npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
     const npuprof_npu_queue_ *const q = e->q;
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, e);
-    const bool whole = npuprof_npu_is_whole_(&q->is, e->r->v[NPUPROF_NPU_AT_OP_]);
-    for (uint16_t at = whole ? 0 : npu->newest_pair_; at; at = npu->pairs_[at - 1].older) {
-        const npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
-        if (pair->ring != q->number || pair->lane != e->pe) continue;
-        if (pair->record.v[NPUPROF_NPU_AT_JOB_] != sought.id) continue;
-        if (!npuprof_npu_is_whole_(&q->is, pair->record.v[NPUPROF_NPU_AT_OP_])) continue;
-        *of = pair->of;
-        npuprof_npu_note_run_(of, pair->flags, pair->epoch, pair->start, 0);
-        return NPUPROF_OK;
-    }
-    if (!whole && npuprof_npu_find_ended_(npu, &sought, of)) return NPUPROF_OK;
-    return npuprof_npu_take_submission_(npu, &sought, whole, can_wait, of);
-}
-
-/* A record that stands for its job: its parts may come after it. */
-static void npuprof_npu_note_whole_(npuprof_npu *npu, const npuprof_npu_entry_ *e, uint64_t op,
-                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *t)
-{
-    if (!e->q->is.execution_op || !npuprof_npu_is_whole_(&e->q->is, op)) return;
-    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, e);
-    npuprof_npu_note_ended_(npu, &sought, of, t);
-}
-
-/* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
-static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submission_ *of,
-                                      const npuprof_npu_times_ *t, const npuprof_npu_pass_ *pass)
-{
-    if (of->known && of->link.ticks && !(t->flags & NPUPROF_STAMP_HOST))
-        npuprof_npu_learn_job_(npu, t->start, t->end, of->link.ticks, pass->now.host);
-}
-
-/* Draws what a record, or two, said. times: as they are drawn. */
-static void npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned lane,
-                                     const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
-                                     const npuprof_npu_times_ *times)
-{
     const npuprof_npu_ring *const ring = &q->is;
+    const uint64_t *const v = e->r->v;
+    const uint64_t op = v[NPUPROF_NPU_AT_OP_];
     char text[NPUPROF_NPU_NAME_];
     npuprof_npu_drawing_ d;
     size_t n = NPUPROF_NPU_OWN_ARGS_;
-    const uint64_t op = r->v[NPUPROF_NPU_AT_OP_], status = r->v[NPUPROF_NPU_AT_STATUS_];
-    d.start = times->start;
-    d.end = times->end;
-    d.epoch = times->epoch;
-    d.flags = times->flags;
-    d.lane = lane;
+    d.start = e->t.start;
+    d.end = e->t.end;
+    d.epoch = e->t.epoch;
+    d.flags = e->t.flags;
+    d.lane = e->pe;
     d.category = ring->category;
     d.takes_arrow = npuprof_npu_is_whole_(ring, op);
     d.texts_stay = true;
@@ -146,20 +126,34 @@ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_queue_ 
     d.name = NULL;
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_))
         d.name = npuprof_npu_name_op_(npu, ring, op, text, &d.name_stays);
-    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_))
-        d.args[n++] = npuprof_uint_("job", r->v[NPUPROF_NPU_AT_JOB_]);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", v[NPUPROF_NPU_AT_JOB_]);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
-        d.args[n++] = npuprof_uint_("execution_index", r->v[NPUPROF_NPU_AT_EXECUTION_]);
+        d.args[n++] = npuprof_uint_("execution_index", v[NPUPROF_NPU_AT_EXECUTION_]);
     if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
-        d.args[n++] = npuprof_uint_("instruction_index", r->v[NPUPROF_NPU_AT_INSTRUCTION_]);
+        d.args[n++] = npuprof_uint_("instruction_index", v[NPUPROF_NPU_AT_INSTRUCTION_]);
     for (unsigned i = 0; i < NPUPROF_NPU_ALL_ARGS_; i++)
         if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i))
-            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, r->v[NPUPROF_NPU_AT_ARGS_ + i]);
-    if (times->doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", times->doubt_ns);
-    if (status) d.args[n++] = npuprof_uint_("status", status);
-    if (times->unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
+            d.args[n++] = npuprof_uint_(npuprof_npu_arg_at_(ring, i).name, v[NPUPROF_NPU_AT_ARGS_ + i]);
+    if (e->t.doubt_ns) d.args[n++] = npuprof_uint_("duration_error_ns", e->t.doubt_ns);
+    if (v[NPUPROF_NPU_AT_STATUS_]) d.args[n++] = npuprof_uint_("status", v[NPUPROF_NPU_AT_STATUS_]);
+    if (e->t.unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
-    npuprof_npu_draw_(npu, &d, of);
+    npuprof_npu_draw_(npu, &d, e->of);
+}
+
+/* Ends the way of a span, which is placed. A device whose clock nobody reads learns from it: its job began
+   after it was submitted, and is over. A whole is noted: its parts may come after it. */
+static void npuprof_npu_finish_span_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
+{
+    const npuprof_npu_submission_ *const of = e->of;
+    const npuprof_npu_ring *const ring = &e->q->is;
+    if (of->known && of->link.ticks && !(e->t.flags & NPUPROF_STAMP_HOST))
+        npuprof_npu_bracket_job_(npu, e->t.start, e->t.end, of->link.ticks, e->pass->now.host);
+    if (ring->execution_op && npuprof_npu_is_whole_(ring, e->r->v[NPUPROF_NPU_AT_OP_])) {
+        const npuprof_npu_lookup_ whole = npuprof_npu_lookup_of_(npu, e);
+        npuprof_npu_note_ended_(npu, &whole, e);
+    }
+    npuprof_npu_draw_record_(npu, e);
 }
 
 /* ---- Kinds */
@@ -167,19 +161,19 @@ static void npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_queue_ 
 /* Draws a begin whose end does not come, up to those ticks. */
 static void npuprof_npu_draw_unfinished_(npuprof_npu *npu, npuprof_npu_pair_ *pair, uint64_t end)
 {
-    const npuprof_npu_times_ t = { pair->start, npuprof_max_(pair->start, end), pair->epoch, pair->flags, 0,
-                                   true };
     if (!pair->draws) return;
+    pair->e.t.end = npuprof_max_(pair->e.t.start, end);
+    pair->e.t.unfinished = true;
     pair->record.v[NPUPROF_NPU_AT_STATUS_] = 0;
     npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
-    npuprof_npu_draw_record_(npu, &npu->queues_[pair->ring], pair->lane, &pair->record, &pair->of, &t);
+    npuprof_npu_draw_record_(npu, &pair->e);
 }
 
 /* Ends a begin whose end will not come: with the last stamp of its lane. */
 static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
 {
-    const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
-    const bool same = pair->flags & NPUPROF_STAMP_HOST || lane->epoch == pair->epoch;
+    const npuprof_npu_lane_state_ *const lane = pair->e.lane;
+    const bool same = pair->e.t.flags & NPUPROF_STAMP_HOST || lane->epoch == pair->e.t.epoch;
     npuprof_npu_close_pair_(npu, pair);
     npuprof_npu_draw_unfinished_(npu, pair, same ? lane->last_ticks : 0);
 }
@@ -190,136 +184,104 @@ static void npuprof_npu_abandon_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q)
     for (uint16_t at = q->gap ? npu->oldest_pair_ : 0, next; at; at = next) {
         npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
         next = pair->newer;
-        if (pair->ring == q->number) npuprof_npu_abandon_pair_(npu, pair);
+        if (pair->e.q == q) npuprof_npu_abandon_pair_(npu, pair);
     }
     q->gap = false;
 }
 
-static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
+/* A whole span, or its begin. False, only with can_wait: nobody can tell now whose it is, and nothing was
+   done. */
+static bool npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_entry_ *e)
 {
-    const npuprof_npu_queue_ *const q = e->q;
-    const uint64_t *const key = e->r->v + NPUPROF_NPU_AT_KEY_;
-    npuprof_npu_submission_ of;
-    npuprof_npu_times_ t;
-    if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
-    const bool draws = npuprof_npu_draws_(&of);
-    const int why = npuprof_npu_moment_(npu, e, &of, &t);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+    const bool is_begin = e->kind == NPUPROF_NPU_KIND_BEGIN;
+    if (!npuprof_npu_find_owner_(npu, e)) return false;
+    const bool draws = npuprof_npu_draws_(e->of);
+    if (!draws && !is_begin) return true;
+    const int why = npuprof_npu_find_times_(npu, e);
+    if (why != NPUPROF_NPU_PLACED_) {
         if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
-        return NPUPROF_OK;
-    }
-    npuprof_npu_pair_ *pair = npuprof_npu_open_pair_(npu, q->number, e->pe, key);
-    if (!pair) {
+    } else if (!is_begin) {
+        npuprof_npu_finish_span_(npu, e);
+    } else if (!npuprof_npu_open_pair_(npu, e, draws)) {
         npuprof_npu_abandon_pair_(npu, npuprof_npu_oldest_pair_(npu));
-        pair = npuprof_npu_open_pair_(npu, q->number, e->pe, key);
+        (void)npuprof_npu_open_pair_(npu, e, draws);
     }
-    pair->start = t.start;
-    pair->epoch = t.epoch;
-    pair->flags = (uint8_t)t.flags;
-    pair->record = *e->r;
-    pair->of = of;
-    pair->draws = draws;
-    pair->lane_at = (uint16_t)(e->lane - npu->lanes_);
-    if (t.flags & NPUPROF_STAMP_HOST && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE && of.known &&
-        of.link.ticks && of.link.ticks < t.start) pair->start = of.link.ticks;
-    return NPUPROF_OK;
+    return true;
 }
 
-static void npuprof_npu_take_end_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
+/* The submission of a begin that had none may be known by now. */
+static void npuprof_npu_find_owner_again_(npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
-    npuprof_npu_times_ t;
-    npuprof_npu_pair_ *const pair =
-        npuprof_npu_match_pair_(npu, e->q->number, e->pe, e->r->v + NPUPROF_NPU_AT_KEY_);
-    int why = npuprof_npu_moment_(npu, e, pair ? &pair->of : NULL, &t);
+    npuprof_npu_submission_ now;
+    npuprof_npu_lookup_ s = npuprof_npu_lookup_of_(npu, e);
+    s.can_wait = false;
+    (void)npuprof_npu_take_submission_(npu, &s, &now);
+    if (now.known || now.muted) *e->of = now;
+}
+
+static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_entry_ *e)
+{
+    npuprof_npu_pair_ *const pair = npuprof_npu_match_pair_(npu, e);
+    if (pair) e->of = &pair->of;
+    int why = npuprof_npu_find_times_(npu, e);
+    const bool is_good = why == NPUPROF_NPU_PLACED_;
     /* Why not with host stamps: their epoch is an error, which a better known rate changes. */
-    const bool same = pair && (why != NPUPROF_NPU_TIMES_GOOD_ || t.epoch == pair->epoch ||
-                               (t.flags & NPUPROF_STAMP_HOST) != 0);
-    if (!same) {                         /* no begin, or one of before a reset */
+    const bool is_other_run = is_good && !(e->t.flags & NPUPROF_STAMP_HOST) && pair &&
+                              e->t.epoch != pair->e.t.epoch;
+    if (!pair || is_other_run) {         /* no begin, or one of before a reset */
         if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
         if (pair) npuprof_npu_draw_unfinished_(npu, pair, 0);
         return;
     }
     if (!pair->draws) return;
-    if (why == NPUPROF_NPU_TIMES_GOOD_ && pair->start > t.end) {
-        if (pair->start - t.end > e->pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
-        else t.end = pair->start;
+    e->t.start = pair->e.t.start;
+    if (is_good && e->t.start > e->t.end) {
+        if (e->t.start - e->t.end > e->pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
+        e->t.end = e->t.start;
     }
-    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+    if (why != NPUPROF_NPU_PLACED_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
     }
-    const uint64_t op = pair->record.v[NPUPROF_NPU_AT_OP_];
-    if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
-        npuprof_npu_sought_ of_begin = npuprof_npu_sought_by_(npu, e);
-        npuprof_npu_submission_ late;
-        of_begin.id = pair->record.v[NPUPROF_NPU_AT_JOB_];
-        const bool whole = npuprof_npu_is_whole_(&e->q->is, op);
-        (void)npuprof_npu_take_submission_(npu, &of_begin, whole, false, &late);
-        if (late.muted) return;
-        if (late.known) pair->of = late;
-    }
-    t.start = pair->start;
     npuprof_npu_add_end_(&pair->record, e->r);
-    npuprof_npu_learn_record_(npu, &pair->of, &t, e->pass);
-    npuprof_npu_note_whole_(npu, e, op, &pair->of, &t);
-    npuprof_npu_draw_record_(npu, e->q, e->pe, &pair->record, &pair->of, &t);
-}
-
-static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool can_wait)
-{
-    npuprof_npu_submission_ of;
-    npuprof_npu_times_ t;
-    if (npuprof_npu_find_owner_(npu, e, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
-    if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
-    const int why = npuprof_npu_span_times_(npu, e, &of, &t);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) {
-        npuprof_npu_count_records_(npu, (unsigned)why, 1);
-        return NPUPROF_OK;
-    }
-    npuprof_npu_learn_record_(npu, &of, &t, e->pass);
-    npuprof_npu_note_whole_(npu, e, e->r->v[NPUPROF_NPU_AT_OP_], &of, &t);
-    npuprof_npu_draw_record_(npu, e->q, e->pe, e->r, &of, &t);
-    return NPUPROF_OK;
+    e->r = &pair->record;
+    if (!pair->of.known && npuprof_npu_has_(e->q, NPUPROF_NPU_AT_JOB_)) npuprof_npu_find_owner_again_(npu, e);
+    if (!pair->of.muted) npuprof_npu_finish_span_(npu, e);
 }
 
 /* An instant, or the value of a counter. */
-static void npuprof_npu_take_event_(npuprof_npu *npu, const npuprof_npu_entry_ *e, bool is_value)
+static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_entry_ *e)
 {
-    const npuprof_npu_queue_ *const q = e->q;
-    npuprof_npu_submission_ of;
-    npuprof_npu_times_ t;
     char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
+    npuprof_npu_drawing_ d;
+    bool stays;
     if (!NPUPROF_OPEN_(1)) return;
-    const int why = npuprof_npu_moment_(npu, e, NULL, &t);
-    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+    const int why = npuprof_npu_find_times_(npu, e);
+    if (why != NPUPROF_NPU_PLACED_) {
         npuprof_npu_count_records_(npu, (unsigned)why, 1);
         return;
     }
-    memset(&of, 0, sizeof of);
-    npuprof_npu_copy_text_(of.name, sizeof of.name, "event");
-    t.flags |= is_value ? NPUPROF_STAMP_VALUE : NPUPROF_STAMP_INSTANT;
-    if (!is_value) {
-        npuprof_npu_draw_record_(npu, q, e->pe, e->r, &of, &t);
+    if (e->kind == NPUPROF_NPU_KIND_INSTANT) {
+        npuprof_npu_copy_text_(e->of->name, sizeof e->of->name, "event");
+        e->t.flags |= NPUPROF_STAMP_INSTANT;
+        npuprof_npu_draw_record_(npu, e);
         return;
     }
-    const uint64_t op = e->r->v[NPUPROF_NPU_AT_OP_];
-    npuprof_npu_drawing_ d;
-    bool stays;
+    const char *const name = npuprof_npu_has_(e->q, NPUPROF_NPU_AT_OP_)
+        ? npuprof_npu_name_op_(npu, &e->q->is, e->r->v[NPUPROF_NPU_AT_OP_], text, &stays) : "value";
     npuprof_npu_copy_text_(track, NPUPROF_NPU_NAME_, npu->device.name);
     const size_t used = strlen(track);
     track[used] = ' ';
-    npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_,
-                           npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_)
-                               ? npuprof_npu_name_op_(npu, &q->is, op, text, &stays) : "value");
+    npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_, name);
     memset(&d, 0, sizeof d);
-    d.start = t.start;
+    d.start = e->t.start;
     d.end = e->r->v[NPUPROF_NPU_AT_VALUE_];
-    d.epoch = t.epoch;
-    d.flags = t.flags;
+    d.epoch = e->t.epoch;
+    d.flags = e->t.flags | NPUPROF_STAMP_VALUE;
     d.lane = e->pe;
     d.name = track;
-    d.category = q->is.category;
-    npuprof_npu_draw_(npu, &d, &of);
+    d.category = e->q->is.category;
+    npuprof_npu_draw_(npu, &d, e->of);
 }
 
 /* ---- Any record */
@@ -340,19 +302,16 @@ static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_re
 /* A record that tells the high part of its lane's stamps. */
 static void npuprof_npu_take_clock_(const npuprof_npu *npu, const npuprof_npu_entry_ *e)
 {
-    const npuprof_npu_queue_ *const q = e->q;
-    const npuprof_npu_record_ *const r = e->r;
-    const npuprof_npu_pass_ *const pass = e->pass;
-    const unsigned low = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_);
-    const unsigned bits = low + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
+    const unsigned low = npuprof_npu_bits_at_(e->q, NPUPROF_NPU_AT_STAMP_);
+    const unsigned bits = low + npuprof_npu_bits_at_(e->q, NPUPROF_NPU_AT_CLOCK_HIGH_);
+    const uint64_t *const v = e->r->v;
     if (low >= 64) return;
-    const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
-    const uint64_t word = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
-    const uint64_t raw = (down ? ~word : word) & npuprof_npu_mask_(bits);
-    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, &pass->units, &pass->now, q, NULL, 0);
+    const uint64_t word = v[NPUPROF_NPU_AT_STAMP_] | v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
+    const uint64_t raw = npuprof_npu_raw_stamp_(npu, e->q, word, bits);
+    const npuprof_npu_bounds_ b = npuprof_npu_bounds_of_(npu, e, NULL);
     uint64_t stamp = raw;
-    e->lane->has_last = !pass->units.known ||
-                        (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_TIMES_GOOD_ &&
+    e->lane->has_last = !e->pass->units.known ||
+                        (npuprof_npu_extend_(raw, bits, &b, &stamp) == NPUPROF_NPU_PLACED_ &&
                          stamp <= b.high);
     e->lane->last = stamp;
 }
@@ -366,38 +325,40 @@ static int npuprof_npu_kind_of_(const npuprof_npu_queue_ *q, const npuprof_npu_r
     return -1;
 }
 
-/* Takes a record: draws it, keeps it, or counts it. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell
-   now whose it is, and nothing was done. */
-static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_queue_ *q,
-                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
-                                               bool can_wait)
+/* Takes a record, whose way is known: draws it, keeps it, or counts it. False, only with can_wait: nobody can
+   tell now whose it is, and nothing was done. */
+static bool npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_entry_ *e)
 {
-    npuprof_npu_entry_ e = { q, r, pass, NULL, 0 };
-    npuprof_npu_lane_state_ *lane = NULL;
-    const uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
-    if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
+    npuprof_npu_queue_ *const q = e->q;
+    npuprof_npu_submission_ of;
+    const uint64_t pe = e->r->v[NPUPROF_NPU_AT_PE_];
+    if (npuprof_npu_holds_(q, e->r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return true;
     if (q->gap) npuprof_npu_abandon_queue_(npu, q);
-    const int kind = npuprof_npu_kind_of_(q, r);
-    const bool is_clock = npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when);
-    if (kind == NPUPROF_NPU_KIND_SKIP && !is_clock) return NPUPROF_OK;   /* Why here: it takes no lane. */
-    if (npuprof_npu_lanes_count_(q) || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
+    const bool is_clock = npuprof_npu_holds_(q, e->r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when);
+    e->kind = npuprof_npu_kind_of_(q, e->r);
+    if (e->kind == NPUPROF_NPU_KIND_SKIP && !is_clock) return true;      /* Why here: it takes no lane. */
+    const bool counts = npuprof_npu_lanes_count_(q);
+    npuprof_npu_lane_state_ *lane = NULL;
+    if (counts || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
         lane = npuprof_npu_lane_of_(npu, q, pe);
-        npuprof_npu_lane_epoch_(lane, pass->now.epoch);
+        npuprof_npu_lane_epoch_(lane, e->pass->now.epoch);
     }
-    e.pe = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
-    if (npuprof_npu_lanes_count_(q)) e.lane = lane;
-    if (e.lane && is_clock) {
-        npuprof_npu_take_clock_(npu, &e);
-        return NPUPROF_OK;
+    e->pe = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
+    e->lane = counts ? lane : NULL;
+    e->of = &of;
+    npuprof_npu_clear_submission_(&of);
+    if (e->lane && is_clock) {
+        npuprof_npu_take_clock_(npu, e);
+        return true;
     }
-    switch (kind) {
-    case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, &e, can_wait);
-    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, &e, can_wait);
-    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, &e); break;
-    case NPUPROF_NPU_KIND_INSTANT: npuprof_npu_take_event_(npu, &e, false); break;
-    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, &e, true); break;
+    switch (e->kind) {
+    case NPUPROF_NPU_KIND_SPAN:
+    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_span_(npu, e);
+    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, e); break;
+    case NPUPROF_NPU_KIND_INSTANT:
+    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, e); break;
     case NPUPROF_NPU_KIND_SKIP: break;
     default: npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNKNOWN, 1); break;
     }
-    return NPUPROF_OK;
+    return true;
 }
