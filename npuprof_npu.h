@@ -854,9 +854,10 @@ typedef struct npuprof_npu_block_ {
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch;
     bool by_host;                        /* see npu/sample.h */
-    uint64_t start_ticks, stream, host_before, host_after;
+    uint64_t stream;
+    npuprof_anchor_ begin;               /* the read at the beginning */
 #ifndef NPUPROF_FREESTANDING
-    bool sampled;                        /* start_ticks is good; with a ring: ticket is */
+    bool sampled;                        /* `begin` is good; with a ring: ticket is */
     uint32_t ticket, job_at, pmu_good;   /* job_at: the submission's entry */
     uint64_t pmu[NPUPROF_NPU_PMU_];
     npuprof_link_ link;
@@ -1883,41 +1884,22 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_re
 /* The host ticks that pass in some device ticks. */
 typedef struct npuprof_npu_range_ { uint64_t min, max; } npuprof_npu_range_;
 
-/* A slope, as fractions of host over device ticks. */
-typedef struct npuprof_npu_slope_ { uint64_t min_host, min_ticks, max_host, max_ticks; } npuprof_npu_slope_;
-
-/* The slope between two anchors (R2). */
-NPUPROF_OWN_ static npuprof_npu_slope_ npuprof_npu_slope_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b)
+/* The host ticks in a distance of n device ticks, by the slope between two anchors (R2, R3). */
+NPUPROF_OWN_ static npuprof_npu_range_ npuprof_npu_range_between_(const npuprof_npu *npu, const npuprof_anchor_ *a,
+                                                     const npuprof_anchor_ *b, uint64_t n)
 {
     const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
     const uint64_t error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
     const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-    npuprof_npu_slope_ s;
-    s.min_host = npuprof_saturating_sub_(host, error);
-    s.min_ticks = npuprof_saturating_add_(ticks, 1);
-    s.max_host = npuprof_saturating_add_(host, error);
-    s.max_ticks = npuprof_saturating_sub_(ticks, 1);
-    return s;
-}
-
-/* The host ticks in a distance of n device ticks at a slope (R3). */
-NPUPROF_OWN_ static npuprof_npu_range_ npuprof_npu_range_by_slope_(const npuprof_npu_slope_ *s, uint64_t drift_ppb,
-                                                      uint64_t distance)
-{
+    const uint64_t drift_ppb = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
     npuprof_npu_range_ r;
-    r.min = npuprof_mul_div_(s->min_host, npuprof_saturating_sub_(distance, 1), s->min_ticks, false);
+    r.min = npuprof_mul_div_(npuprof_saturating_sub_(host, error), npuprof_saturating_sub_(n, 1),
+                             npuprof_saturating_add_(ticks, 1), false);
     r.min = npuprof_saturating_sub_(r.min, npuprof_mul_div_(r.min, drift_ppb, 1000000000, true));
-    r.max = npuprof_mul_div_(s->max_host, npuprof_saturating_add_(distance, 1), s->max_ticks, true);
+    r.max = npuprof_mul_div_(npuprof_saturating_add_(host, error), npuprof_saturating_add_(n, 1),
+                             npuprof_saturating_sub_(ticks, 1), true);
     r.max = npuprof_saturating_add_(r.max, npuprof_mul_div_(r.max, drift_ppb, 1000000000, true));
     return r;
-}
-
-/* The same at the slope between two anchors (R2, R3). */
-NPUPROF_OWN_ static npuprof_npu_range_ npuprof_npu_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b,
-                                                     uint64_t drift_ppb, uint64_t distance)
-{
-    const npuprof_npu_slope_ s = npuprof_npu_slope_between_(a, b);
-    return npuprof_npu_range_by_slope_(&s, drift_ppb, distance);
 }
 
 NPUPROF_OWN_ static bool npuprof_npu_ranges_apart_(npuprof_npu_range_ a, npuprof_npu_range_ b)
@@ -1931,10 +1913,9 @@ NPUPROF_OWN_ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof
 {
     const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
     const uint64_t ticks = to->device_ticks - from->device_ticks;
-    const uint64_t drift_ppb = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
-    const npuprof_npu_range_ newest = npuprof_npu_range_between_(from, to, drift_ppb, ticks);
+    const npuprof_npu_range_ newest = npuprof_npu_range_between_(npu, from, to, ticks);
     for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
-        if (npuprof_npu_ranges_apart_(newest, npuprof_npu_range_between_(a - 1, to, drift_ppb, ticks))) break;
+        if (npuprof_npu_ranges_apart_(newest, npuprof_npu_range_between_(npu, a - 1, to, ticks))) break;
         from = a - 1;
     }
     return from;
@@ -1996,7 +1977,7 @@ NPUPROF_OWN_ static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npupr
     const uint64_t max = npuprof_saturating_sub_(sample->host_after, last->host_before);
     if (min < npu->second_ / 1000) return false;
     const npuprof_npu_range_ r =
-        npuprof_npu_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
+        npuprof_npu_range_between_(npu, &npu->rate_from_, &npu->rate_to_,
                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
     if (r.max >= min && r.min <= max) return false;
     npu->first_anchor_ = sample->host_after;
@@ -2101,6 +2082,13 @@ NPUPROF_OWN_ static inline void npuprof_npu_weigh_read_(npuprof_npu *npu) { (voi
 NPUPROF_OWN_ static inline bool npuprof_npu_best_reads_(npuprof_npu *npu, npuprof_anchor_ *first, npuprof_anchor_ *second)
 {
     (void)npu, (void)first, (void)second;
+    return false;
+}
+
+/* A change of rate is left to the user, and to the host. */
+NPUPROF_OWN_ static inline bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
+{
+    (void)npu, (void)sample;
     return false;
 }
 
@@ -2923,6 +2911,23 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *
     return result;
 }
 
+/* Reads the counter for the first time; `add` numbers the device. One that is off or whose counter stands is
+   open all the same. NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu, npuprof_result (*add)(npuprof_npu *npu))
+{
+    npuprof_anchor_ sample;
+    npuprof_result result = NPUPROF_OK;
+    npu->idle_ = !npuprof_npu_is_pushed_(npu);
+    if (npu->idle_) result = npuprof_npu_read_locked_(npu, &sample);
+    const bool off = result == NPUPROF_ERR_NPU_OFF;
+    if (result == NPUPROF_OK || off) result = add(npu);
+    if (result == NPUPROF_OK && npu->idle_ && !off) result = npuprof_npu_take_first_anchors_(npu);
+    if (result == NPUPROF_ERR_NPU_OFF) result = NPUPROF_OK;
+    if (result != NPUPROF_OK || !npu->idle_ || off) return result;
+    result = npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
+    return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
+}
+
 /* Where the counter is never read: what is known of it now becomes an anchor. closing: if that is the only
    one, a second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing
    could be mapped. Why so far ahead: two anchors may not overlap. */
@@ -3111,59 +3116,82 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t
 NPUPROF_OWN_ static void npuprof_npu_sample_begin_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_anchor_ sample;
     const bool stood = npuprof_npu_may_stand_(npu) || npu->idle_;
     const npuprof_result result = npuprof_npu_is_pushed_(npu) ? NPUPROF_ERR_NPU_NO_RING
-                                                              : npuprof_npu_read_locked_(npu, &sample);
+                                                              : npuprof_npu_read_locked_(npu, &block->begin);
     const bool begins = result == NPUPROF_ERR_NPU_STOPPED || result == NPUPROF_ERR_NPU_RESET ||
                         result == NPUPROF_ERR_NPU_AMBIGUOUS;
     block->by_host = stood || begins;
     block->result = begins ? NPUPROF_OK : result;
     block->epoch = npu->epoch_;
-    if (block->result != NPUPROF_OK) return;
-    block->start_ticks = sample.device_ticks;
-    block->host_before = sample.host_before;
-    block->host_after = sample.host_after;
 }
 
-/* The end of a block was read: result, end. NPUPROF_OK: there is a device span; *ticks is its length. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_block_ *block, npuprof_result result,
-                                              const npuprof_anchor_ *end, uint64_t *ticks)
+/* The end of a sampled submission. */
+typedef struct npuprof_npu_end_state_ {
+    npuprof_anchor_ read;
+    npuprof_result result;               /* NPUPROF_OK: there is a device span */
+    uint32_t epoch;
+    uint64_t ticks;                      /* its length */
+    bool renew;                          /* an anchor is to be taken after the host span */
+    bool is_anchor;                      /* this read has a bracket that will do for the anchor that is due */
+} npuprof_npu_end_state_;
+
+/* Whether there is a device span to end->read, whose result was `read`. */
+NPUPROF_OWN_ static npuprof_result npuprof_npu_judge_end_(const npuprof_npu_block_ *block, npuprof_result read,
+                                             npuprof_npu_end_state_ *end)
 {
     const npuprof_npu *npu = block->npu;
     const uint64_t mask = npuprof_npu_mask_(npu->desc_.counter.bits);
     uint64_t min, most = mask / 2;
     const uint64_t hz = npu->desc_.counter.hz;
-    *ticks = 0;
     if (block->result != NPUPROF_OK) return block->result;
-    if (!block->by_host) {
-        *ticks = end->device_ticks - block->start_ticks;
-        return result == NPUPROF_OK && npu->epoch_ != block->epoch ? npu->epoch_why_ : result;
-    }
-    if (!npuprof_npu_time_goes_on_(result) && result != NPUPROF_ERR_NPU_STOPPED) return result;
-    *ticks = (end->device_ticks - block->start_ticks) & mask;
-    if (!*ticks) return NPUPROF_ERR_NPU_STOPPED;
+    end->ticks = end->read.device_ticks - block->begin.device_ticks;
+    if (!block->by_host) return read == NPUPROF_OK && npu->epoch_ != block->epoch ? npu->epoch_why_ : read;
+    if (!npuprof_npu_time_goes_on_(read) && read != NPUPROF_ERR_NPU_STOPPED) return read;
+    end->ticks &= mask;
+    if (!end->ticks) return NPUPROF_ERR_NPU_STOPPED;
     if (NPUPROF_NPU_DIVIDES_) {
-        const uint64_t host = npuprof_saturating_sub_(end->host_after, block->host_before);
+        const uint64_t host = npuprof_saturating_sub_(end->read.host_after, block->begin.host_before);
         (void)npuprof_npu_predict_(npu, 0, host, &min, &most);
         /* Why the nominal rate, too: the measured one is less if the counter stood in between. */
         if (hz) most = npuprof_max_(most, npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true));
     }
     /* Why RESET: a counter that seems to have run too fast has gone back. */
-    return *ticks <= npuprof_min_(most, mask / 2) ? NPUPROF_OK : NPUPROF_ERR_NPU_RESET;
+    return end->ticks <= npuprof_min_(most, mask / 2) ? NPUPROF_OK : NPUPROF_ERR_NPU_RESET;
+}
+
+/* Reads the counter at the end. */
+NPUPROF_OWN_ static void npuprof_npu_sample_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
+{
+    npuprof_npu *npu = block->npu;
+    const npuprof_result read = npuprof_npu_read_locked_(npu, &end->read);
+    end->result = npuprof_npu_judge_end_(block, read, end);
+    end->epoch = npu->epoch_;
+    /* Why none of a device that may stand: its spans are placed without them. */
+    const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
+    end->renew = anchors && (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->read));
+    /* Why not a wide one: waiting for a better one is no worse. */
+    end->is_anchor = anchors && read == NPUPROF_OK && !end->renew &&
+                     npuprof_npu_anchor_is_due_(npu, end->read.host_after) &&
+                     npuprof_anchor_width_(&end->read) <= 4 * npu->best_width_;
+}
+
+/* Nothing was read at the end: somebody holds the device. */
+NPUPROF_OWN_ static void npuprof_npu_no_end_(npuprof_npu_end_state_ *end)
+{
+    end->result = NPUPROF_ERR_NPU_BUSY;
+    end->epoch = 0;
+    end->ticks = 0;
+    end->renew = end->is_anchor = false;
 }
 
 /* The middles of the two brackets. Returns how far they may be off. */
 NPUPROF_OWN_ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
                                           uint64_t *start_host, uint64_t *end_host)
 {
-    npuprof_anchor_ begin;
-    begin.device_ticks = block->start_ticks;
-    begin.host_before = block->host_before;
-    begin.host_after = block->host_after;
-    *start_host = npuprof_anchor_middle_(&begin);
+    *start_host = npuprof_anchor_middle_(&block->begin);
     *end_host = npuprof_max_(npuprof_anchor_middle_(end), *start_host);
-    return npuprof_max_(npuprof_anchor_error_(&begin), npuprof_anchor_error_(end)) + 1;
+    return npuprof_max_(npuprof_anchor_error_(&block->begin), npuprof_anchor_error_(end)) + 1;
 }
 
 #if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_NPU_RECORDS)
@@ -3320,11 +3348,10 @@ NPUPROF_OWN_ static npuprof_npu_range_ npuprof_npu_host_range_(const npuprof_npu
     if (n == 0) {
         r.max = 0;
     } else if (npu->has_rate_ && !npu->coarse_rate_) {
-        r = npuprof_npu_range_between_(&npu->rate_from_, &npu->rate_to_,
-                                       2000 * (uint64_t)npu->desc_.max_rate_ppm, n);
+        r = npuprof_npu_range_between_(npu, &npu->rate_from_, &npu->rate_to_, n);
     } else if (hz) {
-        r.min = npuprof_npu_mul_div_(n - 1, npu->second_, 4 * hz, false);
-        r.max = npuprof_npu_mul_div_(n + 1, 4 * npu->second_, hz, true);
+        r.min = npuprof_mul_div_(n - 1, npu->second_, 4 * hz, false);
+        r.max = npuprof_mul_div_(n + 1, 4 * npu->second_, hz, true);
     }
     return r;
 }
@@ -3375,9 +3402,9 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const n
 }
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
-   host time, and was over at the other. False: it cannot have lasted that long; nothing was learned. */
+   host time, and was over at the other. False: it cannot have lasted that long, and says nothing. */
 NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
-                                   uint64_t seen)
+                                     uint64_t seen)
 {
     npuprof_anchor_ a;
     if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return true;
@@ -3396,25 +3423,24 @@ NPUPROF_OWN_ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t sta
 
 /* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
    _AMBIGUOUS: it begins an epoch. */
-NPUPROF_OWN_ static uint64_t npuprof_npu_place_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
+NPUPROF_OWN_ static uint64_t npuprof_npu_place_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw,
+                                          npuprof_result *result)
 {
     const unsigned bits = npu->desc_.counter.bits;
+    const uint64_t mask = npuprof_npu_mask_(bits), last = npu->last_.device_ticks;
+    const uint64_t delta = (raw->value - last) & mask;
     uint64_t ticks = raw->value, min, max;
     *result = NPUPROF_OK;
     if (!npu->has_last_) return ticks;
-    const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
-    const uint64_t host_max = npuprof_saturating_sub_(raw->after, npu->last_.host_before);
     if (npuprof_npu_place_value_(npu, raw, bits, true, &ticks) == NPUPROF_OK) return ticks;
-    const bool known = npuprof_npu_predict_(npu, host_min, host_max, &min, &max);
-    if (!known && (bits < 48 || ((raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits)) <=
-                   npuprof_npu_mask_(bits) / 2))
-        return npu->last_.device_ticks + ((raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits));
-    const bool gap = known && bits < 64 && max - min > npuprof_npu_mask_(bits) / 2;
+    const bool known = npuprof_npu_predict_since_(npu, raw->before, raw->after, &min, &max);
+    if (!known && (bits < 48 || delta <= mask / 2)) return last + delta;
+    const bool gap = known && bits < 64 && max - min > mask / 2;
     *result = gap ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
     return raw->value;
 }
 
-/* Whether a told value may have been shown before the last one, by so many ticks: the brackets overlap. */
+/* Whether such a value may have been shown before the last one, by so many ticks: the brackets overlap. */
 NPUPROF_OWN_ static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t behind)
 {
     uint64_t min, max = npuprof_npu_mask_(npu->desc_.counter.bits) / 2;
@@ -3426,20 +3452,20 @@ NPUPROF_OWN_ static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const
 /* The driver's anchor, under the lock. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
 {
-    npuprof_anchor_ told;
+    npuprof_anchor_ a;
     npuprof_result result;
     if (npu->has_last_ && raw->after < npu->last_.host_before) return NPUPROF_OK;
-    told.device_ticks = npuprof_npu_place_pushed_(npu, raw, &result);
-    told.host_before = raw->before;
-    told.host_after = raw->after;
+    a.device_ticks = npuprof_npu_place_pushed_(npu, raw, &result);
+    a.host_before = raw->before;
+    a.host_after = raw->after;
     npu->idle_ = false;
     const bool says_less = npu->has_last_ && raw->before < npu->last_.host_after &&
-                           npuprof_anchor_width_(&told) > npuprof_anchor_width_(&npu->last_);
+                           npuprof_anchor_width_(&a) > npuprof_anchor_width_(&npu->last_);
     const uint64_t behind =
         (npu->last_.device_ticks - raw->value) & npuprof_npu_mask_(npu->desc_.counter.bits);
     if (result != NPUPROF_OK && npuprof_npu_may_be_older_(npu, raw, behind)) {
         if (!npuprof_npu_is_pushed_(npu)) return NPUPROF_OK;
-        told.device_ticks = npu->last_.device_ticks - behind;
+        a.device_ticks = npu->last_.device_ticks - behind;
         result = NPUPROF_OK;
     }
     if (result != NPUPROF_OK) {
@@ -3447,12 +3473,12 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, co
         npu->has_last_ = false;
     }
     if (npuprof_npu_is_pushed_(npu)) {
-        const npuprof_result learned = npuprof_npu_narrow_(npu, &told);
-        if (result == NPUPROF_OK) result = learned;
+        const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
+        if (result == NPUPROF_OK) result = narrowed;
     } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
-        npu->last_ = told;
-        (void)npuprof_npu_add_anchor_(npu, &told);
+        npu->last_ = a;
+        (void)npuprof_npu_add_anchor_(npu, &a);
     }
     return result;
 }
@@ -3460,25 +3486,25 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, co
 NPUPROF_API_ npuprof_result npuprof_npu_anchor(npuprof_npu *npu, uint64_t raw, int64_t host_before_ns,
                                                int64_t host_after_ns)
 {
-    npuprof_npu_raw_ told;
+    npuprof_npu_raw_ read;
     uint64_t before_error, after_error;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (host_before_ns > host_after_ns)
         return NPUPROF_REFUSE_("npuprof_npu_anchor: host_before_ns is after host_after_ns");
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const uint64_t now = npuprof_npu_ticks_();
-    told.value = (c->counts_down ? ~raw : raw) & npuprof_npu_mask_(c->bits);
-    told.before = npuprof_ticks_at_ns_(host_before_ns, &before_error);
-    told.after = npuprof_ticks_at_ns_(host_after_ns, &after_error);
-    told.before = npuprof_saturating_sub_(told.before, npuprof_saturating_add_(before_error, npu->lag_));
-    told.after = npuprof_saturating_add_(told.after, after_error);
-    told.ones = told.zeros = false;
-    if (told.before > now)
+    const uint64_t now = npuprof_ticks_();
+    read.value = (c->counts_down ? ~raw : raw) & npuprof_npu_mask_(c->bits);
+    read.before = npuprof_ticks_at_ns_(host_before_ns, &before_error);
+    read.after = npuprof_ticks_at_ns_(host_after_ns, &after_error);
+    read.before = npuprof_saturating_sub_(read.before, npuprof_saturating_add_(before_error, npu->lag_));
+    read.after = npuprof_saturating_add_(read.after, after_error);
+    read.ones = read.zeros = false;
+    if (read.before > now)
         return NPUPROF_REFUSE_("npuprof_npu_anchor: host_before_ns is in the future; it is a time of "
                                "npuprof_now_ns()");
-    if (told.after > now) told.after = now;
+    if (read.after > now) read.after = now;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    const npuprof_result result = npuprof_npu_take_pushed_(npu, &told);
+    const npuprof_result result = npuprof_npu_take_pushed_(npu, &read);
     npuprof_npu_unlock_(npu);
     return result;
 }
@@ -3976,8 +4002,8 @@ NPUPROF_OWN_ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const
     npuprof_device_records_(npu->number_, counts);
 }
 
-/* Ends a pass over records, and gives the queue lock back: hands the counts to the arena. Why not each at once:
-   there, the device's entry has to be found. ended: jobs have ended, so event counters are read. */
+/* Ends a pass over records, and gives the queue lock back: hands the counts to the arena. Why not each at
+   once: there, the device's entry has to be found. ended: jobs have ended, so event counters are read. */
 NPUPROF_OWN_ static void npuprof_npu_end_pass_(npuprof_npu *npu, bool ended)
 {
     const uint32_t dropped = NPUPROF_LOAD_(&npu->jobs_dropped_);
@@ -4196,8 +4222,8 @@ NPUPROF_OWN_ static void npuprof_npu_clear_submission_(npuprof_npu_submission_ *
     of->submitted = of->begun = of->over = 0;
 }
 
-/* Finds the submission of a record. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing
-   was done. */
+/* Finds the submission of a record. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and
+   nothing was done. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_lookup_ *s,
                                                    npuprof_npu_submission_ *of)
 {
@@ -5616,9 +5642,9 @@ NPUPROF_OWN_ static void npuprof_npu_lane_epoch_(npuprof_npu_lane_state_ *lane, 
 }
 /* ==== src/npu/host/times.h ========================================================= >>npu/host/times ==== */
 
-/* When a record was: its raw stamps become times. First a stamp is extended, in its own unit, to 64 bits; then
-   it becomes ticks of the device's counter, or of the host. Under the queue lock. May not know how a span is
-   drawn.
+/* When a record was: its raw stamps become times. First a stamp is extended, in its own unit, to 64 bits;
+   then it becomes ticks of the device's counter, or of the host. Under the queue lock. May not know how a
+   span is drawn.
 
    The law of a narrow stamp. What is known of the host time of a stamp is an interval [S, F]:
      F   The record was there when the clock was read: the stamp is not younger.
@@ -5717,8 +5743,8 @@ NPUPROF_OWN_ static bool npuprof_npu_narrow_by_job_(const npuprof_npu_entry_ *e,
     return true;
 }
 
-/* The value of that many bits between two bounds. Returns NPUPROF_NPU_PLACED_, or why the record is lost; with
-   several, *stamp is the first of them. */
+/* The value of that many bits between two bounds. Returns NPUPROF_NPU_PLACED_, or why the record is lost;
+   with several, *stamp is the first of them. */
 NPUPROF_OWN_ static int npuprof_npu_extend_(uint64_t raw, unsigned bits, const npuprof_npu_bounds_ *b, uint64_t *stamp)
 {
     const uint64_t mask = npuprof_npu_mask_(bits), up = (raw - b->low) & mask;
@@ -5789,7 +5815,8 @@ NPUPROF_OWN_ static uint64_t npuprof_npu_ns_in_units_(const npuprof_npu *npu, co
 {
     const npuprof_npu_ring *const r = &e->q->is;
     if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) return ns / r->stamp_unit_ns;
-    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_mul_div_(ns, npu->second_, 1000000000, false);
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE)
+        return npuprof_mul_div_(ns, npu->second_, 1000000000, false);
     const uint64_t ticks = npuprof_mul_div_(ns, e->pass->now.rate, 1000000000, false);
     return npuprof_npu_is_scaled_(r) ? npuprof_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
 }
@@ -6506,7 +6533,7 @@ NPUPROF_OWN_ static bool npuprof_npu_take_first_late_(npuprof_npu *npu, bool can
 /* Takes those that need not wait any more. all: none does. */
 NPUPROF_OWN_ static void npuprof_npu_take_late_(npuprof_npu *npu, bool all)
 {
-    const uint64_t now = npu->late_count_ ? npuprof_npu_ticks_() : 0;
+    const uint64_t now = npu->late_count_ ? npuprof_ticks_() : 0;
     while (npu->late_count_) {
         const uint64_t since = npu->late_[npu->late_first_ % NPUPROF_NPU_LATE_].since;
         const bool can_wait = !all && npuprof_saturating_sub_(now, since) <= npu->second_;
@@ -6551,7 +6578,7 @@ NPUPROF_OWN_ static void npuprof_npu_take_or_keep_(npuprof_npu *npu, npuprof_npu
     late->record = *r;
     late->pass = *pass;
     late->queue = q;
-    late->since = npuprof_npu_ticks_();
+    late->since = npuprof_ticks_();
     late->before = NPUPROF_LOAD_(&npu->tickets_);
 }
 /* ==== src/npu/host/tables.h ======================================================= >>npu/host/tables ==== */
@@ -6561,58 +6588,44 @@ NPUPROF_OWN_ static void npuprof_npu_take_or_keep_(npuprof_npu *npu, npuprof_npu
 
 enum { NPUPROF_NPU_TABLE_ALIGN_ = 16 };
 
-/* A place of that many bytes behind *end, which grows by them. */
-NPUPROF_OWN_ static size_t npuprof_npu_next_table_(size_t *end, size_t bytes)
-{
-    const size_t at = *end;
-    *end = at + (bytes + NPUPROF_NPU_TABLE_ALIGN_ - 1) / NPUPROF_NPU_TABLE_ALIGN_ * NPUPROF_NPU_TABLE_ALIGN_;
-    return at;
-}
+/* Memory that is being laid out; NULL: only counted. */
+typedef struct npuprof_npu_layout_ { unsigned char *memory; size_t end; } npuprof_npu_layout_;
 
-/* Whether a ring of the description has begins and ends; and a ready bit whose entries are remembered. */
-NPUPROF_OWN_ static bool npuprof_npu_has_pairs_(const npuprof_npu_ring *r)
+/* The place of the next table. NULL: it has no entries, or is only counted. */
+NPUPROF_OWN_ static void *npuprof_npu_next_table_(npuprof_npu_layout_ *to, size_t count, size_t bytes)
 {
-    return r->kind_count || r->all_are == NPUPROF_NPU_KIND_BEGIN || r->all_are == NPUPROF_NPU_KIND_END;
+    const size_t at = to->end, align = NPUPROF_NPU_TABLE_ALIGN_;
+    to->end += (count * bytes + align - 1) / align * align;
+    return count && to->memory ? to->memory + at : NULL;
 }
 
 /* Lays out the tables from `memory` on; NULL: only says how many bytes they take. */
 NPUPROF_OWN_ static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
 {
     const npuprof_npu_desc *const d = &npu->desc_;
-    const npuprof_npu_ring *const rings = d->ring_count ? d->rings : &d->ring;
+    const npuprof_npu_ring *r = d->ring_count ? d->rings : &d->ring;
     const size_t jobs = d->job_count, queues = npu->queue_count_;
+    npuprof_npu_layout_ to = { memory, 0 };
     bool pairs = false, seen = false, parts = false;
-    size_t end = 0;
-    for (size_t i = 0; i < queues; i++) {
-        pairs = pairs || npuprof_npu_has_pairs_(&rings[i]);
-        parts = parts || rings[i].execution_op;
-        seen = seen || rings[i].valid.width_bytes;
+    for (size_t i = 0; i < queues; i++, r++) {
+        pairs = pairs || r->kind_count || r->all_are == NPUPROF_NPU_KIND_BEGIN ||
+                r->all_are == NPUPROF_NPU_KIND_END;
+        parts = parts || r->execution_op;
+        seen = seen || r->valid.width_bytes;
     }
-    const size_t calls_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_CALLS_ * sizeof *npu->calls_);
-    const size_t jobs_at = npuprof_npu_next_table_(&end, jobs * sizeof *npu->jobs_);
-    const size_t used_at = npuprof_npu_next_table_(&end, jobs / 8);
-    const size_t dropped_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_DROPPED_ * sizeof *npu->dropped_);
-    const size_t queues_at = npuprof_npu_next_table_(&end, queues * sizeof *npu->queues_);
-    const size_t lanes = queues ? NPUPROF_NPU_LANES_ + 1 : 0, late = queues ? NPUPROF_NPU_LATE_ : 0;
-    const size_t lanes_at = npuprof_npu_next_table_(&end, lanes * sizeof *npu->lanes_);
-    const size_t late_at = npuprof_npu_next_table_(&end, late * sizeof *npu->late_);
-    const size_t pair_count = pairs ? NPUPROF_NPU_PAIRS_ : 0, seen_count = seen ? NPUPROF_NPU_SEEN_ : 0;
-    const size_t pairs_at = npuprof_npu_next_table_(&end, pair_count * sizeof *npu->pairs_);
-    const size_t seen_at = npuprof_npu_next_table_(&end, seen_count * sizeof *npu->seen_);
-    const size_t ended_count = parts ? NPUPROF_NPU_ENDED_ : 0;
-    const size_t ended_at = npuprof_npu_next_table_(&end, ended_count * sizeof *npu->ended_);
-    if (!memory) return end;
-    npu->calls_ = (npuprof_npu_call_ *)(void *)(memory + calls_at);
-    npu->jobs_ = (npuprof_npu_job_ *)(void *)(memory + jobs_at);
-    npu->used_ = (uint32_t *)(void *)(memory + used_at);
-    npu->dropped_ = (uint32_t *)(void *)(memory + dropped_at);
-    npu->queues_ = (npuprof_npu_queue_ *)(void *)(memory + queues_at);
-    npu->lanes_ = (npuprof_npu_lane_state_ *)(void *)(memory + lanes_at);
-    npu->late_ = (npuprof_npu_late_ *)(void *)(memory + late_at);
-    npu->ended_ = parts ? (npuprof_npu_ended_ *)(void *)(memory + ended_at) : NULL;
-    npu->pairs_ = pairs ? (npuprof_npu_pair_ *)(void *)(memory + pairs_at) : NULL;
-    npu->seen_ = seen ? (uint32_t *)(void *)(memory + seen_at) : NULL;
-    return end;
+#define NPUPROF_NPU_TABLE_(type, member, count) \
+    npu->member = (type *)npuprof_npu_next_table_(&to, (count), sizeof(type));
+    NPUPROF_NPU_TABLE_(npuprof_npu_call_, calls_, NPUPROF_NPU_CALLS_)
+    NPUPROF_NPU_TABLE_(npuprof_npu_job_, jobs_, jobs)
+    NPUPROF_NPU_TABLE_(uint32_t, used_, jobs / 32)
+    NPUPROF_NPU_TABLE_(uint32_t, dropped_, NPUPROF_NPU_DROPPED_)
+    NPUPROF_NPU_TABLE_(npuprof_npu_queue_, queues_, queues)
+    NPUPROF_NPU_TABLE_(npuprof_npu_lane_state_, lanes_, queues ? NPUPROF_NPU_LANES_ + 1 : 0)
+    NPUPROF_NPU_TABLE_(npuprof_npu_late_, late_, queues ? NPUPROF_NPU_LATE_ : 0)
+    NPUPROF_NPU_TABLE_(npuprof_npu_pair_, pairs_, pairs ? NPUPROF_NPU_PAIRS_ : 0)
+    NPUPROF_NPU_TABLE_(uint32_t, seen_, seen ? NPUPROF_NPU_SEEN_ : 0)
+    NPUPROF_NPU_TABLE_(npuprof_npu_ended_, ended_, parts ? NPUPROF_NPU_ENDED_ : 0)
+    return to.end;
 }
 
 /* Finds memory for the tables, zeroed: the user's, or pages of the system. */
@@ -6983,8 +6996,8 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
 /* ==== src/npu/host/progress.h =================================================== >>npu/host/progress ==== */
 
 /* A device without records: an index of finished jobs ends submissions. Those whose numbers it has passed are
-   over; without numbers, one for each step, the oldest first. Owns progress_ and progress_next_ (npuprof_npu in
-   types.h). Under the queue lock. */
+   over; without numbers, one for each step, the oldest first. Owns progress_ and progress_next_ (npuprof_npu
+   in types.h). Under the queue lock. */
 
 /* What a drain has found. */
 typedef struct npuprof_npu_visit_ {
@@ -7560,45 +7573,30 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     return token;
 }
 
-/* The end of a sampled block. */
-typedef struct npuprof_npu_end_state_ {
-    npuprof_anchor_ sample;
-    npuprof_result result;
-    uint32_t epoch, pmu_good;
-    uint64_t ticks, pmu[NPUPROF_NPU_PMU_];
-} npuprof_npu_end_state_;
+/* The end of a sampled block, with its event counters. */
+typedef struct npuprof_npu_block_end_ {
+    npuprof_npu_end_state_ is;
+    uint32_t pmu_good;
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+} npuprof_npu_block_end_;
 
-/* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be
-   taken after the host span. */
-NPUPROF_OWN_ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
+/* Reads counter and event counters. */
+NPUPROF_OWN_ static void npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_block_end_ *end)
 {
     npuprof_npu *npu = block->npu;
-    end->result = NPUPROF_ERR_NPU_BUSY;
-    end->epoch = end->pmu_good = 0;
-    end->ticks = 0;
-    if (!npuprof_npu_lock_(npu)) return false;
+    end->pmu_good = 0;
+    npuprof_npu_no_end_(&end->is);
+    if (!npuprof_npu_lock_(npu)) return;
     /* Why the event counters first: so their steps lie between the two stamps. */
     if (block->sampled) end->pmu_good = npuprof_npu_load_pmu_(npu, end->pmu);
-    const npuprof_result read = npuprof_npu_read_locked_(npu, &end->sample);
-    end->result = npuprof_npu_sample_end_(block, read, &end->sample, &end->ticks);
-    end->epoch = npu->epoch_;
-    if (end->result == NPUPROF_OK)
+    npuprof_npu_sample_end_(block, &end->is);
+    if (end->is.result == NPUPROF_OK)
         npuprof_npu_add_pmu_(npu, end->pmu_good, end->pmu, NPUPROF_NPU_JOBS_RAN_ | NPUPROF_NPU_SAME_RUN_);
-    /* Why none of a device that may stand: its spans are placed without them. */
-    const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
-    const bool renew =
-        anchors && (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->sample));
-    /* An anchor that costs nothing: this read has a bracket, too. Why not a wide one: waiting for a better
-       one is no worse. */
-    if (anchors && read == NPUPROF_OK && !renew &&
-        npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
-        npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
-        (void)npuprof_npu_keep_reads_(npu, &end->sample, true);
+    if (end->is.is_anchor) (void)npuprof_npu_keep_reads_(npu, &end->is.read, true);
     npuprof_npu_unlock_(npu);
-    return renew;
 }
 
-NPUPROF_OWN_ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end,
+NPUPROF_OWN_ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_block_end_ *end,
                                       npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
@@ -7608,12 +7606,12 @@ NPUPROF_OWN_ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *blo
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (end->pmu_good & block->pmu_good & 1u << i)
-            list[count++] = npuprof_npu_pmu_arg_(npu, i, block->pmu[i], end->pmu[i], end->ticks);
-    uint64_t start = block->start_ticks, stop = end->sample.device_ticks;
-    uint32_t epoch = end->epoch;
+            list[count++] = npuprof_npu_pmu_arg_(npu, i, block->pmu[i], end->pmu[i], end->is.ticks);
+    uint64_t start = block->begin.device_ticks, stop = end->is.read.device_ticks;
+    uint32_t epoch = end->is.epoch;
     if (block->by_host) {
-        list[count++] = npuprof_uint_("ticks", end->ticks);
-        epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->sample, &start, &stop));
+        list[count++] = npuprof_uint_("ticks", end->is.ticks);
+        epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->is.read, &start, &stop));
     }
     for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++) list[count++] = args.items[i];
     const unsigned flags = NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0);
@@ -7644,7 +7642,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, n
 NPUPROF_OWN_ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_npu_end_state_ end;
+    npuprof_npu_block_end_ end;
     if (npu->number_ && npu->has_submissions_) {
         if (block->sampled && npuprof_npu_end_block_of_job_(npu, block->job_at, block->ticket))
             npuprof_npu_look_at_late_(npu);
@@ -7657,12 +7655,12 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ 
         npuprof_close_(block->token);
         return NPUPROF_ERR_NPU_NOT_OPEN;
     }
-    const bool renew = npuprof_npu_read_end_(block, &end);
-    const npuprof_result result =
-        end.result == NPUPROF_OK ? NPUPROF_OK : npuprof_npu_draw_no_span_(npu, end.result);
+    npuprof_npu_read_end_(block, &end);
+    npuprof_result result = end.is.result;
+    if (result != NPUPROF_OK) result = npuprof_npu_draw_no_span_(npu, result);
     if (block->token) npuprof_close_(block->token);
     if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end, args);
-    if (renew) (void)npuprof_npu_renew_anchor_(npu);
+    if (end.is.renew) (void)npuprof_npu_renew_anchor_(npu);
     return result;
 }
 
@@ -7755,7 +7753,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
     npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     if (!npu->number_) return NPUPROF_ERR_TABLE_FULL;
     npu->open_ticks_ = npu->last_.device_ticks;
-    npu->open_host_ = npuprof_npu_ticks_();
+    npu->open_host_ = npuprof_ticks_();
     return npuprof_npu_start_queues_(npu);
 }
 
@@ -7787,24 +7785,6 @@ NPUPROF_OWN_ static size_t npuprof_npu_bar_align_(const npuprof_npu *npu)
     return (size_t)align;
 }
 
-/* Reads the counter for the first time. A device that is off or whose counter stands is open all the same.
-   NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
-NPUPROF_OWN_ static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
-{
-    npuprof_anchor_ sample;
-    const bool pushed = npuprof_npu_is_pushed_(npu);
-    npu->idle_ = !pushed;
-    npuprof_result result = pushed ? NPUPROF_OK : npuprof_npu_read_locked_(npu, &sample);
-    const bool off = result == NPUPROF_ERR_NPU_OFF;
-    if (result == NPUPROF_OK || off) result = npuprof_npu_add_device_(npu);
-    if (result != NPUPROF_OK || pushed) return result;
-    if (!off) result = npuprof_npu_take_first_anchors_(npu);
-    if (!npu->idle_ || (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_OFF)) return result;
-    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_IDLE_);
-    result = off ? NPUPROF_OK : npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
-    return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
-}
-
 /* Opens the device of desc_. What it took when it fails, npuprof_npu_open() gives back. */
 NPUPROF_OWN_ static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
 {
@@ -7829,9 +7809,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
     }
     npu->tickets_ = 1;                   /* 0 is that of entries that were never used */
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
-    npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
-    npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
-    result = npuprof_npu_begin_clock_(npu);
+    npu->second_ = npuprof_max_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
+    npu->lag_ = npuprof_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    result = npuprof_npu_begin_clock_(npu, npuprof_npu_add_device_);
+    if (npu->idle_ && (result == NPUPROF_OK || result == NPUPROF_ERR_NPU_NOT_ENABLED))
+        npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_IDLE_);
     return result == NPUPROF_OK ? result : npuprof_npu_explain_(npu, result);
 }
 
@@ -7894,7 +7876,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
         reads.anchors = npu->anchors_;
         reads.count = npu->anchor_count_;
         reads.newest = npuprof_npu_newest_read_(npu);
-        reads.now = npuprof_npu_ticks_();
+        reads.now = npuprof_ticks_();
         good = npuprof_map_ticks_(&reads, ticks, &host, &error);
         npuprof_npu_unlock_(npu);
         if (!good && i == 0) (void)npuprof_npu_sync(npu);
@@ -7902,7 +7884,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     if (!good) return NPUPROF_ERR_NPU_NO_ANCHOR;
     *ns = npuprof_ticks_to_ns_(host);
     if (!error_ns) return NPUPROF_OK;
-    error = npuprof_npu_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true);
+    error = npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true);
     *error_ns = npuprof_saturating_add_(error, 1);
     return NPUPROF_OK;
 }
@@ -7990,8 +7972,8 @@ enum { NPUPROF_NPU_CALL_WORDS_ = 6 };
 NPUPROF_OWN_ static npuprof_token_ npuprof_npu_put_call_(const npuprof_npu_block_ *b)
 {
     const uint64_t state = (uint64_t)b->result | (uint64_t)b->by_host << 31 | (uint64_t)b->epoch << 32;
-    const uint64_t words[NPUPROF_NPU_CALL_WORDS_] = { b->start_ticks, b->host_before, b->host_after,
-                                                      b->stream, state, b->token };
+    const uint64_t words[NPUPROF_NPU_CALL_WORDS_] = { b->begin.device_ticks, b->begin.host_before,
+                                                      b->begin.host_after, b->stream, state, b->token };
     npuprof_npu_items_ list;
     list.count = 0;
     (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, 1);
@@ -8018,9 +8000,9 @@ NPUPROF_OWN_ static bool npuprof_npu_take_call_back_(npuprof_npu *npu, uint32_t 
     for (int i = 0; i < NPUPROF_NPU_CALL_WORDS_; i++)
         words[i] = cell[2 + i].end | (uint64_t)cell[2 + i].high.word << 32;
     b->npu = npu;
-    b->start_ticks = words[0];
-    b->host_before = words[1];
-    b->host_after = words[2];
+    b->begin.device_ticks = words[0];
+    b->begin.host_before = words[1];
+    b->begin.host_after = words[2];
     b->stream = words[3];
     b->result = (npuprof_result)(words[4] & 0x7FFFFFFF);
     b->by_host = words[4] >> 31 & 1;
@@ -8214,7 +8196,6 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
     size_t needed = 0;
-    npuprof_anchor_ sample;
     if (!npu) return NPUPROF_ERR_ARGUMENT;
     for (size_t i = 0; i < sizeof *npu; i++) NPUPROF_STORE_((uint8_t *)npu + i, 0);
     if (!desc) return NPUPROF_ERR_ARGUMENT;
@@ -8238,17 +8219,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
-    npu->idle_ = !npuprof_npu_is_pushed_(npu);
-    if (!npu->idle_) return npuprof_npu_put_device_(npu);
-    result = npuprof_npu_read_locked_(npu, &sample);
-    const bool off = result == NPUPROF_ERR_NPU_OFF;
-    if (result == NPUPROF_OK || off) result = npuprof_npu_put_device_(npu);
-    if (result == NPUPROF_OK && !off) result = npuprof_npu_take_first_anchors_(npu);
-    if (result == NPUPROF_ERR_NPU_OFF) result = NPUPROF_OK;
-    if (result != NPUPROF_OK) npu->number_ = 0;
-    if (result == NPUPROF_OK && npu->idle_ && !off)
-        result = npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
-    return result == NPUPROF_ERR_NPU_STOPPED ? NPUPROF_OK : result;
+    result = npuprof_npu_begin_clock_(npu, npuprof_npu_put_device_);
+    if (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_NOT_ENABLED) npu->number_ = 0;
+    return result;
 }
 
 NPUPROF_NPU_OPEN_OF_1_0_
@@ -8302,25 +8275,24 @@ NPUPROF_OWN_ static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npupro
                                 npuprof_args_(why, 2));
 }
 
-/* Records a device span, with the name of its host span, by that one's token. end: the read there; ticks:
-   between the two. A span that is placed by the host has host ticks for stamps, and their error for its
-   epoch. */
-NPUPROF_OWN_ static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
-                                     uint64_t ticks, uint32_t epoch, npuprof_args args)
+/* Records a device span, with the name of its host span, by that one's token. One that is placed by the host
+   has host ticks for stamps, and their error for its epoch. */
+NPUPROF_OWN_ static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end,
+                                     npuprof_args args)
 {
     const npuprof_npu *npu = block->npu;
     npuprof_arg list[2 + NPUPROF_NPU_CALL_ARGS_];
     size_t count = 1;
-    uint64_t values[3] = { block->start_ticks, end->device_ticks, (uint64_t)block->token << 32 };
-    uint32_t number = NPUPROF_CELL_SAMPLED_;
+    uint64_t values[3] = { block->begin.device_ticks, end->read.device_ticks, (uint64_t)block->token << 32 };
+    uint32_t number = NPUPROF_CELL_SAMPLED_, epoch = end->epoch;
     list[0].key = "stream";
     list[0].type = NPUPROF_ARG_INT;
     list[0].value.u = block->stream;
     if (block->by_host) {
-        const uint64_t error = npuprof_npu_sample_place_(block, end, &values[0], &values[1]);
+        const uint64_t error = npuprof_npu_sample_place_(block, &end->read, &values[0], &values[1]);
         list[count].key = "ticks";
         list[count].type = NPUPROF_ARG_UINT;
-        list[count++].value.u = ticks;
+        list[count++].value.u = end->ticks;
         number |= NPUPROF_CELL_BY_HOST_;
         epoch = error >> 16 ? 0 : (uint32_t)error;
     }
@@ -8339,32 +8311,22 @@ NPUPROF_OWN_ static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *bloc
 NPUPROF_OWN_ static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_anchor_ sample;
-    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
-    uint64_t ticks = 0;
-    uint32_t epoch = 0;
-    bool renew = false, due = false;
+    npuprof_npu_end_state_ end;
+    npuprof_npu_no_end_(&end);
     if (npuprof_npu_lock_(npu)) {
-        const npuprof_result read = npuprof_npu_read_locked_(npu, &sample);
-        result = npuprof_npu_sample_end_(block, read, &sample, &ticks);
-        epoch = npu->epoch_;
-        const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
-        renew = anchors && npu->anchor_count_ < 2;
-        due = anchors && read == NPUPROF_OK && !renew &&
-              npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
-              npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
+        npuprof_npu_sample_end_(block, &end);
         npuprof_npu_unlock_(npu);
     }
     npuprof_close_(block->token);
-    if (result == NPUPROF_OK) npuprof_npu_put_sampled_(block, &sample, ticks, epoch, args);
-    else npuprof_npu_put_no_span_(npu, result);
+    if (end.result == NPUPROF_OK) npuprof_npu_put_sampled_(block, &end, args);
+    else npuprof_npu_put_no_span_(npu, end.result);
     /* Why anchors after the host span: their time is none of the kernel's. */
-    if (due && npuprof_npu_lock_(npu)) {
-        if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
+    if (end.is_anchor && npuprof_npu_lock_(npu)) {
+        if (end.epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &end.read);
         npuprof_npu_unlock_(npu);
     }
-    if (renew) (void)npuprof_npu_renew_anchor_(npu);
-    return result;
+    if (end.renew) (void)npuprof_npu_renew_anchor_(npu);
+    return end.result;
 }
 
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)

@@ -194,6 +194,23 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
     return result;
 }
 
+/* Reads the counter for the first time; `add` numbers the device. One that is off or whose counter stands is
+   open all the same. NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
+static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu, npuprof_result (*add)(npuprof_npu *npu))
+{
+    npuprof_anchor_ sample;
+    npuprof_result result = NPUPROF_OK;
+    npu->idle_ = !npuprof_npu_is_pushed_(npu);
+    if (npu->idle_) result = npuprof_npu_read_locked_(npu, &sample);
+    const bool off = result == NPUPROF_ERR_NPU_OFF;
+    if (result == NPUPROF_OK || off) result = add(npu);
+    if (result == NPUPROF_OK && npu->idle_ && !off) result = npuprof_npu_take_first_anchors_(npu);
+    if (result == NPUPROF_ERR_NPU_OFF) result = NPUPROF_OK;
+    if (result != NPUPROF_OK || !npu->idle_ || off) return result;
+    result = npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
+    return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
+}
+
 /* Where the counter is never read: what is known of it now becomes an anchor. closing: if that is the only
    one, a second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing
    could be mapped. Why so far ahead: two anchors may not overlap. */

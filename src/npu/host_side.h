@@ -127,41 +127,22 @@ static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *un
 /* The host ticks that pass in some device ticks. */
 typedef struct npuprof_npu_range_ { uint64_t min, max; } npuprof_npu_range_;
 
-/* A slope, as fractions of host over device ticks. */
-typedef struct npuprof_npu_slope_ { uint64_t min_host, min_ticks, max_host, max_ticks; } npuprof_npu_slope_;
-
-/* The slope between two anchors (R2). */
-static npuprof_npu_slope_ npuprof_npu_slope_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b)
+/* The host ticks in a distance of n device ticks, by the slope between two anchors (R2, R3). */
+static npuprof_npu_range_ npuprof_npu_range_between_(const npuprof_npu *npu, const npuprof_anchor_ *a,
+                                                     const npuprof_anchor_ *b, uint64_t n)
 {
     const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
     const uint64_t error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
     const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-    npuprof_npu_slope_ s;
-    s.min_host = npuprof_saturating_sub_(host, error);
-    s.min_ticks = npuprof_saturating_add_(ticks, 1);
-    s.max_host = npuprof_saturating_add_(host, error);
-    s.max_ticks = npuprof_saturating_sub_(ticks, 1);
-    return s;
-}
-
-/* The host ticks in a distance of n device ticks at a slope (R3). */
-static npuprof_npu_range_ npuprof_npu_range_by_slope_(const npuprof_npu_slope_ *s, uint64_t drift_ppb,
-                                                      uint64_t distance)
-{
+    const uint64_t drift_ppb = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
     npuprof_npu_range_ r;
-    r.min = npuprof_mul_div_(s->min_host, npuprof_saturating_sub_(distance, 1), s->min_ticks, false);
+    r.min = npuprof_mul_div_(npuprof_saturating_sub_(host, error), npuprof_saturating_sub_(n, 1),
+                             npuprof_saturating_add_(ticks, 1), false);
     r.min = npuprof_saturating_sub_(r.min, npuprof_mul_div_(r.min, drift_ppb, 1000000000, true));
-    r.max = npuprof_mul_div_(s->max_host, npuprof_saturating_add_(distance, 1), s->max_ticks, true);
+    r.max = npuprof_mul_div_(npuprof_saturating_add_(host, error), npuprof_saturating_add_(n, 1),
+                             npuprof_saturating_sub_(ticks, 1), true);
     r.max = npuprof_saturating_add_(r.max, npuprof_mul_div_(r.max, drift_ppb, 1000000000, true));
     return r;
-}
-
-/* The same at the slope between two anchors (R2, R3). */
-static npuprof_npu_range_ npuprof_npu_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b,
-                                                     uint64_t drift_ppb, uint64_t distance)
-{
-    const npuprof_npu_slope_ s = npuprof_npu_slope_between_(a, b);
-    return npuprof_npu_range_by_slope_(&s, drift_ppb, distance);
 }
 
 static bool npuprof_npu_ranges_apart_(npuprof_npu_range_ a, npuprof_npu_range_ b)
@@ -175,10 +156,9 @@ static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
 {
     const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
     const uint64_t ticks = to->device_ticks - from->device_ticks;
-    const uint64_t drift_ppb = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
-    const npuprof_npu_range_ newest = npuprof_npu_range_between_(from, to, drift_ppb, ticks);
+    const npuprof_npu_range_ newest = npuprof_npu_range_between_(npu, from, to, ticks);
     for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
-        if (npuprof_npu_ranges_apart_(newest, npuprof_npu_range_between_(a - 1, to, drift_ppb, ticks))) break;
+        if (npuprof_npu_ranges_apart_(newest, npuprof_npu_range_between_(npu, a - 1, to, ticks))) break;
         from = a - 1;
     }
     return from;
@@ -240,7 +220,7 @@ static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *s
     const uint64_t max = npuprof_saturating_sub_(sample->host_after, last->host_before);
     if (min < npu->second_ / 1000) return false;
     const npuprof_npu_range_ r =
-        npuprof_npu_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
+        npuprof_npu_range_between_(npu, &npu->rate_from_, &npu->rate_to_,
                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
     if (r.max >= min && r.min <= max) return false;
     npu->first_anchor_ = sample->host_after;

@@ -178,9 +178,10 @@ typedef struct npuprof_npu_block_ {
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch;
     bool by_host;                        /* see npu/sample.h */
-    uint64_t start_ticks, stream, host_before, host_after;
+    uint64_t stream;
+    npuprof_anchor_ begin;               /* the read at the beginning */
 #ifndef NPUPROF_FREESTANDING
-    bool sampled;                        /* start_ticks is good; with a ring: ticket is */
+    bool sampled;                        /* `begin` is good; with a ring: ticket is */
     uint32_t ticket, job_at, pmu_good;   /* job_at: the submission's entry */
     uint64_t pmu[NPUPROF_NPU_PMU_];
     npuprof_link_ link;

@@ -68,8 +68,8 @@ enum { NPUPROF_NPU_CALL_WORDS_ = 6 };
 static npuprof_token_ npuprof_npu_put_call_(const npuprof_npu_block_ *b)
 {
     const uint64_t state = (uint64_t)b->result | (uint64_t)b->by_host << 31 | (uint64_t)b->epoch << 32;
-    const uint64_t words[NPUPROF_NPU_CALL_WORDS_] = { b->start_ticks, b->host_before, b->host_after,
-                                                      b->stream, state, b->token };
+    const uint64_t words[NPUPROF_NPU_CALL_WORDS_] = { b->begin.device_ticks, b->begin.host_before,
+                                                      b->begin.host_after, b->stream, state, b->token };
     npuprof_npu_items_ list;
     list.count = 0;
     (void)npuprof_npu_add_item_(&list, NPUPROF_FIELD_VALUE_, 1);
@@ -96,9 +96,9 @@ static bool npuprof_npu_take_call_back_(npuprof_npu *npu, uint32_t handle, npupr
     for (int i = 0; i < NPUPROF_NPU_CALL_WORDS_; i++)
         words[i] = cell[2 + i].end | (uint64_t)cell[2 + i].high.word << 32;
     b->npu = npu;
-    b->start_ticks = words[0];
-    b->host_before = words[1];
-    b->host_after = words[2];
+    b->begin.device_ticks = words[0];
+    b->begin.host_before = words[1];
+    b->begin.host_after = words[2];
     b->stream = words[3];
     b->result = (npuprof_result)(words[4] & 0x7FFFFFFF);
     b->by_host = words[4] >> 31 & 1;

@@ -48,7 +48,6 @@ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
     size_t needed = 0;
-    npuprof_anchor_ sample;
     if (!npu) return NPUPROF_ERR_ARGUMENT;
     for (size_t i = 0; i < sizeof *npu; i++) NPUPROF_STORE_((uint8_t *)npu + i, 0);
     if (!desc) return NPUPROF_ERR_ARGUMENT;
@@ -72,17 +71,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
-    npu->idle_ = !npuprof_npu_is_pushed_(npu);
-    if (!npu->idle_) return npuprof_npu_put_device_(npu);
-    result = npuprof_npu_read_locked_(npu, &sample);
-    const bool off = result == NPUPROF_ERR_NPU_OFF;
-    if (result == NPUPROF_OK || off) result = npuprof_npu_put_device_(npu);
-    if (result == NPUPROF_OK && !off) result = npuprof_npu_take_first_anchors_(npu);
-    if (result == NPUPROF_ERR_NPU_OFF) result = NPUPROF_OK;
-    if (result != NPUPROF_OK) npu->number_ = 0;
-    if (result == NPUPROF_OK && npu->idle_ && !off)
-        result = npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
-    return result == NPUPROF_ERR_NPU_STOPPED ? NPUPROF_OK : result;
+    result = npuprof_npu_begin_clock_(npu, npuprof_npu_put_device_);
+    if (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_NOT_ENABLED) npu->number_ = 0;
+    return result;
 }
 
 NPUPROF_NPU_OPEN_OF_1_0_
@@ -136,25 +127,24 @@ static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result resu
                                 npuprof_args_(why, 2));
 }
 
-/* Records a device span, with the name of its host span, by that one's token. end: the read there; ticks:
-   between the two. A span that is placed by the host has host ticks for stamps, and their error for its
-   epoch. */
-static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
-                                     uint64_t ticks, uint32_t epoch, npuprof_args args)
+/* Records a device span, with the name of its host span, by that one's token. One that is placed by the host
+   has host ticks for stamps, and their error for its epoch. */
+static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end,
+                                     npuprof_args args)
 {
     const npuprof_npu *npu = block->npu;
     npuprof_arg list[2 + NPUPROF_NPU_CALL_ARGS_];
     size_t count = 1;
-    uint64_t values[3] = { block->start_ticks, end->device_ticks, (uint64_t)block->token << 32 };
-    uint32_t number = NPUPROF_CELL_SAMPLED_;
+    uint64_t values[3] = { block->begin.device_ticks, end->read.device_ticks, (uint64_t)block->token << 32 };
+    uint32_t number = NPUPROF_CELL_SAMPLED_, epoch = end->epoch;
     list[0].key = "stream";
     list[0].type = NPUPROF_ARG_INT;
     list[0].value.u = block->stream;
     if (block->by_host) {
-        const uint64_t error = npuprof_npu_sample_place_(block, end, &values[0], &values[1]);
+        const uint64_t error = npuprof_npu_sample_place_(block, &end->read, &values[0], &values[1]);
         list[count].key = "ticks";
         list[count].type = NPUPROF_ARG_UINT;
-        list[count++].value.u = ticks;
+        list[count++].value.u = end->ticks;
         number |= NPUPROF_CELL_BY_HOST_;
         epoch = error >> 16 ? 0 : (uint32_t)error;
     }
@@ -173,32 +163,22 @@ static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, const npup
 static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_anchor_ sample;
-    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
-    uint64_t ticks = 0;
-    uint32_t epoch = 0;
-    bool renew = false, due = false;
+    npuprof_npu_end_state_ end;
+    npuprof_npu_no_end_(&end);
     if (npuprof_npu_lock_(npu)) {
-        const npuprof_result read = npuprof_npu_read_locked_(npu, &sample);
-        result = npuprof_npu_sample_end_(block, read, &sample, &ticks);
-        epoch = npu->epoch_;
-        const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
-        renew = anchors && npu->anchor_count_ < 2;
-        due = anchors && read == NPUPROF_OK && !renew &&
-              npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
-              npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
+        npuprof_npu_sample_end_(block, &end);
         npuprof_npu_unlock_(npu);
     }
     npuprof_close_(block->token);
-    if (result == NPUPROF_OK) npuprof_npu_put_sampled_(block, &sample, ticks, epoch, args);
-    else npuprof_npu_put_no_span_(npu, result);
+    if (end.result == NPUPROF_OK) npuprof_npu_put_sampled_(block, &end, args);
+    else npuprof_npu_put_no_span_(npu, end.result);
     /* Why anchors after the host span: their time is none of the kernel's. */
-    if (due && npuprof_npu_lock_(npu)) {
-        if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
+    if (end.is_anchor && npuprof_npu_lock_(npu)) {
+        if (end.epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &end.read);
         npuprof_npu_unlock_(npu);
     }
-    if (renew) (void)npuprof_npu_renew_anchor_(npu);
-    return result;
+    if (end.renew) (void)npuprof_npu_renew_anchor_(npu);
+    return end.result;
 }
 
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)

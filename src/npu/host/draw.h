@@ -81,8 +81,8 @@ static void npuprof_npu_store_counts_(const npuprof_npu *npu, const uint64_t *co
     npuprof_device_records_(npu->number_, counts);
 }
 
-/* Ends a pass over records, and gives the queue lock back: hands the counts to the arena. Why not each at once:
-   there, the device's entry has to be found. ended: jobs have ended, so event counters are read. */
+/* Ends a pass over records, and gives the queue lock back: hands the counts to the arena. Why not each at
+   once: there, the device's entry has to be found. ended: jobs have ended, so event counters are read. */
 static void npuprof_npu_end_pass_(npuprof_npu *npu, bool ended)
 {
     const uint32_t dropped = NPUPROF_LOAD_(&npu->jobs_dropped_);

@@ -79,45 +79,30 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     return token;
 }
 
-/* The end of a sampled block. */
-typedef struct npuprof_npu_end_state_ {
-    npuprof_anchor_ sample;
-    npuprof_result result;
-    uint32_t epoch, pmu_good;
-    uint64_t ticks, pmu[NPUPROF_NPU_PMU_];
-} npuprof_npu_end_state_;
+/* The end of a sampled block, with its event counters. */
+typedef struct npuprof_npu_block_end_ {
+    npuprof_npu_end_state_ is;
+    uint32_t pmu_good;
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+} npuprof_npu_block_end_;
 
-/* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be
-   taken after the host span. */
-static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
+/* Reads counter and event counters. */
+static void npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_block_end_ *end)
 {
     npuprof_npu *npu = block->npu;
-    end->result = NPUPROF_ERR_NPU_BUSY;
-    end->epoch = end->pmu_good = 0;
-    end->ticks = 0;
-    if (!npuprof_npu_lock_(npu)) return false;
+    end->pmu_good = 0;
+    npuprof_npu_no_end_(&end->is);
+    if (!npuprof_npu_lock_(npu)) return;
     /* Why the event counters first: so their steps lie between the two stamps. */
     if (block->sampled) end->pmu_good = npuprof_npu_load_pmu_(npu, end->pmu);
-    const npuprof_result read = npuprof_npu_read_locked_(npu, &end->sample);
-    end->result = npuprof_npu_sample_end_(block, read, &end->sample, &end->ticks);
-    end->epoch = npu->epoch_;
-    if (end->result == NPUPROF_OK)
+    npuprof_npu_sample_end_(block, &end->is);
+    if (end->is.result == NPUPROF_OK)
         npuprof_npu_add_pmu_(npu, end->pmu_good, end->pmu, NPUPROF_NPU_JOBS_RAN_ | NPUPROF_NPU_SAME_RUN_);
-    /* Why none of a device that may stand: its spans are placed without them. */
-    const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
-    const bool renew =
-        anchors && (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->sample));
-    /* An anchor that costs nothing: this read has a bracket, too. Why not a wide one: waiting for a better
-       one is no worse. */
-    if (anchors && read == NPUPROF_OK && !renew &&
-        npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
-        npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
-        (void)npuprof_npu_keep_reads_(npu, &end->sample, true);
+    if (end->is.is_anchor) (void)npuprof_npu_keep_reads_(npu, &end->is.read, true);
     npuprof_npu_unlock_(npu);
-    return renew;
 }
 
-static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end,
+static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_block_end_ *end,
                                       npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
@@ -127,12 +112,12 @@ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npu
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (end->pmu_good & block->pmu_good & 1u << i)
-            list[count++] = npuprof_npu_pmu_arg_(npu, i, block->pmu[i], end->pmu[i], end->ticks);
-    uint64_t start = block->start_ticks, stop = end->sample.device_ticks;
-    uint32_t epoch = end->epoch;
+            list[count++] = npuprof_npu_pmu_arg_(npu, i, block->pmu[i], end->pmu[i], end->is.ticks);
+    uint64_t start = block->begin.device_ticks, stop = end->is.read.device_ticks;
+    uint32_t epoch = end->is.epoch;
     if (block->by_host) {
-        list[count++] = npuprof_uint_("ticks", end->ticks);
-        epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->sample, &start, &stop));
+        list[count++] = npuprof_uint_("ticks", end->is.ticks);
+        epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->is.read, &start, &stop));
     }
     for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++) list[count++] = args.items[i];
     const unsigned flags = NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0);
@@ -163,7 +148,7 @@ static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, npuprof_result
 static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_npu_end_state_ end;
+    npuprof_npu_block_end_ end;
     if (npu->number_ && npu->has_submissions_) {
         if (block->sampled && npuprof_npu_end_block_of_job_(npu, block->job_at, block->ticket))
             npuprof_npu_look_at_late_(npu);
@@ -176,12 +161,12 @@ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npupr
         npuprof_close_(block->token);
         return NPUPROF_ERR_NPU_NOT_OPEN;
     }
-    const bool renew = npuprof_npu_read_end_(block, &end);
-    const npuprof_result result =
-        end.result == NPUPROF_OK ? NPUPROF_OK : npuprof_npu_draw_no_span_(npu, end.result);
+    npuprof_npu_read_end_(block, &end);
+    npuprof_result result = end.is.result;
+    if (result != NPUPROF_OK) result = npuprof_npu_draw_no_span_(npu, result);
     if (block->token) npuprof_close_(block->token);
     if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end, args);
-    if (renew) (void)npuprof_npu_renew_anchor_(npu);
+    if (end.is.renew) (void)npuprof_npu_renew_anchor_(npu);
     return result;
 }
 

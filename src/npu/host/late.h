@@ -40,7 +40,7 @@ static bool npuprof_npu_take_first_late_(npuprof_npu *npu, bool can_wait)
 /* Takes those that need not wait any more. all: none does. */
 static void npuprof_npu_take_late_(npuprof_npu *npu, bool all)
 {
-    const uint64_t now = npu->late_count_ ? npuprof_npu_ticks_() : 0;
+    const uint64_t now = npu->late_count_ ? npuprof_ticks_() : 0;
     while (npu->late_count_) {
         const uint64_t since = npu->late_[npu->late_first_ % NPUPROF_NPU_LATE_].since;
         const bool can_wait = !all && npuprof_saturating_sub_(now, since) <= npu->second_;
@@ -85,6 +85,6 @@ static void npuprof_npu_take_or_keep_(npuprof_npu *npu, npuprof_npu_queue_ *q, c
     late->record = *r;
     late->pass = *pass;
     late->queue = q;
-    late->since = npuprof_npu_ticks_();
+    late->since = npuprof_ticks_();
     late->before = NPUPROF_LOAD_(&npu->tickets_);
 }

@@ -210,8 +210,8 @@ static void npuprof_npu_clear_submission_(npuprof_npu_submission_ *of)
     of->submitted = of->begun = of->over = 0;
 }
 
-/* Finds the submission of a record. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing
-   was done. */
+/* Finds the submission of a record. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and
+   nothing was done. */
 static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_lookup_ *s,
                                                    npuprof_npu_submission_ *of)
 {

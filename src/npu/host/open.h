@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../../public/macros.h"
 #include "../../numbers/time.h"
+#include "../../numbers/wide.h"
 #include "../../record/device.h"
 #include "../../control/start.h"
 #include "../types.h"
@@ -29,7 +30,7 @@ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
     npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     if (!npu->number_) return NPUPROF_ERR_TABLE_FULL;
     npu->open_ticks_ = npu->last_.device_ticks;
-    npu->open_host_ = npuprof_npu_ticks_();
+    npu->open_host_ = npuprof_ticks_();
     return npuprof_npu_start_queues_(npu);
 }
 
@@ -61,24 +62,6 @@ static size_t npuprof_npu_bar_align_(const npuprof_npu *npu)
     return (size_t)align;
 }
 
-/* Reads the counter for the first time. A device that is off or whose counter stands is open all the same.
-   NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
-static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
-{
-    npuprof_anchor_ sample;
-    const bool pushed = npuprof_npu_is_pushed_(npu);
-    npu->idle_ = !pushed;
-    npuprof_result result = pushed ? NPUPROF_OK : npuprof_npu_read_locked_(npu, &sample);
-    const bool off = result == NPUPROF_ERR_NPU_OFF;
-    if (result == NPUPROF_OK || off) result = npuprof_npu_add_device_(npu);
-    if (result != NPUPROF_OK || pushed) return result;
-    if (!off) result = npuprof_npu_take_first_anchors_(npu);
-    if (!npu->idle_ || (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_OFF)) return result;
-    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_IDLE_);
-    result = off ? NPUPROF_OK : npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
-    return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
-}
-
 /* Opens the device of desc_. What it took when it fails, npuprof_npu_open() gives back. */
 static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
 {
@@ -103,9 +86,11 @@ static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
     }
     npu->tickets_ = 1;                   /* 0 is that of entries that were never used */
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
-    npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
-    npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
-    result = npuprof_npu_begin_clock_(npu);
+    npu->second_ = npuprof_max_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
+    npu->lag_ = npuprof_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    result = npuprof_npu_begin_clock_(npu, npuprof_npu_add_device_);
+    if (npu->idle_ && (result == NPUPROF_OK || result == NPUPROF_ERR_NPU_NOT_ENABLED))
+        npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_IDLE_);
     return result == NPUPROF_OK ? result : npuprof_npu_explain_(npu, result);
 }
 
@@ -168,7 +153,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
         reads.anchors = npu->anchors_;
         reads.count = npu->anchor_count_;
         reads.newest = npuprof_npu_newest_read_(npu);
-        reads.now = npuprof_npu_ticks_();
+        reads.now = npuprof_ticks_();
         good = npuprof_map_ticks_(&reads, ticks, &host, &error);
         npuprof_npu_unlock_(npu);
         if (!good && i == 0) (void)npuprof_npu_sync(npu);
@@ -176,7 +161,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     if (!good) return NPUPROF_ERR_NPU_NO_ANCHOR;
     *ns = npuprof_ticks_to_ns_(host);
     if (!error_ns) return NPUPROF_OK;
-    error = npuprof_npu_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true);
+    error = npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true);
     *error_ns = npuprof_saturating_add_(error, 1);
     return NPUPROF_OK;
 }

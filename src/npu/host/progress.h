@@ -10,8 +10,8 @@
 #include "stamp.h"
 
 /* A device without records: an index of finished jobs ends submissions. Those whose numbers it has passed are
-   over; without numbers, one for each step, the oldest first. Owns progress_ and progress_next_ (npuprof_npu in
-   types.h). Under the queue lock. */
+   over; without numbers, one for each step, the oldest first. Owns progress_ and progress_next_ (npuprof_npu
+   in types.h). Under the queue lock. */
 
 /* What a drain has found. */
 typedef struct npuprof_npu_visit_ {

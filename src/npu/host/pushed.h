@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../../public/macros.h"
 #include "../../numbers/time.h"
+#include "../../numbers/wide.h"
 #include "../../record/device.h"
 #include "../../control/start.h"
 #include "../types.h"
@@ -33,11 +34,10 @@ static npuprof_npu_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64
     if (n == 0) {
         r.max = 0;
     } else if (npu->has_rate_ && !npu->coarse_rate_) {
-        r = npuprof_npu_range_between_(&npu->rate_from_, &npu->rate_to_,
-                                       2000 * (uint64_t)npu->desc_.max_rate_ppm, n);
+        r = npuprof_npu_range_between_(npu, &npu->rate_from_, &npu->rate_to_, n);
     } else if (hz) {
-        r.min = npuprof_npu_mul_div_(n - 1, npu->second_, 4 * hz, false);
-        r.max = npuprof_npu_mul_div_(n + 1, 4 * npu->second_, hz, true);
+        r.min = npuprof_mul_div_(n - 1, npu->second_, 4 * hz, false);
+        r.max = npuprof_mul_div_(n + 1, 4 * npu->second_, hz, true);
     }
     return r;
 }
@@ -88,9 +88,9 @@ static npuprof_result npuprof_npu_narrow_(npuprof_npu *npu, const npuprof_anchor
 }
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
-   host time, and was over at the other. False: it cannot have lasted that long; nothing was learned. */
+   host time, and was over at the other. False: it cannot have lasted that long, and says nothing. */
 static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
-                                   uint64_t seen)
+                                     uint64_t seen)
 {
     npuprof_anchor_ a;
     if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return true;
@@ -109,25 +109,24 @@ static bool npuprof_npu_bracket_job_(npuprof_npu *npu, uint64_t start, uint64_t 
 
 /* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
    _AMBIGUOUS: it begins an epoch. */
-static uint64_t npuprof_npu_place_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
+static uint64_t npuprof_npu_place_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw,
+                                          npuprof_result *result)
 {
     const unsigned bits = npu->desc_.counter.bits;
+    const uint64_t mask = npuprof_npu_mask_(bits), last = npu->last_.device_ticks;
+    const uint64_t delta = (raw->value - last) & mask;
     uint64_t ticks = raw->value, min, max;
     *result = NPUPROF_OK;
     if (!npu->has_last_) return ticks;
-    const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
-    const uint64_t host_max = npuprof_saturating_sub_(raw->after, npu->last_.host_before);
     if (npuprof_npu_place_value_(npu, raw, bits, true, &ticks) == NPUPROF_OK) return ticks;
-    const bool known = npuprof_npu_predict_(npu, host_min, host_max, &min, &max);
-    if (!known && (bits < 48 || ((raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits)) <=
-                   npuprof_npu_mask_(bits) / 2))
-        return npu->last_.device_ticks + ((raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits));
-    const bool gap = known && bits < 64 && max - min > npuprof_npu_mask_(bits) / 2;
+    const bool known = npuprof_npu_predict_since_(npu, raw->before, raw->after, &min, &max);
+    if (!known && (bits < 48 || delta <= mask / 2)) return last + delta;
+    const bool gap = known && bits < 64 && max - min > mask / 2;
     *result = gap ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
     return raw->value;
 }
 
-/* Whether a told value may have been shown before the last one, by so many ticks: the brackets overlap. */
+/* Whether such a value may have been shown before the last one, by so many ticks: the brackets overlap. */
 static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, uint64_t behind)
 {
     uint64_t min, max = npuprof_npu_mask_(npu->desc_.counter.bits) / 2;
@@ -139,20 +138,20 @@ static bool npuprof_npu_may_be_older_(const npuprof_npu *npu, const npuprof_npu_
 /* The driver's anchor, under the lock. */
 static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
 {
-    npuprof_anchor_ told;
+    npuprof_anchor_ a;
     npuprof_result result;
     if (npu->has_last_ && raw->after < npu->last_.host_before) return NPUPROF_OK;
-    told.device_ticks = npuprof_npu_place_pushed_(npu, raw, &result);
-    told.host_before = raw->before;
-    told.host_after = raw->after;
+    a.device_ticks = npuprof_npu_place_pushed_(npu, raw, &result);
+    a.host_before = raw->before;
+    a.host_after = raw->after;
     npu->idle_ = false;
     const bool says_less = npu->has_last_ && raw->before < npu->last_.host_after &&
-                           npuprof_anchor_width_(&told) > npuprof_anchor_width_(&npu->last_);
+                           npuprof_anchor_width_(&a) > npuprof_anchor_width_(&npu->last_);
     const uint64_t behind =
         (npu->last_.device_ticks - raw->value) & npuprof_npu_mask_(npu->desc_.counter.bits);
     if (result != NPUPROF_OK && npuprof_npu_may_be_older_(npu, raw, behind)) {
         if (!npuprof_npu_is_pushed_(npu)) return NPUPROF_OK;
-        told.device_ticks = npu->last_.device_ticks - behind;
+        a.device_ticks = npu->last_.device_ticks - behind;
         result = NPUPROF_OK;
     }
     if (result != NPUPROF_OK) {
@@ -160,12 +159,12 @@ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_n
         npu->has_last_ = false;
     }
     if (npuprof_npu_is_pushed_(npu)) {
-        const npuprof_result learned = npuprof_npu_narrow_(npu, &told);
-        if (result == NPUPROF_OK) result = learned;
+        const npuprof_result narrowed = npuprof_npu_narrow_(npu, &a);
+        if (result == NPUPROF_OK) result = narrowed;
     } else if (result != NPUPROF_OK || !says_less) {
         npu->has_last_ = true;
-        npu->last_ = told;
-        (void)npuprof_npu_add_anchor_(npu, &told);
+        npu->last_ = a;
+        (void)npuprof_npu_add_anchor_(npu, &a);
     }
     return result;
 }
@@ -173,25 +172,25 @@ static npuprof_result npuprof_npu_take_pushed_(npuprof_npu *npu, const npuprof_n
 NPUPROF_API_ npuprof_result npuprof_npu_anchor(npuprof_npu *npu, uint64_t raw, int64_t host_before_ns,
                                                int64_t host_after_ns)
 {
-    npuprof_npu_raw_ told;
+    npuprof_npu_raw_ read;
     uint64_t before_error, after_error;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (host_before_ns > host_after_ns)
         return NPUPROF_REFUSE_("npuprof_npu_anchor: host_before_ns is after host_after_ns");
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const uint64_t now = npuprof_npu_ticks_();
-    told.value = (c->counts_down ? ~raw : raw) & npuprof_npu_mask_(c->bits);
-    told.before = npuprof_ticks_at_ns_(host_before_ns, &before_error);
-    told.after = npuprof_ticks_at_ns_(host_after_ns, &after_error);
-    told.before = npuprof_saturating_sub_(told.before, npuprof_saturating_add_(before_error, npu->lag_));
-    told.after = npuprof_saturating_add_(told.after, after_error);
-    told.ones = told.zeros = false;
-    if (told.before > now)
+    const uint64_t now = npuprof_ticks_();
+    read.value = (c->counts_down ? ~raw : raw) & npuprof_npu_mask_(c->bits);
+    read.before = npuprof_ticks_at_ns_(host_before_ns, &before_error);
+    read.after = npuprof_ticks_at_ns_(host_after_ns, &after_error);
+    read.before = npuprof_saturating_sub_(read.before, npuprof_saturating_add_(before_error, npu->lag_));
+    read.after = npuprof_saturating_add_(read.after, after_error);
+    read.ones = read.zeros = false;
+    if (read.before > now)
         return NPUPROF_REFUSE_("npuprof_npu_anchor: host_before_ns is in the future; it is a time of "
                                "npuprof_now_ns()");
-    if (told.after > now) told.after = now;
+    if (read.after > now) read.after = now;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-    const npuprof_result result = npuprof_npu_take_pushed_(npu, &told);
+    const npuprof_result result = npuprof_npu_take_pushed_(npu, &read);
     npuprof_npu_unlock_(npu);
     return result;
 }

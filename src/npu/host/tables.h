@@ -10,58 +10,44 @@
 
 enum { NPUPROF_NPU_TABLE_ALIGN_ = 16 };
 
-/* A place of that many bytes behind *end, which grows by them. */
-static size_t npuprof_npu_next_table_(size_t *end, size_t bytes)
-{
-    const size_t at = *end;
-    *end = at + (bytes + NPUPROF_NPU_TABLE_ALIGN_ - 1) / NPUPROF_NPU_TABLE_ALIGN_ * NPUPROF_NPU_TABLE_ALIGN_;
-    return at;
-}
+/* Memory that is being laid out; NULL: only counted. */
+typedef struct npuprof_npu_layout_ { unsigned char *memory; size_t end; } npuprof_npu_layout_;
 
-/* Whether a ring of the description has begins and ends; and a ready bit whose entries are remembered. */
-static bool npuprof_npu_has_pairs_(const npuprof_npu_ring *r)
+/* The place of the next table. NULL: it has no entries, or is only counted. */
+static void *npuprof_npu_next_table_(npuprof_npu_layout_ *to, size_t count, size_t bytes)
 {
-    return r->kind_count || r->all_are == NPUPROF_NPU_KIND_BEGIN || r->all_are == NPUPROF_NPU_KIND_END;
+    const size_t at = to->end, align = NPUPROF_NPU_TABLE_ALIGN_;
+    to->end += (count * bytes + align - 1) / align * align;
+    return count && to->memory ? to->memory + at : NULL;
 }
 
 /* Lays out the tables from `memory` on; NULL: only says how many bytes they take. */
 static size_t npuprof_npu_lay_tables_(npuprof_npu *npu, unsigned char *memory)
 {
     const npuprof_npu_desc *const d = &npu->desc_;
-    const npuprof_npu_ring *const rings = d->ring_count ? d->rings : &d->ring;
+    const npuprof_npu_ring *r = d->ring_count ? d->rings : &d->ring;
     const size_t jobs = d->job_count, queues = npu->queue_count_;
+    npuprof_npu_layout_ to = { memory, 0 };
     bool pairs = false, seen = false, parts = false;
-    size_t end = 0;
-    for (size_t i = 0; i < queues; i++) {
-        pairs = pairs || npuprof_npu_has_pairs_(&rings[i]);
-        parts = parts || rings[i].execution_op;
-        seen = seen || rings[i].valid.width_bytes;
+    for (size_t i = 0; i < queues; i++, r++) {
+        pairs = pairs || r->kind_count || r->all_are == NPUPROF_NPU_KIND_BEGIN ||
+                r->all_are == NPUPROF_NPU_KIND_END;
+        parts = parts || r->execution_op;
+        seen = seen || r->valid.width_bytes;
     }
-    const size_t calls_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_CALLS_ * sizeof *npu->calls_);
-    const size_t jobs_at = npuprof_npu_next_table_(&end, jobs * sizeof *npu->jobs_);
-    const size_t used_at = npuprof_npu_next_table_(&end, jobs / 8);
-    const size_t dropped_at = npuprof_npu_next_table_(&end, NPUPROF_NPU_DROPPED_ * sizeof *npu->dropped_);
-    const size_t queues_at = npuprof_npu_next_table_(&end, queues * sizeof *npu->queues_);
-    const size_t lanes = queues ? NPUPROF_NPU_LANES_ + 1 : 0, late = queues ? NPUPROF_NPU_LATE_ : 0;
-    const size_t lanes_at = npuprof_npu_next_table_(&end, lanes * sizeof *npu->lanes_);
-    const size_t late_at = npuprof_npu_next_table_(&end, late * sizeof *npu->late_);
-    const size_t pair_count = pairs ? NPUPROF_NPU_PAIRS_ : 0, seen_count = seen ? NPUPROF_NPU_SEEN_ : 0;
-    const size_t pairs_at = npuprof_npu_next_table_(&end, pair_count * sizeof *npu->pairs_);
-    const size_t seen_at = npuprof_npu_next_table_(&end, seen_count * sizeof *npu->seen_);
-    const size_t ended_count = parts ? NPUPROF_NPU_ENDED_ : 0;
-    const size_t ended_at = npuprof_npu_next_table_(&end, ended_count * sizeof *npu->ended_);
-    if (!memory) return end;
-    npu->calls_ = (npuprof_npu_call_ *)(void *)(memory + calls_at);
-    npu->jobs_ = (npuprof_npu_job_ *)(void *)(memory + jobs_at);
-    npu->used_ = (uint32_t *)(void *)(memory + used_at);
-    npu->dropped_ = (uint32_t *)(void *)(memory + dropped_at);
-    npu->queues_ = (npuprof_npu_queue_ *)(void *)(memory + queues_at);
-    npu->lanes_ = (npuprof_npu_lane_state_ *)(void *)(memory + lanes_at);
-    npu->late_ = (npuprof_npu_late_ *)(void *)(memory + late_at);
-    npu->ended_ = parts ? (npuprof_npu_ended_ *)(void *)(memory + ended_at) : NULL;
-    npu->pairs_ = pairs ? (npuprof_npu_pair_ *)(void *)(memory + pairs_at) : NULL;
-    npu->seen_ = seen ? (uint32_t *)(void *)(memory + seen_at) : NULL;
-    return end;
+#define NPUPROF_NPU_TABLE_(type, member, count) \
+    npu->member = (type *)npuprof_npu_next_table_(&to, (count), sizeof(type));
+    NPUPROF_NPU_TABLE_(npuprof_npu_call_, calls_, NPUPROF_NPU_CALLS_)
+    NPUPROF_NPU_TABLE_(npuprof_npu_job_, jobs_, jobs)
+    NPUPROF_NPU_TABLE_(uint32_t, used_, jobs / 32)
+    NPUPROF_NPU_TABLE_(uint32_t, dropped_, NPUPROF_NPU_DROPPED_)
+    NPUPROF_NPU_TABLE_(npuprof_npu_queue_, queues_, queues)
+    NPUPROF_NPU_TABLE_(npuprof_npu_lane_state_, lanes_, queues ? NPUPROF_NPU_LANES_ + 1 : 0)
+    NPUPROF_NPU_TABLE_(npuprof_npu_late_, late_, queues ? NPUPROF_NPU_LATE_ : 0)
+    NPUPROF_NPU_TABLE_(npuprof_npu_pair_, pairs_, pairs ? NPUPROF_NPU_PAIRS_ : 0)
+    NPUPROF_NPU_TABLE_(uint32_t, seen_, seen ? NPUPROF_NPU_SEEN_ : 0)
+    NPUPROF_NPU_TABLE_(npuprof_npu_ended_, ended_, parts ? NPUPROF_NPU_ENDED_ : 0)
+    return to.end;
 }
 
 /* Finds memory for the tables, zeroed: the user's, or pages of the system. */

@@ -8,9 +8,9 @@
 #include "format.h"
 #include "stamp.h"
 
-/* When a record was: its raw stamps become times. First a stamp is extended, in its own unit, to 64 bits; then
-   it becomes ticks of the device's counter, or of the host. Under the queue lock. May not know how a span is
-   drawn.
+/* When a record was: its raw stamps become times. First a stamp is extended, in its own unit, to 64 bits;
+   then it becomes ticks of the device's counter, or of the host. Under the queue lock. May not know how a
+   span is drawn.
 
    The law of a narrow stamp. What is known of the host time of a stamp is an interval [S, F]:
      F   The record was there when the clock was read: the stamp is not younger.
@@ -109,8 +109,8 @@ static bool npuprof_npu_narrow_by_job_(const npuprof_npu_entry_ *e, npuprof_npu_
     return true;
 }
 
-/* The value of that many bits between two bounds. Returns NPUPROF_NPU_PLACED_, or why the record is lost; with
-   several, *stamp is the first of them. */
+/* The value of that many bits between two bounds. Returns NPUPROF_NPU_PLACED_, or why the record is lost;
+   with several, *stamp is the first of them. */
 static int npuprof_npu_extend_(uint64_t raw, unsigned bits, const npuprof_npu_bounds_ *b, uint64_t *stamp)
 {
     const uint64_t mask = npuprof_npu_mask_(bits), up = (raw - b->low) & mask;
@@ -181,7 +181,8 @@ static uint64_t npuprof_npu_ns_in_units_(const npuprof_npu *npu, const npuprof_n
 {
     const npuprof_npu_ring *const r = &e->q->is;
     if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) return ns / r->stamp_unit_ns;
-    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE) return npuprof_mul_div_(ns, npu->second_, 1000000000, false);
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE)
+        return npuprof_mul_div_(ns, npu->second_, 1000000000, false);
     const uint64_t ticks = npuprof_mul_div_(ns, e->pass->now.rate, 1000000000, false);
     return npuprof_npu_is_scaled_(r) ? npuprof_mul_div_(ticks, r->scale_den, r->scale_num, false) : ticks;
 }
