@@ -1004,12 +1004,12 @@ NPUPROF_BEGIN_C_
    FIRMWARE above), _ARENA_SIZE (firmware that has no arena). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open,
             (npuprof_npu *npu, const npuprof_npu_desc *desc) NPUPROF_NPU_OPEN_NAMED_,
-            NPUPROF_UNUSED_(desc); if (!npu) return NPUPROF_ERR_ARGUMENT;
+            if (!npu) return NPUPROF_ERR_ARGUMENT;
             npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
 /* Drains the ring, takes the last anchor, unmaps. Records that cannot be read any more are counted as lost. A
    second close does nothing. One thread; no other call on this npu may be running. */
-NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
+NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), )
 /* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3; where an
    epoch begins, those of two anchors. Any thread. *ticks is set with every result:
      NPUPROF_OK                   the value now
@@ -1025,16 +1025,15 @@ NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
      _NPU_NOT_OPEN                0: npuprof_npu_open() failed, or *npu is closed or still all zero
    It waits while a call of another thread runs. Firmware does not wait: it returns _NPU_BUSY. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_read, (npuprof_npu *npu, uint64_t *ticks),
-            NPUPROF_UNUSED_(npu); *ticks = 0; return NPUPROF_OK;)
+            *ticks = 0; return NPUPROF_OK;)
 /* A raw stamp of the counter's width as extended ticks: the value nearest to now. Right for stamps up to half
    a period old. Any thread. It reads the counter only where the host clock alone does not tell. Returns the
    stamp unextended where npuprof_npu_read() would give NPUPROF_ERR_NPU_BUSY or _NPU_NOT_OPEN. */
-NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw),
-            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); return 0;)
+NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw), return 0;)
 /* Takes a clock anchor now: before and after a change of the device's rate, for instance. Any thread. Waits
    up to 2 ms for a counter that stands still. Results as npuprof_npu_read(), and NPUPROF_ERR_TABLE_FULL: the
    anchor is not in the arena. A second anchor at the same time is no anchor, and OK. */
-NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), return NPUPROF_OK;)
 /* Takes a clock anchor that the driver has read: at some time between host_before_ns and host_after_ns, on
    the clock of npuprof_now_ns(), the counter showed `raw`, of which desc.counter.bits bits count. For
    desc.anchors_only, and for any other device beside the anchors that the library takes. Anchors come in the
@@ -1045,16 +1044,14 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED
    _NPU_BUSY, _NPU_NOT_OPEN. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_PUSH_, npuprof_result, npuprof_npu_anchor,
                        (npuprof_npu *npu, uint64_t raw, int64_t host_before_ns, int64_t host_after_ns),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); NPUPROF_UNUSED_(host_before_ns);
-                       NPUPROF_UNUSED_(host_after_ns); return NPUPROF_OK;)
+                       return NPUPROF_OK;)
 /* Extended ticks of the current epoch on the clock of npuprof_now_ns(), by the anchors known so far. Off by
    at most *error_ns under the assumptions of CLOCK above; error_ns may be NULL. Any thread. Takes a second
    anchor if there is only one. NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had; _NPU_BUSY and _NPU_NOT_OPEN
    as for npuprof_npu_read(). *ns and *error_ns are 0 then. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host_ns,
                        (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks); *ns = 0; if (error_ns) *error_ns = 0;
-                       return NPUPROF_OK;)
+                       *ns = 0; if (error_ns) *error_ns = 0; return NPUPROF_OK;)
 /* Turns the completion records written since the last drain into device spans, and takes an anchor if one is
    due. Any thread; of two at once one works and the other returns OK. Writes nothing to the device.
    Records of jobs submitted while recording was on are drawn even if it is off now; others only while it is
@@ -1068,7 +1065,7 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host
    index went back or is out of range; it is followed from where it is now. _NPU_RESET and the other results
    of npuprof_npu_read(): the records were taken. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu),
-                       NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+                       return NPUPROF_OK;)
 /* Hands over records that the driver has anyway, of a ring with `feed`: desc.ring is ring 0. data: whole
    entries, in the order in which the device wrote them, at any address; not kept. They are turned into device
    spans at once, as by npuprof_npu_drain(). 0 bytes say that the queue is empty up to now: a ring with
@@ -1078,20 +1075,16 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, 
    entries were taken, that is drawn or counted as lost. NPUPROF_ERR_ARGUMENT (bytes is no multiple of the
    entry; the ring is polled), _NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: none was. */
 NPUPROF_NPU_RECORD_FN_(npuprof_result, npuprof_npu_feed,
-                       (npuprof_npu *npu, unsigned ring, const void *data, size_t bytes),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ring); NPUPROF_UNUSED_(data);
-                       NPUPROF_UNUSED_(bytes); return NPUPROF_OK;)
+                       (npuprof_npu *npu, unsigned ring, const void *data, size_t bytes), return NPUPROF_OK;)
 /* Replaces stamp_offset of all rings whose stamps count the device's counter, in ticks of it: when a second
    clock of the device was set anew. Records taken from now on use it. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_stamp_offset,
-                       (npuprof_npu *npu, int64_t ticks), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks);)
+                       (npuprof_npu *npu, int64_t ticks), )
 /* A device span by hand, in extended ticks of the current epoch, on the track of that PE. An end before the
    start is taken for the start. Strings are copied. Does nothing while recording is off or the device is
    not open. Any thread. */
 NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
-                                     uint64_t start_ticks, uint64_t end_ticks, npuprof_args args),
-            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
-            NPUPROF_UNUSED_(start_ticks); NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
+                                     uint64_t start_ticks, uint64_t end_ticks, npuprof_args args), )
 /* Begin and end as calls: for a submission whose beginning and completion are in different functions, threads
    or interrupt handlers. WITH_NPU_PROFILER (TWO WAYS TO STAMP A KERNEL above) is made of the same two ends.
    npuprof_npu_begin() records a host span of its own length, where the arrow begins, and reads the counter
@@ -1106,20 +1099,17 @@ NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *
    and the event "no device span", and are counted as lost (device_calls). One that is open when the device is
    closed is lost, too. A sampled pair costs the register loads of a sampled block. */
 NPUPROF_FN_(uint32_t, npuprof_npu_begin, (npuprof_npu *npu, uint64_t stream, const char *name,
-                                          const char *cat, npuprof_args args),
-            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(stream); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
-            NPUPROF_UNUSED_(args); return 0;)
+                                          const char *cat, npuprof_args args), return 0;)
 /* Ends what npuprof_npu_begin() began. Handle 0: does nothing.
    NPUPROF_OK                  drawn; with a ring: the submission is complete on the host's side
    NPUPROF_ERR_ARGUMENT        the handle was ended before, or is of another device or of one that was closed:
                                nothing is drawn
    those of npuprof_npu_read() there is no device span; the event "no device span" has this reason, too */
-NPUPROF_FN_(npuprof_result, npuprof_npu_end, (npuprof_npu *npu, uint32_t handle),
-            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(handle); return NPUPROF_OK;)
+NPUPROF_FN_(npuprof_result, npuprof_npu_end, (npuprof_npu *npu, uint32_t handle), return NPUPROF_OK;)
 /* The same, with arguments for the device span: status, event counters that the driver read. The first 8
    are recorded. With a ring they are not used: the record has its own. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_end_args, (npuprof_npu *npu, uint32_t handle, npuprof_args args),
-            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(handle); NPUPROF_UNUSED_(args); return NPUPROF_OK;)
+            return NPUPROF_OK;)
 /* ---- Records by hand, for what no description can say: framed logs, bit streams, packets with state. A job
    submitted in a WITH_NPU_PROFILER block is found as for a ring's record (WHICH RECORD BELONGS TO WHICH
    SUBMISSION above), and left out if it was submitted while recording was off. Jobs are matched where the
@@ -1129,8 +1119,7 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_end_args, (npuprof_npu *npu, uint32_t ha
    after: the stamp is the first value that is not before these ticks, for records in order. 0: the last value
    that may have been reached now. Reads the counter only where the host clock alone does not tell. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
-                       (npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(bits); NPUPROF_UNUSED_(after); return raw;)
+                       (npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after), return raw;)
 /* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number,
    which a ring's job_scope but _DEVICE matches only in submissions whose stream is the PE;
    0: the oldest open submission whose stream is the PE, else the oldest of all. name NULL: that of the
@@ -1140,80 +1129,62 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
    Returns whether the submission was found: one whose number is not set yet is not. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
-                        uint64_t start, uint64_t end, npuprof_args args, bool last),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
-                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start); NPUPROF_UNUSED_(end);
-                       NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
+                        uint64_t start, uint64_t end, npuprof_args args, bool last), return false;)
 /* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them.
    The span has the argument "stamp": "host". start_ns 0: its submission. error_ns of the span covers all from
    its submission, or npuprof_npu_open(), to this call: a driver's times are when it noticed.
    npuprof_npu_complete_times() says more. */
 NPUPROF_NPU_RECORD_FN_(bool, npuprof_npu_complete_host,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
-                        int64_t start_ns, int64_t end_ns, npuprof_args args, bool last),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
-                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start_ns); NPUPROF_UNUSED_(end_ns);
-                       NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
+                        int64_t start_ns, int64_t end_ns, npuprof_args args, bool last), return false;)
 /* The same, and how exactly the times are known: npuprof_npu_host_times in types.h. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete_times,
                        (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
-                        npuprof_npu_host_times times, npuprof_args args, bool last),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
-                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(times); NPUPROF_UNUSED_(args);
-                       NPUPROF_UNUSED_(last); return false;)
+                        npuprof_npu_host_times times, npuprof_args args, bool last), return false;)
 /* Counts records as lost (device_ring) that the driver's decoder, or the device itself, knows to be lost. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_lost, (npuprof_npu *npu, uint64_t count),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(count);)
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_lost, (npuprof_npu *npu, uint64_t count), )
 /* One event on the track of a PE, in extended ticks of the current epoch. Only while recording is on. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_instant,
                        (npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t ticks,
-                        npuprof_args args),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
-                       NPUPROF_UNUSED_(ticks); NPUPROF_UNUSED_(args);)
+                        npuprof_args args), )
 /* A value of a counter track of that name, at a device time. Only while recording is on. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_value,
-                       (npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);
-                       NPUPROF_UNUSED_(ticks);)
+                       (npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks), )
 /* A number for the command being submitted. Call it inside a WITH_NPU_PROFILER block, or after
    npuprof_npu_begin() on the same thread, once for each command. Of the submissions that this thread has
    begun and nobody ended, it is for the newest; npuprof_npu_set_job_of() names one. Never 0, and never one
    whose bits in the ring's job field are all 0. Outside a recorded submission: a number whose records are
    left out. OFF: always 1. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu),
-                       NPUPROF_UNUSED_(npu); return 1u;)
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu), return 1u;)
 /* Says which number the device chose for the command being submitted: in a WITH_NPU_PROFILER block or after
    npuprof_npu_begin(), as for npuprof_npu_job(). Where numbers are unique in a ring or lane only
    (ring.job_scope), the submission's stream says which. A record that is drained or fed before this call
    waits for it, for a second at most. Of several open submissions with that number, a record belongs to the
    oldest. Outside a recorded submission: the records of that number are left out. Any thread. */
-NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
+NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id), )
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
    them ends it, the first takes its arrow. Without a call: one. Any thread. */
 NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job_records,
-                       (npuprof_npu *npu, unsigned n),
-                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
+                       (npuprof_npu *npu, unsigned n), )
 
 /* npuprof_npu_set_job() for the submission of a handle of npuprof_npu_begin() that is open: on another thread
    than began it, or when the thread has begun others since. Handle 0: does nothing. NPUPROF_ERR_ARGUMENT: the
    handle is not open on this device; _NPU_NO_RING. Any thread. */
 NPUPROF_NPU_RECORD_FN_(npuprof_result, npuprof_npu_set_job_of,
-                       (npuprof_npu *npu, uint32_t handle, uint64_t id), NPUPROF_UNUSED_(npu);
-                       NPUPROF_UNUSED_(handle); NPUPROF_UNUSED_(id); return NPUPROF_OK;)
+                       (npuprof_npu *npu, uint32_t handle, uint64_t id), return NPUPROF_OK;)
 
 #ifndef NPUPROF_FREESTANDING
 /* This device's clock for npuprof_bench(): stamps are reads of its counter, and the time between two is what
    its anchors measure, not what its nominal rate says. Its results are those of npuprof_npu_read() and
    npuprof_npu_host_ns(). */
 NPUPROF_FN_(npuprof_bench_clock, npuprof_npu_clock, (npuprof_npu *npu),
-            { npuprof_bench_clock host_ = { NULL, NULL, NULL }; NPUPROF_UNUSED_(npu); return host_; })
+            { npuprof_bench_clock host_ = { NULL, NULL, NULL }; return host_; })
 #endif
 
 /* For a SIGBUS handler of your own (SIGBUS above): whether the address lies in a mapping of an open device
    with catch_sigbus. If so, that mapping has been replaced, the device reads as dead, and the handler may
    return. Any thread, in a signal handler. */
-NPUPROF_FN_(bool, npuprof_npu_fault, (const void *address), NPUPROF_UNUSED_(address); return false;)
+NPUPROF_FN_(bool, npuprof_npu_fault, (const void *address), return false;)
 
 /* What WITH_NPU_PROFILER and PROF_NPU_SCOPE call. */
 #ifdef NPUPROF_FREESTANDING
