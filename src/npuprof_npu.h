@@ -282,8 +282,8 @@
          >>npu/sample         the two reads of a sampled submission
          >>npu/describe       checks of a description, and its defaults
          >>npu/calls          the table of open npuprof_npu_begin()
-         >>npu/host/          hosts: pmu pushed jobs draw format index ready stamp lanes pairs record queues
-                              drain feed by_hand kernel calls open
+         >>npu/host/          hosts: pmu pushed jobs draw format index ready stamp lanes times pairs record
+                              queues progress drain feed by_hand kernel calls open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
 #ifndef NPUPROF_H
@@ -365,13 +365,14 @@ NPUPROF_BEGIN_C_
 #include "npu/host/rules.h"
 #include "npu/host/stamp.h"
 #include "npu/host/lanes.h"
+#include "npu/host/times.h"
 #include "npu/host/pairs.h"
 #include "npu/host/ended.h"
-#include "npu/host/times.h"
 #include "npu/host/record.h"
 #include "npu/host/late.h"
 #include "npu/host/tables.h"
 #include "npu/host/queues.h"
+#include "npu/host/progress.h"
 #include "npu/host/drain.h"
 #include "npu/host/feed.h"
 #include "npu/host/by_hand.h"
