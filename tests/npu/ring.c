@@ -1,4 +1,4 @@
-/* the completion ring: following the index, overruns, sequence numbers, stamps, matching jobs
+/* the completion ring: following the index, sequence numbers, stamps, matching jobs
    SPDX-License-Identifier: MIT */
 #define NPUPROF_IMPLEMENTATION
 #include "fixture.h"
@@ -7,7 +7,6 @@ enum { ENTRY = 40, COUNT = 16, OP_EXECUTION = 0 };
 static const npuprof_npu_op ops[] = { { 0, "Execution" }, { 1, "Load" }, { 2, "Conv" } };
 static uint32_t wrote;             /* records since reset */
 static unsigned stamp_bits = 64;
-static bool slot_index;
 
 /* sequence 4 | job 4 | op 2 | pe 1 | status 1 | execution 4 | instruction 4 | - 4 | start 8 | end 8 */
 static void put_entry(uint32_t number, uint32_t job, unsigned op, unsigned pe, uint64_t start, uint64_t end)
@@ -24,7 +23,7 @@ static void put_entry(uint32_t number, uint32_t job, unsigned op, unsigned pe, u
     sim_store(at, 4, number);
 }
 
-static void announce(void) { sim_store(SIM_PRODUCER, 4, slot_index ? wrote % COUNT : wrote); }
+static void announce(void) { sim_store(SIM_PRODUCER, 4, wrote); }
 
 /* The device finishes something that took the last `ticks` ticks. */
 static void complete(uint32_t job, unsigned op, unsigned pe, uint64_t ticks)
@@ -41,8 +40,7 @@ static npuprof_npu_desc ringed(void)
     desc.pe_count = 4;
     desc.ring = (npuprof_npu_ring){
         .offset = SIM_RING, .entry_bytes = ENTRY, .count = COUNT, .big_endian = sim.big,
-        .producer = { .offset = SIM_PRODUCER,
-                      .unit = slot_index ? NPUPROF_NPU_INDEX_SLOT : NPUPROF_NPU_INDEX_COUNT },
+        .producer = { .offset = SIM_PRODUCER },
         .sequence = AT(0, 4, 0, 0), .job = AT(4, 4, 0, 0), .op = AT(8, 2, 0, 0), .pe = AT(10, 1, 0, 0),
         .status = AT(11, 1, 0, 0), .execution = AT(12, 4, 0, 0), .instruction = AT(16, 4, 0, 0),
         .start = AT(24, 8, 0, 0), .end = AT(32, 8, 0, 0),
@@ -131,34 +129,6 @@ static void drain(void)
     CHECK_UINT(lost(), 0);
 }
 
-/* Overwritten records are counted exactly, with every kind of index. */
-static void overrun(void)
-{
-    for (int kind = 0; kind < 2; kind++) {
-        const uint64_t lost_before = lost(), recorded_before = recorded();
-        slot_index = kind;
-        memset(sim_bar.bytes + SIM_RING, 0, COUNT * ENTRY);
-        npuprof_npu_desc desc = ringed();
-        if (!kind) desc.ring.producer.bits = 6;                  /* wraps every 64 records */
-        npuprof_start(1);
-        wrote = 0;
-        announce();
-        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-        uint64_t total = 0;
-        for (unsigned round = 0; round < 40; round++) {
-            sim_advance(1000000);
-            /* A slot index cannot show that nothing or whole laps were written. */
-            unsigned n = kind ? 1 + round % 15 + (round % 3 == 0 ? COUNT : 0) : round % 32;
-            for (unsigned i = 0; i < n; i++) complete(900 + i, 2, 0, 5);
-            total += n;
-            CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-        }
-        npuprof_npu_close(&npu);
-        CHECK_UINT(recorded() - recorded_before + lost() - lost_before, total);
-        CHECK(lost() > lost_before);
-    }
-}
-
 /* An index that runs ahead of its entry: the entry is taken later. One that is overwritten while read is
    lost, not mixed. */
 static void sequence_numbers(void)
@@ -184,22 +154,6 @@ static void sequence_numbers(void)
     CHECK_UINT(lost(), 1);
     npuprof_npu_close(&npu);
     CHECK_UINT(recorded(), 21 + COUNT - 1);
-}
-
-/* Without a sequence field the oldest place may be being written. */
-static void no_sequence_numbers(void)
-{
-    npuprof_npu_desc desc = ringed();
-    desc.ring.sequence.width_bytes = 0;
-    open_npu(&desc);
-    sim_advance(1000000);
-    for (unsigned i = 0; i < COUNT; i++) complete(i, 2, 0, 5);
-    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(lost(), 1);
-    for (unsigned i = 0; i < COUNT - 1; i++) complete(i, 2, 0, 5);
-    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(lost(), 1);
-    npuprof_npu_close(&npu);
 }
 
 /* Stamps of fewer bits, counting down, big-endian: the same spans. */
@@ -517,7 +471,7 @@ static void dead_while_draining(void)
     CHECK_UINT(lost(), 0);
 }
 
-CHECK_MAIN(CASE(tracks), CASE(drain), CASE(overrun), CASE(sequence_numbers), CASE(no_sequence_numbers),
-           CASE(narrow_stamps), CASE(impossible_stamps), CASE(device_reset), CASE(device_chooses_the_number),
-           CASE(in_order), CASE(gate), CASE(many_submissions), CASE(held_submission), CASE(held_entry),
-           CASE(ways_out), CASE(no_ring), CASE(dead_while_draining))
+CHECK_MAIN(CASE(tracks), CASE(drain), CASE(sequence_numbers), CASE(narrow_stamps), CASE(impossible_stamps),
+           CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate),
+           CASE(many_submissions), CASE(held_submission), CASE(held_entry), CASE(ways_out), CASE(no_ring),
+           CASE(dead_while_draining))
