@@ -159,8 +159,11 @@ $(STACK)/libstackruntime.so: examples/stack/runtime.cpp $(STACK)/libstackdriver.
 build/libnpuprof.so: tools/libnpuprof.c $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. -fPIC -shared $< -o $@ -pthread
 
-build/libnpuprof-columns.so: tools/npuprof_columns.c
-	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -fPIC -shared $< -o $@
+build/columns_loops.h: $(wildcard tools/npuprof/loops/*.py) tools/npuprof/base/contract.py
+	@mkdir -p $(@D) && PYTHONPATH=tools $(PYTHON) -m npuprof.loops.to_c > $@
+
+build/libnpuprof-columns.so: tools/npuprof_columns.c build/columns_loops.h
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -fwrapv -fPIC -shared -Ibuild $< -o $@
 
 build/npuprof-judge: tools/npuprof_describe.c
 build/npuprof-%: tools/npuprof_%.c $(wildcard tools/convert/*.h) $(HEADERS)

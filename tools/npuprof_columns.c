@@ -1,19 +1,60 @@
-/* libnpuprof-columns: the loops over all spans that a report of a large trace is made of. `make tools` builds
-   it.
+/* libnpuprof-columns: reads npuprof's own JSON and CSV, and runs the loops over all spans that a report of a
+   large trace is made of. `make tools` builds it.
    SPDX-License-Identifier: MIT
 
    npuprof/loops/native.py is its only user and finds the functions by their names: none has a prototype. The
-   files beside it say what each gives, and do the same in Python where this is not built. Columns are arrays
+   loops come from npuprof/loops/kernels.py, which runs itself where this is not built. Columns are arrays
    with one element a span. Rows count from 0; -1 is none. Functions that need memory return -1 without it. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR, DEVICE };
-enum { UNFINISHED = 1, UNWOUND = 2, VIOLATED = 4, IN_WARM_UP = 8, SAMPLED = 16, COUNTED = 32 };
 enum { DRAM_BASE, PE_INDEX, EXECUTION_INDEX, INSTRUCTION_INDEX, OPERATOR_INDEX, INDEXES };
 #define EMPTY INT64_MIN                 /* an index that is not there */
+
+/* ---- What the loops sort */
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void columns_sort(int64_t *values, int64_t first, int64_t end)
+{
+    qsort(values + first, (size_t)(end - first), sizeof *values, by_value);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
+static void columns_sort_pairs(int64_t *pairs, int64_t n)
+{
+    qsort(pairs, (size_t)n, 2 * sizeof *pairs, by_start);
+}
+
+static const int64_t *sort_start, *sort_dur;
+static int by_moment(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    if (sort_start[x] != sort_start[y]) return sort_start[x] < sort_start[y] ? -1 : 1;
+    if (sort_dur[x] != sort_dur[y]) return sort_dur[x] > sort_dur[y] ? -1 : 1;
+    return x < y ? -1 : 1;
+}
+
+static void columns_sort_rows(int32_t *rows, int64_t first, int64_t end, const int64_t *start,
+                              const int64_t *dur)
+{
+    sort_start = start;
+    sort_dur = dur;
+    qsort(rows + first, (size_t)(end - first), sizeof *rows, by_moment);
+}
+
+#include "columns_loops.h"              /* of npuprof/loops/kernels.py, and FORM */
 
 /* ---- Texts as small numbers */
 
@@ -120,9 +161,7 @@ typedef struct block {                  /* room for one element a line, each */
     uint32_t given_count, others_count, indexes, rich;
 } block;
 
-/* NULL: no memory, or built from another version of this file. form: FORM below and in loops/native.py, a
-   new number for every change of what a function takes or gives. */
-enum { FORM = 1006 };
+/* NULL: no memory, or built from another version. */
 reader *columns_open(size_t form) { return form == FORM ? calloc(1, sizeof(reader)) : NULL; }
 
 /* Each of these returns the place behind what it reads, or NULL. */
@@ -436,74 +475,6 @@ void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, u
     for (int64_t i = 0; i < n; i++) out[i] = table[numbers[i]];
 }
 
-void columns_add(int64_t n, int64_t *values, int64_t more)
-{
-    for (int64_t i = 0; i < n; i++) values[i] += more;
-}
-
-void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name,
-                   const uint8_t *host, const int64_t *operators,
-                   uint8_t *kind)
-{
-    for (int64_t i = 0; i < n; i++) {
-        if (!host[track[i]]) continue;
-        if (of_name[name[i]]) kind[i] = of_name[name[i]];
-        if (operators && operators[i] != EMPTY && kind[i] == SPAN) kind[i] = OPERATOR;
-    }
-}
-
-void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute,
-                   const int64_t *step, int64_t other, uint32_t *out)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = step[i] != EMPTY && compute[name[i]] ? track[i] : (uint32_t)other;
-}
-
-/* Ascending. Bytes that are the same in all are no pass. */
-static void sort(int64_t *values, int64_t n, int64_t *scratch)
-{
-    int64_t *from = values, *to = scratch;
-    uint64_t differ = 0;
-    bool sorted = true;
-    for (int64_t i = 1; i < n; i++) {
-        differ |= (uint64_t)(values[i] ^ values[0]);
-        sorted = sorted && values[i - 1] <= values[i];
-    }
-    if (sorted) return;
-    const uint64_t sign = UINT64_C(1) << 63;
-    for (int shift = 0; shift < 64; shift += 8) {
-        int64_t place[256] = { 0 }, at = 0;
-        if (!(differ >> shift & 0xFF)) continue;
-        for (int64_t i = 0; i < n; i++) place[((uint64_t)from[i] ^ sign) >> shift & 0xFF]++;
-        for (int b = 0; b < 256; b++) {
-            const int64_t count = place[b];
-            place[b] = at;
-            at += count;
-        }
-        for (int64_t i = 0; i < n; i++) to[place[((uint64_t)from[i] ^ sign) >> shift & 0xFF]++] = from[i];
-        int64_t *const swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != values) memcpy(values, from, (size_t)n * sizeof *values);
-}
-
-/* stack_of: the track whose stack a track shares, or -1. A stack is its newest row and that row's parents. */
-void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
-                  const int32_t *stack_of, int32_t *newest, int32_t *parents)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t stack = stack_of[track[i]];
-        if (stack < 0) continue;
-        const int64_t begin = start[i], end = begin + dur[i];
-        int32_t top = newest[stack];
-        while (top >= 0 && (start[top] + dur[top] < end || start[top] + dur[top] <= begin))
-            top = parents[top];
-        parents[i] = top;
-        newest[stack] = (int32_t)i;
-    }
-}
-
 int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, int32_t *parents)
 {
     uint64_t mask = 1023;
@@ -523,348 +494,4 @@ int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, i
     }
     free(slots);
     return 0;
-}
-
-static bool is_record(uint8_t kind) { return kind == RECORD || kind == WARM_UP; }
-
-void columns_roots(int64_t n, const uint8_t *kind, const int32_t *parents, int32_t *roots)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int32_t up = is_record(kind[i]) ? -1 : parents[i];
-        if (up >= 0 && up < i) {
-            roots[i] = roots[up];
-        } else if (up >= 0) {
-            for (int steps = 0; !is_record(kind[up]) && parents[up] >= 0 && steps < 10000; steps++)
-                up = parents[up];
-            roots[i] = up;
-        }
-    }
-}
-
-/* Rows whose parents come later climb past them. */
-void columns_warm_up(int64_t n, const uint8_t *kind, const int32_t *parents, uint8_t *warm_up)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int32_t up = parents[i];
-        int steps = 0;
-        while (up > i && !warm_up[up] && kind[up] != WARM_UP && steps++ < 10000) up = parents[up];
-        if (kind[i] == WARM_UP || (up >= 0 && (warm_up[up] || kind[up] == WARM_UP))) warm_up[i] = 1;
-    }
-}
-
-typedef struct open_execution { int64_t start, end, number; int32_t row, first, last; } open_execution;
-typedef struct writer { int32_t *groups, *ends, *members, *next; int64_t count, used; } writer;
-static void put_group(writer *w, int32_t row, int32_t first)
-{
-    for (; first >= 0; first = w->next[first]) w->members[w->used++] = first;
-    w->groups[w->count] = row;
-    w->ends[w->count++] = (int32_t)w->used;
-}
-
-/* base_of: the base track of a device's track, -1 of others. Where time steps back, another device begins,
-   whose PE has the same number in a CSV. The number of groups; members of group g end at ends[g]. */
-int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
-                           const int32_t *base_of,
-                           const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups,
-                           int32_t *ends, int32_t *members)
-{
-    writer w = { groups, ends, members, next, 0, 0 };
-    open_execution is_open[16];
-    int count = 0;
-    int32_t base = -1;
-    int64_t latest = INT64_MIN;
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t here = base_of[track[i]];
-        if (here < 0) continue;
-        const int64_t begin = start[i], end = begin + dur[i], index = number ? number[i] : EMPTY;
-        const bool other = here != base || begin < latest;
-        int kept = 0;
-        for (int k = 0; k < count; k++) {
-            if (other || is_open[k].end < begin) put_group(&w, is_open[k].row, is_open[k].first);
-            else is_open[kept++] = is_open[k];
-        }
-        count = kept;
-        base = here;
-        latest = begin;
-        next[i] = -1;
-        if (!step || step[i] == EMPTY) {
-            if (count == 16) {
-                count--;
-                put_group(&w, is_open[count].row, is_open[count].first);
-            }
-            is_open[count++] = (open_execution){ begin, end, index, (int32_t)i, -1, -1 };
-            continue;
-        }
-        int k = count;
-        while (k-- > 0) {
-            open_execution *e = &is_open[k];
-            if (e->start > begin || end > e->end
-                || (index != EMPTY && e->number != EMPTY && e->number != index)) continue;
-            if (e->last >= 0) next[e->last] = (int32_t)i;
-            else e->first = (int32_t)i;
-            e->last = (int32_t)i;
-            break;
-        }
-        if (k < 0) put_group(&w, -1, (int32_t)i);
-    }
-    for (int k = 0; k < count; k++) put_group(&w, is_open[k].row, is_open[k].first);
-    return w.count;
-}
-
-/* run (a union) and sum of every group's compute spans; counts and totals by name of those outside warm-up,
-   and their names in the order in which they came. The number of names. */
-int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *ends, const int32_t *members,
-                     const int64_t *start,
-                     const int64_t *dur, const uint32_t *name, const uint8_t *compute, const uint8_t *warm_up,
-                     int64_t *run, int64_t *sum,
-                     int64_t *counts, int64_t *totals, uint32_t *order)
-{
-    int64_t names = 0;
-    for (int64_t g = 0, k = 0; g < groups; g++) {
-        const int64_t from = k;
-        int64_t until = INT64_MIN;
-        run[g] = sum[g] = 0;
-        for (; k < ends[g]; k++) {
-            const int32_t i = members[k];
-            if (!compute[name[i]]) continue;
-            const int64_t end = start[i] + dur[i];
-            sum[g] += dur[i];
-            if (start[i] >= until) run[g] += dur[i];
-            else if (end > until) run[g] += end - until;
-            if (end > until) until = end;
-        }
-        if (warm_up[execution[g] >= 0 ? execution[g] : members[from]]) continue;
-        for (int64_t m = execution[g] >= 0 ? from - 1 : from; m < k; m++) {
-            const int32_t i = m < from ? execution[g] : members[m];
-            if (!compute[name[i]]) continue;
-            if (!counts[name[i]]++) order[names++] = name[i];
-            totals[name[i]] += dur[i];
-        }
-    }
-    return names;
-}
-
-/* Durations by key, ascending within each; those of key k end at ends[k]. */
-void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends,
-                     int64_t *out, int64_t *scratch)
-{
-    memset(ends, 0, (size_t)keys * sizeof *ends);
-    for (int64_t i = 0; i < n; i++) ends[key[i]]++;
-    for (int64_t k = 0, at = 0; k < keys; k++) {
-        const int64_t count = ends[k];
-        ends[k] = at;
-        at += count;
-    }
-    for (int64_t i = 0; i < n; i++) out[ends[key[i]]++] = dur[i];
-    for (int64_t k = 0, at = 0; k < keys; at = ends[k++]) sort(out + at, ends[k] - at, scratch);
-}
-
-/* own: the totals by key, from which this takes what children last. */
-void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents,
-                  const uint32_t *track, const uint8_t *host, int64_t *own)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (parents[i] >= 0 && host[track[i]]) own[key[parents[i]]] -= dur[i];
-}
-
-/* Intervals in which a track has a span open, as (track, start, end); such of one track may touch where it
-   goes back in time. state: spans, sum, start and end of the last interval of every track. Without `out` it
-   counts. */
-int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
-                     int64_t tracks, int64_t *state, int64_t *out)
-{
-    int64_t count = 0;
-    memset(state, 0, (size_t)tracks * 4 * sizeof *state);
-    for (int64_t i = 0; i < n + tracks; i++) {
-        const bool last = i >= n;
-        const uint32_t t = last ? (uint32_t)(i - n) : track[i];
-        int64_t *s = state + 4 * (size_t)t;
-        const int64_t begin = last ? 0 : start[i], end = last ? 0 : begin + dur[i];
-        if (s[0] && (last || begin > s[3] || begin < s[2])) {
-            if (out) {
-                out[3 * count] = t;
-                out[3 * count + 1] = s[2];
-                out[3 * count + 2] = s[3];
-            }
-            count++;
-        }
-        if (last) continue;
-        if (!s[0] || begin > s[3] || begin < s[2]) {
-            s[2] = begin;
-            s[3] = end;
-        } else if (end > s[3]) {
-            s[3] = end;
-        }
-        s[0]++;
-        s[1] += dur[i];
-    }
-    return count;
-}
-
-static int by_start(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
-}
-
-/* As (start, end), sorted by the bases of their tracks. ends: one a track, where the intervals of that base
-   end. */
-void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64_t tracks, int64_t *ends,
-                     int64_t *out)
-{
-    memset(ends, 0, (size_t)tracks * sizeof *ends);
-    for (int64_t i = 0; i < n; i++)
-        if (bases[busy[3 * i]] + 1 < tracks) ends[bases[busy[3 * i]] + 1]++;
-    for (int64_t t = 1; t < tracks; t++) ends[t] += ends[t - 1];
-    /* ends[t] is where base t begins; filled, it is where t ends. */
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t at = ends[bases[busy[3 * i]]]++;
-        out[2 * at] = busy[3 * i + 1];
-        out[2 * at + 1] = busy[3 * i + 2];
-    }
-}
-
-/* Sorts and merges (start, end) in place; their number. */
-int64_t columns_merge(int64_t n, int64_t *intervals)
-{
-    int64_t merged = 0;
-    for (int64_t i = 1; i < n; i++) {
-        if (intervals[2 * i - 2] <= intervals[2 * i]) continue;
-        qsort(intervals, (size_t)n, 2 * sizeof *intervals, by_start);
-        break;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        if (merged && intervals[2 * i] <= intervals[2 * merged - 1]) {
-            if (intervals[2 * i + 1] > intervals[2 * merged - 1])
-                intervals[2 * merged - 1] = intervals[2 * i + 1];
-        } else {
-            intervals[2 * merged] = intervals[2 * i];
-            intervals[2 * merged++ + 1] = intervals[2 * i + 1];
-        }
-    }
-    return merged;
-}
-
-/* What of a no interval of b covers; both merged. out has room for n + m. */
-int64_t columns_minus(int64_t n, const int64_t *a, int64_t m, const int64_t *b, int64_t *out)
-{
-    int64_t count = 0, k = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t from = a[2 * i];
-        const int64_t end = a[2 * i + 1];
-        while (k && b[2 * k - 1] > from) k--;
-        while (k < m && b[2 * k + 1] <= from) k++;
-        for (; k < m && b[2 * k] < end; from = b[2 * k++ + 1])
-            if (b[2 * k] > from) {
-                out[2 * count] = from;
-                out[2 * count++ + 1] = b[2 * k];
-            }
-        if (from < end) {
-            out[2 * count] = from;
-            out[2 * count++ + 1] = end;
-        }
-    }
-    return count;
-}
-
-/* Rows of each track by start, parents before children; those of track t end at ends[t]. */
-static const int64_t *sort_start, *sort_dur;
-static int by_moment(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    if (sort_start[x] != sort_start[y]) return sort_start[x] < sort_start[y] ? -1 : 1;
-    if (sort_dur[x] != sort_dur[y]) return sort_dur[x] > sort_dur[y] ? -1 : 1;
-    return x < y ? -1 : 1;
-}
-
-void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
-                      int64_t tracks, int64_t *ends, int32_t *rows)
-{
-    sort_start = start;
-    sort_dur = dur;
-    memset(ends, 0, (size_t)tracks * sizeof *ends);
-    for (int64_t i = 0; i < n; i++) ends[track[i]]++;
-    for (int64_t t = 0, at = 0; t < tracks; t++) {
-        const int64_t count = ends[t];
-        ends[t] = at;
-        at += count;
-    }
-    for (int64_t i = 0; i < n; i++) rows[ends[track[i]]++] = (int32_t)i;
-    for (int64_t t = 0, at = 0; t < tracks; at = ends[t++]) {
-        bool sorted = true;
-        for (int64_t k = at + 1; k < ends[t] && sorted; k++) sorted = by_moment(&rows[k - 1], &rows[k]) < 0;
-        if (!sorted) qsort(rows + at, (size_t)(ends[t] - at), sizeof *rows, by_moment);
-    }
-}
-
-/* Of these, the first place of a row that begins after a moment of its track. */
-static int64_t after(uint32_t track, int64_t ns, const int64_t *start, const int64_t *ends,
-                     const int32_t *rows)
-{
-    int64_t low = track ? ends[track - 1] : 0, high = ends[track];
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (start[rows[middle]] <= ns) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start,
-                       const int64_t *dur,
-                       const int64_t *ends, const int32_t *rows, int32_t *out)
-{
-    for (int64_t q = 0; q < queries; q++) {
-        const int64_t ns = at_ns[q], first = at_track[q] ? ends[at_track[q] - 1] : 0;
-        int64_t k = after(at_track[q], ns, start, ends, rows);
-        out[q] = -1;
-        for (int steps = 0; out[q] < 0 && --k >= first && steps < 4096; steps++)
-            if (start[rows[k]] + dur[rows[k]] > ns || (start[rows[k]] == ns && !dur[rows[k]]))
-                out[q] = rows[k];
-    }
-}
-
-void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start,
-                       const int64_t *ends,
-                       const int32_t *rows, const uint8_t *kind, int64_t wanted, int32_t *out)
-{
-    for (int64_t q = 0; q < queries; q++) {
-        const int64_t first = at_track[q] ? ends[at_track[q] - 1] : 0;
-        int64_t k = after(at_track[q], at_ns[q], start, ends, rows);
-        out[q] = -1;
-        while (--k >= first && start[rows[k]] == at_ns[q])
-            if (kind[rows[k]] == wanted) out[q] = rows[k];
-    }
-}
-
-void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends,
-                          const int32_t *members, int64_t arrows,
-                          const int32_t *callers, const int32_t *called, int32_t *parents)
-{
-    for (int64_t g = 0, k = 0; g < groups; g++)
-        for (; k < group_ends[g]; k++)
-            if (execution[g] >= 0) parents[members[k]] = execution[g];
-    for (int64_t q = arrows; q-- > 0;)
-        if (called[q] >= 0 && parents[called[q]] < 0) parents[called[q]] = callers[q];
-}
-
-/* The ends of some spans, ascending. */
-void columns_ends(int64_t n, const int64_t *start, const int64_t *dur, int64_t *out, int64_t *scratch)
-{
-    for (int64_t i = 0; i < n; i++) out[i] = start[i] + dur[i];
-    sort(out, n, scratch);
-}
-
-static int64_t plus(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-
-/* Replay: the time of each node is the latest of up to two nodes before it, each plus its lag. A first of -1
-   is time 0; a second of -1 is none. */
-void columns_latest(int64_t n, const int32_t *first, const int64_t *one, const int32_t *second,
-                    const int64_t *two, int64_t *out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t a = first[i] >= 0 ? plus(out[first[i]], one[i]) : one[i];
-        const int64_t b = second[i] >= 0 ? plus(out[second[i]], two[i]) : a;
-        out[i] = a > b ? a : b;
-    }
 }

@@ -356,21 +356,8 @@ class Graph:
 
     def times(self, lags):
         """The time of every node."""
-        out = []
         one, two = self.lags(lags)
-        if loops.native.library():
-            out = array("q", bytes(8 * len(one)))
-            loops.native.call("latest", len(one), self.first, one, self.second, two, out)
-            return out
-        add = out.append
-        for a, x, b, y in zip(self.first, one, self.second, two):
-            t = out[a] + x if a >= 0 else x
-            if b >= 0:
-                u = out[b] + y
-                if u > t:
-                    t = u
-            add(t)
-        return out
+        return loops.latest(self.first, one, self.second, two)
 
 
 def overlaps(points, rows, own):

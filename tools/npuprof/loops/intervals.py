@@ -4,7 +4,8 @@
 from array import array
 from collections.abc import Sequence
 
-from . import native
+from . import kernels
+from .native import call, zeros
 
 
 class Intervals(Sequence):
@@ -31,75 +32,36 @@ class Intervals(Sequence):
 
 
 def merged(flat):
-    """Sorts and merges the pairs of an array start, end, start, end ... The array may be changed."""
-    if native.library():
-        del flat[2 * native.call("merge", len(flat) // 2, flat):]
-        return Intervals(flat)
-    out = array("q")
-    for start, end in sorted(zip(flat[::2], flat[1::2])):
-        if out and start <= out[-1]:
-            out[-1] = max(out[-1], end)
-        else:
-            out.extend((start, end))
-    return Intervals(out)
+    """Sorts and merges the pairs of an array start, end, start, end ..., which is changed."""
+    del flat[2 * call(kernels.merge, len(flat) // 2, flat):]
+    return Intervals(flat)
 
 
 def minus(a, b):
     """The parts of the Intervals `a` that `b` does not cover."""
-    if native.library():
-        out = native.zeros("q", 2 * (len(a) + len(b)))
-        del out[2 * native.call("minus", len(a), a.flat, len(b), b.flat, out):]
-        return Intervals(out)
-    left, k, b = array("q"), 0, list(b)
-    for start, end in a:
-        while k and b[k - 1][1] > start:
-            k -= 1
-        while k < len(b) and b[k][1] <= start:
-            k += 1
-        while k < len(b) and b[k][0] < end:
-            if b[k][0] > start:
-                left.extend((start, b[k][0]))
-            start = b[k][1]
-            k += 1
-        if start < end:
-            left.extend((start, end))
-    return Intervals(left)
+    out = zeros("q", 2 * (len(a) + len(b)))
+    del out[2 * call(kernels.minus, len(a), a.flat, len(b), b.flat, out):]
+    return Intervals(out)
 
 
 def busy(track, start, dur, bases):
     """By base track: (number of spans, sum of durations, Intervals in which one is open). bases: of each
     track."""
-    tracks = len(bases)
-    if native.library():
-        state = native.zeros("q", 4 * tracks)
-        count = native.call("busy", len(start), track, start, dur, tracks, state, None)
-        found = native.zeros("q", 3 * count)
-        native.call("busy", len(start), track, start, dur, tracks, state, found)
-        spans, sums = state[::4], state[1::4]
-        out, ends = native.zeros("q", 2 * count), native.zeros("q", tracks)
-        native.call("by_base", count, found, array("q", bases), tracks, ends, out)
-        flats = {base: out[2 * (ends[base - 1] if base else 0):2 * ends[base]]
-                 for base in dict.fromkeys(bases)}
-    else:
-        states, flats = {}, {base: array("q") for base in dict.fromkeys(bases)}
-        for number, begin, ns in zip(track, start, dur):
-            end = begin + ns
-            state = states.get(number)
-            if state is None:
-                state = states[number] = [0, 0, begin, end]
-            elif begin > state[3] or begin < state[2]:
-                flats[bases[number]].extend(state[2:])
-                state[2:] = begin, end
-            elif end > state[3]:
-                state[3] = end
-            state[0] += 1
-            state[1] += ns
-        for number, state in states.items():
-            flats[bases[number]].extend(state[2:])
-        spans, sums = ([states.get(t, (0, 0))[n] for t in range(tracks)] for n in (0, 1))
+    tracks, of_base = len(bases), array("I", bases)
+
+    def read(base, pairs):
+        state = [zeros("q", tracks) for _ in range(4)]
+        return state, call(kernels.busy, len(start), track, start, dur, of_base, *state, base, pairs)
+    count = read(None, None)[1]
+    base, pairs = zeros("I", count), zeros("q", 2 * count)
+    spans, sums, begins, last = read(base, pairs)[0] if count else read(None, None)[0]
+    out, ends = zeros("q", 2 * count), zeros("q", tracks)
+    call(kernels.by_base, count, base, pairs, tracks, ends, out)
+    flats = {n: out[2 * (ends[n - 1] if n else 0):2 * ends[n]] for n in dict.fromkeys(bases)}
     totals = {}
-    for base, count, ns in zip(bases, spans, sums):
-        if count:
-            before = totals.get(base, (0, 0))
-            totals[base] = before[0] + count, before[1] + ns
-    return {base: (count, ns, merged(flats[base])) for base, (count, ns) in totals.items()}
+    for t, n in enumerate(bases):
+        if spans[t]:
+            flats[n].extend((begins[t], last[t]))
+            before = totals.get(n, (0, 0))
+            totals[n] = before[0] + spans[t], before[1] + sums[t]
+    return {n: (spans, ns, merged(flats[n])) for n, (spans, ns) in totals.items()}

@@ -3,11 +3,13 @@
 
 import ctypes
 import functools
+import inspect
+import pathlib
+import zlib
 from array import array
 
 from ..base.files import BUILD
-
-FORM = 1006                 # version of the interface; columns_open() of the C library wants the same
+from . import kernels
 
 
 class Block(ctypes.Structure):
@@ -18,9 +20,9 @@ class Block(ctypes.Structure):
                 *((name, ctypes.c_uint32) for name in "given_count others_count indexes rich".split())]
 
 
-FUNCTIONS = """close json csv gather add kinds steps nest nest_by_id roots warm_up executions runs
-    grouped self busy by_base merge minus by_track innermost beginning nest_devices ends
-    latest""".split()
+def form():
+    """The version of the interface, of which the C library must be: a number of what decides it."""
+    return zlib.crc32(b"".join(pathlib.Path(file).read_bytes() for file in (kernels.__file__, __file__)))
 
 
 @functools.cache
@@ -33,14 +35,15 @@ def library():
         lib = ctypes.CDLL(str(path))
         lib.columns_open.restype = lib.columns_text.restype = ctypes.c_void_p
         lib.columns_open.argtypes = [ctypes.c_size_t]
-        for name in FUNCTIONS:
-            getattr(lib, f"columns_{name}").restype = ctypes.c_int64
+        for name, function in inspect.getmembers(kernels, inspect.isfunction):
+            if function.__module__ == kernels.__name__ and function not in kernels.IN_C:
+                getattr(lib, f"columns_{name}").restype = ctypes.c_int64
         lib.columns_close.argtypes = [ctypes.c_void_p]
         lib.columns_text.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32,
                                      ctypes.POINTER(ctypes.c_size_t)]
         for function in (lib.columns_json, lib.columns_csv):
             function.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(Block)]
-        handle = lib.columns_open(FORM)
+        handle = lib.columns_open(form())
         if not handle:
             return None
         lib.columns_close(handle)
@@ -60,9 +63,13 @@ def at(column):
     return ctypes.c_void_p(column.buffer_info()[0])
 
 
-def call(name, *arguments):
-    """Calls a function of the C library: whole numbers go as 64 bits, columns by address."""
-    function = getattr(library(), f"columns_{name}")
+def call(kernel, *arguments):
+    """Runs a function of kernels.py: its C if the library is there, where whole numbers go as 64 bits and
+    columns by address. A function that only C has goes by its name."""
+    lib = library()
+    if not lib and callable(kernel):
+        return kernel(*arguments)
+    function = getattr(lib, f"columns_{getattr(kernel, '__name__', kernel)}")
     return function(*(ctypes.c_int64(a) if type(a) is int else at(a) for a in arguments))
 
 
@@ -76,7 +83,7 @@ class Reader:
 
     def __init__(self):
         self.lib, self.block, self.room = library(), Block(), 0
-        self.handle = self.lib.columns_open(FORM)
+        self.handle = self.lib.columns_open(form())
         self.columns = {}
 
     def __del__(self):

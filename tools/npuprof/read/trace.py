@@ -316,7 +316,7 @@ class Trace:
         if self._warm_up is None:
             self._warm_up = self.flags.translate(WARM_OF_FLAGS)
             if WARM_UP in self.kind:
-                order = sorted(range(len(self)), key=self.start.__getitem__) if self.ids else None
+                order = array("i", sorted(range(len(self)), key=self.start.__getitem__)) if self.ids else None
                 loops.warm_up(self.kind, self.parents, self._warm_up, order)
         return self._warm_up
 
