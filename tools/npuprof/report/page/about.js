@@ -2,9 +2,10 @@
 // What is known about the run and the clocks, and what was not recorded.
 
 function about() {
-    const blocks = [el("div", {}, h3("Run"), el("dl", { class: "pairs" }, pairsOf(D.about)))];
+    const pairs = list => el("dl", { class: "pairs" }, pairsOf(list));
+    const blocks = [block("Run", pairs(D.about))];
     for (const d of D.devices) {
-        const pairs = [
+        const known = [
             [
                 "Error bound, whole recording",
                 typeof d.max_error_ns === "number" && `± ${time(d.max_error_ns)}`,
@@ -29,11 +30,9 @@ function about() {
             ],
         ];
         blocks.push(
-            el(
-                "div",
-                {},
-                h3(`Clock of ${d.name}`),
-                el("dl", { class: "pairs" }, pairsOf(pairs.filter(([, value]) => value))),
+            block(
+                `Clock of ${d.name}`,
+                pairs(known.filter(([, value]) => value)),
                 hint("The bound says how far a device span may truly be from where it is drawn."),
             ),
         );

@@ -32,9 +32,23 @@ const svg = (tag, attributes, ...children) => make(true, tag, attributes, ...chi
 
 const hint = (...children) => el("p", { class: "hint" }, ...children);
 const h3 = text => el("h3", {}, text);
+const block = (title, ...children) => el("div", {}, h3(title), ...children);
+const button = (text, attributes) => el("button", { type: "button", class: "button", ...attributes }, text);
+const nameCell = (text, title) => el("div", { class: "name", title }, el("span", {}, text));
+const numeric = is => (is ? "n" : null);
 const dot = colour => el("i", { class: "dot", style: { background: colour } });
 const rule = (x1, x2, y) => svg("line", { class: "axis", x1, x2, y1: y, y2: y });
+// A bar of that part of its place, and a text.
+const meter = (part, background, text) =>
+    el(
+        "div",
+        { class: "meter" },
+        el("div", {}, el("i", { style: { width: `${100 * part}%`, background } })),
+        el("em", {}, text),
+    );
 const axisText = (x, y, anchor, text) => svg("text", { x, y, "text-anchor": anchor }, text);
+const strong = (x, y, anchor, text) => svg("text", { class: "strong", x, y, "text-anchor": anchor }, text);
+const area = (d, fill, opacity) => svg("path", { d, fill, opacity });
 const curve = (d, colour) =>
     svg("path", { d, fill: "none", stroke: colour, "stroke-width": 1.5, "stroke-linejoin": "round" });
 // Pairs of texts as a list of terms.
@@ -42,6 +56,17 @@ const pairsOf = pairs => pairs.map(([key, value]) => [el("dt", {}, key), el("dd"
 
 const count = n => n.toLocaleString("en");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
+// The first of n places where a test holds that holds for all behind it, too; n: nowhere.
+function firstPlace(n, holds) {
+    let low = 0;
+    while (low < n) {
+        const m = (low + n) >> 1;
+        if (holds(m)) n = m;
+        else low = m + 1;
+    }
+    return low;
+}
 
 function digits(value, most, least = 0) {
     // at most four significant digits, no exponent

@@ -21,18 +21,14 @@ function memoryCurves(pool, width) {
         bottom = 190,
         top = 26,
         high = 1.12 * Math.max(allocated, used, 1),
-        X = t => left + ((width - left) * fold(Math.max(0, Math.min(D.length, t)))) / U;
+        X = t => left + ((width - left) * foldIn(t)) / U;
     const Y = b => bottom - ((bottom - top) * b) / high,
         unit = 1024 ** Math.max(0, Math.floor(Math.log(high) / Math.log(1024))),
         nodes = timeAxis(width, left, bottom);
     for (let v = 0, step = niceStep(high / unit / 4) * unit; v <= high; v += step)
         nodes.push(rule(left, width, Y(v)), axisText(left - 8, Y(v) + 4, "end", bytes(v)));
     nodes.push(
-        svg("path", {
-            d: `${steps(pool.t, pool.used, X, Y, width)}V${bottom}H${X(pool.t[0])}Z`,
-            fill: "var(--c0)",
-            opacity: 0.3,
-        }),
+        area(`${steps(pool.t, pool.used, X, Y, width)}V${bottom}H${X(pool.t[0])}Z`, "var(--c0)", 0.3),
         curve(steps(pool.t, pool.used, X, Y, width), "var(--c0)"),
         curve(steps(pool.t, pool.allocated, X, Y, width), "var(--c1)"),
     );
@@ -51,23 +47,8 @@ function memoryPeak(pool, X, Y, left, width) {
         ),
         wide = 7 * said.length;
     return [
-        svg("circle", {
-            cx: x,
-            cy: y,
-            r: 4,
-            fill: "var(--c0)",
-            stroke: "var(--card)",
-            "stroke-width": 2,
-        }),
-        svg(
-            "text",
-            {
-                class: "strong",
-                x: x + 9 + wide > width ? Math.max(left, x - 9 - wide) : x + 9,
-                y: y - 8,
-            },
-            said,
-        ),
+        svg("circle", { cx: x, cy: y, r: 4, fill: "var(--c0)", stroke: "var(--card)", "stroke-width": 2 }),
+        strong(x + 9 + wide > width ? Math.max(left, x - 9 - wide) : x + 9, y - 8, null, said),
     ];
 }
 
@@ -81,9 +62,8 @@ function memoryTip(pool, left, top, width, bottom) {
         onpointerleave: hideTip,
         onpointermove: event => {
             const box = event.currentTarget.getBoundingClientRect(),
-                t = unfold((U * (event.clientX - box.left)) / box.width);
-            let k = pool.t.findIndex(v => v > t);
-            k = k < 0 ? pool.t.length - 1 : Math.max(0, k - 1);
+                t = unfold((U * (event.clientX - box.left)) / box.width),
+                k = Math.max(0, pointAt(pool, t));
             showTip(
                 event.clientX,
                 event.clientY,
@@ -94,6 +74,9 @@ function memoryTip(pool, left, top, width, bottom) {
         },
     });
 }
+
+const dropsOf = pool =>
+    `${plural(pool.drops, "drop")} of the allocated bytes in ${plural(pool.records, "record")}`;
 
 function memory() {
     if (!D.memory.length) return;
@@ -109,10 +92,8 @@ function memory() {
                 `Memory of ${pool.name}: peak used ${bytes(used)}, peak allocated ${bytes(allocated)}`,
                 width => memoryCurves(pool, width),
             );
-            return el(
-                "div",
-                {},
-                h3(pool.name),
+            return block(
+                pool.name,
                 graph,
                 el(
                     "ul",
@@ -120,12 +101,7 @@ function memory() {
                     el("li", {}, dot("var(--c0)"), peak("used", used, usedAt, usedTag)),
                     el("li", {}, dot("var(--c1)"), peak("allocated", allocated, allocatedAt, allocatedTag)),
                     el("li", {}, `${bytes(pool.unused)} allocated but not used at the peak`),
-                    el(
-                        "li",
-                        {},
-                        plural(pool.drops, "drop") +
-                            ` of the allocated bytes in ${plural(pool.records, "record")}`,
-                    ),
+                    el("li", {}, dropsOf(pool)),
                 ),
             );
         }),
@@ -158,23 +134,23 @@ function counters() {
                             high = Math.max(0, c.max / most) || (low ? 0 : 1);
                         const said = [low, high].map(part => [part, si(part * most)]),
                             left = Math.max(56, 12 + 7 * Math.max(...said.map(([, text]) => text.length)));
-                        const X = t => left + ((width - left) * fold(Math.max(0, Math.min(D.length, t)))) / U,
+                        const X = t => left + ((width - left) * foldIn(t)) / U,
                             Y = v => bottom - ((bottom - top) * (v / most - low)) / (high - low);
                         const nodes = timeAxis(width, left, bottom);
                         for (const [part, text] of said)
                             nodes.push(axisText(left - 8, Y(part * most) + 4, "end", text));
                         nodes.push(
                             curve(steps(c.t, c.v, X, Y, width), "var(--c6)"),
-                            svg("path", {
-                                d: `${steps(c.t, c.v, X, Y, width)}V${Y(0)}H${X(c.t[0])}Z`,
-                                fill: "var(--c6)",
-                                opacity: 0.15,
-                            }),
+                            area(
+                                `${steps(c.t, c.v, X, Y, width)}V${Y(0)}H${X(c.t[0])}Z`,
+                                "var(--c6)",
+                                0.15,
+                            ),
                         );
                         return { height: bottom + 22, nodes };
                     },
                 );
-                return el("div", {}, h3(c.name), graph);
+                return block(c.name, graph);
             }),
         ),
     );

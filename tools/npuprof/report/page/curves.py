@@ -80,49 +80,46 @@ def memory(trace, zero):
     return found
 
 
-def counters(trace, zero):
-    """Curves of all counters except memory pools. Many values become their first, min, max and last one."""
+def curve(values, zero, most=POINTS):
+    """The points of (ns, value) pairs. Many values become their first, min, max and last one."""
+    values.sort(key=lambda point: point[0])
+    points = [point for part in parts(values, most)
+              for point in once(part[0], min(part, key=value), max(part, key=value), part[-1])]
+    points.sort(key=lambda point: point[0])
+    return {"t": [ts - zero for ts, _ in points], "v": [drawable(v) for _, v in points], "count": len(values)}
+
+
+def other_counters(trace):
+    """Yields (name, series) of all counters except memory pools."""
     pools = {record.device for record in trace.memory}
-    found = []
     for series in trace.counters:
-        if (series.name in pools and series.key in ("used", "allocated")) or not len(series.ts):
-            continue
-        whole = sorted(zip(series.ts, series.values), key=lambda point: point[0])
-        points = [point for part in parts(whole)
-                  for point in once(part[0], min(part, key=value), max(part, key=value), part[-1])]
-        points.sort(key=lambda point: point[0])
-        name = series.name if series.key == "value" else f"{series.name} {series.key}"
-        found.append({"name": name, "t": [ts - zero for ts, _ in points],
-                      "v": [drawable(v) for _, v in points],
-                      "min": drawable(min(series.values)), "max": drawable(max(series.values)),
-                      "count": len(series.ts)})
-    return found
+        if not (series.name in pools and series.key in ("used", "allocated")) and len(series.ts):
+            yield series.name if series.key == "value" else f"{series.name} {series.key}", series
+
+
+def counters(trace, zero):
+    """Curves of all counters except memory pools."""
+    return [{"name": name, **curve(list(zip(series.ts, series.values)), zero),
+             "min": drawable(min(series.values)), "max": drawable(max(series.values))}
+            for name, series in other_counters(trace)]
 
 
 def lanes(trace, zero):
     """Curves on the timeline's own axis: the submissions in flight, memory pools, counters. Each has the unit
     "" or "bytes"; `limit` is the allocated bytes of a pool."""
-    found = []
+    found, pools = [], {}
 
-    def add(name, unit, whole, limit=None):
-        whole.sort(key=lambda point: point[0])
-        points = [point for part in parts(whole, LANE)
-                  for point in once(part[0], min(part, key=value), max(part, key=value), part[-1])]
-        points.sort(key=lambda point: point[0])
-        found.append({"name": name, "unit": unit, "t": [ts - zero for ts, _ in points],
-                      "v": [drawable(v) for _, v in points], "count": len(whole), "limit": limit})
+    def add(name, unit, values, limit=None):
+        found.append({"name": name, "unit": unit, **curve(values, zero, LANE), "limit": limit})
     depth = in_flight(trace)
     if depth:
         add("in flight", "", depth)
-    pools = {}
     for record in trace.memory:
         pools.setdefault(record.device, []).append(record)
     for device, records in pools.items():
         add(device, "bytes", [(r.ts, r.used) for r in records], max(r.allocated for r in records))
-    for series in trace.counters:
-        if not (series.name in pools and series.key in ("used", "allocated")) and len(series.ts):
-            name = series.name if series.key == "value" else f"{series.name} {series.key}"
-            add(name, "", list(zip(series.ts, series.values)))
+    for name, series in other_counters(trace):
+        add(name, "", list(zip(series.ts, series.values)))
     return found[:CURVES]
 
 

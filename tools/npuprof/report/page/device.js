@@ -3,6 +3,7 @@
 
 function stack(pieces, total) {
     // [{ name, value, colour }]
+    const share = p => percent(p.value / (total || 1));
     return [
         el(
             "div",
@@ -14,54 +15,35 @@ function stack(pieces, total) {
             pieces.map(p =>
                 el("i", {
                     style: { width: `${(100 * p.value) / (total || 1)}%`, background: p.colour },
-                    ...withTip(p.name, time(p.value), percent(p.value / (total || 1))),
+                    ...withTip(p.name, time(p.value), share(p)),
                 }),
             ),
         ),
         el(
             "ul",
             { class: "keys" },
-            pieces.map(p =>
-                el(
-                    "li",
-                    {},
-                    dot(p.colour),
-                    `${p.name} ${time(p.value)} (${percent(p.value / (total || 1))})`,
-                ),
-            ),
+            pieces.map(p => el("li", {}, dot(p.colour), `${p.name} ${time(p.value)} (${share(p)})`)),
         ),
     ];
 }
 
+const showButton = (what, act) =>
+    button("Show", { "aria-label": `Show ${what} in the timeline`, onclick: act });
+
 function simpleTable(columns, rows) {
+    const heads = columns.map(([text, isNumber]) =>
+        el("th", { scope: "col", class: numeric(isNumber) }, text),
+    );
+    const line = row =>
+        el("tr", {}, row.map((value, k) => el("td", { class: numeric(columns[k][1]) }, value)));
     return el(
         "div",
         { class: "wide" },
         el(
             "table",
             {},
-            el(
-                "thead",
-                {},
-                el(
-                    "tr",
-                    {},
-                    columns.map(([text, numeric]) =>
-                        el("th", { scope: "col", class: numeric ? "n" : null }, text),
-                    ),
-                ),
-            ),
-            el(
-                "tbody",
-                {},
-                rows.map(row =>
-                    el(
-                        "tr",
-                        {},
-                        row.map((value, k) => el("td", { class: columns[k][1] ? "n" : null }, value)),
-                    ),
-                ),
-            ),
+            el("thead", {}, el("tr", {}, heads)),
+            el("tbody", {}, rows.map(line)),
         ),
     );
 }
@@ -81,19 +63,10 @@ function leftOpen() {
             [["thread"], ["span"], ["begun", true], ["open for", true], [""]],
             D.open.rows.map(s => [
                 s.thread,
-                el("div", { class: "name", title: s.span }, el("span", {}, s.span || "(no name)")),
+                nameCell(s.span || "(no name)", s.span),
                 time(s.start),
                 time(s.ns),
-                el(
-                    "button",
-                    {
-                        type: "button",
-                        class: "button",
-                        "aria-label": `Show ${s.span} in the timeline`,
-                        onclick: () => showSpan(s.span, s.start, s.ns),
-                    },
-                    "Show",
-                ),
+                showButton(s.span, () => showSpan(s.span, s.start, s.ns)),
             ]),
         ),
     );
@@ -102,10 +75,8 @@ function leftOpen() {
 // What all executions together did.
 function executionsBlock() {
     const { total, run, count: n } = D.executions;
-    return el(
-        "div",
-        {},
-        h3(`What ${n === 1 ? "the execution" : `${count(n)} executions`} did`),
+    return block(
+        `What ${n === 1 ? "the execution" : `${count(n)} executions`} did`,
         stack(
             [
                 { name: "Run", value: run, colour: "var(--c2)" },
@@ -125,10 +96,8 @@ function executionsBlock() {
 function pathBlock() {
     const colours = { queue: "var(--c1)", execute: "var(--c2)", late: "var(--c4)", wait: "var(--c3)" },
         total = D.path.reduce((sum, p) => sum + p.total, 0);
-    return el(
-        "div",
-        {},
-        h3("From submit to completion"),
+    return block(
+        "From submit to completion",
         stack(
             D.path.map(p => ({ name: p.phase, value: p.total, colour: colours[p.phase] })),
             total,
@@ -146,24 +115,13 @@ function pathBlock() {
 
 // How busy each engine was.
 function enginesBlock() {
-    return el(
-        "div",
-        {},
-        h3("Engines"),
+    return block(
+        "Engines",
         simpleTable(
             [["engine"], ["busy"], ["computes", true], ["time", true], ["spans", true]],
             D.pes.map(p => [
                 p.name,
-                el(
-                    "div",
-                    { class: "meter" },
-                    el(
-                        "div",
-                        {},
-                        el("i", { style: { width: `${100 * p.share}%`, background: "var(--c0)" } }),
-                    ),
-                    el("em", {}, percent(p.share)),
-                ),
+                meter(p.share, "var(--c0)", percent(p.share)),
                 p.compute === null ? "–" : percent(p.compute),
                 time(p.busy),
                 count(p.spans),
@@ -179,30 +137,15 @@ function enginesBlock() {
 
 // The longest gaps.
 function gapsBlock() {
-    return el(
-        "div",
-        {},
-        h3("The device is idle while the host works"),
+    return block(
+        "The device is idle while the host works",
         simpleTable(
             [["at", true], ["idle", true], ["host was in"], [""]],
             D.gaps.slice(0, 6).map(g => [
                 time(g.start),
                 time(g.ns),
-                el(
-                    "div",
-                    { class: "name", title: `${g.span} on ${g.thread}` },
-                    el("span", {}, g.span ? `${g.span} (${g.thread})` : "–"),
-                ),
-                el(
-                    "button",
-                    {
-                        type: "button",
-                        class: "button",
-                        "aria-label": `Show the gap at ${time(g.start)} in the timeline`,
-                        onclick: () => showRange(g.start, g.start + g.ns),
-                    },
-                    "Show",
-                ),
+                nameCell(g.span ? `${g.span} (${g.thread})` : "–", `${g.span} on ${g.thread}`),
+                showButton(`the gap at ${time(g.start)}`, () => showRange(g.start, g.start + g.ns)),
             ]),
         ),
     );

@@ -28,8 +28,8 @@ const finder = el(
     "div",
     { class: "find", role: "search" },
     searchBox,
-    button("‹", "Previous of what was found", () => stepFound(-1)),
-    button("›", "Next of what was found", () => stepFound(1)),
+    tool("‹", "Previous of what was found", () => stepFound(-1)),
+    tool("›", "Next of what was found", () => stepFound(1)),
     saidFound,
 );
 // How many spans of each name there are in the whole trace, drawn one by one or not.
@@ -135,13 +135,7 @@ function stepFound(step) {
 // Selects a span and brings it into view at the same zoom.
 function goTo(s) {
     choose(s);
-    const g = groups[s.g],
-        a = fold(g.start[s.i]),
-        b = fold(g.start[s.i] + g.ns[s.i]);
-    if (a < u0 || b > u1) {
-        const size = Math.max(u1 - u0, (b - a) * 1.2);
-        view((a + b) / 2 - size / 2, (a + b) / 2 + size / 2);
-    }
+    bringIn(s);
     revealSpan(s, false);
 }
 

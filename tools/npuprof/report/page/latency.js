@@ -62,11 +62,7 @@ function histogramMarks(L, width, { X, flat }) {
         last = Math.max(last, at + half + 8);
         nodes.push(
             svg("line", { class: "mark", x1: x, x2: x, y1: top - 18 + (level % 2) * 15, y2: bottom }),
-            svg(
-                "text",
-                { class: "strong", x: at, y: top - 22 + (level % 2) * 15, "text-anchor": "middle" },
-                text,
-            ),
+            strong(at, top - 22 + (level % 2) * 15, "middle", text),
         );
     }
     return nodes;
@@ -114,35 +110,13 @@ function series(L, width) {
     const high = Math.ceil(most / step) * step,
         Y = ns => bottom - ((bottom - top) * ns) / high,
         X = k => left + (width - left - 6) * (n > 1 ? k / (n - 1) : 0.5) + 3;
-    const nodes = [];
+    const nodes = [],
+        line = which => L.series.map((s, k) => `${X(k)},${Y(s[which])}`);
     for (let v = 0; v <= high; v += step)
         nodes.push(rule(left, width, Y(v)), axisText(left - 8, Y(v) + 4, "end", brief(v)));
     if (L.count > n)
-        nodes.push(
-            svg("path", {
-                fill: "var(--c0)",
-                opacity: 0.25,
-                d:
-                    "M" +
-                    L.series.map((s, k) => `${X(k)},${Y(s[2])}`).join("L") +
-                    "L" +
-                    L.series
-                        .map((s, k) => `${X(k)},${Y(s[0])}`)
-                        .reverse()
-                        .join("L") +
-                    "Z",
-            }),
-        );
-    if (n > 1)
-        nodes.push(
-            svg("path", {
-                fill: "none",
-                stroke: "var(--c0)",
-                "stroke-width": 1.5,
-                "stroke-linejoin": "round",
-                d: "M" + L.series.map((s, k) => `${X(k)},${Y(s[1])}`).join("L"),
-            }),
-        );
+        nodes.push(area(`M${[...line(2), ...line(0).reverse()].join("L")}Z`, "var(--c0)", 0.25));
+    if (n > 1) nodes.push(curve(`M${line(1).join("L")}`, "var(--c0)"));
     if (n <= 80)
         nodes.push(
             ...L.series.map((s, k) =>
@@ -220,8 +194,8 @@ function latency() {
         el(
             "div",
             { class: "grid" },
-            el("div", {}, h3("Distribution"), distribution),
-            el("div", {}, h3("In the order of the run"), run),
+            block("Distribution", distribution),
+            block("In the order of the run", run),
         ),
         figures,
         note,

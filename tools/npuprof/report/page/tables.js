@@ -18,25 +18,19 @@ function operators() {
     }
     tabs.append(
         ...D.tables.map((table, n) =>
-            el(
-                "button",
-                {
-                    type: "button",
-                    class: "button",
-                    role: "tab",
-                    "aria-controls": "panel",
-                    onclick: () => show(n),
-                    onkeydown: event => {
-                        const to = { ArrowRight: n + 1, ArrowLeft: n - 1 }[event.key];
-                        if (to !== undefined && tabs.children[to]) {
-                            event.preventDefault();
-                            show(to);
-                            tabs.children[to].focus();
-                        }
-                    },
+            button(table.title, {
+                role: "tab",
+                "aria-controls": "panel",
+                onclick: () => show(n),
+                onkeydown: event => {
+                    const to = { ArrowRight: n + 1, ArrowLeft: n - 1 }[event.key];
+                    if (to !== undefined && tabs.children[to]) {
+                        event.preventDefault();
+                        show(to);
+                        tabs.children[to].focus();
+                    }
                 },
-                table.title,
-            ),
+            }),
         ),
     );
     const node = section("operators", "Operators", "", tabs, place);
@@ -51,35 +45,8 @@ function barRow(table, row, part, fraction) {
     return el(
         "tr",
         {},
-        el(
-            "td",
-            {},
-            el(
-                "div",
-                { class: "name", title: row[0] },
-                dot(paint(row[0])),
-                nameButton(row[0]),
-            ),
-        ),
-        el(
-            "td",
-            { class: "bar" },
-            el(
-                "div",
-                { class: "meter" },
-                el(
-                    "div",
-                    {},
-                    el("i", {
-                        style: {
-                            width: `${100 * part}%`,
-                            background: paint(row[0]),
-                        },
-                    }),
-                ),
-                el("em", {}, percent(fraction)),
-            ),
-        ),
+        el("td", {}, el("div", { class: "name", title: row[0] }, dot(paint(row[0])), nameButton(row[0]))),
+        el("td", { class: "bar" }, meter(part, paint(row[0]), percent(fraction))),
         ...table.columns.map((c, k) =>
             el("td", { class: "n" }, c === "count" ? count(row[k + 1]) : time(row[k + 1])),
         ),
@@ -107,16 +74,16 @@ function barTable(table) {
         body.replaceChildren(...rows.map(row => barRow(table, row, row[share] / most, row[share] / sum)));
         markSorted(headers, sorted, down);
     }
-    function header(text, column, numeric) {
+    function header(text, column, isNumber) {
         const th = el(
             "th",
-            { scope: "col", class: numeric ? "n" : null },
+            { scope: "col", class: numeric(isNumber) },
             el(
                 "button",
                 {
                     type: "button",
                     onclick: () => {
-                        down = sorted === column ? !down : numeric;
+                        down = sorted === column ? !down : isNumber;
                         sorted = column;
                         fill();
                     },

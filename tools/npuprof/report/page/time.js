@@ -26,16 +26,12 @@ const parts = []; // { t0, t1, u0, u1, gap }
 const U = parts[parts.length - 1].u1;
 
 function fold(t) {
-    let low = 0,
-        high = parts.length - 1;
-    while (low < high) {
-        const m = (low + high + 1) >> 1;
-        if (parts[m].t0 <= t) low = m;
-        else high = m - 1;
-    }
-    const p = parts[low];
+    const p = parts[Math.max(0, firstPlace(parts.length, m => parts[m].t0 > t) - 1)];
     return p.u0 + ((t - p.t0) * (p.u1 - p.u0)) / (p.t1 - p.t0 || 1);
 }
+
+// The place of a time of the trace; of others, of its begin or end.
+const foldIn = t => fold(Math.max(0, Math.min(D.length, t)));
 
 function unfold(u) {
     const p = parts.find(q => u <= q.u1) || parts[parts.length - 1];
@@ -90,7 +86,7 @@ function timeAxis(width, left, y) {
         ...timeTicks(0, U, width - left)
             .filter(([u]) => x(u) - last > 56 && x(u) < width - 20 && (last = x(u)))
             .map(([u, text]) =>
-                svg("text", { x: x(u), y: y + 16, "text-anchor": u === 0 ? "start" : "middle" }, text),
+                axisText(x(u), y + 16, u === 0 ? "start" : "middle", text),
             ),
     ];
 }

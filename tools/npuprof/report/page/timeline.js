@@ -111,12 +111,7 @@ const canvas = el("canvas", {
     "aria-describedby": "keys",
 });
 const detail = el("p", { class: "detail", role: "status" });
-const button = (text, label, act) =>
-    el(
-        "button",
-        { type: "button", class: "button", "aria-label": label, title: label, onclick: act },
-        text,
-    );
+const tool = (text, label, act) => button(text, { "aria-label": label, title: label, onclick: act });
 const legend = el("ul", { class: "legend", "aria-label": "Find the spans of one name" });
 const shown = new Map();
 for (const g of groups)
@@ -181,9 +176,9 @@ function timeline() {
         "Timeline",
         `Host threads and device engines on one clock. ${about.join(" ")}`,
         [
-            button("−", "Zoom out", () => zoom(2)),
-            button("+", "Zoom in", () => zoom(0.5)),
-            button("Whole trace", "Show the whole trace", () => view(0, U)),
+            tool("−", "Zoom out", () => zoom(2)),
+            tool("+", "Zoom in", () => zoom(0.5)),
+            tool("Whole trace", "Show the whole trace", () => view(0, U)),
         ],
         finder,
         el(

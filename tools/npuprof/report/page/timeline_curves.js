@@ -2,16 +2,7 @@
 // Curves on the timeline's own axis: submissions in flight, memory pools, counters.
 
 // The number of the last value at or before t; -1: before the first.
-function pointAt(c, t) {
-    let low = 0,
-        high = c.t.length;
-    while (low < high) {
-        const m = (low + high) >> 1;
-        if (c.t[m] <= t) low = m + 1;
-        else high = m;
-    }
-    return low - 1;
-}
+const pointAt = (c, t) => firstPlace(c.t.length, m => c.t[m] > t) - 1;
 
 // The curve under a point of the canvas, and what it says there; null: none.
 function curveAt(x, y) {
@@ -30,7 +21,7 @@ function drawCurve(c, curve, width) {
         most = Math.max(Math.abs(curve.low), Math.abs(curve.high)) || 1,
         low = curve.low / most,
         span = curve.high / most - low || 1;
-    const X = t => (fold(Math.max(0, Math.min(D.length, t))) - u0) * scale,
+    const X = t => (foldIn(t) - u0) * scale,
         Y = v => bottom - (room * (v / most - low)) / span;
     const first = Math.max(0, pointAt(curve, unfold(u0))),
         last = Math.min(curve.t.length - 1, pointAt(curve, unfold(u1)) + 1);

@@ -53,13 +53,8 @@ function drawSpans(c, g, width, top, row, rowHeight, from, to, small) {
         }
         c.globalAlpha = 1;
     }
-    let low = 0,
-        high = list.length; // the first span that may end in view
-    while (low < high) {
-        const m = (low + high) >> 1;
-        if (g.start[list[m]] + g.ns[list[m]] < tMin) low = m + 1;
-        else high = m;
-    }
+    // From the first span that may end in view.
+    const low = firstPlace(list.length, m => g.start[list[m]] + g.ns[list[m]] >= tMin);
     let filled = -1,
         colour = "",
         faint = false;

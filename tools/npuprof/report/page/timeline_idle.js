@@ -38,16 +38,7 @@ for (const g of groups) g.strip = readStrip(g);
 let idleChosen = null; // { g: group, k: piece }
 
 // The number of the first piece that ends behind t.
-function pieceAfter(strip, t) {
-    let low = 0,
-        high = strip.n;
-    while (low < high) {
-        const m = (low + high) >> 1;
-        if (strip.start[m] + strip.ns[m] <= t) low = m + 1;
-        else high = m;
-    }
-    return low;
-}
+const pieceAfter = (strip, t) => firstPlace(strip.n, m => strip.start[m] + strip.ns[m] > t);
 
 const stripTop = g => g.y + g.height - STRIP - 2;
 

@@ -24,11 +24,26 @@ function view(a, b) {
 const zoom = (factor, at = (u0 + u1) / 2) => view(at - (at - u0) * factor, at + (u1 - at) * factor);
 const move = share => view(u0 + share * (u1 - u0), u1 + share * (u1 - u0));
 
+// Where a span begins and ends on the folded axis.
+function endsOf(s) {
+    const g = groups[s.g];
+    return [fold(g.start[s.i]), fold(g.start[s.i] + g.ns[s.i])];
+}
+
+// Moves the view around a span that is not all in it, at the same zoom if it fits.
+function bringIn(s) {
+    const [a, b] = endsOf(s);
+    if (a >= u0 && b <= u1) return;
+    const size = Math.max(u1 - u0, (b - a) * 1.2);
+    view((a + b) / 2 - size / 2, (a + b) / 2 + size / 2);
+}
+
+// The view of a part of the axis, and so many times its length on both sides.
+const viewAround = (a, b, more) => view(a - (b - a) * more, b + (b - a) * more);
+
 // Zooms the timeline to a time and scrolls to it.
 function showRange(from, to) {
-    const a = fold(from),
-        b = fold(to);
-    view(a - (b - a) * 0.6, b + (b - a) * 0.6);
+    viewAround(fold(from), fold(to), 0.6);
     byId("timeline").scrollIntoView({ behavior: "smooth", block: "start" });
     canvas.focus({ preventScroll: true });
 }
@@ -71,14 +86,8 @@ function at(x, y) {
     const scale = canvas.clientWidth / (u1 - u0),
         t0 = unfold(u0 + (x - 2) / scale),
         t1 = unfold(u0 + (x + 2) / scale);
-    let low = 0,
-        high = list.length;
-    while (low < high) {
-        const m = (low + high) >> 1;
-        if (g.start[list[m]] <= t1) low = m + 1;
-        else high = m;
-    }
-    for (let k = low - 1; k >= 0 && k > low - 8; k--)
+    const end = firstPlace(list.length, m => g.start[list[m]] > t1);
+    for (let k = end - 1; k >= 0 && k > end - 8; k--)
         if (g.start[list[k]] + g.ns[list[k]] >= t0) return { g: n, i: list[k] };
     return null;
 }
@@ -113,12 +122,7 @@ function next(step) {
                   );
     }
     choose({ g: here, i });
-    const a = fold(g.start[i]),
-        b = fold(g.start[i] + g.ns[i]);
-    if (a < u0 || b > u1) {
-        const size = Math.max(u1 - u0, (b - a) * 1.2);
-        view((a + b) / 2 - size / 2, (a + b) / 2 + size / 2);
-    }
+    bringIn(chosen);
     revealSpan(chosen);
 }
 
@@ -229,12 +233,7 @@ const keys = {
         if (marked) unmark();
     },
     Enter: () => {
-        if (chosen) {
-            const g = groups[chosen.g],
-                a = fold(g.start[chosen.i]),
-                b = fold(g.start[chosen.i] + g.ns[chosen.i]);
-            view(a - (b - a) * 0.1, b + (b - a) * 0.1);
-        }
+        if (chosen) viewAround(...endsOf(chosen), 0.1);
     },
 };
 

@@ -3,6 +3,7 @@
 
 const FEW = 5; // findings shown at once; the others can be unfolded
 const signs = text => text.replace(/ -(?=[\d.])/g, " −").replaceAll("+-", "±");
+const folded = (summary, ...children) => el("details", {}, el("summary", {}, summary), ...children);
 const capital = text => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 function findingCard(finding, n) {
@@ -22,16 +23,10 @@ function findingCard(finding, n) {
             el("p", { class: "about" }, finding.sentence),
         ),
         T.groups.length
-            ? el(
-                  "button",
-                  {
-                      type: "button",
-                      class: "button",
-                      "aria-label": `Show me: ${finding.title}`,
-                      onclick: () => showFinding(finding),
-                  },
-                  "Show me",
-              )
+            ? button("Show me", {
+                  "aria-label": `Show me: ${finding.title}`,
+                  onclick: () => showFinding(finding),
+              })
             : null,
     );
 }
@@ -51,11 +46,7 @@ function showFinding(finding) {
         finding.places.map(([g, i]) => ({ g, i })),
         finding.title,
     );
-    showMarked(s => {
-        const a = fold(groups[s.g].start[s.i]),
-            b = fold(groups[s.g].start[s.i] + lengthOf(s));
-        view(a - (b - a) * 0.6, b + (b - a) * 0.6);
-    });
+    showMarked(s => viewAround(...endsOf(s), 0.6));
 }
 
 function verdict() {
@@ -69,25 +60,11 @@ function verdict() {
         null,
         cards.length ? cards.slice(0, FEW) : el("p", {}, signs(found.nothing)),
         cards.length > FEW
-            ? el(
-                  "details",
-                  {},
-                  el("summary", {}, `${plural(cards.length - FEW, "more finding")}`),
-                  cards.slice(FEW),
-              )
+            ? folded(plural(cards.length - FEW, "more finding"), cards.slice(FEW))
             : null,
         found.together ? el("p", { class: "together" }, signs(found.together)) : null,
         found.not_looked_at.length
-            ? el(
-                  "details",
-                  {},
-                  el("summary", {}, "Not looked at"),
-                  el(
-                      "ul",
-                      {},
-                      found.not_looked_at.map(text => el("li", {}, text)),
-                  ),
-              )
+            ? folded("Not looked at", el("ul", {}, found.not_looked_at.map(text => el("li", {}, text))))
             : null,
     );
     (byId("facts") || byId("sections")).before(node);

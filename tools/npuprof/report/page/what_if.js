@@ -39,19 +39,13 @@ function aimsOf(name, s, update) {
         "div",
         { class: "tools", role: "group", "aria-label": `Sparse ratio aimed at for ${name}` },
         ["", "70", "80", "90"].map(aim =>
-            el(
-                "button",
-                {
-                    type: "button",
-                    class: "button",
-                    "data-aim": aim,
-                    onclick: () => {
-                        s.aim = aim;
-                        update();
-                    },
+            button(aim ? `${aim} %` : "dense", {
+                "data-aim": aim,
+                onclick: () => {
+                    s.aim = aim;
+                    update();
                 },
-                aim ? `${aim} %` : "dense",
-            ),
+            }),
         ),
     );
 }
@@ -192,18 +186,12 @@ function whatIf() {
         "What if",
         aboutSliders(),
         [
-            el(
-                "button",
-                {
-                    type: "button",
-                    class: "button",
-                    onclick: () => {
-                        state.forEach(s => Object.assign(s, initial()));
-                        update();
-                    },
+            button("Reset", {
+                onclick: () => {
+                    state.forEach(s => Object.assign(s, initial()));
+                    update();
                 },
-                "Reset",
-            ),
+            }),
         ],
         result,
         bars,
