@@ -39,8 +39,8 @@ from .base.files import check_output, whole_file
 from .base.messages import Progress, Refused
 from .base.metadata import check_about, check_version
 from .base.strict_json import json_text, shown
+from .convert.forms import form_of
 from .convert.kernel_packets import write_kernel
-from .convert.pftrace import write_pftrace
 from .read import load
 from .read.ftrace import Ftrace
 from .read.image import is_json, opened
@@ -415,7 +415,9 @@ def run(arguments):
     check_output(arguments.output, (".json", ".pftrace"), *arguments.traces)
     if len(arguments.label) > len(arguments.traces):
         raise Refused(f"--label: {len(arguments.label)} labels for {len(arguments.traces)} traces")
-    if arguments.ftrace and not arguments.output.removesuffix(".gz").endswith(".pftrace"):
+    form = form_of(arguments.output)
+    packets = form is not None and form.ending == ".pftrace"
+    if arguments.ftrace and not packets:
         raise Refused(f"{arguments.output}: --ftrace needs an output that ends in .pftrace: "
                       "Chrome's JSON has no events of the kernel")
     offsets = {}
@@ -443,12 +445,12 @@ def run(arguments):
                       "too far for exact ns on one timeline; is a host's clock wrong?")
     bar = Progress(f"writing {arguments.output}", sum(os.fstat(part.file.fileno()).st_size for part in parts))
     kernel = Ftrace(arguments.ftrace, arguments.ftrace_clock == "x86-tsc") if arguments.ftrace else None
-    if arguments.output.removesuffix(".gz").endswith(".pftrace"):
+    if packets:
         with tempfile.NamedTemporaryFile(prefix="npuprof-", suffix=".json") as merged:
             Writer(merged, parts, base, bar).write()
             merged.flush()
             with whole_file(arguments.output) as file:
-                write_pftrace(load(merged.name), file)
+                form.write(load(merged.name), file)
                 if kernel:
                     write_kernel(kernel, file, kernel_clock(parts[0], arguments.ftrace_clock))
     else:

@@ -11,19 +11,19 @@ from . import otlp, pftrace, spans_csv, speedscope
 # write       the writer of any other trace, None if there is none: write(trace, file). It may return how many
 #             instants had no place
 # ids         it needs the ids of all spans
-Form = namedtuple("Form", "ending of_image write ids", defaults=(False,))
+# read        every tool reads it
+Form = namedtuple("Form", "ending of_image write ids read", defaults=(False, False))
 
-FORMS = (Form(".json", True, None),
-         Form(".csv", True, spans_csv.write_csv),
-         Form(".npuprof", True, None),
+FORMS = (Form(".json", True, None, read=True),
+         Form(".csv", True, spans_csv.write_csv, read=True),
+         Form(".npuprof", True, None, read=True),
          Form(".otlp.json", False, otlp.write_otlp, ids=True),
          Form(".otlp.jsonl", False, partial(otlp.write_otlp, lines=True), ids=True),
          Form(".speedscope.json", False, speedscope.write_speedscope),
          Form(".pftrace", True, pftrace.write_pftrace))
 
 ENDINGS = tuple(form.ending for form in FORMS)
-# What other viewers read, and no tool here.
-FOREIGN = tuple(form.ending for form in FORMS if not form.of_image)
+READ = tuple(form.ending + packed for form in FORMS if form.read for packed in ("", ".gz"))
 
 
 def form_of(path):

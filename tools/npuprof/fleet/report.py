@@ -5,7 +5,7 @@ import os
 import sys
 
 from ..base.messages import Progress, Refused
-from ..convert.forms import FOREIGN
+from ..convert.forms import READ, form_of
 from ..report.data_files import write_csv_dir, write_json
 from ..report.text import SHOWN, table_lines
 from . import findings
@@ -13,7 +13,6 @@ from .fleet import Fleet
 from .spread import spread
 from .tables import TABLES
 
-ENDINGS = tuple(form + packed for form in (".json", ".csv", ".npuprof") for packed in ("", ".gz"))
 ONE = ("html", "csv", "what_if", "record", "inference", "between", "name", "nth", "pe", "thread", "wait",
        "device", "vela", "annotate")    # options for one trace
 
@@ -30,9 +29,9 @@ def traces_of(paths):
             found.append(path)
             continue
         inside = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
-                  if name.endswith(ENDINGS) and not name.removesuffix(".gz").endswith(FOREIGN)]
+                  if (form := form_of(name)) and form.read]
         if not inside:
-            raise Refused(f"{path}: holds no trace: no {', '.join(ENDINGS)}")
+            raise Refused(f"{path}: holds no trace: no {', '.join(READ)}")
         found += sorted(inside)
     return list(dict.fromkeys(found))
 

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Tracks of the timeline: their names, when they are busy, and the time from the first to the last span."""
 
-import re
 from array import array
 
 from .. import loops
-
-# what a lane adds to the name of its PE
-DEVICE_LANE = re.compile(r"( instructions| stream \w+)?( #\d+)?$")
+from ..read.track_names import DEVICE_LANE
 
 
 def rows_of(trace):
