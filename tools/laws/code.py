@@ -27,13 +27,6 @@ def code_only(text):
     return blank(text, COMMENT_OR_STRING)
 
 
-@functools.lru_cache(maxsize=None)
-def comments_only(text):
-    """The (line, text) of each comment."""
-    found = [(line_of(text, m.start()), m.group(0)) for m in COMMENT_OR_STRING.finditer(text)]
-    return [(line, comment) for line, comment in found if comment[0] == "/"]
-
-
 def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 

@@ -44,11 +44,6 @@ def cell(text, limit=48):
     return data.decode("utf-8", "replace").translate(HARMLESS).replace("\t", "?").replace("\n", "?")
 
 
-def padded(text, width):
-    """The text with spaces up to a width in bytes, as printf does."""
-    return text + " " * (width - len(text.encode()))
-
-
 def shown(value, column=""):
     """A cell of a Table. None is "-"; a Fraction in a column without a unit is a share of 1."""
     if isinstance(value, Fraction):
