@@ -2,6 +2,7 @@
    signal handler
    SPDX-License-Identifier: MIT */
 #include "trace.h"
+#define NPUPROF_IMPLEMENTATION
 #define NPUPROF_NO_SOURCE        /* a table full of names would be a JSON full of places */
 #include "npuprof.h"
 #include "npuprof_npu.h"
