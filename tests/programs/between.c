@@ -512,6 +512,7 @@ PLAYED(a_trace_has_what_it_says,
 
 /* npuprof_clear() while a thread loses spans: what it lost before does not come back. */
 static void oldest_small(void) { begin(NPUPROF_KEEP_OLDEST, 2048, no_sink); }
+
 static void spans_that_find_no_room(void) { spans(60); }
 
 static void clear(void)
@@ -574,6 +575,7 @@ PLAYED(the_gate_is_what_was_said,
 
 /* Categories, from two threads: one of the two settings, whole. */
 static void only_a(void) { CHECK_INT(npuprof_set_categories("a"), NPUPROF_OK); }
+
 static void all_but_b(void) { CHECK_INT(npuprof_set_categories("-b"), NPUPROF_OK); }
 
 static uint64_t recorded_in(const char *category)

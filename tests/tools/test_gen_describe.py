@@ -1,18 +1,23 @@
 # npuprof.py gen --json and tools/npuprof_describe.c: the description is that of the header; hostile texts
 # SPDX-License-Identifier: MIT
 
+import contextlib
+import io
 import json
 import re
 import unittest
+from unittest import mock
 
 import helpers
 from helpers import ROOT
+from npuprof.base.messages import Refused
 from npuprof.gen import c_words
+from npuprof.gen.command import generate
 from npuprof.gen.device import read_device
 from npuprof.gen.header import header_of
 from npuprof.gen.json_text import json_of
 from gen_texts import InDirectory
-from test_gen_rings import HEAD, VALUES
+from test_gen_rings import FED, HEAD, VALUES
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -144,6 +149,21 @@ class Lists(unittest.TestCase):
         text = (ROOT / "tools" / "npuprof_describe.c").read_text()
         for name in members(r"(?:bool|u?int\w*|unsigned)", "npuprof_npu_ring") - {"stamp_offset"}:
             self.assertRegex(text, rf"ring_, (\w+, \w+, )?{name}\b")
+
+
+class Judged(InDirectory):
+    def test_without_the_judge_only_the_spelling(self):
+        """Where npuprof-judge is not built, it is said once, and what C would refuse is not seen."""
+        wrong, errors = HEAD + FED + 'start = "A"\nend = "B"\nduration = "C"', io.StringIO()
+        with mock.patch("npuprof.gen.judge.program", return_value=None), contextlib.redirect_stderr(errors):
+            generate(wrong, "d.toml")
+            generate(wrong, "d.toml")
+            with self.assertRaises(Refused):
+                generate(HEAD + FED + 'starts = "A"', "d.toml")
+        self.assertRegex(errors.getvalue(),
+                         r"^note: only the spelling [^\n]* run `make tools` first[^\n]*\n$")
+        with self.assertRaises(Refused):
+            generate(wrong, "d.toml")
 
 
 class Described(InDirectory):

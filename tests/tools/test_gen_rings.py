@@ -3,7 +3,6 @@
 
 import contextlib
 import io
-from unittest import mock
 
 from npuprof.gen.command import generate
 from npuprof.base.messages import Refused
@@ -386,18 +385,6 @@ class Refusals(InDirectory):
             generate(text + '[roles.ring]\nrecord = "R"\noffset = 0\ncount = 2\nstamp = "none"\n'
                      "producer_at = 8\n", "d.toml")
         self.assertIn("offset leads to 0xc, outside the BAR: its bar_bytes is 0", str(refused.exception))
-
-    def test_without_the_judge_only_the_spelling(self):
-        """Where npuprof-judge is not built, it is said once, and what C would refuse is not seen."""
-        wrong, errors = HEAD + FED + 'start = "A"\nend = "B"\nduration = "C"', io.StringIO()
-        with mock.patch("npuprof.gen.judge.program", return_value=None), contextlib.redirect_stderr(errors):
-            generate(wrong, "d.toml")
-            generate(wrong, "d.toml")
-            with self.assertRaises(Refused):
-                generate(HEAD + FED + 'starts = "A"', "d.toml")
-        self.assertRegex(errors.getvalue(), r"^note: only the spelling [^\n]* run `make tools` first[^\n]*\n$")
-        with self.assertRaises(Refused):
-            generate(wrong, "d.toml")
 
     def test_the_far_side_is_accepted(self):
         for text in ACCEPTED:
