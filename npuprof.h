@@ -49,8 +49,8 @@
    outputs show it on the same thread.
 
    WHEN THE ARENA IS FULL
-   The oldest records stay, or the newest, or all go to a sink: >>public/types. Every loss is counted by cause,
-   exactly: recorded + lost = executed. The counts are in every output.
+   The oldest records stay, or the newest, or all go to a sink: >>public/types. Every loss is counted by
+   cause, exactly: recorded + lost = executed. The counts are in every output.
    A thread may have 253 spans open (125 in arenas below 1 MiB, 29 below 128 KiB, 13 below 16 KiB, 5 below
    4 KiB). Spans nested deeper may be counted as lost: it happens once their chunk is full.
 
@@ -589,19 +589,17 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
     NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") \
     NPUPROF_IGNORE_("-Wc++98-compat") NPUPROF_IGNORE_("-Wc++98-compat-pedantic") \
     NPUPROF_IGNORE_("-Wfloat-equal") NPUPROF_IGNORE_("-Wunsafe-buffer-usage") \
-    NPUPROF_IGNORE_("-Wunused-parameter") \
-    NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum")
+    NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum") NPUPROF_IGNORE_("-Wunused-parameter")
 #else
 #define NPUPROF_QUIET_PUSH_ NPUPROF_SHADOW_PUSH_ NPUPROF_IGNORE_("-Wpragmas") \
     NPUPROF_IGNORE_("-Wdeclaration-after-statement") NPUPROF_IGNORE_("-Wbad-function-cast") \
     NPUPROF_IGNORE_("-Wfloat-equal") NPUPROF_IGNORE_("-Wpadded") NPUPROF_IGNORE_("-Wunused-macros") \
-    NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wuseless-cast") \
-    NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") NPUPROF_IGNORE_("-Wlong-long") \
+    NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wuseless-cast") NPUPROF_IGNORE_("-Wlong-long") \
+    NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") NPUPROF_IGNORE_("-Wunused-parameter") \
     NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum") NPUPROF_IGNORE_("-Winline") \
     NPUPROF_IGNORE_("-Waggregate-return") NPUPROF_IGNORE_("-Wunsuffixed-float-constants") \
     NPUPROF_IGNORE_("-Wtraditional-conversion") NPUPROF_IGNORE_("-Wstack-protector") \
-    NPUPROF_IGNORE_("-Wsuggest-attribute=pure") NPUPROF_IGNORE_("-Wsuggest-attribute=const") \
-    NPUPROF_IGNORE_("-Wunused-parameter")
+    NPUPROF_IGNORE_("-Wsuggest-attribute=pure") NPUPROF_IGNORE_("-Wsuggest-attribute=const")
 #endif
 #define NPUPROF_QUIET_POP_ NPUPROF_SHADOW_POP_
 #if defined(__clang__)
@@ -948,8 +946,8 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
 /* What happens when the arena is full.
    NPUPROF_KEEP_OLDEST (default): later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk of
    all threads is recycled, and its records are counted as lost; while a writer or report reads none is, and a
-   thread that needs one loses records. NPUPROF_STREAM: the thread that fills a chunk hands it to the sink; one
-   that finds no free chunk waits for the sink, but not a signal handler that interrupted a record.
+   thread that needs one loses records. NPUPROF_STREAM: the thread that fills a chunk hands it to the sink;
+   one that finds no free chunk waits for the sink, but not a signal handler that interrupted a record.
    With NPUPROF_FREESTANDING the policy is NPUPROF_WHEN_FULL, and desc.when_full must say the same. There
    NPUPROF_KEEP_NEWEST replaces the oldest records one by one, in an arena of up to 1 MiB; open spans and
    names stay. While npuprof_write_json(), npuprof_write_image(), npuprof_get_stats() or npuprof_clear() is

@@ -49,8 +49,8 @@
    outputs show it on the same thread.
 
    WHEN THE ARENA IS FULL
-   The oldest records stay, or the newest, or all go to a sink: >>public/types. Every loss is counted by cause,
-   exactly: recorded + lost = executed. The counts are in every output.
+   The oldest records stay, or the newest, or all go to a sink: >>public/types. Every loss is counted by
+   cause, exactly: recorded + lost = executed. The counts are in every output.
    A thread may have 253 spans open (125 in arenas below 1 MiB, 29 below 128 KiB, 13 below 16 KiB, 5 below
    4 KiB). Spans nested deeper may be counted as lost: it happens once their chunk is full.
 

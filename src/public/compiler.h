@@ -220,19 +220,17 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
     NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") \
     NPUPROF_IGNORE_("-Wc++98-compat") NPUPROF_IGNORE_("-Wc++98-compat-pedantic") \
     NPUPROF_IGNORE_("-Wfloat-equal") NPUPROF_IGNORE_("-Wunsafe-buffer-usage") \
-    NPUPROF_IGNORE_("-Wunused-parameter") \
-    NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum")
+    NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum") NPUPROF_IGNORE_("-Wunused-parameter")
 #else
 #define NPUPROF_QUIET_PUSH_ NPUPROF_SHADOW_PUSH_ NPUPROF_IGNORE_("-Wpragmas") \
     NPUPROF_IGNORE_("-Wdeclaration-after-statement") NPUPROF_IGNORE_("-Wbad-function-cast") \
     NPUPROF_IGNORE_("-Wfloat-equal") NPUPROF_IGNORE_("-Wpadded") NPUPROF_IGNORE_("-Wunused-macros") \
-    NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wuseless-cast") \
-    NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") NPUPROF_IGNORE_("-Wlong-long") \
+    NPUPROF_IGNORE_("-Wold-style-cast") NPUPROF_IGNORE_("-Wuseless-cast") NPUPROF_IGNORE_("-Wlong-long") \
+    NPUPROF_IGNORE_("-Wzero-as-null-pointer-constant") NPUPROF_IGNORE_("-Wunused-parameter") \
     NPUPROF_IGNORE_("-Wswitch-default") NPUPROF_IGNORE_("-Wswitch-enum") NPUPROF_IGNORE_("-Winline") \
     NPUPROF_IGNORE_("-Waggregate-return") NPUPROF_IGNORE_("-Wunsuffixed-float-constants") \
     NPUPROF_IGNORE_("-Wtraditional-conversion") NPUPROF_IGNORE_("-Wstack-protector") \
-    NPUPROF_IGNORE_("-Wsuggest-attribute=pure") NPUPROF_IGNORE_("-Wsuggest-attribute=const") \
-    NPUPROF_IGNORE_("-Wunused-parameter")
+    NPUPROF_IGNORE_("-Wsuggest-attribute=pure") NPUPROF_IGNORE_("-Wsuggest-attribute=const")
 #endif
 #define NPUPROF_QUIET_POP_ NPUPROF_SHADOW_POP_
 #if defined(__clang__)
