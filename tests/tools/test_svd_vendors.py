@@ -216,7 +216,7 @@ class Command(InDirectory):
                  "CH.T[0 to 1]"),
                 ('svd = "d.svd"', "LO", "CH[3].T[0]", "write one [index] for each"),
                 ('svd = "d.svd"', "LO[0]", "HI", "lies in no array"),
-                ('svd = "d.svd"', "CH[1].T[0]", "CH[1].T[0]", "are the same register"),
+                ('svd = "d.svd"', "CH[1].T[0]", "CH[1].T[0]", "hi_offset equals lo_offset"),
                 ('svd = "d.svd"\nbar_bytes = 64', "LO", "HI",
                  "d.svd:7: register CH.T at 0x20 lies outside the BAR")):
             self.roles(device, lo, hi)

@@ -14,6 +14,7 @@ class Header:
         self.text = []                # lines of the header
         self.lines = {}               # identifier -> line of the input
         self.repeats = {}             # name -> how often it came
+        self.arrays = set()           # each Dim that has its constants
 
     def add(self, *text):
         self.text.extend(text)
@@ -40,6 +41,7 @@ class Header:
 
     def define_array(self, dim, name):
         dim.c_name = name
+        self.arrays.add(dim)
         self.define(dim.table, f"{name}_COUNT", number(dim.count))
         self.define(dim.table, f"{name}_STRIDE", hexadecimal(dim.stride))
 

@@ -26,7 +26,7 @@ def add_registers(h, registers, scope=()):
         register.c_name = h.free(c_name(*scope, *path), ("OFFSET", "COUNT", "STRIDE", "RESET"))
         own = [dim for dim in register.dims if ".".join(dim.path) == register.name]
         for dim in register.dims:
-            if dim.c_name is None and dim not in own:
+            if dim not in h.arrays and dim not in own:
                 name = h.free(c_name(*scope, *dim.path), ("COUNT", "STRIDE"))
                 h.add("", comment(f"{'.'.join((*scope, *dim.path))}: {dim.count} times, {dim.stride:#x} "
                                   "bytes apart."))
