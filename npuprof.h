@@ -2635,6 +2635,14 @@ NPUPROF_OWN_ static inline const char *npuprof_address_text_(char text[NPUPROF_A
      DEVICE                                       its start in device ticks
    Of two arguments with the same key the later one counts. */
 
+/* Is an event of this kind a span that nests, so that it has an end? NPUPROF_KIND_NONE, which a damaged place
+   has, is handled as one. */
+#define NPUPROF_KIND_BIT_(name, nests) | (uint32_t)(nests) << name
+NPUPROF_OWN_ static inline bool npuprof_kind_nests_(uint32_t kind)
+{
+    return kind < 32 && ((UINT32_C(1) NPUPROF_KINDS(NPUPROF_KIND_BIT_)) >> kind & 1);
+}
+
 /* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */
 typedef struct npuprof_image_start_ {
     char magic[8];                 /*  0 "NPUPROF\n" */
@@ -5588,7 +5596,7 @@ NPUPROF_OWN_ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
         uint64_t stamp = npuprof_fw_start_of_(at);
         recorded++;
         if (stamp > o->last) o->last = stamp;
-        if (npuprof_fw_kind_of_(at) > NPUPROF_KIND_OPERATOR) continue;
+        if (!npuprof_kind_nests_(npuprof_fw_kind_of_(at))) continue;
         stamp = npuprof_fw_end_of_(o, at);
         if (stamp > o->last) o->last = stamp;
     }
@@ -14150,7 +14158,7 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     if (NPUPROF_UNLIKELY_(ev->value == ev->start && at &&
                           npuprof_unit_load_id_(at) == NPUPROF_CONTROL_MOVED_AWAY_))
         return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
+    if (npuprof_kind_nests_(ev->kind)) {
         npuprof_cursor_decode_end_(im, ev);
         if (at) site = npuprof_image_site_(im, npuprof_unit_load_id_(at));
         ev->results = site && (site->line & NPUPROF_SITE_RESULTS_);
@@ -15020,7 +15028,7 @@ typedef struct npuprof_extent_ {
 /* The later one of a stamp and of those of an event. */
 NPUPROF_OWN_ static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
 {
-    if (ev->kind <= NPUPROF_KIND_OPERATOR && !ev->unfinished && ev->end > last) last = ev->end;
+    if (npuprof_kind_nests_(ev->kind) && !ev->unfinished && ev->end > last) last = ev->end;
     return ev->host_ticks > last ? ev->host_ticks : last;
 }
 
@@ -15030,7 +15038,7 @@ NPUPROF_OWN_ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_e
     const bool own_stamps = ev->kind == NPUPROF_KIND_DEVICE || ev->kind == NPUPROF_KIND_FINISHED;
     if (!own_stamps && start < x->earliest) x->earliest = start;
     x->last = npuprof_extent_newest_(x->last, ev);
-    if (ev->kind > NPUPROF_KIND_OPERATOR || !ev->unfinished) return;
+    if (!npuprof_kind_nests_(ev->kind) || !ev->unfinished) return;
     if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
     x->open = true;
 }
@@ -15050,7 +15058,7 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint32_t site = sites[p.site % 256];
         if (site >> 8 != p.site) break;
-        const uint64_t at = (site & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
+        const uint64_t at = npuprof_kind_nests_(site & 0xFF) ? p.end : p.start;
         if (at > newest) newest = at;
         if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
         c.at++;
@@ -15409,14 +15417,14 @@ NPUPROF_OWN_ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev
         w->from = first;
         w->has[first] = npuprof_cursor_next_event_(&w->cursor[first], &w->waiting[first]);
     }
-    npuprof_walk_leave_(w, ev->host_ticks, ev->kind <= NPUPROF_KIND_OPERATOR);
+    npuprof_walk_leave_(w, ev->host_ticks, npuprof_kind_nests_(ev->kind));
     w->has_parent = w->depth > 0;
     w->parent_start = w->depth ? w->open[w->depth - 1].start : 0;
     w->parent_end = w->depth ? w->open[w->depth - 1].end : 0;
     w->parent = w->depth ? w->open[w->depth - 1].position : 0;
     w->root = w->depth ? w->open[w->depth - 1].root : ev->position;
     w->warm_up = w->depth && w->warm[w->depth - 1];
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
+    if (npuprof_kind_nests_(ev->kind)) {
         if (ev->kind == NPUPROF_KIND_RECORD || ev->kind == NPUPROF_KIND_WARM_UP) w->root = ev->position;
         if (ev->kind == NPUPROF_KIND_WARM_UP) w->warm_up = true;
         npuprof_walk_enter_(w, ev->host_ticks, ev->end, ev->position);
@@ -16235,7 +16243,7 @@ NPUPROF_OWN_ static void npuprof_scene_threads_(npuprof_scene_ *s)
             if (!npuprof_scene_of_kind_[ev.kind]) continue;
             npuprof_scene_show_(s, &ev, &e);
             /* Why one less: in the very tick where a span ends, an event is still inside it. */
-            if (ev.kind > NPUPROF_KIND_OPERATOR) npuprof_scene_close_(s, 0, e.start - 1);
+            if (!npuprof_kind_nests_(ev.kind)) npuprof_scene_close_(s, 0, e.start - 1);
             npuprof_scene_of_kind_[ev.kind](s, &e);
         }
         npuprof_scene_close_all_(s, INT64_MAX - 1);
@@ -17212,7 +17220,7 @@ NPUPROF_OWN_ static uint64_t npuprof_write_newest_in_(const npuprof_image_ *im, 
         const bool moved = n < chunk->moved_units;
         if (id < NPUPROF_CONTROL_) {
             const npuprof_site_entry_ *const site = npuprof_table_site_at_(id);
-            const bool span = (site->head.a & 0xFF) <= NPUPROF_KIND_OPERATOR;
+            const bool span = npuprof_kind_nests_(site->head.a & 0xFF);
             if (span && w1 == NPUPROF_END_OPEN_) return npuprof_clock_();
             if (span) newest = npuprof_max_(newest, w1 & ~NPUPROF_END_CUT_);
             if (!moved) newest = npuprof_max_(newest, npuprof_chunk_start_ticks_(chunk, w0));
@@ -18826,7 +18834,7 @@ NPUPROF_OWN_ static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
     for (;;) {
         if (w->walk.sources == 1) npuprof_csv_plain_(w);
         if (!npuprof_walk_next_(&w->walk, &ev)) break;
-        if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
+        if (!npuprof_kind_nests_(ev.kind)) continue;
         npuprof_csv_thread_columns_(w, &row, ev.start, ev.end, ev.position);
         npuprof_csv_row_(w, &ev, &row);
     }

@@ -239,7 +239,7 @@ static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
         uint64_t stamp = npuprof_fw_start_of_(at);
         recorded++;
         if (stamp > o->last) o->last = stamp;
-        if (npuprof_fw_kind_of_(at) > NPUPROF_KIND_OPERATOR) continue;
+        if (!npuprof_kind_nests_(npuprof_fw_kind_of_(at))) continue;
         stamp = npuprof_fw_end_of_(o, at);
         if (stamp > o->last) o->last = stamp;
     }

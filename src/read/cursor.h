@@ -234,7 +234,7 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     if (NPUPROF_UNLIKELY_(ev->value == ev->start && at &&
                           npuprof_unit_load_id_(at) == NPUPROF_CONTROL_MOVED_AWAY_))
         return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
+    if (npuprof_kind_nests_(ev->kind)) {
         npuprof_cursor_decode_end_(im, ev);
         if (at) site = npuprof_image_site_(im, npuprof_unit_load_id_(at));
         ev->results = site && (site->line & NPUPROF_SITE_RESULTS_);

@@ -158,7 +158,7 @@ static void npuprof_scene_threads_(npuprof_scene_ *s)
             if (!npuprof_scene_of_kind_[ev.kind]) continue;
             npuprof_scene_show_(s, &ev, &e);
             /* Why one less: in the very tick where a span ends, an event is still inside it. */
-            if (ev.kind > NPUPROF_KIND_OPERATOR) npuprof_scene_close_(s, 0, e.start - 1);
+            if (!npuprof_kind_nests_(ev.kind)) npuprof_scene_close_(s, 0, e.start - 1);
             npuprof_scene_of_kind_[ev.kind](s, &e);
         }
         npuprof_scene_close_all_(s, INT64_MAX - 1);

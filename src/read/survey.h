@@ -30,7 +30,7 @@ typedef struct npuprof_extent_ {
 /* The later one of a stamp and of those of an event. */
 static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
 {
-    if (ev->kind <= NPUPROF_KIND_OPERATOR && !ev->unfinished && ev->end > last) last = ev->end;
+    if (npuprof_kind_nests_(ev->kind) && !ev->unfinished && ev->end > last) last = ev->end;
     return ev->host_ticks > last ? ev->host_ticks : last;
 }
 
@@ -40,7 +40,7 @@ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, co
     const bool own_stamps = ev->kind == NPUPROF_KIND_DEVICE || ev->kind == NPUPROF_KIND_FINISHED;
     if (!own_stamps && start < x->earliest) x->earliest = start;
     x->last = npuprof_extent_newest_(x->last, ev);
-    if (ev->kind > NPUPROF_KIND_OPERATOR || !ev->unfinished) return;
+    if (!npuprof_kind_nests_(ev->kind) || !ev->unfinished) return;
     if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
     x->open = true;
 }
@@ -60,7 +60,7 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint32_t site = sites[p.site % 256];
         if (site >> 8 != p.site) break;
-        const uint64_t at = (site & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
+        const uint64_t at = npuprof_kind_nests_(site & 0xFF) ? p.end : p.start;
         if (at > newest) newest = at;
         if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
         c.at++;

@@ -103,14 +103,14 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
         w->from = first;
         w->has[first] = npuprof_cursor_next_event_(&w->cursor[first], &w->waiting[first]);
     }
-    npuprof_walk_leave_(w, ev->host_ticks, ev->kind <= NPUPROF_KIND_OPERATOR);
+    npuprof_walk_leave_(w, ev->host_ticks, npuprof_kind_nests_(ev->kind));
     w->has_parent = w->depth > 0;
     w->parent_start = w->depth ? w->open[w->depth - 1].start : 0;
     w->parent_end = w->depth ? w->open[w->depth - 1].end : 0;
     w->parent = w->depth ? w->open[w->depth - 1].position : 0;
     w->root = w->depth ? w->open[w->depth - 1].root : ev->position;
     w->warm_up = w->depth && w->warm[w->depth - 1];
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
+    if (npuprof_kind_nests_(ev->kind)) {
         if (ev->kind == NPUPROF_KIND_RECORD || ev->kind == NPUPROF_KIND_WARM_UP) w->root = ev->position;
         if (ev->kind == NPUPROF_KIND_WARM_UP) w->warm_up = true;
         npuprof_walk_enter_(w, ev->host_ticks, ev->end, ev->position);

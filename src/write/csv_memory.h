@@ -82,7 +82,7 @@ static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
     for (;;) {
         if (w->walk.sources == 1) npuprof_csv_plain_(w);
         if (!npuprof_walk_next_(&w->walk, &ev)) break;
-        if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
+        if (!npuprof_kind_nests_(ev.kind)) continue;
         npuprof_csv_thread_columns_(w, &row, ev.start, ev.end, ev.position);
         npuprof_csv_row_(w, &ev, &row);
     }

@@ -40,7 +40,7 @@ static void npuprof_expand_check_clock_(npuprof_expander_ *x, uint64_t *stamps)
         if (x->g->line.is_stream ? !r->open : !npuprof_expand_is_ring_(&x->g->c))
             npuprof_expand_check_order_(x, &order[r->context], r->start);
         stamps[count++] = r->start;
-        if (r->kind > NPUPROF_KIND_OPERATOR || r->open) continue;
+        if (!npuprof_kind_nests_(r->kind) || r->open) continue;
         /* An end before the start looks as if the span lasted for nearly all that the bits of an end can
            say. */
         if (r->end - r->start >= longest) {

@@ -89,7 +89,7 @@ static uint32_t npuprof_expand_keep_events_(npuprof_expander_ *x, npuprof_expand
         const npuprof_expand_item_ *const r = &list[events++];
         if (!r->missing && !r->drawn) x->place[r->cell] = (uint32_t)(r - x->list) + 1;
         *last = npuprof_max_(*last, r->start);
-        if (!r->open && r->kind <= NPUPROF_KIND_OPERATOR) *last = npuprof_max_(*last, r->end);
+        if (!r->open && npuprof_kind_nests_(r->kind)) *last = npuprof_max_(*last, r->end);
     }
     return events;
 }

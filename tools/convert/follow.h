@@ -135,7 +135,7 @@ static void npuprof_follow_count_(const npuprof_parts_item_ *item, const uint8_t
         (void)npuprof_expand_site_of_(x, ref, &site);
         const uint32_t kind = ref & 2 ? ref >> 8 & 0xFF : site.kind;
         if (!kind || kind >= NPUPROF_KIND_COUNT) continue;
-        if (kind <= NPUPROF_KIND_OPERATOR) npuprof_follow_.now.spans++;
+        if (npuprof_kind_nests_(kind)) npuprof_follow_.now.spans++;
         else npuprof_follow_.now.events++;
     }
 }

@@ -79,7 +79,7 @@ static void npuprof_expand_say_gaps_(npuprof_expander_ *x)
     const npuprof_line_ *const l = &x->g->line;
     const uint32_t before = x->g->missing_before, gaps = l->gaps + (before != 0);
     for (const npuprof_expand_item_ *r = x->list; gaps && r < x->list + x->record_count; r++)
-        open += r->open && r->kind && r->kind <= NPUPROF_KIND_OPERATOR;
+        open += r->open && r->kind && npuprof_kind_nests_(r->kind);
     if (!gaps && !l->twice && !l->strange && !x->no_begin && !unexplained) return;
     if (l->strange) snprintf(strange, sizeof strange, "; %u parts are of a start without a header",
                              (unsigned)l->strange);

@@ -69,7 +69,7 @@ static uint32_t npuprof_pftrace_span_(npuprof_scene_ *s, const npuprof_scene_eve
         npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_END_IDS_,
                                npuprof_pftrace_submit_number_(p, ev));
     npuprof_pftrace_put_args_(p, e);
-    const uint32_t tie = ev->kind <= NPUPROF_KIND_OPERATOR ? npuprof_pftrace_put_ties_(p, ev->position) : 0;
+    const uint32_t tie = npuprof_kind_nests_(ev->kind) ? npuprof_pftrace_put_ties_(p, ev->position) : 0;
     npuprof_pftrace_send_(p, e->track, e->start);
     return tie;
 }

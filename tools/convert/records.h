@@ -54,7 +54,7 @@ static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t c
 static void npuprof_expand_check_fields_(const npuprof_expander_ *x, uint32_t cell, uint32_t next,
                                          bool broken, const npuprof_expand_item_ *r)
 {
-    const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_ ||
+    const bool is_span = npuprof_kind_nests_(r->kind) || r->kind == NPUPROF_CELL_KIND_PAUSE_ ||
                          r->kind == NPUPROF_CELL_KIND_SLEPT_ || r->kind == NPUPROF_CELL_KIND_CLOSE_;
     /* A gap was counted when the cells were gathered. A stream may end anywhere. */
     const bool is_end = next >= x->g->count;
@@ -83,7 +83,7 @@ static bool npuprof_expand_lacks_own_field_(const npuprof_expander_ *x, uint32_t
 {
     uint32_t last = NPUPROF_FIELD_NAME_;
     NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) last = npuprof_expand_field_type_(x, f);
-    const bool has_own = r->kind > NPUPROF_KIND_OPERATOR || (npuprof_expand_cell_word_(x, cell, 0) & 2);
+    const bool has_own = !npuprof_kind_nests_(r->kind) || (npuprof_expand_cell_word_(x, cell, 0) & 2);
     return last >= NPUPROF_FIELD_NAME_ && has_own;
 }
 

@@ -67,7 +67,7 @@ static bool npuprof_expand_ring_close_(npuprof_expander_ *x, const npuprof_expan
     uint32_t *before = npuprof_expand_ring_bucket_(x, close->context, close->end), looks = 0;
     for (; *before && looks++ < NPUPROF_EXPAND_LOOKS_; before = &x->list[*before - 1].kept) {
         npuprof_expand_item_ *const r = &x->list[*before - 1];
-        const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_;
+        const bool is_span = npuprof_kind_nests_(r->kind) || r->kind == NPUPROF_CELL_KIND_PAUSE_;
         if (!is_span || r->context != close->context || ((r->start ^ close->end) & mask)) continue;
         r->open = false;
         r->end = npuprof_max_(close->start, r->start);

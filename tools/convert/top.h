@@ -108,7 +108,7 @@ static void npuprof_top_add_device_(const npuprof_image_ *im, const npuprof_even
 static void npuprof_top_add_(const npuprof_image_ *im, const npuprof_top_slot_ *before,
                              const npuprof_event_ *ev)
 {
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
+    if (npuprof_kind_nests_(ev->kind)) {
         if (ev->unfinished) npuprof_top_.open++;
         else if (ev->end > before->end)
             npuprof_top_add_span_(ev, npuprof_image_ns_(im, ev->end) - npuprof_image_ns_(im, ev->start));
@@ -134,7 +134,7 @@ static void npuprof_top_read_slot_(const npuprof_image_ *im, const npuprof_slot_
     while (npuprof_cursor_next_event_(&c, &ev)) {
         npuprof_top_add_(im, &before, &ev);
         if (ev.position >= slot->position) slot->position = ev.position + 1;
-        if (ev.kind <= NPUPROF_KIND_OPERATOR && !ev.unfinished && ev.end > slot->end) slot->end = ev.end;
+        if (npuprof_kind_nests_(ev.kind) && !ev.unfinished && ev.end > slot->end) slot->end = ev.end;
     }
 }
 

@@ -28,7 +28,7 @@ static void npuprof_expand_cut_lost_spans_(npuprof_expand_item_ *list, uint32_t 
             }
             depth = d;
         }
-        if (i < count && list[i].kind <= NPUPROF_KIND_OPERATOR && depth < NPUPROF_EXPAND_DEPTH_MAX_)
+        if (i < count && npuprof_kind_nests_(list[i].kind) && depth < NPUPROF_EXPAND_DEPTH_MAX_)
             open[depth++] = i;
     }
 }
@@ -40,7 +40,7 @@ static void npuprof_expand_find_roots_(npuprof_expand_item_ *list, uint32_t coun
     uint32_t top = 0;
     for (uint32_t i = 0; i < count; i++) {
         npuprof_expand_item_ *const r = &list[i];
-        if (r->kind > NPUPROF_KIND_OPERATOR) continue;
+        if (!npuprof_kind_nests_(r->kind)) continue;
         while (top && !list[top - 1].open && list[top - 1].end <= r->start) top = list[top - 1].around;
         const bool is_root = r->kind == NPUPROF_KIND_RECORD || r->kind == NPUPROF_KIND_WARM_UP || !top;
         r->around = top;
@@ -58,13 +58,13 @@ static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expan
     uint32_t cell;
     if (r->drawn) {
         const uint32_t place = r->drawn->host ? x->place[r->drawn->host - 1] : 0;
-        return place && x->list[place - 1].kind <= NPUPROF_KIND_OPERATOR ? &x->list[place - 1] : NULL;
+        return place && npuprof_kind_nests_(x->list[place - 1].kind) ? &x->list[place - 1] : NULL;
     }
     if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_CELL_SAMPLED_)) return NULL;
     const uint32_t number = npuprof_expand_named_number_(x, (uint32_t)(r->values[2] >> 32), r->cell);
     if (!npuprof_expand_find_cell_(x->g, number, &cell) || !x->place[cell]) return NULL;
     const npuprof_expand_item_ *const host = &x->list[x->place[cell] - 1];
-    return host->start <= r->start && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
+    return host->start <= r->start && npuprof_kind_nests_(host->kind) ? host : NULL;
 }
 
 /* The further units of a device span: device, and of a sampled one the link to its host span, whose position
@@ -122,7 +122,7 @@ static uint32_t npuprof_expand_arg_units_(npuprof_expander_ *x, uint32_t f, npup
 /* w1 of a record's first unit. */
 static uint64_t npuprof_expand_first_value_(const npuprof_expand_item_ *r)
 {
-    if (r->kind > NPUPROF_KIND_OPERATOR) return r->values[0];
+    if (!npuprof_kind_nests_(r->kind)) return r->values[0];
     if (r->open) return NPUPROF_END_OPEN_;
     return (r->end & ~NPUPROF_END_CUT_) | (r->cut ? NPUPROF_END_CUT_ : 0);
 }
