@@ -100,7 +100,7 @@ static void device_may_act(const volatile void *at)
 {
     const uintptr_t from = (uintptr_t)memory.bytes, place = (uintptr_t)at;
     if (!acts || place < from || place >= from + sizeof memory || delay--) return;
-    for (unsigned i = rule == PHASES ? 2 : any(3); i <= 2; i++) device_goes_on();
+    for (unsigned i = rule == PHASES ? 1 + any(2) : any(3); i <= 2; i++) device_goes_on();
     delay = any(8) ? any(30) : any(300);
 }
 

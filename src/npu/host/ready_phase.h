@@ -86,12 +86,13 @@ static bool npuprof_npu_do_phases_fit_(npuprof_npu *npu, const npuprof_npu_queue
     return true;
 }
 
-/* If the device came round, by an even number of laps, all of the first two are lost. */
+/* If the device came round, by an even number of laps, all of the first two are lost. Why the phases again:
+   the device may have written one more entry between the look at them and the copy. */
 static bool npuprof_npu_begin_phase_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
 {
     const uint64_t period = npuprof_npu_phase_period_(q);
     if (npuprof_npu_may_come_round_(q) && npuprof_npu_do_phases_fit_(npu, q) &&
-        npuprof_npu_came_round_(npu, q)) {
+        npuprof_npu_came_round_(npu, q) && npuprof_npu_do_phases_fit_(npu, q)) {
         npuprof_npu_count_records_(npu, NPUPROF_RECORDS_LOSS_UNKNOWN, 1);
         npuprof_npu_count_gap_(npu, q, period);
         q->next += period;
