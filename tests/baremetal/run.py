@@ -74,7 +74,8 @@ SYSTEMS = {
     "linux-armhf": (["arm-linux-gnueabihf-gcc"], ["qemu-arm"]),
     "linux-s390x": (["s390x-linux-gnu-gcc"], ["qemu-s390x"]),
     "linux-powerpc": (["powerpc-linux-gnu-gcc"], ["qemu-ppc"]),
-    "linux-i386": (["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"], []),
+    # Why an emulator: a kernel may run programs of 64 bits only.
+    "linux-i386": (["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"], ["qemu-i386"]),
 }
 
 

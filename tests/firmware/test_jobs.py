@@ -11,9 +11,14 @@ MODES = ("plain", "stamp", "power", "hand", "calls")
 
 
 class Jobs(target.Target):
+    emulator = None
+
     def trace(self, program, *words):
         """Host spans and device spans by the number of the job, what was lost, and what ran."""
-        self.quiet(*words, program=program)
+        if self.emulator:
+            self.quiet(program, *words, program=self.emulator)
+        else:
+            self.quiet(*words, program=program)
         trace = self.converted("ram.bin", program)
         events = trace["traceEvents"]
         spans = [e for e in events if e["ph"] == "X"]
@@ -67,6 +72,7 @@ class Jobs(target.Target):
 
     @helpers.thorough
     def test_32_bits(self):
+        self.emulator = helpers.need("qemu-i386")          # a kernel may run programs of 64 bits only
         self.check("stamp", 1000, 3, target.build(PROGRAM, "-m32"))
 
     def test_kernel_flags(self):

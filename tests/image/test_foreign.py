@@ -10,8 +10,8 @@ from helpers import ROOT, environment, run, strict_json
 KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device")
 # Name: compilers in order of preference, the emulator, the byte order.
 MACHINES = {
-    "i386": ((["i686-linux-gnu-gcc"], ["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"]), None,
-             "<"),
+    "i386": ((["i686-linux-gnu-gcc"], ["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"]),
+             "qemu-i386", "<"),
     "s390x": ((["s390x-linux-gnu-gcc"],), "qemu-s390x", ">"),
     "powerpc": ((["powerpc-linux-gnu-gcc"],), "qemu-ppc", ">"),      # 32 bit
 }
@@ -75,9 +75,7 @@ class Foreign(unittest.TestCase):
             self.assertRegex(done.stderr, r"cannot find|No such file|skipping incompatible", said)
         else:
             self.skipTest(said)
-        command = [program]
-        if emulator:
-            command = [helpers.need(emulator), program]
+        command = [helpers.need(emulator), program]
         for kind in KINDS:
             with self.subTest(kind=kind):
                 path = self.written(command, kind, machine)
