@@ -5433,7 +5433,8 @@ NPUPROF_OWN_ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, ui
     return npuprof_fw_is_there_(head) && npuprof_fw_context_of_(head) == context;
 }
 
-/* The phase of each kind, in the order of NPUPROF_KINDS. */
+/* The phase of each kind, in the order of NPUPROF_KINDS. A value is shown of counters and memory alone: one
+   of another kind needs its line in npuprof_fw_put_fields_(). */
 #define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
 NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof(NPUPROF_FW_PHASES_) - 1 == NPUPROF_KIND_COUNT);
 

@@ -438,7 +438,11 @@ def main():
             or options.coverage or options.list):
         options.quick = True
     options.optimised = coverage.OPTIMISED if options.coverage else ()
-    tests = chosen(find_tests(), options)
+    found = find_tests()
+    for name in options.names:
+        if not any(name in test.name for test in found):
+            parser.error(f"no test file's name holds {name!r}; --list shows them")
+    tests = chosen(found, options)
     if options.list:
         print("\n".join(test.name for test in tests))
         return 0 if tests else 1

@@ -824,10 +824,8 @@ static int print_results(void)
 
 static int print_tables(void)
 {
-    npuprof_result (*const tables[])(FILE *) = {
-        npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions,
-        npuprof_print_npu_operators, npuprof_print_external_operators, npuprof_print_memory,
-        npuprof_print_bench};
+#define TABLE(print) print,
+    npuprof_result (*const tables[])(FILE *) = {NPUPROF_TABLES(TABLE) npuprof_print_bench};
     for (size_t n = 0; n < sizeof tables / sizeof tables[0]; n++) {
         printf("\n");
         npuprof_result result = tables[n](stdout);

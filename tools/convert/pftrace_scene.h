@@ -54,7 +54,7 @@ static void npuprof_pftrace_begin_shown_(npuprof_pftrace_ *p, const npuprof_scen
     if (e->own_name) npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_, e->own_name);
     else npuprof_pftrace_put_names_(p, e->name, e->own_category ? 0 : e->category);
     if (e->own_category) npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_CATEGORY_TEXT_, e->own_category);
-    if (e->ev->kind <= NPUPROF_KIND_INSTANT) npuprof_pftrace_put_source_(p, e->ev);
+    if (!e->derived && npuprof_scene_of_kind_[e->ev->kind]) npuprof_pftrace_put_source_(p, e->ev);
 }
 
 static uint32_t npuprof_pftrace_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
