@@ -76,9 +76,12 @@ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t contex
     return npuprof_fw_is_there_(head) && npuprof_fw_context_of_(head) == context;
 }
 
-/* The phase of each kind, in the order of NPUPROF_KINDS. A value is shown of counters and memory alone: one
-   of another kind needs its line in npuprof_fw_put_fields_(). */
+/* Of each kind, in the order of NPUPROF_KINDS: its phase, and what is shown of its value: '.' nothing, 'v' an
+   argument of the counter's type, 'm' a pool's two, 'i' the id. npuprof_fw_put_fields_() writes these; a new
+   kind with a value of its own needs its line there. */
 #define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
+#define NPUPROF_FW_VALUES_ ".......vvvmiiii.."
+NPUPROF_ASSERT_(a_value_for_each_kind, sizeof(NPUPROF_FW_VALUES_) - 1 == NPUPROF_KIND_COUNT);
 NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof(NPUPROF_FW_PHASES_) - 1 == NPUPROF_KIND_COUNT);
 
 /* The phase of a record; 'L': left out; '?': no event. The end of an asynchronous span gets the name of the
