@@ -2635,12 +2635,13 @@ NPUPROF_OWN_ static inline const char *npuprof_address_text_(char text[NPUPROF_A
      DEVICE                                       its start in device ticks
    Of two arguments with the same key the later one counts. */
 
-/* Is an event of this kind a span that nests, so that it has an end? NPUPROF_KIND_NONE, which a damaged place
-   has, is handled as one. */
+/* The kinds that are spans which nest, so that they have an end: a bit for each. NPUPROF_KIND_NONE, which a
+   damaged place has, is handled as one. */
 #define NPUPROF_KIND_BIT_(name, nests) | (uint32_t)(nests) << name
+#define NPUPROF_KINDS_THAT_NEST_ (UINT32_C(1) NPUPROF_KINDS(NPUPROF_KIND_BIT_))
 NPUPROF_OWN_ static inline bool npuprof_kind_nests_(uint32_t kind)
 {
-    return kind < 32 && ((UINT32_C(1) NPUPROF_KINDS(NPUPROF_KIND_BIT_)) >> kind & 1);
+    return kind < 32 && (NPUPROF_KINDS_THAT_NEST_ >> kind & 1);
 }
 
 /* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */
@@ -18305,9 +18306,10 @@ NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npupro
 /* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
    counts */
 
-/* A hash table by key: the last entry of each. Half of it stays free. */
+/* A hash table by key: the last entry of each, of those up to `end`. Half of it stays free. Why an end: where
+   other threads add entries, a later walk may find more. */
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
-typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; }
+typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; uint32_t end; }
     npuprof_json_last_pairs_;
 
 /* The same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as U+FFFD. */
@@ -18331,7 +18333,7 @@ NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npu
                                                           npuprof_json_last_pair_ **place)
 {
     const npuprof_entry_ *e;
-    while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), id)) != NULL) {
+    while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), id)) && *id <= t->end) {
         const npuprof_pair_entry_ *const pair = (const npuprof_pair_entry_ *)(const void *)e;
         if (!NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
         size_t i = (size_t)(npuprof_json_key_hash_(im, pair->b[0]) % t->capacity);
@@ -18347,10 +18349,13 @@ NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npu
 NPUPROF_OWN_ static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, uint32_t type)
 {
     const npuprof_pair_entry_ *pair;
-    npuprof_json_last_pairs_ t = { NULL, 2 };
+    npuprof_json_last_pairs_ t = { NULL, 2, 0 };
     npuprof_json_last_pair_ *last;
     uint32_t id = 0;
-    while (npuprof_image_next_entry_(&w->image, type, sizeof *pair, &id)) t.capacity += 2;
+    while (npuprof_image_next_entry_(&w->image, type, sizeof *pair, &id)) {
+        t.capacity += 2;
+        t.end = id;
+    }
     t.list = (npuprof_json_last_pair_ *)npuprof_os_memory_(t.capacity * sizeof *t.list);
     if (!t.list) {
         npuprof_out_fail_(&w->out, ENOMEM);
@@ -19045,7 +19050,7 @@ NPUPROF_OWN_ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
     npuprof_event_ ev;
     uint64_t ns;
     npuprof_walk_spans_ it =
-        npuprof_walk_begin_spans_(&w->walk, &w->image, (2u << NPUPROF_KIND_OPERATOR) - 1);
+        npuprof_walk_begin_spans_(&w->walk, &w->image, NPUPROF_KINDS_THAT_NEST_);
     while (npuprof_walk_next_span_(&it, &ev, &ns)) npuprof_sheet_add_(t, &ev, ns);
     t->walk.span = npuprof_sheet_placed_;
     npuprof_work_walk_placed_(&t->walk, 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED);

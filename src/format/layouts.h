@@ -50,12 +50,13 @@
      DEVICE                                       its start in device ticks
    Of two arguments with the same key the later one counts. */
 
-/* Is an event of this kind a span that nests, so that it has an end? NPUPROF_KIND_NONE, which a damaged place
-   has, is handled as one. */
+/* The kinds that are spans which nest, so that they have an end: a bit for each. NPUPROF_KIND_NONE, which a
+   damaged place has, is handled as one. */
 #define NPUPROF_KIND_BIT_(name, nests) | (uint32_t)(nests) << name
+#define NPUPROF_KINDS_THAT_NEST_ (UINT32_C(1) NPUPROF_KINDS(NPUPROF_KIND_BIT_))
 static inline bool npuprof_kind_nests_(uint32_t kind)
 {
-    return kind < 32 && ((UINT32_C(1) NPUPROF_KINDS(NPUPROF_KIND_BIT_)) >> kind & 1);
+    return kind < 32 && (NPUPROF_KINDS_THAT_NEST_ >> kind & 1);
 }
 
 /* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */

@@ -25,9 +25,10 @@
 /* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
    counts */
 
-/* A hash table by key: the last entry of each. Half of it stays free. */
+/* A hash table by key: the last entry of each, of those up to `end`. Half of it stays free. Why an end: where
+   other threads add entries, a later walk may find more. */
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
-typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; }
+typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; uint32_t end; }
     npuprof_json_last_pairs_;
 
 /* The same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as U+FFFD. */
@@ -51,7 +52,7 @@ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *
                                                           npuprof_json_last_pair_ **place)
 {
     const npuprof_entry_ *e;
-    while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), id)) != NULL) {
+    while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), id)) && *id <= t->end) {
         const npuprof_pair_entry_ *const pair = (const npuprof_pair_entry_ *)(const void *)e;
         if (!NPUPROF_LOAD_ACQUIRE_(&pair->b[1])) continue;
         size_t i = (size_t)(npuprof_json_key_hash_(im, pair->b[0]) % t->capacity);
@@ -67,10 +68,13 @@ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *
 static void npuprof_json_pairs_(npuprof_work_ *w, const char *key, uint32_t type)
 {
     const npuprof_pair_entry_ *pair;
-    npuprof_json_last_pairs_ t = { NULL, 2 };
+    npuprof_json_last_pairs_ t = { NULL, 2, 0 };
     npuprof_json_last_pair_ *last;
     uint32_t id = 0;
-    while (npuprof_image_next_entry_(&w->image, type, sizeof *pair, &id)) t.capacity += 2;
+    while (npuprof_image_next_entry_(&w->image, type, sizeof *pair, &id)) {
+        t.capacity += 2;
+        t.end = id;
+    }
     t.list = (npuprof_json_last_pair_ *)npuprof_os_memory_(t.capacity * sizeof *t.list);
     if (!t.list) {
         npuprof_out_fail_(&w->out, ENOMEM);

@@ -198,7 +198,7 @@ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
     npuprof_event_ ev;
     uint64_t ns;
     npuprof_walk_spans_ it =
-        npuprof_walk_begin_spans_(&w->walk, &w->image, (2u << NPUPROF_KIND_OPERATOR) - 1);
+        npuprof_walk_begin_spans_(&w->walk, &w->image, NPUPROF_KINDS_THAT_NEST_);
     while (npuprof_walk_next_span_(&it, &ev, &ns)) npuprof_sheet_add_(t, &ev, ns);
     t->walk.span = npuprof_sheet_placed_;
     npuprof_work_walk_placed_(&t->walk, 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED);
