@@ -161,4 +161,24 @@ static void reset_between(void)
     CHECK_INT(trace_dur(op_span(t, 2)), 0);
 }
 
-CHECK_MAIN(CASE(matching), CASE(arguments_of_the_end), CASE(left_over), CASE(too_many), CASE(reset_between))
+/* The number of a job is that of its begin, also for parts that come after its end. */
+static void parts_after_the_end(void)
+{
+    npuprof_npu_desc desc = queue();
+    desc.ring.execution_op = 10 + 1;
+    open_npu(&desc);
+    uint32_t job = 0;
+    WITH_NPU_PROFILER(&npu, 5, "whole", "NPU", PROF_NO_ARGS,
+                      { job = npuprof_npu_job(&npu); sim_advance(8000000); });
+    const uint64_t t1 = sim_truth() - 1000;
+    feed(1, 7, 0, 10, job, t1);
+    feed(2, 7, 0, 10, job + 70, t1 + 300);
+    feed(1, 8, 0, 12, job, t1 + 100);
+    feed(2, 8, 0, 12, job, t1 + 200);
+    json_node *const part = op_span(closed(), 12);
+    CHECK_STOP(part != NULL);
+    CHECK_INT(arg(part, "stream"), 5);
+}
+
+CHECK_MAIN(CASE(matching), CASE(parts_after_the_end), CASE(arguments_of_the_end), CASE(left_over), CASE(too_many),
+           CASE(reset_between))
