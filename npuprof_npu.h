@@ -5632,7 +5632,7 @@ typedef struct npuprof_npu_times_ {
     uint64_t start, end;                 /* ticks of `epoch`, or of the host */
     uint32_t epoch;
     unsigned flags;                      /* NPUPROF_STAMP_DEVICE or _HOST */
-    uint64_t doubt_ns;                   /* more of the end that a duration told */
+    uint64_t doubt_ns;                   /* by how much a duration that told it may be off */
     bool unfinished;                     /* the end did not come */
 } npuprof_npu_times_;
 

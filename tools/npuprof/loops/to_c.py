@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Writes the functions of kernels.py as C, for npuprof_columns.c: `python3 -m npuprof.loops.to_c`.
 
-What kernels.py may use is what is translated here; anything else is an error with its line. Sums of numbers
-wrap around in both at most where a file holds nonsense: C is built with -fwrapv.
+What kernels.py may use is what is translated here; anything else is an error with its line. A sum of more
+than 64 bits, as of a file that holds nonsense, wraps around in C, which is built with -fwrapv; Python
+computes it, and cannot put it into an array.
 """
 
 import ast
