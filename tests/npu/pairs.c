@@ -180,5 +180,5 @@ static void parts_after_the_end(void)
     CHECK_INT(arg(part, "stream"), 5);
 }
 
-CHECK_MAIN(CASE(matching), CASE(parts_after_the_end), CASE(arguments_of_the_end), CASE(left_over), CASE(too_many),
-           CASE(reset_between))
+CHECK_MAIN(CASE(matching), CASE(parts_after_the_end), CASE(arguments_of_the_end), CASE(left_over),
+           CASE(too_many), CASE(reset_between))
