@@ -1,8 +1,8 @@
 /* test: soak=1200 cc=-O2 san=no - killed after every single instruction; a signal at every single instruction
    SPDX-License-Identifier: MIT
 
-   A child that is to die is stepped with ptrace. After each instruction that changed the mapped arena, what is
-   there is read as if the child had been killed at that moment. */
+   A child that is to die is stepped with ptrace. After each instruction that changed the mapped arena, what
+   is there is read as if the child had been killed at that moment. */
 #include "life.h"
 #include <sched.h>
 #include <sys/mman.h>
@@ -256,11 +256,12 @@ static void step_by(int step)
     sigaction(SIGTRAP, &action, NULL);
     trap.step = step;
 }
-#else
+#else /* !defined(__x86_64__) && !defined(__i386__) */
 #define MARK() ((void)0)
 static struct { int farthest, step; uint64_t steps; } trap;
+
 static void step_by(int step) { CHECK_SKIP("the trap flag is x86's"), trap.step = step; }
-#endif
+#endif /* defined(__x86_64__) || defined(__i386__) */
 
 static __attribute__((noinline)) uint64_t one_round(int what, uint64_t n)
 {
