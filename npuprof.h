@@ -2638,7 +2638,7 @@ NPUPROF_OWN_ static inline const char *npuprof_address_text_(char text[NPUPROF_A
 /* The kinds that are spans which nest, so that they have an end: a bit for each. NPUPROF_KIND_NONE, which a
    damaged place has, is handled as one. */
 #define NPUPROF_KIND_BIT_(name, nests) | (uint32_t)(nests) << name
-#define NPUPROF_KINDS_THAT_NEST_ (UINT32_C(1) NPUPROF_KINDS(NPUPROF_KIND_BIT_))
+#define NPUPROF_KINDS_THAT_NEST_ (1u NPUPROF_KINDS(NPUPROF_KIND_BIT_))
 NPUPROF_OWN_ static inline bool npuprof_kind_nests_(uint32_t kind)
 {
     return kind < 32 && (NPUPROF_KINDS_THAT_NEST_ >> kind & 1);
