@@ -363,14 +363,15 @@ class Digits(unittest.TestCase):
             self.assertRegex(out, rf"(?m)^digits, {name} +\d+\.\d{{3}} ")
 
     def test_other_devices(self):
-        """Two PEs, a rate far from the nominal one, all images at full speed with more threads than PEs."""
-        result, files = self.compared("--images", "500", "--seconds", "0", "--workers", "6",
+        """Two PEs, a rate far from the nominal one, images at full speed with more threads than PEs. Why 200:
+        their entries fit in the ring, so that a busy machine loses none."""
+        result, files = self.compared("--images", "200", "--seconds", "0", "--workers", "6",
                                       "--", "--pes", "2", "--slower", "4", "--rate", "24000000", "--drift",
                                       "-40",
-                                      "--start", str(2**32 - 6000000))
+                                      "--start", str(2**32 - 2400000))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         trace, truth = files
-        self.assertEqual(len(trace.executions), 508)
+        self.assertEqual(len(trace.executions), 208)
         for check in (check_inferences, check_rate, check_counts):
             self.assertEqual(check(trace, truth)[0], [])
         first, second = ([e for e in trace.executions if e.args["pe_index"] == pe] for pe in (0, 1))
