@@ -366,9 +366,9 @@ class Digits(unittest.TestCase):
         """Two PEs, a rate far from the nominal one, images at full speed with more threads than PEs. Why 200:
         their entries fit in the ring, so that a busy machine loses none."""
         result, files = self.compared("--images", "200", "--seconds", "0", "--workers", "6",
-                                      "--", "--pes", "2", "--slower", "4", "--rate", "24000000", "--drift",
+                                      "--", "--pes", "2", "--slower", "16", "--rate", "24000000", "--drift",
                                       "-40",
-                                      "--start", str(2**32 - 2400000))
+                                      "--start", str(2**32 - 6000000))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         trace, truth = files
         self.assertEqual(len(trace.executions), 208)
