@@ -25,7 +25,7 @@ class Paths:
         self.replay, self.trace = replay, replay.trace
         self.points, self.graph, self.programs = replay.points, replay.graph, replay.programs
         self.one, self.two = self.graph.lags(self.points.lags())
-        self.leaves, self.inside = Leaves(self.trace), {}
+        self.leaves = Leaves(self.trace)
         self.paused = pauses(self.trace)
 
     def _decides(self, n):
@@ -63,15 +63,10 @@ class Paths:
         """What was on the path inside job k, the latest first."""
         points, trace = self.points, self.trace
         begin, end = points.start_of[k], points.end_of[k]
-        number = self.programs.of[k]
-        if number < 0:
+        if self.programs.of[k] < 0:
             yield Piece("operator", trace.text(points.jobs.row[k]), begin, end)
             return
-        if number not in self.inside:
-            self.inside[number] = self.programs.all[number].path()
-        rows = [self.programs.rows[k][b] for b in self.inside[number]]
-        rows.sort(key=trace.start.__getitem__)
-        until = end
+        rows, until = sorted(self.programs.rows_on_path(k), key=trace.start.__getitem__), end
         for i in reversed(rows):
             start = max(trace.start[i], begin)
             if start < until:

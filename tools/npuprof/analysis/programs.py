@@ -1,182 +1,147 @@
 # SPDX-License-Identifier: MIT
-"""Programs of the device: what one execution consists of, and how long it would take if some of it changed.
+"""Programs of the device: what its executions consist of, and how long they would take if some of it changed.
 
-Executions with the same instructions and, within 2 %, the same durations are one program; one of them stands
-for all. An instruction begins when all these have happened:
+Executions with the same instructions are one program. An instruction begins when all these have happened:
 
     transfer    the transfer before it has ended (one DMA engine)
     data        its own Load has ended; the compute instruction before it has ended, or, where it began inside
                 that one, has done the same share of its work: pipelined
     store       the last compute instruction has ended
-    tight       another instruction ends within two ticks of its begin, in every execution looked at. So the
-                buffer shows that a Load waits for
+    tight       another instruction has ended, and in a quarter of the executions looked at within two ticks
+                of its begin. So the buffer shows that a Load waits for
 
-Each rule counts only where the recorded times obey it. What is left between the latest of them and the begin
-stays as a fixed lag; its sum along the path is `unexplained`.
+Each rule counts only where all of SAMPLES executions obey it, spread over the run and over their lengths.
+Then all are checked. Those that do not obey make a program of their own, with what they obey.
+
+Each execution is replayed with its own times. What is left between the latest of the rules and the begin of
+an instruction stays as a fixed lag; its sum along the path is `unexplained`.
 
 Of a pipelined instruction nobody knows which part of its length is waiting. `matched` says: it works no
 longer than the instruction before it lets it; `fixed`: all of its length is work. The truth lies between.
 """
 
 import math
-from collections import namedtuple
-from operator import add, le, sub
+from collections import Counter, namedtuple
+from fractions import Fraction
+from itertools import pairwise
 
+from .. import loops
 from ..base.contract import NULL
 from ..tables.executions import NOT_COMPUTE
 
-ALIKE, KINDS_OF_ONE, SAMPLES = 0.02, 16, 8
-# start, end: ns from the begin of the execution. index: instruction_index or -1.
-Instruction = namedtuple("Instruction", "name index transfer start end")
+# SAMPLES: executions that show the edges, fewer where they have more than LOOKED_AT instructions together.
+# ORDERS: of the transfers of the same instructions. ROUNDS: programs of those that did not obey the one
+# before.
+SAMPLES, LOOKED_AT, ORDERS, ROUNDS = 64, 200_000, 64, 8
+Instruction = namedtuple("Instruction", "name index transfer")         # index: instruction_index or -1
 
 
-class Program:
-    """One distinct program. instructions: by index; after: of each the numbers of those that must have ended;
-    pipe: (number, share) or None; lag: fixed ns before it; order: numbers in the order of their begin."""
+class Edges:
+    """What each of some instructions waits for, as those views obey it. after: of each the numbers of those
+    that must have ended; pair: the number that must have ended or that it keeps pace with, or -1; order:
+    numbers in the order of their begin. views: (begins, ends) of executions; the order is of the first."""
 
-    def __init__(self, instructions, dur, tolerance, others=()):
-        self.instructions, self.dur = instructions, dur
-        count = len(instructions)
-        self.order = sorted(range(count), key=lambda b: (instructions[b].start, instructions[b].end, b))
-        self.after, self.pipe, self.lag = [[] for _ in range(count)], [None] * count, [0] * count
-        self._transfers(tolerance)
-        self._data(tolerance)
-        self._tight(tolerance, others)
-        place = {b: n for n, b in enumerate(self.order)}
-        for b in range(count):
-            # Why: what begins later in the same tick cannot have held it up.
-            self.after[b] = sorted({a for a in self.after[b] if place[a] < place[b]})
-        starts, ends = [0] * count, [0] * count
-        for b in self.order:
-            # Why in order: what comes before b is complete, what comes after it does not count.
-            self.lag[b] = instructions[b].start - self._earliest(b, starts, ends)
-            self._place(b, starts, ends)
-        self.end_lag = dur - max(ends, default=0)
+    def __init__(self, instructions, views, tolerance):
+        self.rows, self.views, self.tolerance = instructions, views, tolerance
+        count, (since, until) = len(instructions), views[0]
+        self.order = sorted(range(count), key=lambda b: (since[b], until[b], b))
+        self.place = [0] * count
+        for n, b in enumerate(self.order):
+            self.place[b] = n
+        self.after, self.pair = [set() for _ in range(count)], [-1] * count
+        self._transfers()
+        self._data(since)
+        self._tight()
 
-    def _follows(self, a, b, tolerance):
-        return self.instructions[b].start >= self.instructions[a].end - tolerance
+    def _follows(self, a, b):
+        return all(since[b] >= until[a] - self.tolerance for since, until in self.views)
 
-    def _transfers(self, tolerance):
-        moves = [b for b in self.order if self.instructions[b].transfer]
-        for a, b in zip(moves, moves[1:]):
-            if self._follows(a, b, tolerance):
-                self.after[b].append(a)
+    def _wait(self, a, b):
+        """Why the place: what begins later in the same tick cannot have held it up."""
+        if self.place[a] < self.place[b] and self._follows(a, b):
+            self.after[b].add(a)
 
-    def _data(self, tolerance):
-        rows = self.instructions
+    def _transfers(self):
+        for a, b in pairwise(b for b in self.order if self.rows[b].transfer):
+            self._wait(a, b)
+
+    def _data(self, begins):
+        rows = self.rows
         compute = [b for b, row in enumerate(rows) if not row.transfer]
         loads = {row.index: b for b, row in enumerate(rows) if row.transfer and row.name != "Store"}
         for b in compute:
-            a = loads.get(rows[b].index)
-            if a is not None and rows[b].index >= 0 and self._follows(a, b, tolerance):
-                self.after[b].append(a)
-        compute.sort(key=lambda b: (rows[b].index, rows[b].start) if rows[b].index >= 0
-                     else (0, rows[b].start))
-        for a, b in zip(compute, compute[1:]):
-            if self._follows(a, b, tolerance):
-                self.after[b].append(a)
-            elif rows[a].start < rows[b].start and rows[a].end > rows[a].start:
-                self.pipe[b] = a, (rows[b].start - rows[a].start) / (rows[a].end - rows[a].start)
+            if rows[b].index >= 0 and rows[b].index in loads:
+                self._wait(loads[rows[b].index], b)
+        compute.sort(key=lambda b: (rows[b].index, begins[b]) if rows[b].index >= 0 else (0, begins[b]))
+        for a, b in pairwise(compute):
+            if self.place[a] < self.place[b] and all(
+                    since[a] < since[b] or since[b] >= until[a] - self.tolerance
+                    for since, until in self.views):
+                self.pair[b] = a
         for b, row in enumerate(rows):
-            if row.name == "Store" and compute and self._follows(compute[-1], b, tolerance):
-                self.after[b].append(compute[-1])
+            if row.name == "Store" and compute:
+                self._wait(compute[-1], b)
 
-    def _tight(self, tolerance, others):
-        rows = self.instructions
-        ends = sorted((row.end, a) for a, row in enumerate(rows))
-        first = 0
-        for b in self.order:
-            while first < len(ends) and ends[first][0] < rows[b].start - tolerance:
-                first += 1
-            for end, a in ends[first:first + 16]:
-                if end > rows[b].start + tolerance:
-                    break
-                if a != b and all(abs(other[b].start - other[a].end) <= tolerance for other in others):
-                    self.after[b].append(a)
+    def _tight(self):
+        found = Counter()
+        for since, until in self.views:
+            ends, first = sorted((end, a) for a, end in enumerate(until)), 0
+            for b in sorted(range(len(since)), key=since.__getitem__):
+                while first < len(ends) and ends[first][0] < since[b] - self.tolerance:
+                    first += 1
+                for end, a in ends[first:first + 16]:
+                    if end > since[b] + self.tolerance:
+                        break
+                    if a != b:
+                        found[a, b] += 1
+        # Why not in all: what holds a Load up may be its buffer in one execution, and the DMA in another.
+        few = min(len(self.views), max(3, len(self.views) // 4))
+        for (a, b), times in found.items():
+            if times >= few:
+                self._wait(a, b)
 
-    def _earliest(self, b, starts, ends):
-        earliest = max((ends[a] for a in self.after[b]), default=0)
-        if self.pipe[b]:
-            a, share = self.pipe[b]
-            earliest = max(earliest, starts[a] + share * (ends[a] - starts[a]))
-        return earliest
 
-    def _work(self, b, fixed):
-        """(own work of b, its least time after the end of the one it follows), both before scaling."""
-        row = self.instructions[b]
-        if not self.pipe[b]:
-            return row.end - row.start, None
-        a, share = self.pipe[b]
-        over = row.end - self.instructions[a].end
-        if over < 0:
-            return row.end - row.start, None
-        if fixed:
-            return row.end - row.start, 0
-        work = min(row.end - row.start, over / (1 - share) if share < 1 else math.inf)
-        return work, (1 - share) * work
+class Program:
+    """Executions with the same instructions. own: their loops.Executions; dur: ns of each; obeys: 0 for those
+    that disobey an edge and stay as recorded; pipelined: how many pairs are. edges: found in some of them, if
+    not given."""
 
-    def times(self, scale=None, fixed=False):
-        """Starts and ends by number. scale: by number, factors for what is not 1."""
-        starts, ends = [0] * len(self.lag), [0] * len(self.lag)
-        for b in self.order:
-            self._place(b, starts, ends, scale.get(b, 1) if scale else 1, fixed)
-        return starts, ends
+    def __init__(self, instructions, own, tolerance, edges=None):
+        self.instructions, self.own, self.marks = instructions, own, None
+        self.dur = [own.columns[1][i] for i in own.whole]
+        few = min(SAMPLES, max(8, LOOKED_AT // max(1, len(instructions))))
+        self.edges = edges or Edges(instructions, [own.times(e) for e in spread(self.dur, few)], tolerance)
+        own.edges(self.edges.order, [sorted(before) for before in self.edges.after], self.edges.pair,
+                  tolerance)
+        self.obeys, self.pipelined = own.obeyed()
 
-    def _place(self, b, starts, ends, factor=1, fixed=False):
-        """Fills in start and end of b; those before it are known."""
-        starts[b] = self._earliest(b, starts, ends) + self.lag[b]
-        work, rest = self._work(b, fixed)
-        ends[b] = starts[b] + factor * work
-        if rest is not None:
-            ends[b] = max(ends[b], ends[self.pipe[b][0]] + factor * rest)
+    def rows(self, e):
+        """The rows of execution e, by number."""
+        count = len(self.instructions)
+        return self.own.rows[e * count:(e + 1) * count]
 
-    def total(self, scale=None, fixed=False):
-        """ns of the execution with those factors."""
-        return max(self.times(scale, fixed)[1], default=0) + self.end_lag
+    def totals(self, factors, fixed=False):
+        """By execution its ns with those factors, by number for what is not 1."""
+        count = len(self.instructions)
+        return self.own.totals([factors.get(b, 1) for b in range(count)], fixed, self.obeys)
 
-    def path(self):
-        """Numbers of the instructions that decide when the last one ends, in order."""
-        if not self.order:
-            return []
-        starts, ends = self.times()
-        b = max(self.order, key=lambda b: (ends[b], starts[b]))
-        path, known = [b], {b}
-        while True:
-            best, which = None, None
-            for a in self.after[b]:
-                if best is None or ends[a] > best:
-                    best, which = ends[a], a
-            if self.pipe[b]:
-                a, share = self.pipe[b]
-                at = starts[a] + share * (ends[a] - starts[a])
-                held = self._work(b, False)
-                # It may also be held by the end of the one before, not by its own begin.
-                if best is None or at > best or (held[1] is not None and held[0] < ends[b] - starts[b]):
-                    best, which = at, a
-            if which is None or which in known:
-                return path[::-1]
-            path.append(which)
-            known.add(which)
-            b = which
-
-    def slack(self):
-        """By number: ns that the instruction may take longer, and the execution does not."""
-        starts, ends = self.times()
-        last = max(ends, default=0)
-        late = [last] * len(ends)                  # when it may end
-        for b in reversed(self.order):
-            begin = late[b] - (ends[b] - starts[b]) - self.lag[b]
-            for a in self.after[b]:
-                late[a] = min(late[a], begin)
-            if self.pipe[b]:
-                a, _ = self.pipe[b]
-                late[a] = min(late[a], ends[a] + late[b] - ends[b])
-        return [max(0, round(late[b] - ends[b])) for b in range(len(ends))]
+    def path(self, e):
+        """Numbers of the instructions that decide when the last one of execution e ends."""
+        count = len(self.instructions)
+        return [b for b in self.edges.order if self._paths()[0][e * count + b]]
 
     def unexplained(self):
-        """ns of fixed lags along the path, without that of its begin."""
-        path = self.path()
-        return sum(max(0, self.lag[b]) for b in path[1:])
+        """ns of fixed lags along the paths, without those of their begins."""
+        return self._paths()[1]
+
+    def _paths(self):
+        self.marks = self.marks or self.own.on_path()
+        return self.marks
+
+    def slack(self, own):
+        """By number: ns that the instruction may take longer, and no execution takes longer than its `own`
+        allows."""
+        return self.own.slack(own)
 
     def factors(self, what, name, k):
         """{number: k} for a change of operators or loads."""
@@ -192,28 +157,29 @@ class Program:
 
 class Programs:
     """The distinct programs of the first `count` jobs. of[k]: number in `all`; -1: the execution shows no
-    instructions."""
+    instructions. place[k]: which of the program's executions it is."""
 
     def __init__(self, trace, jobs, count):
-        self.trace, self.all, self.of = trace, [], []
+        self.trace, self.all, self.of, self.place = trace, [], [-1] * count, [-1] * count
         self.tolerance = 2 * tick_ns(trace)
         _, ends, members = trace.executions
-        self.members = members
         self.step = trace.index.get("instruction_index")
-        transfer = [text in NOT_COMPUTE for text in trace.names]
-        self.transfer = transfer
-        alike = {}                                 # key of _ordered() -> [(number, least, most, their sum)]
-        samples = []                               # by number: the jobs that it stands for, a few
+        self.rows = jobs.row
+        self.transfer = [text in NOT_COMPUTE for text in trace.names]
         self.orders = {}                           # names and steps of rows -> (order, key)
-        self.rows = []                             # by job: its rows in the order of the program
+        alike = {}                                 # key of _ordered() -> {order of transfers: [(job, rows)]}
         for k in range(count):
             g = jobs.group[k]
             rows, signature = self._ordered(members[ends[g - 1] if g else 0:ends[g]])
-            self.rows.append(rows)
-            self.of.append(self._known(k, rows, alike.setdefault(signature, []), samples) if rows else -1)
-        for jobs_of in samples:
-            views = [self._view(jobs.row[k], self.rows[k]) for k in jobs_of]
-            self.all.append(Program(views[0], trace.dur[jobs.row[jobs_of[0]]], self.tolerance, views[1:]))
+            if rows:
+                found = alike.setdefault(signature, {})
+                order = self._transfers(rows)
+                if order not in found and len(found) >= ORDERS:
+                    order = None
+                found.setdefault(order, []).append((k, rows))
+        for found in alike.values():
+            for own in found.values():
+                self._add(own)
 
     def _ordered(self, rows):
         """(rows in the order of the program, a key that executions with the same names and steps share)"""
@@ -234,36 +200,67 @@ class Programs:
                                                             start[rows[b]]))
         return list(map(rows.__getitem__, order)), signature
 
-    def _known(self, k, rows, known, samples):
-        """The number of the program of job k. known: the programs with its names and steps."""
-        lengths = list(map(self.trace.dur.__getitem__, rows))
-        for number, least, most, _ in known:
-            if all(map(le, least, lengths)) and all(map(le, lengths, most)):
-                break
-        else:
-            whole = sum(lengths)
-            if len(known) == KINDS_OF_ONE:
-                return min(known, key=lambda entry: abs(entry[3] - whole))[0]
-            number, near = len(samples), [max(self.tolerance, int(ALIKE * ns)) for ns in lengths]
-            known.append((number, list(map(sub, lengths, near)), list(map(add, lengths, near)), whole))
-            samples.append([])
-        if len(samples[number]) < SAMPLES:
-            samples[number].append(k)
-        return number
+    def _transfers(self, rows):
+        """In which order the transfers begin; None: as in the program."""
+        begins = [self.trace.start[i] for i in rows if self.transfer[self.trace.name[i]]]
+        order = sorted(range(len(begins)), key=begins.__getitem__)
+        return None if order == list(range(len(begins))) else tuple(order)
 
-    def _view(self, execution, rows):
-        trace, begin = self.trace, self.trace.start[execution]
-        return [Instruction(trace.text(i), -1 if self.step is None or self.step[i] == NULL else self.step[i],
-                            self.transfer[trace.name[i]], trace.start[i] - begin,
-                            trace.start[i] + trace.dur[i] - begin) for i in rows]
+    def _add(self, own):
+        """Programs of these (job, rows). Why those that do not obey make another one, and none of the edges
+        goes: an edge that 1 of 100 disobeys still says what happens in 99, and a dropped one is a fixed lag
+        in all."""
+        trace = self.trace
+        instructions = [Instruction(trace.text(i), -1 if self.step is None or self.step[i] == NULL
+                                    else self.step[i], self.transfer[trace.name[i]]) for i in own[0][1]]
+        for left in range(ROUNDS - 1, -1, -1):
+            program = self._program(instructions, own)
+            rest = [entry for entry, obeys in zip(own, program.obeys) if not obeys] if left else []
+            if rest:
+                own = [entry for entry, obeys in zip(own, program.obeys) if obeys]
+                program = self._program(instructions, own, program.edges)
+            for e, (k, _) in enumerate(own):
+                self.of[k], self.place[k] = len(self.all), e
+            self.all.append(program)
+            if not rest:
+                return
+            own = rest
 
-    def ratios(self, scales, fixed=False):
-        """By program, its new length as a share of the old. scales: a function from a Program to factors."""
-        out = []
-        for program in self.all:
-            scale = scales(program)
-            out.append(program.total(scale, fixed) / program.dur if scale and program.dur else 1)
-        return out
+    def _program(self, instructions, own, edges=None):
+        rows = [i for _, members in own for i in members]
+        whole = [self.rows[k] for k, _ in own]
+        executions = loops.Executions(self.trace.start, self.trace.dur, rows, whole)
+        return Program(instructions, executions, self.tolerance, edges)
+
+    def rows_on_path(self, k):
+        """Rows of job k that decide when it ends."""
+        program, e = self.all[self.of[k]], self.place[k]
+        rows = program.rows(e)
+        return [rows[b] for b in program.path(e)]
+
+    def totals(self, scales, fixed=False):
+        """By program its executions' ns. scales: a function from a Program to factors."""
+        return [program.totals(scale, fixed) if (scale := scales(program)) else program.dur
+                for program in self.all]
+
+    def unexplained(self):
+        """The share of the jobs' time that no rule explains."""
+        return Fraction(sum(program.unexplained() for program in self.all),
+                        sum(map(sum, (program.dur for program in self.all))) or 1)
+
+    def as_recorded(self):
+        """The share of the jobs that no program replays."""
+        return Fraction(sum(program.obeys.count(0) for program in self.all), len(self.of) or 1)
+
+
+def spread(lengths, few):
+    """Numbers of about that many executions: the one of median length, then evenly over time and over
+    length."""
+    count = len(lengths)
+    ordered = sorted(range(count), key=lengths.__getitem__)
+    half = min(count, few // 2)
+    places = range(count) if count <= few else [n * (count - 1) // (half - 1) for n in range(half)]
+    return list(dict.fromkeys([ordered[count // 2], *places, *(ordered[n] for n in places)]))
 
 
 def tick_ns(trace):

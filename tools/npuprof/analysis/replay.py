@@ -13,7 +13,7 @@ A gain is an upper bound. Off-CPU time, contention for memory or cores and clock
 another order of queues or another choice of PE is not modelled.
 """
 
-from collections import Counter, namedtuple
+from collections import namedtuple
 from fractions import Fraction
 
 from .graph import ARRIVAL, BEGIN, END, NOTICED, SUBMIT, WAIT, Graph, Points, host_rows, overlaps
@@ -77,14 +77,7 @@ class Replay:
 
     def unexplained(self):
         """The share of the jobs' time that no rule of programs.py explains, a Fraction."""
-        total = lost = 0
-        for k in range(self.points.count):
-            if self.programs.of[k] >= 0:
-                total += self.points.dur[k]
-        jobs_of = Counter(self.programs.of)
-        for number, program in enumerate(self.programs.all):
-            lost += round(program.unexplained()) * jobs_of[number]
-        return Fraction(lost, total or 1)
+        return self.programs.unexplained()
 
     # ---- Changes
 
@@ -122,7 +115,7 @@ class Replay:
         kinds = {change[0] for change in changes}
         if kinds & {"depth", "pes"}:
             return (False, -1, True), (False, 1, False)
-        if kinds & {"operator", "load"} and any(any(p.pipe) for p in self.programs.all):
+        if kinds & {"operator", "load"} and any(p.pipelined for p in self.programs.all):
             return (False, 0, True), (True, 0, False)
         return ((False, 0, True), (False, 0, False)) if "host" in kinds else ((False, 0, False),)
 
@@ -175,12 +168,14 @@ class Replay:
             for what, name, k in inside:
                 factors |= program.factors(what, name, k)
             return factors
-        ratios = self.programs.ratios(scales, fixed)
+        programs = self.programs
+        totals = programs.totals(scales, fixed)
         trace, rows = self.trace, self.points.jobs.row
         whole = {name: k for what, name, k in inside if what == "operator"}
-        for n, number in enumerate(self.programs.of):
+        for n, (number, e) in enumerate(zip(programs.of, programs.place)):
             if number >= 0:
-                lags.dur[n] = scaled(lags.dur[n], ratios[number])
+                # Why not the total itself: another change may have been there before.
+                lags.dur[n] = scaled(lags.dur[n], totals[number][e], programs.all[number].dur[e])
             else:
                 lags.dur[n] = round(lags.dur[n] * whole.get(trace.text(rows[n]), 1))
 
@@ -262,12 +257,9 @@ class Replay:
         return self._paths
 
 
-def scaled(ns, ratio):
-    """round(ns * ratio), a tenth of the time where the ratio is a Fraction."""
-    if not isinstance(ratio, Fraction):
-        return round(ns * ratio)
-    whole, rest = divmod(ns * ratio.numerator, ratio.denominator)
-    return whole + (2 * rest + whole % 2 > ratio.denominator)
+def scaled(ns, part, whole):
+    """ns * part / whole, rounded; part itself if ns is the whole."""
+    return (2 * ns * part + whole) // (2 * whole) if whole else ns
 
 
 def percent(part, whole):

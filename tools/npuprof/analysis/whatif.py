@@ -125,6 +125,8 @@ def whatif_table(facts, wanted):
     if len(rows) < len(wanted):
         lost = float(100 * found.unexplained())
         notes.append(f"no replay of operators: the graph does not explain {lost:.1f} % of the device's time")
+    if found.programs.as_recorded():
+        notes.append(f"replayed as recorded: {float(100 * found.programs.as_recorded()):.1f} %")
     if found.points.count < len(facts.jobs):
         notes.append(f"replayed: the first {found.points.count} of {len(facts.jobs)} submissions")
     return Table("whatif", TITLE, WHATIF, rows, notes)
@@ -152,14 +154,15 @@ def slack(found):
     places = [graph.at[p] for p in points.end] or list(graph.done)
     last = max(places, key=lambda n: (times[n], n))
     nodes = slack_of(graph, paths.one, paths.two, times, last)
-    least = {}
-    for k, number in enumerate(found.programs.of):
-        least[number] = min(least.get(number, math.inf), nodes[graph.done[k]])
+    allows = [[0] * len(program.dur) for program in found.programs.all]
+    for k, (number, e) in enumerate(zip(found.programs.of, found.programs.place)):
+        if number >= 0:
+            allows[number][e] = nodes[graph.done[k]]
     out = {}
-    for number, program in enumerate(found.programs.all):
-        for row, ns in zip(program.instructions, program.slack()):
+    for program, own in zip(found.programs.all, allows):
+        for row, ns in zip(program.instructions, program.slack(own)):
             key = "transfer" if row.transfer else "operator", row.name
-            out[key] = min(out.get(key, math.inf), ns + least.get(number, 0))
+            out[key] = min(out.get(key, math.inf), ns)
     return {key: ns for key, ns in out.items() if ns < 2**61}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The loops over all spans: kernels.py, in Python, of which to_c.py makes C.
+"""The loops over all spans: kernels.py and kernels_inside.py, in Python, of which to_c.py makes C.
 
 The C library (build/libnpuprof-columns.so, from `make tools`) is used if it is built; Python takes about four
 times as long and gives the same. A column is an array (module array) or bytearray with one element for each
@@ -11,9 +11,10 @@ from .columns import (latest, moved, nest, nest_by_id, nest_devices, roots_of, s
                       tracks_with, warm_up)
 from .finder import Finder
 from .groups import executions, grouped, own_time, runs
+from .inside import Executions
 from .intervals import Intervals, busy, merged, minus
 from .native import Reader
 
-__all__ = ["Finder", "Intervals", "Reader", "busy", "executions", "grouped", "latest", "merged", "minus",
-           "moved", "native", "nest", "nest_by_id", "nest_devices", "own_time", "roots_of", "runs",
+__all__ = ["Executions", "Finder", "Intervals", "Reader", "busy", "executions", "grouped", "latest", "merged",
+           "minus", "moved", "native", "nest", "nest_by_id", "nest_devices", "own_time", "roots_of", "runs",
            "set_kinds", "steps_on", "tracks_with", "warm_up"]

@@ -9,7 +9,9 @@ import zlib
 from array import array
 
 from ..base.files import BUILD
-from . import kernels
+from . import kernels, kernels_inside
+
+KERNELS = kernels, kernels_inside          # of which to_c.py makes C
 
 
 class Block(ctypes.Structure):
@@ -22,7 +24,8 @@ class Block(ctypes.Structure):
 
 def form():
     """The version of the interface, of which the C library must be: a number of what decides it."""
-    return zlib.crc32(b"".join(pathlib.Path(file).read_bytes() for file in (kernels.__file__, __file__)))
+    files = *(module.__file__ for module in KERNELS), __file__
+    return zlib.crc32(b"".join(pathlib.Path(file).read_bytes() for file in files))
 
 
 @functools.cache
@@ -35,8 +38,10 @@ def library():
         lib = ctypes.CDLL(str(path))
         lib.columns_open.restype = lib.columns_text.restype = ctypes.c_void_p
         lib.columns_open.argtypes = [ctypes.c_size_t]
-        for name, function in inspect.getmembers(kernels, inspect.isfunction):
-            if function.__module__ == kernels.__name__ and function not in kernels.IN_C:
+        for module in KERNELS:
+            for name, function in inspect.getmembers(module, inspect.isfunction):
+                if function.__module__ != module.__name__ or function in kernels.IN_C:
+                    continue
                 getattr(lib, f"columns_{name}").restype = ctypes.c_int64
         lib.columns_close.argtypes = [ctypes.c_void_p]
         lib.columns_text.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32,
@@ -64,7 +69,7 @@ def at(column):
 
 
 def call(kernel, *arguments):
-    """Runs a function of kernels.py: its C if the library is there, where whole numbers go as 64 bits and
+    """Runs a function of the kernels: its C if the library is there, where whole numbers go as 64 bits and
     columns by address. A function that only C has goes by its name."""
     lib = library()
     if not lib and callable(kernel):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Writes the functions of kernels.py as C, for npuprof_columns.c: `python3 -m npuprof.loops.to_c`.
+"""Writes the functions of kernels.py and kernels_inside.py as C, for npuprof_columns.c:
+`python3 -m npuprof.loops.to_c`.
 
-What kernels.py may use is what is translated here; anything else is an error with its line. A sum of more
+What they may use is what is translated here; anything else is an error with its line. A sum of more
 than 64 bits, as of a file that holds nonsense, wraps around in C, which is built with -fwrapv; Python
 computes it, and cannot put it into an array.
 """
@@ -67,7 +68,7 @@ class Function:
             return [f"{self.value(s.value)};"]
         if isinstance(s, (ast.Continue, ast.Break)):
             return [f"{type(s).__name__.lower()};"]
-        raise SyntaxError(f"kernels.py:{s.lineno}: a statement that has no C")
+        raise SyntaxError(f"line {s.lineno} of the kernels: a statement that has no C")
 
     def cast(self, target):
         """In front of what is put into an array of smaller numbers."""
@@ -94,7 +95,7 @@ class Function:
             return f"({value(e.test)} ? {value(e.body)} : {value(e.orelse)})"
         if isinstance(e, ast.Call):
             return f"columns_{e.func.id}({', '.join(map(value, e.args))})"
-        raise SyntaxError(f"kernels.py:{e.lineno}: an expression that has no C")
+        raise SyntaxError(f"line {e.lineno} of the kernels: an expression that has no C")
 
 
 def constant(name):
@@ -104,14 +105,14 @@ def constant(name):
 
 
 def main():
-    print("/* Made by to_c.py of kernels.py. */")
+    print("/* Made by to_c.py of kernels.py and kernels_inside.py. */")
     print(f"#define FORM {native.form()}u")
     print(f"enum {{ {', '.join(f'{name} = {getattr(contract, name)}' for name in NUMBERS)} }};")
-    tree = ast.parse(inspect.getsource(kernels))
     in_c = {function.__name__ for function in kernels.IN_C}
-    for function in tree.body:
-        if isinstance(function, ast.FunctionDef) and function.name not in in_c:
-            print("\n" + Function(function).text, end="")
+    for module in native.KERNELS:
+        for function in ast.parse(inspect.getsource(module)).body:
+            if isinstance(function, ast.FunctionDef) and function.name not in in_c:
+                print("\n" + Function(function).text, end="")
 
 
 if __name__ == "__main__":

@@ -4,31 +4,50 @@
 
 const R = D.what_if && D.what_if.replay;
 
-// ns of an execution of a program. fixed: all of a pipelined instruction is work.
-function executionTime(program, factorOf, fixed) {
-    const starts = [],
-        ends = [];
-    for (const b of program.order) {
-        const [begin, end, lag, after, pipe] = program.rows[b],
-            factor = factorOf(program.rows[b]);
-        let at = Math.max(0, ...after.map(a => ends[a])),
-            work = end - begin,
-            rest = null;
-        if (pipe) {
-            const [a, share] = pipe,
-                over = end - program.rows[a][1];
-            at = Math.max(at, starts[a] + share * (ends[a] - starts[a]));
-            if (over >= 0 && fixed) rest = 0;
-            else if (over >= 0) {
-                work = Math.min(work, share < 1 ? over / (1 - share) : Infinity);
-                rest = (1 - share) * work;
+// ns * part / whole in whole ns.
+const shareOf = (ns, part, whole) => Math.floor((ns * part) / whole + 0.5);
+
+// ns of an execution: its own times, and what its program waits for. fixed: all of a pipelined instruction is
+// work.
+function executionTime([number, ns, times], factorOf, fixed) {
+    const { order, rows } = R.programs[number],
+        newSince = [],
+        newUntil = [],
+        since = b => times[2 * b],
+        until = b => times[2 * b] + times[2 * b + 1];
+    let last = 0,
+        newLast = 0;
+    for (const b of order) {
+        const [after, a] = rows[b],
+            factor = factorOf(rows[b]);
+        let at = Math.max(0, ...after.map(until)),
+            moved = Math.max(0, ...after.map(c => newUntil[c])),
+            work = times[2 * b + 1],
+            rest = -1;
+        if (a >= 0 && until(a) - R.tolerance > since(b) && since(a) < since(b)) {
+            const length = times[2 * a + 1],
+                left = until(a) - since(b),
+                over = until(b) - until(a);
+            at = Math.max(at, since(b));
+            moved = Math.max(moved, newSince[a] + shareOf(newUntil[a] - newSince[a], length - left, length));
+            if (over >= 0) {
+                rest = fixed ? 0 : shareOf(work, left, length);
+                if (rest > over) {
+                    rest = over;
+                    work = shareOf(over, length, left);
+                }
             }
+        } else if (a >= 0) {
+            at = Math.max(at, until(a));
+            moved = Math.max(moved, newUntil[a]);
         }
-        starts[b] = at + lag;
-        ends[b] = starts[b] + factor * work;
-        if (rest !== null) ends[b] = Math.max(ends[b], ends[pipe[0]] + factor * rest);
+        newSince[b] = moved + since(b) - at;
+        newUntil[b] = newSince[b] + shareOf(work, factor, 1);
+        if (rest >= 0) newUntil[b] = Math.max(newUntil[b], newUntil[a] + shareOf(rest, factor, 1));
+        last = Math.max(last, until(b));
+        newLast = Math.max(newLast, newUntil[b]);
     }
-    return Math.max(0, ...ends) + program.rest;
+    return ns + newLast - last;
 }
 
 // The time of every node with those lags: the latest of up to two nodes before it.
@@ -62,16 +81,12 @@ function lagsWith(groups, factors, fixed, short) {
     const one = Float64Array.from(R.one, lag => (lag === null ? -Infinity : lag)),
         two = Float64Array.from(R.two);
     const loads = groups.findIndex(g => g.kind === "load");
-    const factorOf = row => (row[6] ? (loads < 0 ? 1 : factors[loads]) : row[5] < 0 ? 1 : factors[row[5]]);
+    const factorOf = row => (row[3] ? (loads < 0 ? 1 : factors[loads]) : row[2] < 0 ? 1 : factors[row[2]]);
     const device = groups.some((g, k) => g.kind !== "host" && factors[k] !== 1);
-    const ratios = R.programs.map(p =>
-        device && p.dur && p.rows.some(row => factorOf(row) !== 1)
-            ? executionTime(p, factorOf, fixed) / p.dur
-            : 1,
-    );
-    for (const [node, dur, program, own] of R.jobs) {
-        const ratio = program >= 0 ? (ratios[program] ?? 1) : own >= 0 ? factors[own] : 1,
-            more = Math.round(dur * ratio) - dur;
+    const changed = R.programs.map(p => device && p.rows.some(row => factorOf(row) !== 1)),
+        totals = R.runs.map(run => (changed[run[0]] ? executionTime(run, factorOf, fixed) : run[1]));
+    for (const [node, dur, run, own] of R.jobs) {
+        const more = (run >= 0 ? totals[run] : Math.round(dur * (own >= 0 ? factors[own] : 1))) - dur;
         one[node] += more;
         two[node] += more;
     }

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The dependency graph for the page's sliders: what replay.js needs to replay it with other times.
 
-Of a long trace it is that of INFERENCES in the middle. The page adds the same numbers as analysis/replay.py,
-so both say the same gain."""
-
-from fractions import Fraction
+Of a long trace it is that of INFERENCES in the middle, or of fewer with many different executions. The page
+adds the same numbers as analysis/replay.py, so both say the same gain."""
 
 from ...analysis import replay
 from ...analysis.engines import members
@@ -14,19 +12,24 @@ from ...analysis.replay import UNEXPLAINED
 from ...analysis.whatif import path_rows
 from ...analysis.window import Window
 
-INFERENCES, NODES, STEPS = 1_000, 50_000, 20_000     # of the graph; instructions of all programs
+INFERENCES, NODES, STEPS = 1_000, 50_000, 20_000     # of the graph; instructions of all different executions
 OPERATORS, HOSTS = 6, 3                              # sliders
 
 
-def sliders(facts):
+def sliders(facts, most=INFERENCES):
     """The graph and its sliders, or None: nothing can be replayed, or it is too large."""
-    part = middle(facts)
+    part = middle(facts, most)
     found = replay.of(part)
     if found.why or len(found.graph.what) > NODES:
         return None
     programs = found.programs.all if found.unexplained() <= UNEXPLAINED else ()
-    if sum(len(program.instructions) for program in programs) > STEPS:
-        programs = ()
+    runs, run_of = different(found) if programs else ([], [])
+    steps = sum(len(times) // 2 for _, _, times in runs)
+    if steps > STEPS:
+        count = len(part.window.inferences)
+        if count > 1:
+            return sliders(facts, max(1, count * STEPS // steps))
+        programs, runs, run_of = (), [], []
     groups = device_groups(part) if programs else []
     places = {group["name"]: n for n, group in enumerate(groups) if group["kind"] == "operator"}
     trace, points, graph = part.trace, found.points, found.graph
@@ -37,25 +40,27 @@ def sliders(facts):
     if not groups:
         return None
     one, two = graph.lags(points.lags())
-    jobs = [[graph.done[k], points.dur[k], number, places.get(trace.text(points.jobs.row[k]), -1)]
+    jobs = [[graph.done[k], points.dur[k], run_of[k] if programs else -1,
+             places.get(trace.text(points.jobs.row[k]), -1) if number < 0 else -1]
             for k, number in enumerate(found.programs.of)]
     return {"groups": groups, "first": list(graph.first), "second": list(graph.second),
             "one": [None if lag <= NEVER // 2 else lag for lag in one], "two": list(two), "jobs": jobs,
-            "programs": [of_program(program, places) for program in programs],
+            "programs": [of_program(program, places) for program in programs], "runs": runs,
+            "tolerance": found.programs.tolerance,
             "early": sorted(graph.at[p] for p in points.early),
             "begins": [graph.at[p] for p in points.begin], "ends": [graph.at[p] for p in points.end],
             "from": points.first, "of": "" if part is facts else part.window.text}
 
 
-def middle(facts):
-    """Facts of the INFERENCES in the middle of the window, or of all, if they are not more."""
+def middle(facts, most):
+    """Facts of so many inferences in the middle of the window, or of all, if they are not more."""
     rows, trace = facts.window.inferences, facts.trace
-    if len(rows) <= INFERENCES:
+    if len(rows) <= most:
         return facts
-    first = (len(rows) - INFERENCES) // 2
-    own = rows[first:first + INFERENCES]
+    first = (len(rows) - most) // 2
+    own = rows[first:first + most]
     pairs = [(trace.start[own[0]], max(trace.start[i] + trace.dur[i] for i in own))]
-    window = Window(trace, pairs, f"the middle {INFERENCES} inferences", facts.window.selection)
+    window = Window(trace, pairs, f"the middle {most} inferences", facts.window.selection)
     return Facts(trace, window, facts.wait, facts.description)
 
 
@@ -81,15 +86,26 @@ def stretches(found, name):
     return out
 
 
+def different(found):
+    """(the different executions: [program, ns, begin and length of each instruction]; by job which of them it
+    is, -1: it stays as recorded)"""
+    programs, start, dur = found.programs, found.trace.start, found.trace.dur
+    numbers, run_of = {}, []
+    for k, (number, e) in enumerate(zip(programs.of, programs.place)):
+        if number < 0 or not programs.all[number].obeys[e]:
+            run_of.append(-1)
+            continue
+        begin, rows = found.points.start_of[k], programs.all[number].rows(e)
+        run = number, found.points.dur[k], *(n for i in rows for n in (start[i] - begin, dur[i]))
+        run_of.append(numbers.setdefault(run, len(numbers)))
+    return [[number, ns, list(times)] for number, ns, *times in numbers], run_of
+
+
 def of_program(program, places):
-    """Of each instruction: [begin, end, lag, those before it, (number, share) of a pipelined pair or null,
-    number of its slider or -1, 1 for a transfer]."""
-    return {"order": program.order, "dur": program.dur, "rest": plain(program.end_lag),
-            "rows": [[row.start, row.end, plain(lag), after, pipe and [pipe[0], float(pipe[1])],
-                      -1 if row.transfer else places.get(row.name, -1), int(row.transfer)]
-                     for row, lag, after, pipe in zip(program.instructions, program.lag, program.after,
-                                                      program.pipe)]}
-
-
-def plain(number):
-    return float(number) if isinstance(number, Fraction) else number
+    """Of each instruction: [those that must have ended, its pair or -1, number of its slider or -1, 1 for a
+    transfer]."""
+    edges = program.edges
+    return {"order": edges.order,
+            "rows": [[sorted(after), pair, -1 if row.transfer else places.get(row.name, -1),
+                      int(row.transfer)]
+                     for row, after, pair in zip(program.instructions, edges.after, edges.pair)]}
