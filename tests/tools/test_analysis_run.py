@@ -105,6 +105,28 @@ class OverTime(unittest.TestCase):
                 self.assertEqual(found, first, seed)
                 self.assertLessEqual(abs(found - min(steady_from)), 2)
 
+    def test_warm_up_and_trend(self):
+        """What grows over the run is no warm-up, and does not hide one. Nor are the first ones that are
+        faster."""
+        for seed in range(30):
+            chance = random.Random(seed)
+            n, jitter = chance.randrange(40, 400), chance.choice((0, 0.01, 0.05))
+            first = chance.choice((0, 4, n // 5))
+
+            def series(growth, early, n=n, jitter=jitter, chance=chance, first=first):
+                return [round((350 + 800 * growth(k / (n - 1)) + early * (k < first)) * 1000
+                              * chance.uniform(1 - jitter, 1 + jitter)) for k in range(n)]
+
+            def line(x):
+                return x
+            self.assertEqual(steady.warm_up_of(series(line, 0)), 0, seed)
+            found = steady.warm_up_of(series(line, 2500))
+            self.assertEqual(found, first, seed)
+            # A line is no model of it, but it is no warm-up either.
+            self.assertFalse(steady.warm_up_of(series(lambda x: x * x, 0)), seed)
+            self.assertFalse(steady.warm_up_of(series(lambda x: x ** 0.5, 0)), seed)
+            self.assertFalse(steady.warm_up_of(series(lambda x: 0, -250)), seed)
+
     def test_period(self):
         for seed in range(20):
             chance = random.Random(seed)

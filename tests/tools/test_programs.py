@@ -10,6 +10,7 @@ import npuprof
 from npuprof import loops
 from npuprof.analysis import programs, replay, whatif
 from npuprof.analysis.facts import Facts
+from npuprof.analysis.verdict import judge
 from planted.model import Instr, Model, chance, latencies, median, simulate, window
 from planted.write import write
 
@@ -71,6 +72,12 @@ class Changing(unittest.TestCase):
                     self.assertAlmostEqual(float(effect.inference[0]), gain, delta=0.5)
             self.check(decode, share, ("load", None, 2), load=2, store=2)
 
+    def test_no_warm_up(self):
+        """The first tokens are faster because there is less to attend to."""
+        for share in (0, 0.05):
+            verdict = judge(facts_of(decode(share)))
+            self.assertNotIn("warm_up_inside", [finding.rule.name for finding in verdict.every()])
+
     def test_buffers(self):
         """What holds up an instruction changes over the run, and with jitter from one execution to the
         next."""
@@ -124,7 +131,8 @@ class Disobeying(unittest.TestCase):
         def program(i):
             return [Instr("Load", "dma", 20_000, (), None, int(i % 3 == 0)),
                     Instr("Load", "dma", 30_000, (), None, int(i % 3 != 0)),
-                    Instr("a", "matrix", 40_000, (0, 1), None, 0), Instr("b", "matrix", 10_000, (2,), None, 1)]
+                    Instr("a", "matrix", 40_000, (0, 1), None, 0),
+                    Instr("b", "matrix", 10_000, (2,), None, 1)]
         found = replay.of(facts_of(Model(n=90, program=program)))
         self.assertEqual(sorted(len(one.dur) for one in found.programs.all), [30, 60])
         self.assertEqual(found.effect(("load", None, HALF)).jobs[0], 25)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Over time: warm-up that nobody marked, stalls at regular times, and operators that get slower.
 
-Warm-up: m and sigma are the median and 1.4826 times the median deviation of the second half of a thread's
-inferences. It ends where every median of 5 from there on is within m +- max(5 % of m, 3 sigma).
+Warm-up: first a trend. m is the Theil-Sen line through the last two thirds of a thread's inferences if the
+Mann-Kendall test finds a trend there, else the median of their second half; sigma is 1.4826 times the median
+deviation of the second half from it. Warm-up ends where every median of 5 from there on is within m +-
+max(5 % of m, 3 sigma), if it is slower than that, and its step is more than twice what the trend makes in a
+third of the run. Else there is no steady state.
 
 Periods: t of the slowest 5 %, at least 8 that take 1.2 times the median. R(T) = |sum exp(2 pi i t / T)| / K
 for the differences of such times, made exact by a fit. The longest T counts that has R >= 0.8 and
@@ -18,7 +21,9 @@ from bisect import bisect_left, bisect_right, insort
 from cmath import exp as cexp
 from fractions import Fraction
 from heapq import heappush, heappushpop
+from itertools import combinations
 from math import erfc, exp, pi, sqrt
+from statistics import median
 
 from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
@@ -32,22 +37,38 @@ TABLES = ("warm_up", "stalls", "drift")
 SAMPLES = 128
 
 
+def trend_of(values):
+    """(the value at 0, change for each): a line; see the head of this file."""
+    first = len(values) // 3
+    size = -(-(len(values) - first) // SAMPLES)
+    points = [(k + (size - 1) / 2, percentile(sorted(values[k:k + size]), 500))
+              for k in range(first, len(values) - size + 1, size)]
+    if kendall_p([v for _, v in points]) >= 0.01:
+        return percentile(sorted(values[len(values) // 2:]), 500), 0
+    slope = median((b - a) / (u - t) for (t, a), (u, b) in combinations(points, 2))
+    return median(v - slope * t for t, v in points), slope
+
+
 def warm_up_of(durations):
     """k: the first k of these durations are warm-up; None: no steady state, or fewer than 20."""
     n = len(durations)
     if n < 20:
         return None
-    half = sorted(durations[n // 2:])
-    middle = percentile(half, 500)
-    deviation = percentile(sorted(abs(d - middle) for d in half), 500)
-    allowed = max(middle * 0.05, 3 * 1.4826 * deviation)
+    begin, slope = trend_of(durations)
+    line = [begin + slope * k for k in range(n)]
+    rest = [d - m for d, m in zip(durations, line)]
+    deviation = percentile(sorted(map(abs, rest[n // 2:])), 500)
+    allowed = [max(m * 0.05, 3 * 1.4826 * deviation) for m in line]
     k = n - 4
-    while k > 0 and abs(sorted(durations[k - 1:k + 4])[2] - middle) <= allowed:
+    while k > 0 and abs(sorted(rest[k - 1:k + 4])[2]) <= allowed[k + 1]:
         k -= 1
     # Why: three of five decide a median, so the last slow ones may be up to two later.
-    while 0 < k < n and abs(durations[k] - middle) > allowed and k <= n // 2:
+    while 0 < k < n and abs(rest[k]) > allowed[k] and k <= n // 2:
         k += 1
-    return None if k > n // 2 else k
+    if k > n // 2:
+        return None
+    step = median(rest[:k]) if k else 0
+    return None if k and (step <= allowed[0] or abs(slope) * n / 3 >= step / 2) else k
 
 
 def by_thread(facts):
