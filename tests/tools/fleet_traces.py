@@ -46,7 +46,7 @@ def trace(rank, inferences, host="h0", slow=None, late=0, lost=0, layers=2, boot
                      f'"ts":{stamp(begin + 2_000)}}}')
         lines.append(f'{{"ph":"f","name":"submit","pid":{100 + rank},"tid":2,"bp":"e","cat":"submit",'
                      f'"id":{n + 1},"ts":{stamp(job)}}}')
-        span("Wait", 1, begin + 5_500, end - begin - 5_600)
+        span("Wait", 1, begin + 5_500, end - begin - 5_600, ',"args":{"kind":"wait"}')
         span("Execution", 2, job, at - job, f',"args":{{{device}}}')
         for name, start, ns, k in inside:
             span(name, 3, start, ns, f',"args":{{{device},"instruction_index":{k}}}')

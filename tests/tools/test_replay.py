@@ -242,7 +242,7 @@ class ByHand(unittest.TestCase):
         self.span(1, "Inference", 0, 100, kind="inference")
         self.job(0, 5, 0, 10, 60)
         self.job(1, 8, 1, 12, 90)
-        self.span(1, "Wait", 9, 95)
+        self.span(1, "Wait", 9, 95, kind="wait")
         found = self.replay()
         self.assertIsNone(found.why)
         # Twice as slow: the second job is there at 12 + 156, and is noticed 5 later.
@@ -263,7 +263,7 @@ class ByHand(unittest.TestCase):
             self.span(1, "Inference", at, at + 100, kind="inference")
             self.arrow("request", 10 + number, 2, at - 10, 1, at)
             self.job(number, at + 5, 0, at + 10, at + 90)
-            self.span(1, "Wait", at + 6, at + 95)
+            self.span(1, "Wait", at + 6, at + 95, kind="wait")
         found = self.replay()
         self.assertIsNone(found.why)
         window = found.facts.window.length_ns
