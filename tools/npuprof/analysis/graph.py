@@ -55,12 +55,16 @@ def window_of(trace, jobs):
 class Points:
     """All points by thread, with their lags as recorded. point[p], of thread t: threads[t] lists p in order.
 
+    waits: of each job (begin, end) of the wait of its thread, or None. all_work: only what says that it waits
+    is a wait. Otherwise what may be one, by its name or as a stretch (stretches.py), is all waiting.
+
     inferences: rows, those replayed; begin[i], end[i]: the points of inference i. start_of[k], end_of[k]: of
     job k, as recorded."""
 
-    def __init__(self, trace, jobs, inferences):
+    def __init__(self, trace, jobs, inferences, all_work=False):
         self.trace, self.jobs = trace, jobs
         self.count, self.until = window_of(trace, jobs)
+        self.waits = [self._wait(k, all_work) for k in range(self.count)]
         # Why not jobs.start: that is moved within the clock's error, one job at a time.
         self.start_of = array("q", (trace.start[jobs.row[k]] for k in range(self.count)))
         self.end_of = array("q", (trace.start[i] + trace.dur[i] for i in jobs.row[:self.count]))
@@ -82,6 +86,14 @@ class Points:
         self._lags()
         self._places()
 
+    def _wait(self, k, all_work):
+        jobs = self.jobs
+        if jobs.wait[k] >= 0 and (jobs.sure[k] or not all_work):
+            end = jobs.w[k] + self.trace.dur[jobs.wait[k]]
+            # Why not its begin: of several looks only the last is paired, and all of them may be waiting.
+            return jobs.w[k] if jobs.sure[k] else min(jobs.s[k], end), end
+        return None if all_work else jobs.stretches.of.get(k)
+
     def _order(self, points):
         """Sorts the points of a thread: as they happen, and within one ns as the inferences come."""
         begins = sorted((point.time, point.ref) for point in points if point.kind == BEGIN)
@@ -99,7 +111,7 @@ class Points:
                 n = bisect_right(moments, time) - 1
                 inference = begins[n][1] if n >= 0 else -1
             # A wait that takes no time ends after its begin, any other before all else.
-            if kind == NOTICED and time == jobs.w[ref]:
+            if kind == NOTICED and time == self.waits[ref][0]:
                 kind = WAIT + 0.5
             return inference, kind, ref
         points.sort(key=TIME)
@@ -117,9 +129,9 @@ class Points:
                 points = found.setdefault(jobs.thread[k], [])
                 points.append(Point(SUBMIT, jobs.s[k], k))
                 points.append(Point(RETURN, max(jobs.s[k], jobs.S[k]), k))
-                if jobs.wait[k] >= 0 and jobs.w[k] >= jobs.s[k]:
-                    points.append(Point(WAIT, jobs.w[k], k))
-                    points.append(Point(NOTICED, jobs.w[k] + self.trace.dur[jobs.wait[k]], k))
+                if self.waits[k] and self.waits[k][0] >= jobs.s[k]:
+                    points.append(Point(WAIT, self.waits[k][0], k))
+                    points.append(Point(NOTICED, self.waits[k][1], k))
 
     def _of_inferences(self, found):
         trace = self.trace
@@ -158,15 +170,15 @@ class Points:
             for a, b in zip([None, *points], points):
                 self.stretch[b] = point[b].time - (point[a].time if a is not None else 0)
         # Of a wait for several jobs the last of them decides; the points of the others are no moments.
-        last = {}
-        for k in range(self.count):
-            if jobs.wait[k] >= 0:
-                last[jobs.wait[k]] = max(last.get(jobs.wait[k], NULL), self.end_of[k])
+        last, of = {}, [wait and (jobs.thread[k], wait[1]) for k, wait in enumerate(self.waits)]
+        for k, key in enumerate(of):
+            if key:
+                last[key] = max(last.get(key, NULL), self.end_of[k])
         waits = [p for p, one in enumerate(point) if one.kind == NOTICED]
-        late = [p for p in waits if last[jobs.wait[point[p].ref]] > jobs.w[point[p].ref]]
-        self.notice = {p: point[p].time - last[jobs.wait[point[p].ref]] for p in late}
+        late = [p for p in waits if last[of[point[p].ref]] > self.waits[point[p].ref][0]]
+        self.notice = {p: point[p].time - last[of[point[p].ref]] for p in late}
         self.early = {p for p in waits if p not in self.notice}
-        self.shared = {p for p in late if self.end_of[point[p].ref] < last[jobs.wait[point[p].ref]]}
+        self.shared = {p for p in late if self.end_of[point[p].ref] < last[of[point[p].ref]]}
         known = sorted(self.notice.values())
         self.usual_notice = known[len(known) // 2] if known else None
         own = {p: self.stretch[p] for p in self.early}
@@ -183,8 +195,8 @@ class Points:
         submitted. Why: so the order is known, and no stamp of the host is compared with one of the
         device."""
         jobs, b = self.jobs, self.jobs.before[k]
-        if b >= 0 and jobs.wait[b] >= 0 and jobs.thread[b] == jobs.thread[k] >= 0:
-            if jobs.w[b] + self.trace.dur[jobs.wait[b]] <= jobs.s[k]:
+        if b >= 0 and self.waits[b] and jobs.thread[b] == jobs.thread[k] >= 0:
+            if self.waits[b][1] <= jobs.s[k]:
                 return -1
         return b
 

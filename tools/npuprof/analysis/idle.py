@@ -11,6 +11,8 @@ thread does. Each piece gets the first class that fits:
                    start latency before the start
     dispatch       it is submitted, and the device has not started it
     late_notice    the thread waits for a job that is done
+    work_or_wait   the same, if it waits: nothing says whether it works or has not noticed the end
+    work_or_idle   the thread is in a span between two inferences: it works, or waits for a request
     host_off_cpu   the span did not have the CPU (argument cpu_ns)
     host_busy      the thread is in that span
     host_blocked   the thread is in a lock, or waits for something else
@@ -243,12 +245,21 @@ class Idle:
             if done >= end:
                 return [(start, end, "host_blocked", 0, max(0, end + error - done))]
             return [(start, done, "host_blocked", 0, error), (done, end, "late_notice", error, 0)]
+        if self.jobs.unmarked and self.jobs.stretches.waits_at(self.jobs.thread[j], start):
+            return [(start, end, "work_or_wait", 0, 0)]
         if self.leaves.is_container(row):
             return [(start, end, "host_untraced", 0, 0)]
+        between = self.jobs.inference[j] >= 0 and inference_of(self.trace, row) < 0
+        if between and not self._worked(row, end - start):
+            return [(start, end, "work_or_idle", 0, 0)]
         if self.locks[self.trace.name[row]]:
             return [(start, end, "host_blocked", 0, 0)]
         off = self.leaves.off_cpu(row, end - start)
         return [(start, end, "host_off_cpu" if off else "host_busy", 0, 0)]
+
+    def _worked(self, row, ns):
+        """True: that span says that it had the CPU for half of a piece of `ns`."""
+        return row in self.leaves.cpu and not self.leaves.off_cpu(row, ns)
 
     def _asked(self, j):
         """When the request of job j was there: the begin of an arrow into its inference; None: not known."""

@@ -14,6 +14,7 @@ contradicts (causality violated, counted in `violated`). Of each job:
     submit              row of the submit span [s, S); -1
     s, S, doorbell      NULL without a submission; doorbell NULL if the span does not state doorbell_ns
     wait                row of its wait span; -1
+    sure                1: the trace or the user says that it waits; 0: only its name does
     w, n                begin and end of the wait; NULL
     inference           row of the inference around the submit span; -1
     inside              1: the execution and its submission lie wholly in the window
@@ -32,13 +33,15 @@ from functools import cached_property
 from ..base.contract import DEVICE, INFERENCE, NULL, SAMPLED, UNFINISHED, VIOLATED
 from ..tables.tracks import label_of
 from .arguments import chosen
+from .stretches import Stretches
 
 WAIT = "wait|sync|poll|join|fence"
+SAYS_SO = 2
 # device: number of the device in Jobs.devices; base: base track; label: for a reader
 Queue = namedtuple("Queue", "device base stream label")
 COLUMNS = {"group": "i", "row": "i", "start": "q", "end": "q", "error": "q", "queue": "i", "before": "i",
-           "thread": "i", "submit": "i", "s": "q", "S": "q", "doorbell": "q", "wait": "i", "w": "q",
-           "n": "q", "inference": "i", "inside": "b"}
+           "thread": "i", "submit": "i", "s": "q", "S": "q", "doorbell": "q", "wait": "i", "sure": "b",
+           "w": "q", "n": "q", "inference": "i", "inside": "b"}
 
 
 class Jobs:
@@ -63,6 +66,23 @@ class Jobs:
 
     def __len__(self):
         return len(self.row)
+
+    @cached_property
+    def stretches(self):
+        """Where threads may have waited for jobs that have no wait: a Stretches."""
+        return Stretches(self.trace, self)
+
+    @cached_property
+    def unmarked(self):
+        """True: for some job nothing but a name, or nothing at all, says where its thread waits."""
+        return any(thread >= 0 and sure != 1 for thread, sure in zip(self.thread, self.sure))
+
+    @cached_property
+    def unmarked_names(self):
+        """Where threads may wait: names of spans, "" for no span, ascending."""
+        names = self.trace.names
+        found = {names[self.trace.name[i]] for i, sure in zip(self.wait, self.sure) if i >= 0 and not sure}
+        return sorted(found | {names[n] if n >= 0 else "" for n in self.stretches.names})
 
     @cached_property
     def queues_of(self):
@@ -159,7 +179,7 @@ class Jobs:
         trace, name, of_thread = self.trace, self.trace.name, {}
         for k, thread in enumerate(self.thread):
             if thread >= 0 and trace.flags[self.row[k]] & SAMPLED:
-                self._take(k, self.submit[k])
+                self._take(k, self.submit[k], True)
             elif thread >= 0:
                 of_thread.setdefault(thread, []).append(k)
         by_arrow = self._arrows()
@@ -168,10 +188,10 @@ class Jobs:
             jobs.sort(key=lambda k: (self.S[k], self.s[k], k))
             first = finder.ends[thread - 1] if thread else 0
             waits = [i for i in finder.rows[first:finder.ends[thread]] if names[name[i]] or i in by_arrow]
-            self._pair(jobs, waits, by_arrow)
+            self._pair(jobs, waits, by_arrow, names)
 
-    def _pair(self, jobs, waits, by_arrow):
-        start, dur = self.trace.start, self.trace.dur
+    def _pair(self, jobs, waits, by_arrow, names):
+        start, dur, name = self.trace.start, self.trace.dur, self.trace.name
         pending, at = deque(), 0
         for i, after in zip(waits, [*waits[1:], -1]):
             begin, end = start[i], start[i] + dur[i]
@@ -179,32 +199,41 @@ class Jobs:
                 pending.append(jobs[at])
                 at += 1
             if i in by_arrow:
-                self._take(by_arrow[i], i)
+                self._take(by_arrow[i], i, True)
                 if by_arrow[i] in pending:
                     pending.remove(by_arrow[i])
                 continue
+            sure = names[name[i]] == SAYS_SO
+            # Why: a name is no reason to believe that a job of an inference is waited for after its end.
+            while pending and not sure and self._ended(pending[0], begin):
+                pending.popleft()
             if not pending:
                 continue
             k = pending[0]
             if self.end[k] <= end + max(self.error[k], 0):
-                self._take(pending.popleft(), i)
+                self._take(pending.popleft(), i, sure)
                 # One wait for all jobs of an inference.
                 inference = self.inference[k]
                 if inference >= 0 and self._last_wait(after, inference):
                     while pending and self.inference[pending[0]] == inference:
-                        self._take(pending.popleft(), i)
+                        self._take(pending.popleft(), i, sure)
+
+    def _ended(self, k, ns):
+        """True: the inference of job k ended before that moment."""
+        inference = self.inference[k]
+        return inference >= 0 and self.trace.start[inference] + self.trace.dur[inference] <= ns
 
     def _last_wait(self, after, inference):
         """True: the wait in row `after`, -1 for none, begins behind that inference."""
         start = self.trace.start
         return after < 0 or start[after] >= start[inference] + self.trace.dur[inference]
 
-    def _take(self, k, i):
+    def _take(self, k, i, sure):
         if i < 0:
             return
         seen = self.trace.start[i] + self.trace.dur[i]
         if self.end[k] <= seen + max(self.error[k], 0):
-            self.wait[k], self.w[k], self.n[k] = i, self.trace.start[i], seen
+            self.wait[k], self.sure[k], self.w[k], self.n[k] = i, sure, self.trace.start[i], seen
             late = min(self.end[k] - seen, self.start[k] - self.s[k])
             if late > 0:
                 self._move(k, -late)
@@ -248,15 +277,17 @@ def jobs_of(trace, window, wait=None):
 
 
 def wait_names(trace, more, threads):
-    """Bytes by name: 1 if host spans of that name wait. more: names that the user gave."""
+    """Bytes by name: SAYS_SO if the user (more) or a span of that name says that it waits, 1 if only the name
+    sounds so, else 0."""
     known = re.compile(WAIT, re.I)
     given = set(more or ())
-    names = bytearray(bool(text in given or known.search(text)) for text in trace.names)
+    names = bytearray(SAYS_SO if text in given else known.search(text) is not None for text in trace.names)
     if trace.mentions("kind", "wait"):
         # One span of each name tells for all of them.
-        asked = bytearray(names)
+        asked = bytearray(len(names))
         for i, n in enumerate(trace.name):
             if not asked[n] and trace.track[i] in threads:
                 asked[n] = 1
-                names[n] = trace.args(i).get("kind") == "wait"
+                if trace.args(i).get("kind") == "wait":
+                    names[n] = SAYS_SO
     return names

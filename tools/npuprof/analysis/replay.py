@@ -9,24 +9,30 @@ of a pipelined instruction (programs.py), for depth and PEs the two ends of the 
 host the usual notice of an end and none, where the trace has not shown one. Depth and PEs change how many
 inferences run at a time, so look at the window, not at the median inference.
 
+Where nothing says whether a thread works or waits for a job, there are two more readings, and the gain holds
+both: all of it is work, and all of it is waiting, which ends as soon after the job as it ever did.
+
 A gain is an upper bound. Off-CPU time, contention for memory or cores and clock rates may react to a change;
 another order of queues or another choice of PE is not modelled.
 """
 
 from collections import namedtuple
 from fractions import Fraction
+from functools import cached_property
 
 from .graph import ARRIVAL, BEGIN, END, NOTICED, SUBMIT, WAIT, Graph, Points, host_rows, overlaps
+from .idle import inference_of
 from .paths import Paths
 from .programs import Programs
 from .schedule import free_first
 
 # What could be unknown: at most that share of the time of the path inside jobs.
 UNEXPLAINED = Fraction(1, 10)
+SAME = Fraction(1, 10)             # gains that differ by less are one
 # inference (the median), window, jobs (all executions together): (low, high) in percent, positive if faster.
 # before, after: twice the ns of the median inference, None without inferences; after is (low, high).
-# edge: see _edge().
-Effect = namedtuple("Effect", "changes inference window jobs before after edge")
+# edge: see _edge(). assumed: whether a thread worked or waited is not known, and decides it.
+Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
 
 
 def of(facts):
@@ -37,20 +43,25 @@ def of(facts):
 
 
 class Replay:
-    """why: None, or in words why nothing can be replayed."""
+    """why: None, or in words why nothing can be replayed. In this Replay all that may be waiting is. working:
+    the Replay of the other reading, made with this one as `waiting`; None: it is known what waits."""
 
-    def __init__(self, facts):
+    def __init__(self, facts, waiting=None):
         self.facts, self.trace = facts, facts.trace
         self.effects, self.graphs = {}, {}
+        self.working = None
         jobs = facts.jobs
-        self.why = self._missing(jobs)
+        self.why = waiting.why if waiting else self._missing(jobs)
         if self.why:
             return
-        self.points = Points(facts.trace, jobs, facts.window.inferences)
+        self.points = Points(facts.trace, jobs, facts.window.inferences, all_work=waiting is not None)
         self.graph = Graph(self.points)
-        self.programs = Programs(facts.trace, jobs, self.points.count)
+        self.programs = waiting.programs if waiting else Programs(facts.trace, jobs, self.points.count)
         self.base = self.graph.times(self.points.lags())
         self.why = self._check()
+        if not self.why and jobs.unmarked and not waiting:
+            self.working = Replay(facts, self)
+            self.why = self.working.why
 
     def _missing(self, jobs):
         """In words, what is missing for a graph."""
@@ -86,8 +97,83 @@ class Replay:
         if self.why:
             return None
         if changes not in self.effects:
-            self.effects[changes] = self._effect(changes)
+            own = self._effect(changes)
+            if own and (self.working or self.hears):
+                own = self._either(own, self.working._effect(changes) if self.working else own)
+            self.effects[changes] = own
         return self.effects[changes]
+
+    def _either(self, one, two):
+        """The Effect that holds both."""
+        def hull(a, b):
+            return None if a is None else (min(a[0], b[0]), max(a[1], b[1]))
+        inference, window = hull(one.inference, two.inference), hull(one.window, two.window)
+        after = hull(one.after, two.after)
+        if self.hears or self.loose:
+            # Nobody knows what waits for what: all shrinks as the jobs do, or nothing.
+            bounds = self._shrinking(one.changes)
+            window, inference = hull(window, bounds), inference and hull(inference, bounds)
+            after = inference and tuple(one.before * (100 - gain) / 100 for gain in reversed(inference))
+        assumed = window[1] - window[0] > SAME or bool(inference and inference[1] - inference[0] > SAME)
+        return one._replace(inference=inference, window=window, after=after, assumed=assumed,
+                            edge=max(one.edge, two.edge))
+
+    def _shrinking(self, changes):
+        """(low, high): by how many percent a job gets shorter, or an inference by its host spans, at least
+        and at most; 0 is among them."""
+        shares = [Fraction(0)]
+        for what, name, k in changes:
+            if what == "host":
+                shares += ((1 - k) * share for share in self._host_shares(name))
+        for fixed in (False, True):
+            lags = self._changed(changes, fixed, False)[0]
+            shares += (percent(before - after, before) for before, after in zip(self.points.dur, lags.dur)
+                       if before != after)
+        return min(shares), max(shares)
+
+    def _host_shares(self, name):
+        """Of each inference with such spans, and of each thread in the window, their time in percent."""
+        trace, sums, threads = self.trace, {}, {}
+        for i in host_rows(trace, self.points, name):
+            for number, found in (inference_of(trace, i), sums), (trace.track[i], threads):
+                found[number] = found.get(number, 0) + trace.dur[i]
+        wholes = [(ns, trace.dur[i]) for i, ns in sums.items() if i >= 0]
+        wholes += [(ns, self.facts.window.length_ns) for ns in threads.values()]
+        return [min(percent(ns, whole or 1), Fraction(100)) for ns, whole in wholes]
+
+    @cached_property
+    def loose(self):
+        """True: more may be unknown than whether a stretch is a wait. More than one of a hundred jobs has no
+        such stretch, or several threads submit, which may wait for each other."""
+        jobs = self.facts.jobs
+        return 100 * len(jobs.stretches.loose) > len(jobs) or len(set(jobs.thread) - {-1}) > 1
+
+    @cached_property
+    def hears(self):
+        """True: a thread with a job under way hears from another one, which may have waited for the job."""
+        return any(map(self._hears, self.points.threads))
+
+    def _hears(self, thread):
+        """True: an arrow from another thread comes between a submission and the end of its inference, or the
+        notice of its end."""
+        under_way, until = set(), None
+        for p in thread:
+            kind, time, ref = self.points.point[p]
+            if kind == SUBMIT:
+                under_way.add(ref)
+            elif kind == END:
+                under_way, until = set(), None
+            elif kind == NOTICED:
+                under_way.discard(ref)
+                # Why not at once: what wakes a thread has the time of its waking.
+                until = None if under_way else self._inference_end(ref, time)
+            elif kind == ARRIVAL and (under_way or (until is not None and time <= until)):
+                return True
+        return False
+
+    def _inference_end(self, k, time):
+        inference, trace = self.facts.jobs.inference[k], self.trace
+        return time if inference < 0 else trace.start[inference] + trace.dur[inference]
 
     def _effect(self, changes):
         if any(change[0] in ("operator", "load") for change in changes) and self.unexplained() > UNEXPLAINED:
@@ -103,7 +189,8 @@ class Replay:
         medians, busy = [after[0] or 0 for after in results], sum(self.points.dur)
         jobs = [percent(busy - after[3], busy or 1) for after in results]
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
-                      (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results))
+                      (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results),
+                      False)
 
     def _forms(self, changes):
         """(is a pipelined instruction all work?, sign of the clock's error, notices that the trace has not
@@ -113,16 +200,22 @@ class Replay:
         submission, and how long after is known only by a stamp of the host against one of the device.
         Why the notice: where threads lost the CPU while they waited, the usual one is no bound."""
         kinds = {change[0] for change in changes}
+        if self.working and not kinds & {"depth", "pes", "notice"}:
+            return (False, 0, True), (True, 0, False)
         if kinds & {"depth", "pes"}:
             return (False, -1, True), (False, 1, False)
         if kinds & {"operator", "load"} and any(p.pipelined for p in self.programs.all):
             return (False, 0, True), (True, 0, False)
         return ((False, 0, True), (False, 0, False)) if "host" in kinds else ((False, 0, False),)
 
-    def _measures(self, changes, fixed, sign, short):
+    def _changed(self, changes, fixed, short):
+        """(lags, depth or None, more PEs or None) with the changes."""
         lags, depth, pes = self.points.lags(), None, None
         if short and any(change[0] == "host" for change in changes):
             lags.notice |= dict.fromkeys(self.points.early, 0)
+        if short and self.working:
+            floor = low(lags.notice.values())
+            lags.notice = {p: min(ns, floor) for p, ns in lags.notice.items()}
         # Why first: the other changes add to what these make of it.
         for change in sorted(changes, key=lambda change: change[0] not in ("dispatch", "notice")):
             what, name, k = change
@@ -147,6 +240,10 @@ class Replay:
                 pes = k or 0
             else:
                 raise ValueError(f"no change: {change}")
+        return lags, depth, pes
+
+    def _measures(self, changes, fixed, sign, short):
+        lags, depth, pes = self._changed(changes, fixed, short)
         graph = self._deep(depth) if depth else self.graph
         if sign:
             self._queues(lags, sign)

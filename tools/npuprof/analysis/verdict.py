@@ -3,7 +3,9 @@
 
     verdict = judge(facts)
     verdict.findings         in order; `below` of each: findings that follow from it
+    verdict.questions        what could be a finding, and hangs on what the trace does not say
     verdict.missing          [(rule, what the trace lacks)] of the rules that could not run
+    verdict.faster           the Effect of a device twice as fast; None: it cannot be said
     verdict.threshold_pct    what a change must promise
 
 Gains are percent of the median inference that a change saves, at most; of findings about throughput, percent
@@ -31,7 +33,8 @@ class Verdict:
     """See judge()."""
 
     def __init__(self, facts):
-        self.facts, self.findings, self.missing = facts, [], []
+        self.facts, self.findings, self.questions, self.missing = facts, [], [], []
+        self.faster = facts.effect(("device", None, Fraction(1, 2)))
         noise = facts.noise_pct
         self.threshold_pct = max(Fraction(2), min(3 * noise, Fraction(10)))
 
@@ -57,7 +60,9 @@ def judge(facts):
             for finding in rule.judge(facts):
                 finding.rule, finding.followers = rule, []
                 keep = kept(verdict, finding)
-                if keep or keep is None:
+                if keep and finding.assumed and finding.gain[0] < verdict.threshold_pct:
+                    verdict.questions.append(finding)
+                elif keep or keep is None:
                     found.append(finding)
         except Missing as missing:
             verdict.missing.append((rule, str(missing)))
@@ -98,6 +103,9 @@ def kept(verdict, finding):
         gain, finding.of = effect.window, "throughput"
     if gain:
         finding.gain, finding.replayed, finding.jobs = gain, True, effect.jobs
+        finding.assumed = effect.assumed
+        if effect.assumed and finding.confidence == "sure":
+            finding.confidence = "likely"
     elif finding.share is None and finding.change is None and finding.rule.kind == "gain":
         return True              # it promises nothing: a consequence, or what cannot be foreseen
     elif finding.share is not None and finding.rule.kind == "gain":
@@ -160,11 +168,14 @@ def as_json(verdict):
                            "dur_ns": trace.dur[i]} for i in finding.rows],
                 "followers": [of(follower) for follower in finding.followers]}
     window = facts.window
+    faster = verdict.faster and (verdict.faster.inference or verdict.faster.window)
     return {"npuprof_report": 1, "trace": {"path": trace.path, "spans": len(trace)},
             "window": {"start_ns": window.start_ns, "end_ns": window.end_ns, "paused_ns": window.paused_ns,
                        "length_ns": window.length_ns, "chosen": window.text},
             "headline": {key: number(key, value) for key, value in facts.headline.items()},
             "threshold_pct": number("_pct", verdict.threshold_pct),
             "findings": [of(finding) for finding in verdict.findings],
+            "questions": [of(finding) for finding in verdict.questions],
+            "device_twice_as_fast_pct": faster and [number("_pct", gain) for gain in faster],
             "not_evaluated": [{"rule": rule.name, "missing": [text]} for rule, text in verdict.missing]}
 

@@ -122,6 +122,10 @@ def whatif_table(facts, wanted):
         return Table("whatif", TITLE, WHATIF, [], [f"no replay: {found.why}"])
     rows = [row for row in (row_of(facts, changes) for changes in wanted) if row]
     notes = ["positive: faster. Upper bounds: contention, off-CPU time and clock rates may react to a change"]
+    if found.working:
+        where = ", ".join(name or "no span" for name in facts.jobs.unmarked_names) or "any span"
+        notes.append(f"low: the threads work in {where} until their jobs end; high: they wait there. Nothing "
+                     'says which: kind = "wait" as an argument of a span would, or --wait NAME')
     if len(rows) < len(wanted):
         lost = float(100 * found.unexplained())
         notes.append(f"no replay of operators: the graph does not explain {lost:.1f} % of the device's time")

@@ -28,7 +28,8 @@ def lines(verdict):
         yield from of_finding(entry)
     if len(entries) > FINDINGS:
         yield f"({len(entries) - FINDINGS} more: --verdict json)"
-    if not entries:
+    yield from open_questions(verdict)
+    if not entries and not is_open(verdict):
         yield from wrapped(nothing(verdict), "", "  ")
     yield from wrapped(together(verdict), "", "  ")
     if verdict.missing:
@@ -129,7 +130,7 @@ def worth(finding, above=None):
         what, of = {"latency": ("latency", "median "), "throughput": ("window", "")}[finding.of]
         low, high = map(saved, finding.gain)
         # Why not both ends where one is no gain: at most is what is known.
-        both = finding.replayed and low != high and finding.gain[0] >= 0.05
+        both = finding.replayed and low != high and (finding.assumed or finding.gain[0] >= 0.05)
         change = f"{low} to {high}" if both else high if high == "0" else f"at most {high}"
         text = f"{what} {change} %"
         if not finding.replayed:
@@ -173,7 +174,9 @@ def nothing(verdict):
         return "No finding: the window has neither inferences nor executions."
     what = f"the median inference ({ns_text(head['p50_ns'])} +- {pct_text(facts.noise_pct)} %)" \
         if head["p50_ns"] is not None else "the window"
-    text = f"No finding: no change promises more than {pct_text(verdict.threshold_pct)} % of {what}."
+    why = replay_of(part_of(facts)).why
+    text = f"No finding, but no gain can be told: {why}." if why and head["executions"] else \
+        f"No finding: no change promises more than {pct_text(verdict.threshold_pct)} % of {what}."
     name, (_, ns) = max(facts.engines.operators.items(), key=lambda item: item[1][1], default=("", (0, 0)))
     share = facts.share_of_inferences(ns)
     if name and share is not None:
@@ -184,6 +187,43 @@ def nothing(verdict):
             text += f", bound by {limit.bound} at {pct_text(peak)} % of the peak"
         text += "."
     return text
+
+
+def between(gain):
+    """A gain as a change: one number, or both ends where they differ."""
+    low, high = map(saved, gain)
+    return high if gain[1] - gain[0] < Fraction(1, 2) else f"{low} to {high}"
+
+
+def is_open(verdict):
+    """True: nobody knows whether a faster device would bring anything."""
+    effect = verdict.faster
+    gain = effect and effect.assumed and (effect.inference or effect.window)
+    return bool(gain) and gain[0] < verdict.threshold_pct <= gain[1]
+
+
+def open_questions(verdict):
+    """What is not known, and what to record so that it is."""
+    effect = verdict.faster
+    if is_open(verdict):
+        what = "latency" if effect.inference else "the window"
+        yield from wrapped(f"Not known: what a faster device brings. One twice as fast changes {what} by "
+                           f"{between(effect.inference or effect.window)} %.", "? ", "  ")
+    for finding in verdict.questions[:2]:
+        yield from wrapped(f"Not known: {title(finding)}, {worth(finding)}", "? ", "  ")
+    if is_open(verdict) or verdict.questions:
+        yield from wrapped(why_open(verdict.facts.jobs), "  ", "  ")
+        yield from wrapped('give the span that waits an argument kind = "wait", or name it with --wait NAME',
+                           "  -> ", "     ")
+
+
+def why_open(jobs):
+    """In words, what nothing says."""
+    names = [name or "no span" for name in jobs.unmarked_names]
+    if not names:
+        return "Nothing shows which span waits for which job: a thread does this and that when one ends."
+    return (f"A thread is in {' or in '.join(names)} until its job ends; nothing says whether it works or "
+            "waits.")
 
 
 def together(verdict):
@@ -197,9 +237,11 @@ def together(verdict):
         if effect and effect.inference:
             numbers = " and ".join(str(n) for n, _ in shown)
             texts.append(f"{numbers} together: latency at most {saved(effect.inference[1])} %.")
-    effect = replay.effect(("device", None, Fraction(1, 2)))
-    if effect and effect.inference:
-        texts.append(f"A device twice as fast would change latency by {saved(effect.inference[1])} %.")
-    elif replay.why and facts.jobs.queues:
+    effect = verdict.faster
+    if is_open(verdict):
+        pass
+    elif effect and effect.inference:
+        texts.append(f"A device twice as fast would change latency by {between(effect.inference)} %.")
+    elif replay.why and facts.jobs.queues and shown:
         texts.append(f"No replay: {replay.why}.")
     return " ".join(texts)

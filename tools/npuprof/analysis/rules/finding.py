@@ -24,6 +24,7 @@ class Finding:
     ns          (now, at best) of what the gain is of: the median inference or the window; None without one
     hidden      True: it brings less than the threshold as long as the finding above it is there
     replayed    True: the gain is from replay
+    assumed     True: the gain hangs on whether a thread works or waits, and nothing says which
     jobs        (low, high): percent of the time of all jobs that replay says, or None"""
 
     subject: str
@@ -42,6 +43,7 @@ class Finding:
     ns: tuple | None = None
     hidden: bool = False
     replayed: bool = False
+    assumed: bool = False
     jobs: tuple | None = None
     rule: object = None
 
@@ -64,6 +66,8 @@ def ns_text(ns):
 IDLE = {"pause": "the recording is paused", "unknown_lost": "spans are lost",
         "dependency": "another queue has to end first", "in_submit": "a job is being submitted{}",
         "dispatch": "a job is submitted and not started", "late_notice": "the host has not noticed an end{}",
+        "work_or_wait": "the host works or has not noticed an end{}",
+        "work_or_idle": "the host works or waits for a request{}",
         "host_off_cpu": "the host is off the CPU{}", "host_busy": "the host is busy{}",
         "host_blocked": "the host waits{}", "host_untraced": "the host does what has no span{}",
         "late_thread": "the next thread does not run yet{}", "no_demand": "no request is there",

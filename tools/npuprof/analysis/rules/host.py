@@ -221,7 +221,7 @@ def no_demand(facts):
     capped = any(entry.capped for _, entry in found)
     yield Finding("", f"the device had nothing to do for {ns_text(total)}, "
                       f"{pct_text(pct(total, facts.window.length_ns))} % of the window",
-                  "the device is not the limit: a faster one brings nothing here",
+                  "more requests at a time would use it; no request is seen in these times",
                   {"no_demand_ns": total, "idle_ns": whole}, certain, None,
                   confidence_of(certain, total, capped))
 

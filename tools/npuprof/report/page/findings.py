@@ -34,7 +34,9 @@ def shown_verdict(found, place, zero):
         findings += [card(result, number=None, advice="", worth=screen.worth(result))
                      for result in entry.results]
     return {"headline": as_json(found)["headline"], "looked_at": screen.looked_at(found),
-            "figures": screen.figures(found), "nothing": "" if findings else screen.nothing(found),
+            "figures": screen.figures(found),
+            "nothing": "" if findings or screen.is_open(found) else screen.nothing(found),
+            "questions": [" ".join(text.split()) for text in screen.open_questions(found)],
             "together": screen.together(found), "findings": findings,
             "not_looked_at": screen.not_looked_at(found), "length": window.length_ns,
             "from": window.start_ns - zero, "to": window.end_ns - zero}

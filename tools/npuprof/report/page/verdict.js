@@ -58,7 +58,9 @@ function verdict() {
         "What to change",
         signs(`${found.looked_at}. ${capital(found.figures)}.`),
         null,
-        cards.length ? cards.slice(0, FEW) : el("p", {}, signs(found.nothing)),
+        cards.length ? cards.slice(0, FEW) : null,
+        found.nothing ? el("p", {}, signs(found.nothing)) : null,
+        found.questions.length ? el("p", { class: "together" }, signs(found.questions.join(" "))) : null,
         cards.length > FEW
             ? folded(plural(cards.length - FEW, "more finding"), cards.slice(FEW))
             : null,
