@@ -144,6 +144,15 @@ class Blocking(unittest.TestCase):
         effect = replay.of(driver.facts()).effect(("device", None, Fraction(1, 2)))
         self.assertTrue(effect.assumed and effect.inference[0] < 0.1 and effect.inference[1] >= 45, effect)
 
+    def test_inferences_elsewhere(self):
+        """The inferences are spans of a thread that submits nothing: no gain is told."""
+        driver = Driver("ioctl")
+        for line in driver.lines:
+            line["tid"] = 2 if line["name"] == "Inference" else line["tid"]
+        facts = driver.facts()
+        self.assertIn("120 of 120 executions are submitted outside", replay.of(facts).why)
+        self.assertIn("No finding, but no gain can be told", " ".join(screen.lines(judge(facts))))
+
     def test_words(self):
         """The screen never says that nothing would help, nor that something surely does."""
         for style in UNKNOWN:
