@@ -85,7 +85,7 @@ class Odd(unittest.TestCase):
         jobs = [(0, 50, 1000, 0, 10, 1, []), (0, 8200, 8900, 0, 8100, 1, [])]
         path = odd(spans, jobs, instants=[("npuprof paused", 2500), ("npuprof resumed", 7900)])
         [gap] = [table for table in idle.analyse(facts_of(path)) if table.name == "idle_gaps"][0].rows
-        self.assertEqual(gap[2:4] + gap[6:9], (1000, 1800, "host_untraced", "Inference", 1000))
+        self.assertEqual(gap[2:4] + gap[6:9], (1000, 1800, "work_or_wait", "Inference", 1000))
 
     def test_shapes_of_one_name(self):
         """The work of an operator is that of each of its spans, whatever their shapes."""
