@@ -27,7 +27,7 @@ span of a ring is never a wait: it may hold the device's end only because the th
 
 import re
 from array import array
-from collections import deque, namedtuple
+from collections import Counter, deque, namedtuple
 from functools import cached_property
 
 from ..base.contract import DEVICE, INFERENCE, NULL, SAMPLED, UNFINISHED, VIOLATED
@@ -140,9 +140,9 @@ class Jobs:
             self.queue[k] = q
             self.before[k] = last.get(q, -1)
             last[q] = k
-        labels = [queue.label for queue in self.queues]
+        labels = Counter(queue.label for queue in self.queues)
         self.queues = [queue._replace(label=f"{queue.label} stream {queue.stream}")
-                       if labels.count(queue.label) > 1 and queue.stream is not None else queue
+                       if labels[queue.label] > 1 and queue.stream is not None else queue
                        for queue in self.queues]
 
     def _submissions(self):

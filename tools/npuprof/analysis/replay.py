@@ -28,6 +28,7 @@ from .schedule import free_first
 
 # What could be unknown: at most that share of the time of the path inside jobs.
 UNEXPLAINED = Fraction(1, 10)
+INSIDE = "operator", "load", "device"            # changes of what happens in jobs
 SAME = Fraction(1, 10)             # gains that differ by less are one
 # inference (the median), window, jobs (all executions together): (low, high) in percent, positive if faster.
 # before, after: twice the ns of the median inference, None without inferences; after is (low, high).
@@ -129,10 +130,12 @@ class Replay:
         for what, name, k in changes:
             if what == "host":
                 shares += ((1 - k) * share for share in self._host_shares(name))
-        for fixed in (False, True):
+        for fixed in (False, True) if any(change[0] in INSIDE for change in changes) else ():
             lags = self._changed(changes, fixed, False)[0]
-            shares += (percent(before - after, before) for before, after in zip(self.points.dur, lags.dur)
-                       if before != after)
+            pairs = [(before, after) for before, after in zip(self.points.dur, lags.dur) if before != after]
+            for pick in (min, max) if pairs else ():
+                before, after = pick(pairs, key=lambda pair: (pair[0] - pair[1]) / pair[0])
+                shares.append(percent(before - after, before))
         return min(shares), max(shares)
 
     def _host_shares(self, name):
