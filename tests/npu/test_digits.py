@@ -364,15 +364,15 @@ class Digits(unittest.TestCase):
 
     def test_other_devices(self):
         """Two PEs, a rate far from the nominal one, images at full speed with more threads than PEs. Why 200:
-        their entries fit in the ring, so that a busy machine loses none."""
+        their entries fit in the ring, so that a busy machine does not overrun it."""
         result, files = self.compared("--images", "200", "--seconds", "0", "--workers", "6",
                                       "--", "--pes", "2", "--slower", "16", "--rate", "24000000", "--drift",
                                       "-40",
                                       "--start", str(2**32 - 6000000))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         trace, truth = files
-        # Why some: a thread moves the counter. Where it is not scheduled in time, stamps are later than what
-        # the counter says, and such records are refused.
+        # A thread moves the simulated counter. Where that comes late, stamps are later than the counter, and
+        # the library refuses and counts such records.
         lost = trace.sync.get("records", {}).get("lost_stamps", 0)
         self.assertEqual((trace.sync["spans"] + lost, trace.sync["ring_lost"]), (208 * 19, lost))
         self.assertLess(lost, 200)

@@ -226,7 +226,7 @@ static void handler(int number)
 
 /* The process steps itself: with the trap flag it traps after each instruction. When enough are over, the
    trap's handler raises SIGUSR1, which comes when it returns, so exactly there.
-   Why not ptrace, as above: two changes of process for each instruction take twenty times as long. */
+   Why not ptrace, as above: two changes of process for each instruction take three times as long. */
 #if defined(__x86_64__) || defined(__i386__)
 #define MARK() __asm__ volatile("int3" ::: "memory")
 static struct { int distance, left, step, farthest; bool stepping; uint64_t steps; } trap;

@@ -22,7 +22,7 @@ contradicts (causality violated, counted in `violated`). Of each job:
 A wait span of a submission is on its thread, begins when the submit span has ended, and says so: by an arrow
 from the execution, by kind "wait", or by its name (WAIT). One that ends before the device did waited for
 something else. Waits take the submissions of a thread in turn. A sampled kernel is its own wait. A submit
-span of a ring is never a wait: it may hold the device's end only because the thread was slow.
+span of a ring that holds the device's end is none: the thread may have waited, or was slow (stretches.py).
 """
 
 import re
