@@ -11,6 +11,7 @@ from npuprof.analysis import replay
 from npuprof.analysis.facts import Facts
 from npuprof.analysis.verdict import judge
 from npuprof.report import screen
+from npuprof.report.page.replay import sliders
 
 N = 120
 
@@ -152,6 +153,11 @@ class Blocking(unittest.TestCase):
         facts = driver.facts()
         self.assertIn("120 of 120 executions are submitted outside", replay.of(facts).why)
         self.assertIn("No finding, but no gain can be told", " ".join(screen.lines(judge(facts))))
+
+    def test_sliders(self):
+        """The page's sliders are of waiting, and say it where nobody knows."""
+        for style in ("marked", *UNKNOWN):
+            self.assertEqual(sliders(Driver(style).facts())["assumed"], style != "marked", style)
 
     def test_words(self):
         """The screen never says that nothing would help, nor that something surely does."""

@@ -12,8 +12,8 @@ inferences run at a time, so look at the window, not at the median inference.
 Where nothing says whether a thread works or waits for a job, there are two more readings, and the gain holds
 both: all of it is work, and all of it is waiting, which ends as soon after the job as it ever did.
 
-A gain is an upper bound. Off-CPU time, contention for memory or cores and clock rates may react to a change;
-another order of queues or another choice of PE is not modelled.
+Not replayed: what off-CPU time, contention for memory or cores, clock rates and the times of requests do when
+something changes; another order of queues or another choice of PE. So a gain is no bound of the truth.
 """
 
 from collections import namedtuple

@@ -121,7 +121,8 @@ def whatif_table(facts, wanted):
     if found.why:
         return Table("whatif", TITLE, WHATIF, [], [f"no replay: {found.why}"])
     rows = [row for row in (row_of(facts, changes) for changes in wanted) if row]
-    notes = ["positive: faster. Upper bounds: contention, off-CPU time and clock rates may react to a change"]
+    notes = ["positive: faster. Contention, off-CPU time, clock rates and requests may react to a change:"
+             " that is not replayed"]
     if found.working:
         where = ", ".join(name or "no span" for name in facts.jobs.unmarked_names) or "any span"
         notes.append(f"low: the threads work in {where} until their jobs end; high: they wait there. Nothing "

@@ -72,7 +72,8 @@ workers of a Dask scheduler, which see the traces and these tools under the same
 same, bit for bit. Of each trace at most some 20 KB are kept.
 
 With --what-if CHANGE it replays the dependency graph of the trace and prints the critical path by owner and
-what each change would bring: the median inference, the window and the time in jobs. Gains are upper bounds.
+what each change would bring: the median inference, the window and the time in jobs. A gain is an
+interval where nothing says whether a thread works or waits.
 
 With --annotate FILE it writes the verdict into a copy of the trace, so that a viewer shows it: the process
 "npuprof: what to change" has a track for each finding, for the critical path, and for each device the causes

@@ -2,7 +2,8 @@
 """The dependency graph for the page's sliders: what replay.js needs to replay it with other times.
 
 Of a long trace it is that of INFERENCES in the middle, or of fewer with many different executions. The page
-adds the same numbers as analysis/replay.py, so both say the same gain."""
+adds the same numbers as analysis/replay.py, so both say the same gain. Where nothing says whether threads
+wait, the page's is that of waiting, and it says so (assumed)."""
 
 from ...analysis import replay
 from ...analysis.engines import members
@@ -49,7 +50,8 @@ def sliders(facts, most=INFERENCES):
             "tolerance": found.programs.tolerance,
             "early": sorted(graph.at[p] for p in points.early),
             "begins": [graph.at[p] for p in points.begin], "ends": [graph.at[p] for p in points.end],
-            "from": points.first, "of": "" if part is facts else part.window.text}
+            "from": points.first, "of": "" if part is facts else part.window.text,
+            "assumed": bool(found.working or found.hears)}
 
 
 def middle(facts, most):
