@@ -5,6 +5,7 @@ import random
 import unittest
 from fractions import Fraction
 
+import fleet_traces
 import helpers
 import npuprof
 from npuprof.analysis import replay
@@ -47,10 +48,10 @@ class Driver:
         self.lines.append({"ph": "X", "name": name, "cat": "c", "pid": 1, "tid": tid, "ts": round(start, 3),
                            "dur": round(end - start, 3), "args": args})
 
-    def arrow(self, number, from_us, to_us):
-        for phase, tid, us in (("s", 1, from_us), ("f", 3, to_us)):
-            self.lines.append({"ph": phase, "name": "submit", "cat": "submit", "id": number, "pid": 1,
-                               "tid": tid, "ts": round(us, 3), "bp": "e"})
+    def arrow(self, number, from_us, to_us, name="submit", from_tid=1, to_tid=3):
+        for phase, tid, us in (("s", from_tid, from_us), ("f", to_tid, to_us)):
+            self.lines.append({"ph": phase, "name": name, "cat": name, "id": number, "pid": 1, "tid": tid,
+                               "ts": round(us, 3), "bp": "e"})
 
     def wait(self, submit, noticed):
         if self.style == "in the block":
@@ -63,7 +64,7 @@ class Driver:
 
     def facts(self, **more):
         names = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": name}}
-                 for tid, name in ((1, "worker"), (3, "npu PE 0"))]
+                 for tid, name in ((1, "worker"), (2, "irq"), (3, "npu PE 0"))]
         self.lines.sort(key=lambda e: (e["tid"], e["ts"], -e.get("dur", 0)))
         self.lines.sort(key=lambda e: e["ph"] == "f")
         about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 1, "pid": 1, "devices": [], "lost": {}}
@@ -119,31 +120,42 @@ class Blocking(unittest.TestCase):
 
     def test_looks(self):
         """A thread that looks at a register again and again: all the looks may be one wait."""
-        facts = []
-        for faster in (1.0, 0.5):
-            driver = Driver("no span", faster=faster)
-            for line in [e for e in driver.lines if e["name"] == "Submit"]:
-                end = next(e["ts"] for e in driver.lines if e["name"] == "finish" and e["ts"] > line["ts"])
-                at = line["ts"] + 20
-                while at < end:
-                    driver.span(1, "poll", at, min(at + 5, end))
-                    at += 500
-            facts.append((driver.facts(), driver.median()))
-        effect = replay.of(facts[0][0]).effect(("device", None, Fraction(1, 2)))
-        truth = 100 - 100 * facts[1][1] / facts[0][1]
-        self.assertTrue(effect.inference[0] - 0.1 <= truth <= effect.inference[1] + 0.5, (effect, truth))
+        for name, every in (("poll", 500), ("look", 500), ("look", 1500)):
+            facts = []
+            for faster in (1.0, 0.5):
+                driver = Driver("no span", faster=faster)
+                ends = iter([e["ts"] for e in driver.lines if e["name"] == "finish"])
+                for line in [e for e in driver.lines if e["name"] == "Submit"]:
+                    at, end = line["ts"] + 20, next(ends)
+                    while at < end:
+                        driver.span(1, name, at, min(at + 5, end))
+                        at += every
+                facts.append((driver.facts(), driver.median()))
+            effect = replay.of(facts[0][0]).effect(("device", None, Fraction(1, 2)))
+            truth = 100 - 100 * facts[1][1] / facts[0][1]
+            self.assertTrue(effect.inference[0] - 0.1 <= truth <= effect.inference[1] + 0.5, (name, effect))
 
     def test_another_thread_wakes_it(self):
         """An arrow from a thread that waited for the device, and does not say so."""
-        driver = Driver("cond_wait")
-        for number, line in enumerate([e for e in driver.lines if e["name"] == "cond_wait"], 1000):
-            done = line["ts"] + line["dur"]
-            driver.span(2, "irq", done - 15, done - 5)
-            for phase, tid, us in (("s", 2, done - 8), ("f", 1, done)):
-                driver.lines.append({"ph": phase, "name": "wake", "cat": "wake", "id": number, "pid": 1,
-                                     "tid": tid, "ts": round(us, 3), "bp": "e"})
-        effect = replay.of(driver.facts()).effect(("device", None, Fraction(1, 2)))
-        self.assertTrue(effect.assumed and effect.inference[0] < 0.1 and effect.inference[1] >= 45, effect)
+        for style, name in (("cond_wait", "cond_wait"), ("marked", "ioctl")):
+            driver = Driver(style)
+            for number, line in enumerate([e for e in driver.lines if e["name"] == name], 1000):
+                done = line["ts"] + line["dur"]
+                driver.span(2, "irq", done - 15, done - 5)
+                driver.arrow(number, done - 8, done, "wake", 2, 1)
+            effect = replay.of(driver.facts()).effect(("device", None, Fraction(1, 2)))
+            self.assertTrue(effect.inference[0] < 0.1 and effect.inference[1] > 44, (style, effect))
+
+    def test_questions(self):
+        """What hangs on an unknown wait is a question; where the wait is marked, it is a finding."""
+        text = fleet_traces.trace(1, 200)[0]
+        path = helpers.scratch() / "decides.json"
+        for marked in (True, False):
+            path.write_text(text if marked else text.replace(',"args":{"kind":"wait"}', ""))
+            verdict = judge(Facts(npuprof.load(path)))
+            told = [[f.subject for f in some if f.rule.name == "hot_operator"]
+                    for some in (verdict.findings, verdict.questions)]
+            self.assertEqual(told, [["conv"], []] if marked else [[], ["conv"]])
 
     def test_inferences_elsewhere(self):
         """The inferences are spans of a thread that submits nothing: no gain is told."""
