@@ -67,7 +67,7 @@ class Driver:
                  for tid, name in ((1, "worker"), (2, "irq"), (3, "npu PE 0"))]
         self.lines.sort(key=lambda e: (e["tid"], e["ts"], -e.get("dur", 0)))
         self.lines.sort(key=lambda e: e["ph"] == "f")
-        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 1, "pid": 1, "devices": [], "lost": {}}
+        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 2, "pid": 1, "devices": [], "lost": {}}
         path = helpers.scratch() / "driver.json"
         path.write_text(json.dumps({"traceEvents": names + self.lines, "metadata": {"npuprof": about}}))
         return Facts(npuprof.load(path), **more)
