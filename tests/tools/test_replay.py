@@ -403,11 +403,17 @@ class Simulator(unittest.TestCase):
         helpers.make("build/examples/digits/digits", "build/examples/digits/npusim")
 
     def run_demo(self, *options, workers=1, images=32):
+        """Facts of a run in which the counter went on. Why: a thread moves it. Where that does not get a
+        processor, the library finds a clock that stands, and states errors of milliseconds."""
         path = helpers.scratch() / "sim.json"
         demo = helpers.ROOT / "build/examples/digits/digits"
-        helpers.run([demo, "--output", path, "--images", images, "--workers", workers, "--seconds", "0.1",
-                     "--", *options], code=0)
-        return Facts(npuprof.load(path))
+        for _ in range(8):
+            helpers.run([demo, "--output", path, "--images", images, "--workers", workers, "--seconds", "0.1",
+                         "--", *options], code=0)
+            facts = Facts(npuprof.load(path))
+            if "class" not in facts.trace.metadata["devices"][0]["clock_sync"]:
+                return facts
+        self.skipTest("the simulator's counter stood in 8 runs: this machine is too busy")
 
     def test_engines(self):
         """Device time alone: its stamps follow the simulator's model however busy this machine is. Four times
