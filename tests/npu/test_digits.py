@@ -379,11 +379,12 @@ class Digits(unittest.TestCase):
         self.assertEqual(check_rate(trace, truth)[0], [])
         if not lost:
             self.assertEqual((len(trace.executions), check_counts(trace, truth)[0]), (208, []))
-        spoilt = left_out(trace, truth)
-        if not lost and spoilt < 0.1:
+        spoilt, stood = left_out(trace, truth), "class" in trace.sync
+        if not lost and not stood and spoilt < 0.1:
             self.assertEqual(check_inferences(trace, truth)[0], [])
         else:
-            print(f"inferences not checked: {lost} records refused, stalls spoil {spoilt:.0%} of the spans")
+            print(f"inferences not checked: {lost} records refused, stalls spoil {spoilt:.0%} of the spans"
+                  f"{', the clock was found standing' if stood else ''}")
         first, second = ([e for e in trace.executions if e.args["pe_index"] == pe] for pe in (0, 1))
         self.assertTrue(any(overlap(a, b) for a in first for b in second), "PEs work at the same time")
         words = {span.args["start_ticks"] >> 32 for span in trace.device}

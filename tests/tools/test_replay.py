@@ -439,7 +439,7 @@ class Simulator(unittest.TestCase):
         for before, after, change in (((1, 4), (2, 4), ("pes", None, 1)),
                                       ((1, 1), (1, 2), ("depth", None, 2))):
             runs, ratios = ([], []), ()
-            for _ in range(6):
+            for _ in range(12):
                 for side, (pes, workers) in zip(runs, (before, after)):
                     side.append(self.run_demo("--slower", 20, "--pes", pes, workers=workers, images=24))
                 old, new = (min(side, key=lambda facts: facts.window.length_ns) for side in runs)

@@ -72,14 +72,13 @@ class Stretches:
         """[(start, end, row)] of its thread from the submission to the end of the inference, else to the next
         submission behind the job's end."""
         jobs, trace = self.jobs, self.trace
-        moments = self.submissions[jobs.thread[k]]
-        n = bisect_right(moments, max(jobs.end[k], jobs.s[k]))
-        until = moments[n] if n < len(moments) else max(jobs.end[k], jobs.S[k]) + 1
-        inference = jobs.inference[k]
+        moments, inference = self.submissions[jobs.thread[k]], jobs.inference[k]
+        last = max(jobs.end[k], jobs.s[k])
+        n = bisect_right(moments, last)
+        ends = list(moments[n:n + 1])
         if inference >= 0:
-            until = min(until, trace.start[inference] + trace.dur[inference]) if n < len(moments) else \
-                trace.start[inference] + trace.dur[inference]
-        return self.leaves.pieces(jobs.thread[k], jobs.s[k], max(until, jobs.end[k] + 1, jobs.s[k] + 1))
+            ends.append(trace.start[inference] + trace.dur[inference])
+        return self.leaves.pieces(jobs.thread[k], jobs.s[k], max(min(ends, default=jobs.S[k] + 1), last + 1))
 
     def _ended_in(self, k, pieces):
         """The number of the piece in which job k ended; within the error of its clock an earlier one."""
