@@ -22,7 +22,7 @@ contradicts (causality violated, counted in `violated`). Of each job:
 A wait span of a submission is on its thread, begins when the submit span has ended, and says so: by an arrow
 from the execution, by kind "wait", or by its name (WAIT). One that ends before the device did waited for
 something else. Waits take the submissions of a thread in turn. A sampled kernel is its own wait. A submit
-span of a ring that holds the device's end is none: the thread may have waited, or was slow (stretches.py).
+span of a ring is not taken for a wait, even if its job ends inside: the thread may be slow (stretches.py).
 """
 
 import re
@@ -36,7 +36,7 @@ from .arguments import chosen
 from .stretches import Stretches
 
 WAIT = "wait|sync|poll|join|fence"
-SAYS_SO = 2
+SAYS_SO = 2        # of a name: its spans do wait, and do not only sound so
 # device: number of the device in Jobs.devices; base: base track; label: for a reader
 Queue = namedtuple("Queue", "device base stream label")
 COLUMNS = {"group": "i", "row": "i", "start": "q", "end": "q", "error": "q", "queue": "i", "before": "i",
