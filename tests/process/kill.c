@@ -3,6 +3,7 @@
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 enum { THREADS_MAX = 4, OUTER = 2 };
 
@@ -160,7 +161,10 @@ static void kill_once(const plan *p)
         npuprof_damage damage;
         if (must_be || npuprof_load(arena.path, &damage) == NPUPROF_OK) read_image(arena.path, &f, true);
     }
-    if (p->policy == NPUPROF_STREAM && access(stream.path, R_OK) == 0) {
+    /* Killed between the creation of the stream and its first chunk it leaves an empty file: all is in the
+       arena still, and is looked for there. */
+    struct stat size = { 0 };
+    if (p->policy == NPUPROF_STREAM && stat(stream.path, &size) == 0 && size.st_size > 0) {
         found in_stream = f;
         in_stream.twice = in_stream.bare = in_stream.bare_open = 0;
         if (read_image(stream.path, &in_stream, false)) {
