@@ -2109,6 +2109,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define PROF_SCOPE_LEVEL(level, cat, ...) \
     NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), NPUPROF_NAME_(__VA_ARGS__), \
                        NPUPROF_LIST_(__VA_ARGS__))
+/* PROF_SCOPE_CAT for a span in which the thread waits and does no work: a report takes that for a fact. */
+#define PROF_WAIT(cat, name) PROF_SCOPE_ARGS(cat, name, PROF_ARGS(PROF_STR("kind", "wait")))
 /* PROF_SCOPE with the name of the function; in C++ with its class and parameters, as the compiler has
    them. */
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)

@@ -562,7 +562,7 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
         slot = npu_submit(queue, &command);
     });
     {
-        PROF_SCOPE_ARGS("Runtime", "Wait", PROF_ARGS(PROF_STR("kind", "wait")));
+        PROF_WAIT("Runtime", "Wait");
         good = npu_wait(slot);
     }
     {

@@ -55,7 +55,7 @@ static void demo_run(unsigned microseconds)
     demo.submission = npuprof_npu_begin(&demo.npu, 0, "job", "npu", PROF_ARGS(PROF_UINT("job", demo.job)));
     hrtimer_start(&demo.timer, ns_to_ktime((u64)microseconds * 1000), HRTIMER_MODE_REL);
     {
-        PROF_SCOPE("wait for the device");
+        PROF_WAIT(NULL, "wait for the device");
         wait_for_completion(&demo.done);
     }
 }

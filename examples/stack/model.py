@@ -78,7 +78,7 @@ class Runtime:
                 npuprof.flow_out(number * ARROWS)
                 pixels = (ctypes.c_float * PIXELS)(*[x / 16 for x in image])
                 request = self.library.runtime_start(pixels, scores, number * ARROWS)
-            with npuprof.scope("wait", "model"):
+            with npuprof.scope("wait", "model", kind="wait"):
                 answer = self.library.runtime_wait(request)
                 npuprof.flow_in(number * ARROWS + ARROWS - 1)
             return answer, list(scores)

@@ -39,6 +39,7 @@ int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned 
                                                     PROF_REAL("f", f)));
     PROF_SCOPE_ARGS("cat", "no args", PROF_NO_ARGS);
     PROF_SCOPE_ARGS("cat", "no list");
+    PROF_WAIT("cat", "wait");
 #ifndef NPUPROF_NAMES_SECTION
     PROF_SCOPE_ARGS(NULL, "no category", PROF_ARGS(PROF_ARG("n", n), PROF_ARG("u", u), PROF_ARG("b", b),
                                                    PROF_ARG("s", "literal")));

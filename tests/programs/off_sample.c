@@ -13,6 +13,7 @@
 #define PROF_SCOPE_CAT(cat, name)
 #define PROF_SCOPE_ARGS(cat, name, args)
 #define PROF_SCOPE_LEVEL(level, cat, name, args)
+#define PROF_WAIT(cat, name)
 #define PROF_FUNCTION()
 #define PROF_BLOCK(cat, name)
 #define PROF_RECORD(name)
@@ -119,6 +120,7 @@ PROF_NO_AUTO int escape(int n)
     int r = 1;
     for (int i = 0; i < n; i++) {
         PROF_SCOPE("zebra loop");
+        PROF_WAIT("zebra category", "zebra wait");
         if (i == 3) continue;
         if (i == 7) goto out;
         r *= i + n;

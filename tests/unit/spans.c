@@ -13,9 +13,9 @@ static void in_a_function(void) { PROF_FUNCTION(); }
 /* Every form gives one X event with its name and category, inside the one around it. */
 static void forms(void)
 {
-    static const char *const inner[] = { "scope", "scope cat", "scope args", "scope level", "in_a_function",
-                                         "block", "block level",
-                                         "by hand", "phase 1", "phase 2", "phase 3", "operator" };
+    static const char *const inner[] = { "scope", "scope cat", "scope args", "scope level", "wait",
+                                         "in_a_function", "block", "block level", "by hand", "phase 1",
+                                         "phase 2", "phase 3", "operator" };
     npuprof_start(2);
     {
         PROF_RECORD("record");
@@ -25,6 +25,7 @@ static void forms(void)
             { PROF_SCOPE_CAT("c1", "scope cat"); }
             { PROF_SCOPE_ARGS("c2", "scope args", PROF_ARGS(PROF_INT("n", 7))); }
             { PROF_SCOPE_LEVEL(2, "c3", "scope level", PROF_NO_ARGS); }
+            { PROF_WAIT("c7", "wait"); }
             in_a_function();
             WITH_BASE_PROFILER(NULL, "block", "c4", PROF_NO_ARGS, int a = 1; int b = 2; CHECK(a + b == 3));
             WITH_BASE_PROFILER_LEVEL(2, NULL, "block level", "c5", PROF_ARGS(PROF_INT("m", -7)),
@@ -47,7 +48,7 @@ static void forms(void)
         if (!trace_inside(trace_event(t, "X", inner[i], 0), inference))
             check_failed_(__FILE__, __LINE__, "%s is not inside inference", inner[i]);
     }
-    CHECK_UINT(trace_count(t, "X", NULL), 15);
+    CHECK_UINT(trace_count(t, "X", NULL), 16);
     CHECK(json_get(trace_event(t, "X", "scope", 0), "cat") == NULL);
     CHECK_STR(json_text(json_get(trace_event(t, "X", "scope cat", 0), "cat")), "c1");
     CHECK_STR(json_text(json_get(trace_event(t, "X", "scope args", 0), "cat")), "c2");
@@ -55,6 +56,8 @@ static void forms(void)
     CHECK_STR(json_text(json_get(trace_event(t, "X", "block", 0), "cat")), "c4");
     CHECK_STR(json_text(json_get(trace_event(t, "X", "block level", 0), "cat")), "c5");
     CHECK_STR(json_text(json_get(trace_event(t, "X", "by hand", 0), "cat")), "c6");
+    CHECK_STR(json_text(json_get(trace_event(t, "X", "wait", 0), "cat")), "c7");
+    CHECK_STR(json_text(json_get(trace_event(t, "X", "wait", 0), "args.kind")), "wait");
     CHECK_INT(json_int(json_get(trace_event(t, "X", "scope args", 0), "args.n")), 7);
     CHECK_INT(json_int(json_get(trace_event(t, "X", "block level", 0), "args.m")), -7);
     CHECK_INT(json_int(json_get(trace_event(t, "X", "operator", 0), "args.operator_index")), 12);

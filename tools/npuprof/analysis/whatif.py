@@ -126,7 +126,7 @@ def whatif_table(facts, wanted):
     if found.working:
         where = ", ".join(name or "no span" for name in facts.jobs.unmarked_names) or "any span"
         notes.append(f"low: the threads work in {where} until their jobs end; high: they wait there. Nothing "
-                     'says which: kind = "wait" as an argument of a span would, or --wait NAME')
+                     'says which: PROF_WAIT would, or kind = "wait" of a span, or --wait NAME')
     if len(rows) < len(wanted):
         lost = float(100 * found.unexplained())
         notes.append(f"no replay of operators: the graph does not explain {lost:.1f} % of the device's time")

@@ -213,8 +213,8 @@ def open_questions(verdict):
         yield from wrapped(f"Not known: {title(finding)}, {worth(finding)}", "? ", "  ")
     if is_open(verdict) or verdict.questions:
         yield from wrapped(why_open(verdict.facts.jobs), "  ", "  ")
-        yield from wrapped('give the span that waits an argument kind = "wait", or name it with --wait NAME',
-                           "  -> ", "     ")
+        yield from wrapped('make the span that waits a PROF_WAIT, or give it kind = "wait", or name it '
+                           'with --wait NAME', "  -> ", "     ")
 
 
 def why_open(jobs):
