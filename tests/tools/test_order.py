@@ -1,4 +1,5 @@
-# the order of events in a JSON file means nothing: a shuffled trace gives the same bytes everywhere
+# the order of events in a JSON file means nothing: a shuffled trace gives the same bytes everywhere; and the
+# forms of one trace say the same
 # SPDX-License-Identifier: MIT
 import json
 import random
@@ -9,6 +10,7 @@ import unittest
 
 import helpers
 import pftrace
+import planted
 from helpers import ROOT, load, run, scratch
 
 TOOL = [sys.executable, ROOT / "tools" / "npuprof.py"]
@@ -35,12 +37,14 @@ FOREIGN = [
 
 
 def outputs(document, words):
-    """What a command says and writes of a trace, which always has the same name."""
+    """What a command says and writes of a trace, which always has the same name. document: of JSON, or its
+    text."""
     folder = scratch() / "run"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    (folder / "trace.json").write_text(json.dumps(document), encoding="utf-8")
-    (folder / "other.json").write_text(json.dumps(document), encoding="utf-8")
+    text = document if isinstance(document, str) else json.dumps(document)
+    (folder / "trace.json").write_text(text, encoding="utf-8")
+    (folder / "other.json").write_text(text, encoding="utf-8")
     done = run([*TOOL, words[0], "trace.json", *words[1:]], cwd=folder)
     files = {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*"))
              if path.is_file() and path.name not in ("trace.json", "other.json")}
@@ -53,6 +57,15 @@ def shuffled(document, seed):
     events = list(document["traceEvents"])
     random.Random(seed).shuffle(events)
     return document | {"traceEvents": events}
+
+
+def shuffled_lines(text, seed):
+    """A trace in npuprof's own layout, one event a line, which it keeps: other readers take it."""
+    head, rest = text.split("\n", 1)
+    body, tail = rest.split("\n]", 1)
+    lines = body.split(",\n")
+    random.Random(seed).shuffle(lines)
+    return f"{head}\n" + ",\n".join(lines) + f"\n]{tail}"
 
 
 class Order(unittest.TestCase):
@@ -70,6 +83,29 @@ class Order(unittest.TestCase):
     def test_a_few(self):
         document = load(helpers.TESTS / "golden" / "kinds.json")
         self.same(document, (1,), (["report"], ["convert", "-o", "out.csv"]))
+
+    def same_in_all_layouts(self, text, seeds=(1,)):
+        """The tables and the verdict of a trace in npuprof's own layout, and of its events in others."""
+        words = ["report", "--json", "out.json"]
+        first = outputs(text, words)
+        for seed in seeds:
+            for other in (shuffled_lines(text, seed), shuffled(json.loads(text), seed)):
+                with self.subTest(seed=seed, layout=type(other)):
+                    self.assertEqual(outputs(other, words), first)
+
+    def test_layouts(self):
+        """Arrows, counters, memory, and lanes of instructions."""
+        path = scratch() / "planted.json"
+        planted.case("P11").write(path)
+        self.same_in_all_layouts(path.read_text(encoding="utf-8"), (1, 2))
+
+    @helpers.thorough
+    def test_planted(self):
+        path = scratch() / "planted.json"
+        for name in planted.CASES:
+            with self.subTest(name=name):
+                planted.case(name).write(path)
+                self.same_in_all_layouts(path.read_text(encoding="utf-8"))
 
     @helpers.thorough
     def test_golden(self):
@@ -97,3 +133,31 @@ class Order(unittest.TestCase):
         self.assertEqual(sorted(i.name for i in found.instants), ["", "mark", "step"])
         arrows = [(found.slices[a].name, found.slices[b].name) for a, b in found.arrows]
         self.assertEqual(sorted(arrows), [("outer", "second"), ("second", "x")])
+
+
+class Forms(unittest.TestCase):
+    """One trace as image, JSON and CSV."""
+
+    @classmethod
+    def setUpClass(cls):
+        helpers.tool("npuprof-convert")
+        run([helpers.build("streams.c", "streams"), "a.json", "a.csv", "trace.npuprof"], code=0,
+            env=helpers.environment(), cwd=scratch())
+        for form in ("json", "csv"):
+            helpers.npuprof_py("convert", "trace.npuprof", "-o", f"trace.{form}")
+
+    def tables(self, form, *options):
+        path = scratch() / "tables.json"
+        helpers.npuprof_py("report", f"trace.{form}", "--json", path, *options, said="")
+        return path.read_text(encoding="utf-8").replace(f"trace.{form}", "trace")
+
+    def test_image_and_json(self):
+        self.assertEqual(self.tables("npuprof"), self.tables("json"))
+
+    def test_csv(self):
+        """It has neither arrows nor metadata; what it knows is the same. Of devices it has no name."""
+        options = [word for name in ("summary", "inferences", "executions", "operators")
+                   for word in ("--table", name)]
+        tables = [json.loads(self.tables(form, *options))["tables"] for form in ("csv", "json")]
+        self.assertEqual(*tables)
+        self.assertGreater(len(tables[0]["executions"]["rows"]), 0)
