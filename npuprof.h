@@ -2299,6 +2299,8 @@ typedef struct npuprof_link_ {
     uint64_t ticks;                 /* a host stamp inside the span; 0 = there is no span to link to */
     uint32_t slot;
     bool warm_up;
+    uint32_t thread;                /* the system's number of the submitter; 0 = `used` is not known */
+    uint64_t used[3];               /* npuprof_os_usage_() of it when it submitted */
 } npuprof_link_;
 
 /* A clock anchor: device_ticks was read between the two host stamps. */
@@ -2330,7 +2332,7 @@ enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF
     UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
 /* What the table calls the texts of a device's records: so that each is looked up once. The caller's; one
    thread uses it at a time. Only for texts that stay what they are. */
-enum { NPUPROF_DEVICE_KEYS_ = 21, NPUPROF_DEVICE_NAMES_ = 64 };
+enum { NPUPROF_DEVICE_KEYS_ = 25, NPUPROF_DEVICE_NAMES_ = 64 };
 typedef struct npuprof_device_texts_ {
     uint32_t generation;                 /* that the rest is of; 0 = none */
     const char *key[NPUPROF_DEVICE_KEYS_];
@@ -6563,6 +6565,7 @@ NPUPROF_OWN_ static npuprof_os_clock_read_ npuprof_os_vdso_find_(void)
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -6709,6 +6712,22 @@ NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void)
     return (uint64_t)syscall(SYS_gettid);
 #else
     return 0;
+#endif
+}
+
+/* Of the calling thread: its CPU clock in ns, how often it gave the CPU up, and how often it lost it. False:
+   the system does not tell. Why a number: RUSAGE_THREAD is named for _GNU_SOURCE only. */
+NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static bool npuprof_os_usage_(uint64_t used[3])
+{
+#ifdef __linux__
+    struct rusage usage;
+    if (getrusage(1, &usage) != 0) return false;
+    used[0] = (uint64_t)npuprof_os_ns_(CLOCK_THREAD_CPUTIME_ID);
+    used[1] = (uint64_t)usage.ru_nvcsw;
+    used[2] = (uint64_t)usage.ru_nivcsw;
+    return true;
+#else
+    return (void)used, false;
 #endif
 }
 
@@ -7407,6 +7426,7 @@ NPUPROF_OWN_ static void npuprof_os_nap_(uint32_t us) { Sleep((us + 999) / 1000)
 NPUPROF_OWN_ static void npuprof_os_yield_(void) { npuprof_os_nap_(20); }
 NPUPROF_OWN_ static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 NPUPROF_OWN_ static uintptr_t npuprof_os_me_(void) { return GetCurrentThreadId(); }
+NPUPROF_ATTRIBUTE_((unused)) NPUPROF_OWN_ static bool npuprof_os_usage_(uint64_t used[3]) { return (void)used, false; }
 NPUPROF_OWN_ static bool npuprof_os_is_gone_(uint32_t tid) { return (void)tid, false; }
 
 /* ---- Names and environment */

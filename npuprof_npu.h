@@ -158,6 +158,19 @@
      matching, the arrows and the counts of a ring: recorded + lost = executed. For blocks to be submissions,
      set desc.ring.feed with entry_bytes 0, or desc.anchors_only. examples/08_framed_log.c is one.
 
+   WAITED OR WORKED (desc.cpu_ns)
+     A trace shows when a job ended, not whether its thread slept until then. With desc.cpu_ns the span of the
+     job says more of the time from its submission to the call that brings its end: a drain, a feed, a record
+     by hand, the end of a sampled block.
+       wait_cpu_ns     CPU time of the thread
+       wait_switches   how often it gave the CPU up: slept, or waited for a lock
+       wait_preempted  how often it lost the CPU
+       noticed_ns      when that call was, on the clock of npuprof_now_ns()
+     One switch and nothing lost: the thread slept once, and worked no longer than wait_cpu_ns. It is the
+     report that draws conclusions. The first three need Linux, and that the thread which submitted, in a
+     block or by npuprof_npu_begin(), makes that call; else there is noticed_ns alone. Cost: two system calls
+     at each end. Without cpu_ns: none.
+
    EVENT COUNTERS (desc.pmu)
      The library reads up to 8 event counters of the device. It starts, selects and clears none: the driver
      does that.
@@ -801,6 +814,8 @@ typedef struct npuprof_npu_desc {
                                             for the arena */
     size_t memory_bytes;                 /* if it is too small, the sentence of the result says how many
                                             bytes are needed */
+    bool cpu_ns;                         /* what the thread did while its job ran, as arguments of the
+                                            execution (WAITED OR WORKED above). Not in firmware */
 } npuprof_npu_desc;
 
 /* ---- Private from here on */
@@ -3645,6 +3660,32 @@ enum {
     NPUPROF_NPU_SURE_BITS_ = 32          /* numbers of that many bits are not used again */
 };
 
+/* ---- desc.cpu_ns */
+
+enum { NPUPROF_NPU_USAGE_ARGS_ = 4 };
+
+/* The calling thread submits: notes what it has used. Why the slot: it knows the system's number. */
+NPUPROF_OWN_ static void npuprof_npu_note_usage_(npuprof_link_ *link)
+{
+    if (npuprof_os_usage_(link->used)) link->thread = NPUPROF_LOAD_(&npuprof_slot_mine_()->head.os_tid);
+}
+
+/* The end is noticed now: what the calling thread used since it submitted, as NPUPROF_NPU_USAGE_ARGS_
+   arguments; only the first, when, if another one submitted. Returns how many. */
+NPUPROF_OWN_ static size_t npuprof_npu_usage_args_(const npuprof_link_ *link, npuprof_arg *args)
+{
+    uint64_t used[3];
+    const uint32_t me = NPUPROF_LOAD_(&npuprof_slot_mine_()->head.os_tid);
+    args[0] = npuprof_int_("noticed_ns", npuprof_now_ns());
+    if (!link->thread || link->thread != me || !npuprof_os_usage_(used)) return 1;
+    args[1] = npuprof_uint_("wait_cpu_ns", used[0] - link->used[0]);
+    args[2] = npuprof_uint_("wait_switches", used[1] - link->used[1]);
+    args[3] = npuprof_uint_("wait_preempted", used[2] - link->used[2]);
+    return NPUPROF_NPU_USAGE_ARGS_;
+}
+
+/* ---- Entries */
+
 /* Holds an entry if it is in that state. Returns `state` if the caller holds it now, else the state it is in;
    HELD: its holder was interrupted. */
 NPUPROF_OWN_ static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
@@ -3906,7 +3947,8 @@ NPUPROF_OWN_ static bool npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_
    a record came from. */
 
 /* Arguments that a drawing may have beside those of its record. */
-enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = NPUPROF_DEVICE_KEYS_ };
+enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = NPUPROF_DEVICE_KEYS_,
+       NPUPROF_NPU_ROOM_ = (int)NPUPROF_DEVICE_KEYS_ - (int)NPUPROF_NPU_USAGE_ARGS_ };
 
 /* A decoded record with extended times. */
 typedef struct npuprof_npu_drawing_ {
@@ -3920,7 +3962,8 @@ typedef struct npuprof_npu_drawing_ {
                                             arguments are integers */
     bool name_stays;                     /* so does the name. Only with texts_stay */
     bool takes_arrow;                    /* it stands for the job, not for a part of it */
-    npuprof_arg args[NPUPROF_NPU_LIST_]; /* the first NPUPROF_NPU_OWN_ARGS_ are left free for the drawing */
+    npuprof_arg args[NPUPROF_NPU_LIST_]; /* the first NPUPROF_NPU_OWN_ARGS_ are left free for the drawing, and
+                                            those from NPUPROF_NPU_ROOM_ on */
     size_t arg_count;                    /* of those after them */
 } npuprof_npu_drawing_;
 
@@ -3947,6 +3990,8 @@ NPUPROF_OWN_ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing
         return;
     }
     const bool arrow = d->takes_arrow && of->has_arrow;
+    if (of->known && d->takes_arrow && npu->desc_.cpu_ns)
+        d->arg_count += npuprof_npu_usage_args_(&of->link, d->args + first + d->arg_count);
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
     const npuprof_device_event_ event = {
         npu->number_, d->epoch, d->lane, d->flags, d->category ? d->category : "NPU",
@@ -7401,7 +7446,7 @@ NPUPROF_OWN_ static bool npuprof_npu_draw_by_hand_(npuprof_npu *npu, const npupr
     (void)npuprof_npu_take_submission_(npu, &lookup, &of);
     if (!npuprof_npu_draws_(&of)) return of.known;
     if (r->job) d.args[n++] = npuprof_uint_("job", r->job);
-    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_LIST_; i++) d.args[n++] = r->args.items[i];
+    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_ROOM_; i++) d.args[n++] = r->args.items[i];
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
     d.lane = r->pe;
     d.name = r->name;
@@ -7493,6 +7538,7 @@ NPUPROF_OWN_ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bo
 {
     npuprof_npu *npu = block->npu;
     block->link = npuprof_link_here_();
+    if (npu->desc_.cpu_ns) npuprof_npu_note_usage_(&block->link);
     if (npu->has_submissions_) {
         npuprof_npu_look_(npu);
         npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, block->stream, &block->link);
@@ -7572,7 +7618,7 @@ NPUPROF_OWN_ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *blo
                                       npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_arg list[2 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_];
+    npuprof_arg list[2 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_ + NPUPROF_NPU_USAGE_ARGS_];
     size_t count = 0;
     list[count++] = npuprof_int_("stream", (int64_t)block->stream);
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
@@ -7586,6 +7632,7 @@ NPUPROF_OWN_ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *blo
         epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->is.read, &start, &stop));
     }
     for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++) list[count++] = args.items[i];
+    if (npu->desc_.cpu_ns) count += npuprof_npu_usage_args_(&block->link, list + count);
     const unsigned flags = NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0);
     const npuprof_device_event_ event = {
         npu->number_, epoch, 0, flags, block->category, block->name, start, stop, &block->link

@@ -158,6 +158,19 @@
      matching, the arrows and the counts of a ring: recorded + lost = executed. For blocks to be submissions,
      set desc.ring.feed with entry_bytes 0, or desc.anchors_only. examples/08_framed_log.c is one.
 
+   WAITED OR WORKED (desc.cpu_ns)
+     A trace shows when a job ended, not whether its thread slept until then. With desc.cpu_ns the span of the
+     job says more of the time from its submission to the call that brings its end: a drain, a feed, a record
+     by hand, the end of a sampled block.
+       wait_cpu_ns     CPU time of the thread
+       wait_switches   how often it gave the CPU up: slept, or waited for a lock
+       wait_preempted  how often it lost the CPU
+       noticed_ns      when that call was, on the clock of npuprof_now_ns()
+     One switch and nothing lost: the thread slept once, and worked no longer than wait_cpu_ns. It is the
+     report that draws conclusions. The first three need Linux, and that the thread which submitted, in a
+     block or by npuprof_npu_begin(), makes that call; else there is noticed_ns alone. Cost: two system calls
+     at each end. Without cpu_ns: none.
+
    EVENT COUNTERS (desc.pmu)
      The library reads up to 8 event counters of the device. It starts, selects and clears none: the driver
      does that.

@@ -125,6 +125,8 @@ typedef struct npuprof_npu_desc {
                                             for the arena */
     size_t memory_bytes;                 /* if it is too small, the sentence of the result says how many
                                             bytes are needed */
+    bool cpu_ns;                         /* what the thread did while its job ran, as arguments of the
+                                            execution (WAITED OR WORKED above). Not in firmware */
 } npuprof_npu_desc;
 
 /* ---- Private from here on */

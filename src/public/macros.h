@@ -376,6 +376,8 @@ typedef struct npuprof_link_ {
     uint64_t ticks;                 /* a host stamp inside the span; 0 = there is no span to link to */
     uint32_t slot;
     bool warm_up;
+    uint32_t thread;                /* the system's number of the submitter; 0 = `used` is not known */
+    uint64_t used[3];               /* npuprof_os_usage_() of it when it submitted */
 } npuprof_link_;
 
 /* A clock anchor: device_ticks was read between the two host stamps. */
@@ -407,7 +409,7 @@ enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF
     UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
 /* What the table calls the texts of a device's records: so that each is looked up once. The caller's; one
    thread uses it at a time. Only for texts that stay what they are. */
-enum { NPUPROF_DEVICE_KEYS_ = 21, NPUPROF_DEVICE_NAMES_ = 64 };
+enum { NPUPROF_DEVICE_KEYS_ = 25, NPUPROF_DEVICE_NAMES_ = 64 };
 typedef struct npuprof_device_texts_ {
     uint32_t generation;                 /* that the rest is of; 0 = none */
     const char *key[NPUPROF_DEVICE_KEYS_];

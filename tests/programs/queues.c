@@ -56,6 +56,7 @@ int main(int argc, char **argv)
     desc.pe_count = 4;
     desc.rings = rings;
     desc.ring_count = 2;
+    desc.cpu_ns = true;
     npuprof_start(1);
     if (npuprof_npu_open(&npu, &desc) != NPUPROF_OK) return 2;
     sim_advance(10000000);

@@ -139,7 +139,7 @@ static bool npuprof_npu_draw_by_hand_(npuprof_npu *npu, const npuprof_npu_by_han
     (void)npuprof_npu_take_submission_(npu, &lookup, &of);
     if (!npuprof_npu_draws_(&of)) return of.known;
     if (r->job) d.args[n++] = npuprof_uint_("job", r->job);
-    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_LIST_; i++) d.args[n++] = r->args.items[i];
+    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_ROOM_; i++) d.args[n++] = r->args.items[i];
     d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
     d.lane = r->pe;
     d.name = r->name;

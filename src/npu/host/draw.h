@@ -14,7 +14,8 @@
    a record came from. */
 
 /* Arguments that a drawing may have beside those of its record. */
-enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = NPUPROF_DEVICE_KEYS_ };
+enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = NPUPROF_DEVICE_KEYS_,
+       NPUPROF_NPU_ROOM_ = (int)NPUPROF_DEVICE_KEYS_ - (int)NPUPROF_NPU_USAGE_ARGS_ };
 
 /* A decoded record with extended times. */
 typedef struct npuprof_npu_drawing_ {
@@ -28,7 +29,8 @@ typedef struct npuprof_npu_drawing_ {
                                             arguments are integers */
     bool name_stays;                     /* so does the name. Only with texts_stay */
     bool takes_arrow;                    /* it stands for the job, not for a part of it */
-    npuprof_arg args[NPUPROF_NPU_LIST_]; /* the first NPUPROF_NPU_OWN_ARGS_ are left free for the drawing */
+    npuprof_arg args[NPUPROF_NPU_LIST_]; /* the first NPUPROF_NPU_OWN_ARGS_ are left free for the drawing, and
+                                            those from NPUPROF_NPU_ROOM_ on */
     size_t arg_count;                    /* of those after them */
 } npuprof_npu_drawing_;
 
@@ -55,6 +57,8 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
         return;
     }
     const bool arrow = d->takes_arrow && of->has_arrow;
+    if (of->known && d->takes_arrow && npu->desc_.cpu_ns)
+        d->arg_count += npuprof_npu_usage_args_(&of->link, d->args + first + d->arg_count);
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
     const npuprof_device_event_ event = {
         npu->number_, d->epoch, d->lane, d->flags, d->category ? d->category : "NPU",

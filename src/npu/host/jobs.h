@@ -1,6 +1,9 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../../public/macros.h"
 #include "../../numbers/time.h"
+#include "../../os/common.h"
+#include "../../arena/thread.h"
+#include "../../record/args.h"
 #include "../../record/thread.h"
 #include "../types.h"
 #include "../api.h"
@@ -35,6 +38,32 @@ enum {
     NPUPROF_NPU_OWNER_ = 128,            /* times the slot of the thread that submitted it */
     NPUPROF_NPU_SURE_BITS_ = 32          /* numbers of that many bits are not used again */
 };
+
+/* ---- desc.cpu_ns */
+
+enum { NPUPROF_NPU_USAGE_ARGS_ = 4 };
+
+/* The calling thread submits: notes what it has used. Why the slot: it knows the system's number. */
+static void npuprof_npu_note_usage_(npuprof_link_ *link)
+{
+    if (npuprof_os_usage_(link->used)) link->thread = NPUPROF_LOAD_(&npuprof_slot_mine_()->head.os_tid);
+}
+
+/* The end is noticed now: what the calling thread used since it submitted, as NPUPROF_NPU_USAGE_ARGS_
+   arguments; only the first, when, if another one submitted. Returns how many. */
+static size_t npuprof_npu_usage_args_(const npuprof_link_ *link, npuprof_arg *args)
+{
+    uint64_t used[3];
+    const uint32_t me = NPUPROF_LOAD_(&npuprof_slot_mine_()->head.os_tid);
+    args[0] = npuprof_int_("noticed_ns", npuprof_now_ns());
+    if (!link->thread || link->thread != me || !npuprof_os_usage_(used)) return 1;
+    args[1] = npuprof_uint_("wait_cpu_ns", used[0] - link->used[0]);
+    args[2] = npuprof_uint_("wait_switches", used[1] - link->used[1]);
+    args[3] = npuprof_uint_("wait_preempted", used[2] - link->used[2]);
+    return NPUPROF_NPU_USAGE_ARGS_;
+}
+
+/* ---- Entries */
 
 /* Holds an entry if it is in that state. Returns `state` if the caller holds it now, else the state it is in;
    HELD: its holder was interrupted. */

@@ -27,6 +27,7 @@ static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, 
 {
     npuprof_npu *npu = block->npu;
     block->link = npuprof_link_here_();
+    if (npu->desc_.cpu_ns) npuprof_npu_note_usage_(&block->link);
     if (npu->has_submissions_) {
         npuprof_npu_look_(npu);
         npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, block->stream, &block->link);
@@ -106,7 +107,7 @@ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npu
                                       npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_arg list[2 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_];
+    npuprof_arg list[2 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_ + NPUPROF_NPU_USAGE_ARGS_];
     size_t count = 0;
     list[count++] = npuprof_int_("stream", (int64_t)block->stream);
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
@@ -120,6 +121,7 @@ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npu
         epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->is.read, &start, &stop));
     }
     for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++) list[count++] = args.items[i];
+    if (npu->desc_.cpu_ns) count += npuprof_npu_usage_args_(&block->link, list + count);
     const unsigned flags = NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0);
     const npuprof_device_event_ event = {
         npu->number_, epoch, 0, flags, block->category, block->name, start, stop, &block->link
