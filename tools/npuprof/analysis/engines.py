@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Inside the executions: transfers and compute, and what they hide of each other; gaps between operators.
 
-T is the union of the transfers (Load, Store) of an execution, C that of its compute spans.
+T is the union of the transfers of an execution (Load, Store, and what has the role "dma"), C that of its
+compute spans.
 
     hidden        T while C runs, of T
     exposed       T without C, of the execution
@@ -19,6 +20,7 @@ from functools import cached_property
 from heapq import nlargest
 
 from ..base.contract import NULL
+from ..tables.executions import compute_names, transfer_names
 from ..tables.table import Table, pct
 from .figures import spread
 
@@ -27,7 +29,6 @@ OVERLAP = ("queue", "executions", "execute_ns", "transfer_ns", "compute_ns", "bo
 EXPOSED = ("operator", "pieces", "exposed_ns", "share_pct")
 OP_GAPS = ("kind", "name", "next", "count", "total_ns", "p50_ns", "p90_ns", "max_ns")
 TABLES = ("overlap", "exposed", "op_gaps")
-TRANSFERS = {"Load", "Store"}
 
 
 class Engines:
@@ -42,8 +43,8 @@ class Engines:
         self.trace, self.jobs = facts.trace, facts.jobs
         self.queues = [[0] * 6 for _ in self.jobs.queues]
         self.exposed = {}
-        names = self.trace.names
-        self.kinds = bytearray(1 if n in TRANSFERS else 0 if n == "Execution" else 2 for n in names)
+        self.kinds = bytearray(1 if moves else 2 * computes for moves, computes in
+                               zip(transfer_names(self.trace), compute_names(self.trace)))
         self.pairs, self.rows = {}, {}
         for k, inside in members(facts):
             self._execution(k, inside)

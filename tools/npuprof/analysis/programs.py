@@ -27,13 +27,14 @@ from itertools import pairwise
 
 from .. import loops
 from ..base.contract import NULL
-from ..tables.executions import NOT_COMPUTE
+from ..tables.executions import transfer_names
 
 # SAMPLES: executions that show the edges, fewer where they have more than LOOKED_AT instructions together.
 # ORDERS: of the transfers of the same instructions. ROUNDS: programs of those that did not obey the one
 # before.
 SAMPLES, LOOKED_AT, ORDERS, ROUNDS = 64, 200_000, 64, 8
-Instruction = namedtuple("Instruction", "name index transfer")         # index: instruction_index or -1
+# index: instruction_index or -1; out: a transfer of results
+Instruction = namedtuple("Instruction", "name index transfer out")
 
 
 class Edges:
@@ -68,7 +69,7 @@ class Edges:
     def _data(self, begins):
         rows = self.rows
         compute = [b for b, row in enumerate(rows) if not row.transfer]
-        loads = {row.index: b for b, row in enumerate(rows) if row.transfer and row.name != "Store"}
+        loads = {row.index: b for b, row in enumerate(rows) if row.transfer and not row.out}
         for b in compute:
             if rows[b].index >= 0 and rows[b].index in loads:
                 self._wait(loads[rows[b].index], b)
@@ -79,7 +80,7 @@ class Edges:
                     for since, until in self.views):
                 self.pair[b] = a
         for b, row in enumerate(rows):
-            if row.name == "Store" and compute:
+            if row.out and compute:
                 self._wait(compute[-1], b)
 
     def _tight(self):
@@ -152,7 +153,7 @@ class Program:
             return {b: k for b, row in enumerate(rows) if row.transfer}
         users = {row.index for row in rows if not row.transfer and row.name == name}
         return {b: k for b, row in enumerate(rows)
-                if row.transfer and row.name != "Store" and row.index in users}
+                if row.transfer and not row.out and row.index in users}
 
 
 class Programs:
@@ -165,7 +166,7 @@ class Programs:
         _, ends, members = trace.executions
         self.step = trace.index.get("instruction_index")
         self.rows = jobs.row
-        self.transfer = [text in NOT_COMPUTE for text in trace.names]
+        self.transfer = transfer_names(trace)
         self.orders = {}                           # names and steps of rows -> (order, key)
         alike = {}                                 # key of _ordered() -> {order of transfers: [(job, rows)]}
         for k in range(count):
@@ -206,13 +207,27 @@ class Programs:
         order = sorted(range(len(begins)), key=begins.__getitem__)
         return None if order == list(range(len(begins))) else tuple(order)
 
+    def _instructions(self, rows):
+        """The Instruction of each row. A transfer moves results if it is a Store, or by its role and no
+        instruction of its number computes after it has begun."""
+        trace, transfer = self.trace, self.transfer
+        steps = [-1 if self.step is None or self.step[i] == NULL else self.step[i] for i in rows]
+        used = {}                     # number -> when its last compute instruction begins
+        for i, step in zip(rows, steps):
+            if not transfer[trace.name[i]]:
+                used[step] = max(trace.start[i], used.get(step, trace.start[i]))
+        found = []
+        for i, step in zip(rows, steps):
+            text, moves = trace.text(i), transfer[trace.name[i]]
+            out = text == "Store" or (moves and text != "Load" and used.get(step, NULL) < trace.start[i])
+            found.append(Instruction(text, step, moves, out))
+        return found
+
     def _add(self, own):
         """Programs of these (job, rows). Why those that do not obey make another one, and none of the edges
         goes: an edge that 1 of 100 disobeys still says what happens in 99, and a dropped one is a fixed lag
         in all."""
-        trace = self.trace
-        instructions = [Instruction(trace.text(i), -1 if self.step is None or self.step[i] == NULL
-                                    else self.step[i], self.transfer[trace.name[i]]) for i in own[0][1]]
+        instructions = self._instructions(own[0][1])
         for left in range(ROUNDS - 1, -1, -1):
             program = self._program(instructions, own)
             rest = [entry for entry, obeys in zip(own, program.obeys) if not obeys] if left else []

@@ -31,8 +31,9 @@ TABLES = ("roofline",)
 Limit = namedtuple("Limit", "count total_ns ops bytes compute_pct memory_pct bound ideal_ns headroom_ns "
                             "waste_pct lanes measured")
 # What a description says: ops and bytes a second, whether they were measured, lanes by operator, slots of a
-# queue.
-Description = namedtuple("Description", "name ops_per_s bytes_per_s measured lanes queue_slots")
+# queue, operators that transfer.
+Description = namedtuple("Description", "name ops_per_s bytes_per_s measured lanes queue_slots transfers",
+                         defaults=((),))
 NOTHING = Description(None, None, None, False, {}, None)
 DTYPE_BITS = {"fp64": 64, "fp32": 32, "float": 32, "fp16": 16, "bf16": 16, "fp8": 8, "int64": 64, "int32": 32,
               "int16": 16, "int8": 8, "u8": 8, "s8": 8, "uint8": 8, "s32": 32, "int4": 4, "bool": 8}
@@ -63,14 +64,16 @@ def description_of(path, tables):
         if value is not None and not (type(value) in (int, float) and 0 < value < 1e30):
             raise Refused(f"{path}: {where} {key} = {value!r:.40}: not a number above 0")
         return None if value is None else Fraction(value)
-    peaks, lanes = table("peaks"), {}
+    peaks, lanes, transfers = table("peaks"), {}, []
     for key, entry in table("operators").items():
         if isinstance(entry, dict) and entry.get("lanes") is not None:
             lanes[str(entry.get("name", key))] = int(positive(f"operator {key}", entry, "lanes"))
+        if isinstance(entry, dict) and entry.get("engine") == "dma":
+            transfers.append(str(entry.get("name", key)))
     slots = positive("[device]", table("device"), "queue_slots")
     return Description(table("device").get("name"), positive("[peaks]", peaks, "ops_per_s"),
                        positive("[peaks]", peaks, "bytes_per_s"), peaks.get("peaks_measured") is True, lanes,
-                       None if slots is None else int(slots))
+                       None if slots is None else int(slots), transfers)
 
 
 def peaks_of(trace):

@@ -71,6 +71,20 @@ def check_version(path, text):
     return int(match[1]), int(match[2])
 
 
+ROLES = ("engine", "worker", "stage", "container", "dma")      # what an operator or a lane of a device is for
+ROLE = "npuprof.role."             # a key of the program's own metadata; behind it stands the name
+
+
+def roles_of(metadata):
+    """{name of an operator or of a lane: its role}, as the program says by npuprof_metadata()."""
+    found = {}
+    for part in (metadata, *metadata.get("processes", [])):
+        for key, role in part.get("user", {}).items():
+            if key.startswith(ROLE) and role in ROLES:
+                found[key.removeprefix(ROLE)] = role
+    return found
+
+
 def sources(metadata):
     """(name, category) -> the places in the code, "file:line", where spans of that name are recorded."""
     found = {}

@@ -147,6 +147,7 @@ READY
 Of these the header has nothing; report --device reads them, from the same file:
   [peaks]             ops_per_s, bytes_per_s of one PE; peaks_measured = true: by a benchmark
   lanes               of an operator: NAME = { code = 4, name = "Conv2d", lanes = 16 }
+  engine              of an operator: "dma" if it moves data, as Load and Store do
   queue_slots         of [device]: how many jobs a queue takes
 
 Exit code 0; 1: with --check, the header is not what would be written; 2: the description cannot be used.

@@ -71,8 +71,8 @@ RING = {"record": (str, REQUIRED), "name": (str, None), "feed": (bool, False), "
         "kinds": (dict, None), "key": (NAMES, None), "empty": (dict, {}),
         "clock_when": (dict, {}), "args": (NAMES, []), "pe_names": (dict, {}), "category": (str, None),
         "execution_op": (str, None), "requires": (dict, {})}
-OPERATOR = {"code": (int, REQUIRED), "name": (str, REQUIRED), "lanes": (int, None)}
-# Of one PE; `report --device` reads them, and queue_slots and lanes.
+OPERATOR = {"code": (int, REQUIRED), "name": (str, REQUIRED), "lanes": (int, None), "engine": (str, None)}
+# Of one PE; `report --device` reads them, and queue_slots, lanes and engine.
 PEAKS = {"ops_per_s": (RATE, None), "bytes_per_s": (RATE, None), "peaks_measured": (bool, False)}
 
 # A key that says nothing without another one. Why not left to C: nobody would read that number there.

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from ..base.contract import (COUNTED, DEVICE, IN_WARM_UP, INDEXES, KINDS, NULL, SAMPLED, SPAN, UNFINISHED,
                              UNWOUND, VIOLATED)
-from ..base.metadata import check_about
+from ..base.metadata import check_about, roles_of
 from ..base.numbers import DOUBLE_MAX, plain
 from ..base.strict_json import NotJson, shown
 from .order import renumber_tracks, settle, text_of
@@ -234,7 +234,7 @@ class EventReader:
         about = top.get("metadata", {}).get("npuprof") if type(top.get("metadata")) is dict else None
         if about is not None:
             trace.metadata = check_about(trace.path, about)
-            trace.base_ns = trace.metadata["start_unix_ns"]
+            trace.base_ns, trace.roles = trace.metadata["start_unix_ns"], roles_of(trace.metadata)
         for column in trace.index:
             self.column(column, len(trace))
         renumber_tracks(trace, self.tracks)

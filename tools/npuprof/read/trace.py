@@ -101,6 +101,7 @@ class Trace:
         self.path = str(path)
         self.format = ""              # "json", "csv"
         self.metadata = {}            # metadata.npuprof: version, host, pid, clock, lost, devices, ...
+        self.roles = {}               # name of an operator or a lane of a device -> its role
         self.base_ns = 0
         self.damage = ""              # what the converter said about a damaged image
         self.names = [""]

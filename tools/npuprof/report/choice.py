@@ -24,8 +24,8 @@ def add_arguments(parser):
     group.add_argument("--wait", action="append", metavar="NAME",
                        help="host spans of this name wait for the device; may be repeated")
     group.add_argument("--device", metavar="TOML",
-                       help="the device's description: [peaks] ops_per_s and bytes_per_s, lanes of "
-                            "operators, queue_slots")
+                       help="the device's description: [peaks] ops_per_s and bytes_per_s, lanes and "
+                            "engine of operators, queue_slots")
 
 
 def chosen(arguments):
@@ -37,4 +37,6 @@ def facts_of(trace, arguments):
     """The Facts that the options ask for."""
     selection = Selection(**{key: getattr(arguments, key) for key in OPTIONS})
     description = read_description(arguments.device) if arguments.device else None
+    if description:
+        trace.roles |= dict.fromkeys(description.transfers, "dma")
     return Facts(trace, choose(trace, selection), arguments.wait, description)

@@ -9,7 +9,7 @@ from .. import loops
 from ..base.contract import COUNTED, NULL, SAMPLED
 from .table import Rows
 
-NOT_COMPUTE = {"Execution", "Load", "Store"}      # names of device spans that are no operators
+TRANSFERS = {"Load", "Store"}      # names of device spans that move data; others have the role "dma"
 # One execution on the device: its row; NPU Total, Run, IoWait and Sum in ns. The last three are None if
 # unmeasured.
 Execution = namedtuple("Execution", "row total run wait added")
@@ -51,7 +51,13 @@ class Device:
 
 def compute_names(trace):
     """Bytes by name: 1 if spans of that name compute."""
-    return bytearray(text not in NOT_COMPUTE for text in trace.names)
+    return bytearray(not moves and text != "Execution"
+                     for text, moves in zip(trace.names, transfer_names(trace)))
+
+
+def transfer_names(trace):
+    """Bytes by name: 1 if spans of that name move data."""
+    return bytearray(text in TRANSFERS or trace.roles.get(text) == "dma" for text in trace.names)
 
 
 def counted_runs(trace):
