@@ -34,7 +34,7 @@ from ..tables.executions import transfer_names
 # before.
 SAMPLES, LOOKED_AT, ORDERS, ROUNDS = 64, 200_000, 64, 8
 # index: instruction_index or -1; out: a transfer of results
-Instruction = namedtuple("Instruction", "name index transfer out")
+Instruction = namedtuple("Instruction", "name index transfer out", defaults=(False,))
 
 
 class Edges:
