@@ -44,7 +44,7 @@ class Annotated(unittest.TestCase):
     def test_findings_idle_and_path(self):
         """P2: the host is late by `tokenize`."""
         tracks, path = self.annotated("P2")
-        [finding] = [spans for name, spans in tracks.items() if name.startswith("1 host_bound tokenize")]
+        finding = tracks["1 Keep the device at work while the host is in tokenize"]
         trace = npuprof.load(path)
         own = {(trace.start[i], trace.dur[i]) for i in range(len(trace)) if trace.text(i) == "tokenize"}
         self.assertTrue({(start, dur) for _, start, dur, _ in finding} <= own)

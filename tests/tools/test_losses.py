@@ -102,6 +102,6 @@ class Head(unittest.TestCase):
         small = Small(1)
         small.jobs = [(*job[:6], []) for job in small.jobs]
         path = small.write(helpers.scratch() / "whole.json")
-        done = helpers.npuprof_py("report", path)
+        done = helpers.npuprof_py("report", path, "--table", "all")
         self.assertIn("Run: operators inside; 0 if none is recorded", done.stdout)
         self.assertIn("compute: an operator runs inside, 0 if none is recorded", done.stdout)

@@ -14,7 +14,8 @@ import npuprof
 from npuprof import loops
 from npuprof.base import contract
 from npuprof.read.image import converter
-from npuprof.report.text import table_lines, tables
+from npuprof.analysis.catalogue import TABLES as ANALYSES
+from npuprof.report.text import NAMES, table_lines, tables
 from npuprof.tables.arithmetic import both, percent, percentile, union
 from npuprof.tables.devices import gaps_table, pes_table, trust_table
 from npuprof.tables.executions import Device, npu_executions
@@ -403,28 +404,38 @@ class Many(unittest.TestCase):
 
 class Command(unittest.TestCase):
     def test_long_tables(self):
-        """Twenty rows of each, and how to see all; what is asked for is whole. The verdict comes first, then
-        spans by name."""
+        """Ten rows of six tables, twenty of all, and how to see more; what is asked for is whole. The first
+        screen comes first, then spans by name."""
         path = helpers.scratch() / "long.json"
         path.write_text(json.dumps([{"ph": "X", "name": f"n{n}", "pid": 1, "tid": 1, "ts": n, "dur": 1}
                                     for n in range(33)]))
         lines = report(path).stdout.splitlines()
-        self.assertEqual(lines[0], "long.json: 33 us (first to last span), losses not known")
+        self.assertEqual(lines[0], "long.json: 33.0 us; losses not known")
         del lines[:lines.index("") + 1]
-        self.assertTrue(lines[0].startswith("Tables of the whole trace, warm-up included"))
+        self.assertEqual(lines[0], "Tables of the whole trace")
         del lines[:2]
         self.assertEqual(lines[0], "Spans by name (ns; self is without children, share is of self)")
-        self.assertEqual(lines[22], "(13 more of 33 rows; all of them: --table names)")
-        self.assertEqual(lines[-1], "Nothing to show in: open, summary, inferences, executions, operators, "
-                                    "external, path, pes, gaps, memory")
+        self.assertEqual(lines[12], "(23 more of 33 rows; all of them: --table names)")
+        self.assertIn("More tables: --table NAME, or --table all: open, summary, ", "\n".join(lines))
         self.assertEqual(len(report(path, "--table", "names").stdout.splitlines()), 35)
-        found = report(TRACE["host"][0]).stdout
+        lines = report(path, "--table", "all").stdout.splitlines()
+        self.assertEqual(lines[24], "(13 more of 33 rows; all of them: --table names)")
+        found = report(TRACE["host"][0], "--table", "all").stdout
         self.assertRegex(found, r"\(\d+ more of \d+ rows; all of them: --table inferences\)")
         self.assertRegex(found, r"(?m)^Inferences \(ns\)\ntrace_id ")
 
+    def test_few_tables(self):
+        """At most six without being asked; the others are named, and none twice."""
+        found = report(TRACE["host"][0]).stdout
+        named = re.split(r",\s+", found[found.index("--table all: ") + 13:].strip())
+        every = list(dict.fromkeys([*NAMES, *ANALYSES]))
+        self.assertEqual(len(every) - len(named), 6)
+        self.assertLessEqual(set(named), set(every))
+        self.assertNotIn("Inferences (ns)", found)
+
     @helpers.thorough
     def test_every_table_has_its_title(self):
-        done = report(TRACE["edges"][0], said="")
+        done = report(TRACE["edges"][0], "--table", "all")
         for words in ("Spans by name", "Spans by category", "Threads", "Device tracks", "Host gaps",
                       "From submit to completion", "Memory of host",
                       "Clock error of the devices, and what was lost"):

@@ -55,7 +55,8 @@ def run_fleet(arguments, gates):
     if arguments.verdict == "json":
         raise Refused(f"{arguments.trace[0]}: --verdict json is for one trace, and here are several; --json "
                       "FILE --table findings writes theirs")
-    wanted = arguments.table or list(TABLES)
+    every = not arguments.table or "all" in arguments.table
+    wanted = list(TABLES) if every else arguments.table
     for name in wanted:
         if name not in TABLES:
             raise Refused(f"--table {name}: of several traces there are: {', '.join(TABLES)}")
@@ -73,7 +74,7 @@ def run_fleet(arguments, gates):
     if arguments.verdict or not (arguments.table or arguments.csv_dir or arguments.json):
         sys.stdout.writelines(line + "\n" for line in findings.lines(fleet))
     if not (arguments.verdict or arguments.csv_dir or arguments.json):
-        show(fleet, wanted, None if arguments.table else SHOWN)
+        show(fleet, wanted, SHOWN if every else None)
     sentence = findings.failed(fleet, gates)
     if sentence:
         print(sentence)

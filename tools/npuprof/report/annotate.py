@@ -14,7 +14,7 @@ from ..base.strict_json import json_text
 from ..read.image import opened
 from ..read.own_layout import BLOCK, HEAD
 from ..tables.arithmetic import pointed
-from .screen import numbered, title, worth
+from .first_screen import findings_of
 
 MOST = 100_000      # spans on a track
 PROCESS = "npuprof: what to change"
@@ -102,13 +102,11 @@ def of_findings(verdict):
     """[(track, spans)]: the spans that prove each finding; without such, the window."""
     facts, found = verdict.facts, []
     trace, window = facts.trace, facts.window
-    for entry in numbered(verdict):
-        finding = entry.finding
-        args = {"finding": finding.sentence, "advice": finding.advice, "gain": worth(finding, entry.above)}
-        places = [(trace.start[i], trace.start[i] + trace.dur[i]) for i in finding.rows]
-        label = title(finding)
-        found.append((f"{entry.number} {label}", [
-            (start, end, label, args) for start, end in places or [(window.start_ns, window.end_ns)]]))
+    for answer in findings_of(verdict):
+        args = {"finding": answer.why, "advice": answer.advice, "gain": answer.brings, "sure": answer.sure}
+        places = [(trace.start[i], trace.start[i] + trace.dur[i]) for i in answer.finding.rows]
+        found.append((f"{answer.number} {answer.do}", [
+            (start, end, answer.do, args) for start, end in places or [(window.start_ns, window.end_ns)]]))
     return found
 
 

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: MIT
 """What to change, what it brings and how sure that is; and every table behind it.
 
-Prints the verdict on one screen, then all tables with at most 20 rows each, or in full only those you name
-with --table. Times in tables are ns.
+Prints the first screen: what to do first, then the second and third finding, what was not looked at, and what
+to record to know more. Six tables follow, 10 rows of each. --table NAME prints one in full, --table all some
+rows of each. Times in tables are ns.
 
-The verdict is a list of findings, in the order of what they promise times how sure they are:
-  gain         percent of the median inference that the change saves at most; of throughput, of the window. It
-               comes from replay of the trace's dependency graph; where that cannot say, it is the share of
-               the time, and the finding is one step less sure
-  evidence     sure: at least 90 % of the time that the finding is about is there whatever the errors of the
-               clocks; likely: half of it. It says nothing of the gain, which is always at most
-  until N is solved    it shortens the jobs on the device, but finding N hides that from the latency
-  consequence  it comes from the finding above it, and promises nothing of its own
+Findings come in the order of what they promise times how sure they are; behind them, what is not known yet:
+  less latency the median inference, as replay of the trace's dependency graph says: an interval where
+               the trace does not say whether a thread works or waits. Where replay cannot say it, its share
+               of the time
+  of the window    the same of the whole time that is looked at
+  now, then    before and after on one scale: # is there in any case, / may be there or not
+  sure         at least 90 % of the time that the finding is about is there whatever the errors of the clocks;
+               likely: half of it. unknown: it hangs on what the trace does not say
+  until N is done    it shortens the jobs on the device, but finding N hides that from the latency
+  so, too      it comes from the finding above it, and promises nothing of its own
   in flight    submitted, and the host has not noticed the end; on the device: submitted and not done
 A PE is a processing element of the device. [peaks], lanes and queue_slots come from the device's
 description, --device TOML; ops and bytes are arguments of operator spans.
 
-No finding is an answer. Rules that lack an input are named with what they need. --verdict prints only this,
---verdict json for programs; --fail-on RULE makes it a gate. A time range, a record, an inference, a PE or a
-thread is chosen below.
+No finding is an answer. --verdict prints no tables, but all findings in full; --verdict json is for
+programs, and calls a finding by its rule. --fail-on RULE makes it a gate. A time range, a record, an
+inference, a PE or a thread is chosen below.
 
 Tables of the verdict, of the chosen part, warm-up left out:
   critical_path    what the end had to wait for, by owner; slack: how much longer an owner may take
@@ -114,12 +117,14 @@ from ..fleet.report import is_fleet, run_fleet
 from ..fleet.tables import TABLES as FLEET_TABLES
 from ..read import load
 from ..tables.vela import vela_table
-from . import choice, data, gate, operator_sheet, screen
+from . import choice, data, first_screen, gate, operator_sheet, screen
 from .annotate import write_annotated
 from .data_files import write_csv_dir, write_json
 from .page import write_page
 from .text import NAMES, SHOWN, overview, table_lines, tables
 
+# The tables below the first screen: of the whole trace, and of the time of the verdict; rows of each.
+WHOLE, OWN, FEW = ("names", "operators"), ("critical_path", "whatif", "idle", "latency"), 10
 ONLY_DATA = [name for name in data.NAMES if name not in NAMES]      # tables that have no text
 
 
@@ -135,8 +140,9 @@ def add_arguments(parser):
     known = list(dict.fromkeys([*NAMES, *ONLY_DATA, *TABLES, *FLEET_TABLES]))
     parser.add_argument("trace", metavar="TRACE", nargs="+",
                         help="a .json, .csv or .npuprof file; several, or a folder of them: a fleet")
-    parser.add_argument("--table", action="append", metavar="NAME", choices=known,
-                        help="only this table; may be repeated: " + ", ".join(known))
+    parser.add_argument("--table", action="append", metavar="NAME", choices=["all", *known],
+                        help="all: the first rows of each table; else only this one, in full; may be "
+                             "repeated: " + ", ".join(known))
     parser.add_argument("--csv", metavar="FILE", help="write the Neural Engine table instead")
     parser.add_argument("--csv-dir", metavar="DIR", help="write each table as DIR/NAME.csv instead")
     parser.add_argument("--json", metavar="FILE", help="write all tables as one JSON document instead")
@@ -205,12 +211,15 @@ def run(arguments):
     elif arguments.ratio:
         raise Refused("--ratio is for --csv")
     for name in wanted:
-        if name not in data.NAMES and name not in TABLES:
+        if name not in data.NAMES and name not in TABLES and name != "all":
             raise Refused(f"--table {name}: is for several traces")
     if arguments.csv_dir or arguments.json:
-        write_data(facts, wanted or (*data.NAMES, *TABLES), arguments)
-    elif not (wanted or arguments.csv or arguments.html or arguments.annotate):
+        every = not wanted or "all" in wanted
+        write_data(facts, (*data.NAMES, *TABLES) if every else wanted, arguments)
+    elif "all" in wanted:
         print_overview(facts, choice.chosen(arguments))
+    elif not (wanted or arguments.csv or arguments.html or arguments.annotate):
+        print_first_screen(facts, choice.chosen(arguments))
     else:
         print_tables(facts, wanted)
     return passed(facts, gates)
@@ -242,10 +251,15 @@ def given(arguments, option):
 def only_verdict(facts, form, gates):
     verdict = judge(facts)
     if form == "json":
-        print(json.dumps(as_json(verdict), ensure_ascii=False))
+        print(json.dumps(json_of(verdict), ensure_ascii=False))
     else:
-        print(*screen.lines(verdict), sep="\n")
+        print(*screen.whole_verdict(verdict), sep="\n")
     return passed(facts, gates, verdict, sys.stderr if form == "json" else None)
+
+
+def json_of(verdict):
+    """The JSON form: the verdict's figures, and what the first screen says of them."""
+    return {**as_json(verdict), "first_screen": first_screen.as_json(verdict)}
 
 
 def passed(facts, gates, verdict=None, file=None):
@@ -276,18 +290,26 @@ def write_data(facts, wanted, arguments):
     if arguments.csv_dir:
         write_csv_dir(made(), arguments.csv_dir)
     if arguments.json:
-        verdict = {} if arguments.table else as_json(judge(facts))
+        verdict = {} if arguments.table else json_of(judge(facts))
         write_json({**verdict, "npuprof_report": 1, "trace": data.about(facts.trace)}, made(), arguments.json)
 
 
-def print_overview(facts, part):
-    """Prints the verdict, then an overview of the tables. part: only those that know of the chosen part."""
+def print_first_screen(facts, part):
+    """Prints the first screen, then a few tables. part: see print_overview()."""
     print(*screen.lines(judge(facts)), sep="\n")
-    blocks = (table_lines(table, SHOWN) for table in catalogue.tables(facts) if table.rows)
-    own = titled("Tables of the time that the verdict is about, warm-up left out", blocks)
-    title = "Tables of the whole trace, warm-up included but for inferences, executions and operators"
-    whole = titled(title, overview(facts.trace))
-    show(own if part else chain(whole, own), True)
+    print()
+    print_overview(facts, part, WHOLE, OWN, FEW)
+    others = [name for name in (*NAMES, *TABLES) if name not in WHOLE + OWN]
+    print(*("", *screen.wrapped(f"More tables: --table NAME, or --table all: {', '.join(others)}", "", "  ")),
+          sep="\n")
+
+
+def print_overview(facts, part, whole=NAMES, own=tuple(TABLES), rows=SHOWN):
+    """Prints the first rows of these tables, without empty ones. part: True: not those of the whole trace."""
+    of_trace = titled("Tables of the whole trace", overview(facts.trace, () if part else whole, rows))
+    of_window = titled("Tables of the time that the verdict is about, warm-up left out",
+                       (table_lines(table, rows) for table in catalogue.tables(facts, own) if table.rows))
+    show(chain(of_trace, of_window))
 
 
 def titled(title, blocks):
@@ -304,15 +326,15 @@ def print_tables(facts, wanted):
         if name in ONLY_DATA and name not in TABLES:
             raise Refused(f"--table {name}: is for --csv-dir and --json")
     old = tables(facts.trace, [name for name in wanted if name in NAMES])
-    show(chain(old, map(table_lines, catalogue.tables(facts, wanted))), False)
+    show(chain(old, map(table_lines, catalogue.tables(facts, wanted))))
 
 
-def show(blocks, behind):
-    """Prints blocks of lines. behind: something stands above them."""
+def show(blocks):
+    """Prints blocks of lines, an empty line between them."""
     bar = Progress("making tables", len(NAMES) + len(TABLES))
     for n, lines in enumerate(blocks):
         bar.at(n)
-        if n or behind:
+        if n:
             print()
         sys.stdout.writelines(line + "\n" for line in lines)
     bar.done()

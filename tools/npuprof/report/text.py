@@ -146,16 +146,10 @@ def tables(trace, wanted=NAMES, limit=None):
     return (lines_of(maker, name, limit) for name in wanted)
 
 
-def overview(trace):
-    """Yields the lines of each table that has rows, at most SHOWN of them; last, the names of the empty
-    tables."""
-    empty = []
-    for name, lines in zip(NAMES, tables(trace, limit=SHOWN)):
+def overview(trace, wanted=NAMES, rows=SHOWN):
+    """Yields the lines of each of these tables that is not empty, at most so many rows of it."""
+    for name, lines in zip(wanted, tables(trace, wanted, rows)):
         lines = list(lines)
         # Without rows there is only a head.
-        if lines[-1] == "(none)" or len(lines) == (4 if name == "summary" else 1):
-            empty.append(name)
-        else:
+        if lines[-1] != "(none)" and len(lines) > (4 if name == "summary" else 1):
             yield [TITLES[name], *lines] if name in TITLES else lines
-    if empty:
-        yield ["Nothing to show in: " + ", ".join(empty)]

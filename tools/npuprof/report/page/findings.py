@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the page shows of the verdict, in the words of the first screen (report/screen.py): the findings, and
-which drawn spans prove each."""
+"""What the page shows of the verdict, in the words of the first screen (report/first_screen.py): the answers,
+and which drawn spans prove each."""
 
 from ...analysis.verdict import as_json, judge
-from .. import screen
+from ..first_screen import FirstScreen, of_answer
 
 SHOWN = 100        # spans of a finding that are marked
 
@@ -23,20 +23,14 @@ def shown_verdict(found, place, zero):
     of the trace."""
     if found is None:
         return None
+    screen, window = FirstScreen(found), found.facts.window
 
-    def card(finding, **more):
-        return {"rule": finding.rule.name, "title": screen.title(finding), "sentence": finding.sentence,
-                "places": [place[row] for row in finding.rows[:SHOWN] if row in place], **more}
-    findings, window = [], found.facts.window
-    for entry in screen.numbered(found):
-        findings.append(card(entry.finding, number=entry.number, advice=screen.advice(entry),
-                             worth=screen.worth(entry.finding, entry.above)))
-        findings += [card(result, number=None, advice="", worth=screen.worth(result))
-                     for result in entry.results]
-    return {"headline": as_json(found)["headline"], "looked_at": screen.looked_at(found),
-            "figures": screen.figures(found),
-            "nothing": "" if findings or screen.is_open(found) else screen.nothing(found),
-            "questions": [" ".join(text.split()) for text in screen.open_questions(found)],
-            "together": screen.together(found), "findings": findings,
-            "not_looked_at": screen.not_looked_at(found), "length": window.length_ns,
+    def card(answer):
+        rows = answer.finding.rows[:SHOWN] if answer.finding else ()
+        return {**of_answer(answer), "places": [place[row] for row in rows if row in place],
+                "results": list(map(card, answer.results))}
+    return {"headline": as_json(found)["headline"], "trace": screen.trace, "figures": screen.figures,
+            "answers": list(map(card, screen.answers)), "shown": len(screen.next) + 1,
+            "nothing": screen.nothing, "faster": screen.faster, "not_looked_at": screen.not_looked_at,
+            "record": screen.record, "length": window.length_ns,
             "from": window.start_ns - zero, "to": window.end_ns - zero}

@@ -1,33 +1,143 @@
 // SPDX-License-Identifier: MIT
-// What to change: the findings, in the words of the first screen, each with its spans on the timeline.
+// The first screen: what to do first with its bar, the next answers in a row each, what was not looked at.
 
-const FEW = 5; // findings shown at once; the others can be unfolded
-const signs = text => text.replace(/ -(?=[\d.])/g, " −").replaceAll("+-", "±");
-const folded = (summary, ...children) => el("details", {}, el("summary", {}, summary), ...children);
+// Signs of print for those of a terminal; a number stays with its unit.
+const signs = text =>
+    text
+        .replace(/(\d) us\b/g, "$1 µs")
+        .replaceAll("+-", "±")
+        .replace(/(\d) (?=(?:s|ms|µs|ns)\b|%)/g, "$1\u00a0");
 const capital = text => text.slice(0, 1).toUpperCase() + text.slice(1);
+const folded = (summary, ...children) => el("details", {}, el("summary", {}, summary), ...children);
+const SURE = {
+    sure: "at least 90 % of its time is there, whatever the errors of the clocks",
+    likely: "half of its time is, or its cause is inferred",
+    unsure: "a hint to follow",
+    unknown: "it hangs on what the trace does not say",
+};
 
-function findingCard(finding, n) {
+// Word, colour and shape of how sure an answer is.
+function certainty(sure) {
+    const ring = { cx: 7, cy: 7, r: 5.2, fill: "none", stroke: "currentColor", "stroke-width": 1.6 };
+    const shapes = {
+        sure: [
+            svg("circle", { cx: 7, cy: 7, r: 6, fill: "currentColor" }),
+            svg("path", {
+                d: "M4 7.2l2.1 2.1L10.2 5",
+                fill: "none",
+                stroke: "var(--card)",
+                "stroke-width": 1.7,
+            }),
+        ],
+        likely: [
+            svg("circle", ring),
+            svg("path", { d: "M7 1.8a5.2 5.2 0 0 0 0 10.4z", fill: "currentColor" }),
+        ],
+    };
+    const shape = shapes[sure] || svg("circle", { ...ring, "stroke-dasharray": "2.6 2" });
+    return el(
+        "span",
+        { class: `cert ${sure}`, title: SURE[sure] },
+        svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, shape),
+        capital(sure),
+    );
+}
+
+// Now and then on one scale: what is there in any case, and hatched what may be there or not.
+function beforeAndAfter(answer) {
+    const { of, now, then, now_ns, low_ns, high_ns } = answer.bar,
+        most = Math.max(now_ns, high_ns) || 1,
+        width = ns => ({ width: `${(100 * ns) / most}%` });
+    const row = (name, ...parts) =>
+        el("div", { class: "row" }, el("em", {}, name), el("div", {}, parts));
+    return el(
+        "figure",
+        {
+            class: "ba",
+            role: "img",
+            "aria-label": signs(`${of}: ${now} now, then ${then}, ${answer.given}`),
+        },
+        el("figcaption", {}, capital(of), el("span", {}, signs(answer.given))),
+        el("p", { class: "big" }, el("s", {}, signs(now)), " → ", el("b", {}, signs(then))),
+        el("p", { class: "brings" }, signs(answer.brings)),
+        row("Now", el("i", { class: "now", style: width(now_ns) })),
+        row(
+            "Then",
+            el("i", { class: "then", style: width(low_ns) }),
+            high_ns > low_ns ? el("i", { class: "hatch", style: width(high_ns - low_ns) }) : null,
+        ),
+    );
+}
+
+// A bar of the gain: what it brings in any case, and hatched what it may bring.
+function gainBar({ bar }) {
+    if (!bar) return el("div", { class: "mini" });
+    const part = ns => Math.max(0, 100 - (100 * ns) / (bar.now_ns || 1)),
+        [sure, may] = [part(bar.high_ns), part(bar.low_ns)];
     return el(
         "div",
-        { class: finding.number ? "finding" : "finding follows" },
+        { class: "mini", "aria-hidden": "true" },
+        el("i", { class: "then", style: { width: `${sure}%` } }),
+        el("i", { class: "hatch", style: { width: `${may - sure}%` } }),
+    );
+}
+
+const joined = texts => texts.filter(Boolean).join("; ");
+const showMe = answer =>
+    T.groups.length && answer.places
+        ? button("Show me", { "aria-label": `Show me: ${answer.do}`, onclick: () => showFinding(answer) })
+        : null;
+const soToo = answer =>
+    answer.results.map(one =>
+        el("p", { class: "about" }, signs(`So, too: ${joined([one.why, one.brings])}.`)),
+    );
+
+function firstAnswer(answer) {
+    return el(
+        "div",
+        { class: "finding first" },
         el(
             "div",
             {},
-            el(
-                "h3",
-                { id: `finding-${n}` },
-                `${finding.number ? `${finding.number}.` : "consequence:"} ${finding.title}`,
-            ),
-            el("p", { class: "gain" }, signs(finding.worth)),
-            finding.advice ? el("p", { class: "advice" }, finding.advice) : null,
-            el("p", { class: "about" }, finding.sentence),
+            certainty(answer.sure),
+            el("h3", { id: "finding-0" }, signs(answer.do)),
+            answer.brings && !answer.bar ? el("p", { class: "gain" }, signs(answer.brings)) : null,
         ),
-        T.groups.length
-            ? button("Show me", {
-                  "aria-label": `Show me: ${finding.title}`,
-                  onclick: () => showFinding(finding),
-              })
-            : null,
+        answer.bar ? beforeAndAfter(answer) : null,
+        el(
+            "div",
+            { class: "how" },
+            el("p", { class: "why" }, signs(answer.why)),
+            el("p", { class: "advice" }, signs(capital(answer.advice))),
+            soToo(answer),
+            el("p", { class: "tools" }, showMe(answer), toSliders()),
+        ),
+    );
+}
+
+const toSliders = () =>
+    W ? el("a", { class: "button", href: "#what-if" }, "Try it: sliders") : null;
+
+function nextAnswer(answer, n) {
+    return el(
+        "li",
+        { class: "finding" },
+        el("span", { class: "number", "aria-hidden": "true" }, answer.number || "?"),
+        el(
+            "div",
+            {},
+            el("h3", { id: `finding-${n + 1}` }, signs(answer.do)),
+            el("p", { class: "gain" }, signs(answer.brings)),
+            folded(
+                "Why, and how",
+                el("p", {}, signs(answer.why)),
+                el("p", {}, signs(capital(answer.advice))),
+                soToo(answer),
+            ),
+        ),
+        gainBar(answer),
+        certainty(answer.sure),
+        showMe(answer),
     );
 }
 
@@ -39,35 +149,50 @@ function showFinding(finding) {
         unmark();
         choose(null);
         showRange(D.verdict.from, D.verdict.to);
-        say(`${finding.title}: about the whole of ${time(D.verdict.to - D.verdict.from)}, no single span.`);
+        say(`${finding.do}: about the whole of ${time(D.verdict.to - D.verdict.from)}, no single span.`);
         return;
     }
     mark(
         finding.places.map(([g, i]) => ({ g, i })),
-        finding.title,
+        finding.do,
     );
     showMarked(s => viewAround(...endsOf(s), 0.6));
 }
 
+const listed = (title, texts) =>
+    texts.length ? block(title, el("ul", {}, texts.map(text => el("li", {}, signs(text))))) : null;
+
 function verdict() {
     const found = D.verdict;
     if (!found) return;
-    const cards = found.findings.map(findingCard);
+    const [first, ...others] = found.answers,
+        shown = others.slice(0, found.shown - 1),
+        more = others.slice(found.shown - 1);
+    const list = (answers, from) =>
+        el("ol", { class: "answers" }, answers.map((answer, n) => nextAnswer(answer, from + n)));
+    const used = [...new Set(found.answers.map(answer => answer.sure))];
     const node = section(
         "verdict",
         "What to change",
-        signs(`${found.looked_at}. ${capital(found.figures)}.`),
+        "",
         null,
-        cards.length ? cards.slice(0, FEW) : null,
-        found.nothing ? el("p", {}, signs(found.nothing)) : null,
-        found.questions.length ? el("p", { class: "together" }, signs(found.questions.join(" "))) : null,
-        cards.length > FEW
-            ? folded(plural(cards.length - FEW, "more finding"), cards.slice(FEW))
-            : null,
-        found.together ? el("p", { class: "together" }, signs(found.together)) : null,
-        found.not_looked_at.length
-            ? folded("Not looked at", el("ul", {}, found.not_looked_at.map(text => el("li", {}, text))))
-            : null,
+        first ? firstAnswer(first) : null,
+        found.nothing ? el("p", { class: "nothing" }, signs(found.nothing)) : null,
+        shown.length ? list(shown, 0) : null,
+        more.length ? folded(plural(more.length, "more answer"), list(more, shown.length)) : null,
+        found.faster ? el("p", { class: "together" }, signs(found.faster)) : null,
+        el(
+            "div",
+            { class: "grid missing" },
+            listed("Not looked at", found.not_looked_at),
+            listed("Record to know more", found.record),
+        ),
+        el("p", { class: "about" }, signs(`${joined([found.trace, found.figures])}.`)),
+        el(
+            "p",
+            { class: "about means" },
+            used.map(sure => el("span", {}, certainty(sure), ` ${SURE[sure]}. `)),
+        ),
     );
     (byId("facts") || byId("sections")).before(node);
 }
