@@ -305,7 +305,8 @@ class OneProgram:
         start, dur = array("q", [7, *(7 + s for s, _ in times)]), array("q", [self.dur])
         dur.extend(end - start for start, end in times)
         own = loops.Executions(start, dur, range(1, len(dur)), [0])
-        self.program = Program([Instruction(i.name, i.number, i.engine == "dma") for i in self.rows], own, 2)
+        self.program = Program([Instruction(i.name, i.number, i.engine == "dma", i.name == "Store")
+                                for i in self.rows], own, 2)
 
     def total(self, factors, fixed=False):
         with mock.patch.object(loops.native, "library", lambda: None):
