@@ -38,7 +38,7 @@ def missed(found, limit=None):
 def write(found):
     text = README.read_text()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    README.write_text(text[:begin] + score.published(found) + "\n" + text[end:])
+    README.write_text(text[:begin] + score.published(found) + "\n\n" + text[end:])
     MISSED.write_text("".join(f"{name}: {count}\n" for name, count in missed(found, FIRST).items()))
 
 
