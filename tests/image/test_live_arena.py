@@ -84,11 +84,12 @@ class Reading(unittest.TestCase):
         return seen
 
     def test_a_few_times(self):
-        self.assertTrue(self.reads(512 * 1024, 1, 5))
+        # Why again: on a busy machine the arena may be taken anew during each of the reads.
+        self.assertTrue(any(self.reads(512 * 1024, 1, 5) for _ in range(10)))
 
     @helpers.thorough
     def test_one_thread(self):
-        self.assertTrue(self.reads(512 * 1024, 1, 200 if SOAK else 40))
+        self.assertTrue(any(self.reads(512 * 1024, 1, 200 if SOAK else 40) for _ in range(3)))
 
     @helpers.thorough
     def test_three_threads(self):

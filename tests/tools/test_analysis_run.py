@@ -15,7 +15,7 @@ import planted
 import small_traces
 from npuprof.analysis import figures, holders, roofline, steady, tail
 from npuprof.analysis.facts import Facts
-from npuprof.analysis.rules.host import poll_period
+from npuprof.analysis import polls
 from npuprof.analysis.window import Selection, choose
 from npuprof.base.messages import Refused
 
@@ -139,9 +139,10 @@ class OverTime(unittest.TestCase):
 
     def test_polls(self):
         chance = random.Random(1)
-        self.assertEqual(poll_period([10**6 * chance.randrange(1, 9) + 77 for _ in range(30)]), 10**6)
-        self.assertIsNone(poll_period([chance.randrange(10**9) for _ in range(30)]))
-        self.assertIsNone(poll_period([5, 6, 7]))
+        self.assertEqual(polls.period([700_000 * chance.randrange(1, 9) + 77 for _ in range(30)]), 700_000)
+        self.assertEqual(polls.period([10**6 * chance.randrange(1, 9) + 77 for _ in range(30)]), 10**6)
+        self.assertIsNone(polls.period([chance.randrange(10**9) for _ in range(30)]))
+        self.assertIsNone(polls.period([5, 6, 7]))
 
     def test_phases_add_up(self):
         """Of every inference its duration; of the table the difference of the means."""

@@ -165,6 +165,10 @@ class Sliders(unittest.TestCase):
                                        ("window", whole, effect.window)):
                     share = 100 / (old if key == "median" else min(facts.window.length_ns, whole))
                     gains = sorted((old - end[key]) * share for end in found)
+                    if effect.assumed:
+                        self.assertTrue(float(ends[0]) - 1e-3 <= gains[0] <= gains[-1] <= float(ends[1]) + 1e-3,
+                                        (name, factors, key))
+                        continue
                     for gain, truth in zip(gains, ends):
                         self.assertAlmostEqual(gain, float(truth), delta=1e-3, msg=(name, factors, key))
 

@@ -8,6 +8,7 @@ A node is a moment; its time is the latest of up to two moments before it, each 
                         start latency and execution
     end of a wait       the begin of the wait, and the end of the job, plus the notice
     arrival             the point before it, and the other end of an arrow between threads
+    request             the point before it, and a time of its own, if requests come at fixed times (requests.py)
 
 Where the device was done before the wait began, no notice is known: the median of the others stands for it,
 else 0. The nodes are in an order in which each comes after those it depends on, so one pass gives all times.
@@ -15,19 +16,18 @@ else 0. The nodes are in an order in which each comes after those it depends on,
 
 from array import array
 from bisect import bisect_right
-from collections import namedtuple
 from dataclasses import dataclass, field
 from operator import itemgetter
 
 from .. import loops
 from ..base.contract import NULL, UNFINISHED
+from . import requests
+from .jobs import MARKED
+from .moments import (ARRIVAL, BEGIN, END, LEAVES, NOTICED, OF_JOB, REQUEST, RETURN, SUBMIT, WAIT, Point)
 
 MOST = 50_000              # jobs in one graph; longer traces are replayed up to there
-# kind: one of those below. time: ns. ref: a job, an inference by number, or an arrow
-Point = namedtuple("Point", "kind time ref")
-NOTICED, ARRIVAL, BEGIN, LEAVES, SUBMIT, RETURN, WAIT, END = range(8)
-OF_JOB = NOTICED, SUBMIT, RETURN, WAIT
 NEVER = -2**62
+FIXED = -2                 # of a node's second: no node, but a time
 TIME = itemgetter(1)
 
 
@@ -35,13 +35,14 @@ TIME = itemgetter(1)
 class Lags:
     """What a replay may change, all in ns. By job: latency (from its submission to its begin), queue (from
     the end of the job before it), dur. By point: stretch (time from the point before), notice, own (least
-    time of a wait)."""
+    time of a wait), held (no earlier than that moment)."""
     latency: array
     queue: array
     dur: array
     stretch: array
     notice: dict = field(default_factory=dict)
     own: dict = field(default_factory=dict)
+    held: dict = field(default_factory=dict)
 
 
 def window_of(trace, jobs):
@@ -59,7 +60,7 @@ class Points:
     is a wait. Otherwise what may be one, by its name or as a stretch (stretches.py), is all waiting.
 
     inferences: rows, those replayed; begin[i], end[i]: the points of inference i. start_of[k], end_of[k]: of
-    job k, as recorded."""
+    job k, as recorded. waited: {point: ns before it that may be waiting for a request}."""
 
     def __init__(self, trace, jobs, inferences, all_work=False):
         self.trace, self.jobs = trace, jobs
@@ -76,6 +77,7 @@ class Points:
         self._of_jobs(found)
         self._of_inferences(found)
         self.arrows = self._arrows(found)
+        self._of_requests(found)
         self.point, self.threads, self.thread = [], [], []
         self.inference_number = {row: n for n, row in enumerate(self.inferences)}
         for thread in sorted(found):
@@ -85,13 +87,16 @@ class Points:
             self.thread += [thread] * len(found[thread])
         self._lags()
         self._places()
+        self.waited = requests.waited(self)
 
     def _wait(self, k, all_work):
         jobs = self.jobs
         if jobs.wait[k] >= 0 and (jobs.sure[k] or not all_work):
             end = jobs.w[k] + self.trace.dur[jobs.wait[k]]
+            if jobs.sure[k] == MARKED or all_work:
+                return jobs.w[k] if jobs.look[k] == NULL else jobs.look[k], end
             # Why not its begin: of several looks only the last is paired, and all of them may be waiting.
-            return jobs.w[k] if jobs.sure[k] else min(jobs.s[k], end), end
+            return min(jobs.s[k], end), end
         return None if all_work else jobs.stretches.of.get(k)
 
     def _order(self, points):
@@ -128,8 +133,11 @@ class Points:
             if jobs.thread[k] >= 0:
                 points = found.setdefault(jobs.thread[k], [])
                 points.append(Point(SUBMIT, jobs.s[k], k))
-                points.append(Point(RETURN, max(jobs.s[k], jobs.S[k]), k))
-                if self.waits[k] and self.waits[k][0] >= jobs.s[k]:
+                wait = self.waits[k]
+                # Why not inside of a wait: that is no work which takes so long.
+                if not wait or wait[0] > jobs.s[k] or wait[1] <= jobs.S[k]:
+                    points.append(Point(RETURN, max(jobs.s[k], jobs.S[k]), k))
+                if wait and wait[0] >= jobs.s[k]:
                     points.append(Point(WAIT, self.waits[k][0], k))
                     points.append(Point(NOTICED, self.waits[k][1], k))
 
@@ -140,19 +148,24 @@ class Points:
             points.append(Point(BEGIN, trace.start[i], number))
             points.append(Point(END, trace.start[i] + trace.dur[i], number))
 
+    def _of_requests(self, found):
+        for base, rows in requests.spans(self, found).items():
+            found[base] += (Point(REQUEST, self.trace.start[i] + self.trace.dur[i], i) for i in rows)
+
     def _arrows(self, found):
-        """Arrows between host threads, as (from point, to point) by number. Only those that lead to a thread
-        with points, and forward in time."""
+        """Arrows to a thread with points, forward in time, from all but devices, as (from point, to point) by
+        number."""
         trace, number, tracks = self.trace, 0, self.trace.tracks
         if all(trace.names[n] in ("submit", "dep") for n in set(trace.flows.name)):
             return 0
         for flow in trace.flows:
             source, target = tracks[flow.from_track], tracks[flow.to_track]
-            if (source.kind, target.kind) != ("thread", "thread") or source.base == target.base:
+            if source.kind == "device" or target.kind != "thread" or source.base == target.base:
                 continue
             if target.base in found and flow.from_ns <= flow.to_ns <= self.until:
-                found.setdefault(source.base, []).append(Point(LEAVES, flow.from_ns, number))
-                found[target.base].append(Point(ARRIVAL, flow.to_ns, number))
+                comes = requests.comes(trace, flow)
+                found.setdefault(source.base, []).append(Point(LEAVES, min(flow.from_ns, comes), number))
+                found[target.base].append(Point(ARRIVAL, comes, number))
                 number += 1
         return number
 
@@ -256,7 +269,8 @@ class Graph:
     """Nodes in an order for one pass. threads: lists of points, in another order than recorded if you like;
     then all jobs of a queue hold each other up.
 
-    node of a point: at[p]; of a job's end: done[k]. first, second: the nodes before each, -1 for none.
+    node of a point: at[p]; of a job's end: done[k]. first, second: the nodes before each, -1 for none; a second
+    of FIXED is a time of its own.
     stuck: points and jobs that were never reached; anything but 0 is a contradiction."""
 
     def __init__(self, points, threads=None):
@@ -293,7 +307,8 @@ class Graph:
             ready += self._walk(number) if kind == "thread" else self._run(number)
 
     def _walk(self, t):
-        point, at, thread, woken, n = self.points.point, self.at, self.threads[t], [], self.next[t]
+        points, at, thread, woken, n = self.points, self.at, self.threads[t], [], self.next[t]
+        point = points.point
         before = at[thread[n - 1]] if n else -1
         while n < len(thread):
             p, other = thread[n], -1
@@ -308,6 +323,8 @@ class Graph:
                 if other < 0:
                     self.waiting.setdefault(("point", self.leaves[ref]), []).append(("thread", t))
                     break
+            elif p in points.waited:
+                other = FIXED
             before = at[p] = self._add(p, before, other)
             n += 1
             if kind == SUBMIT:
@@ -337,7 +354,7 @@ class Graph:
     def lags(self, lags):
         """The lag of both edges of each node, as two arrays."""
         points = self.points
-        if (lags.stretch, lags.notice, lags.own) != (points.stretch, points.notice, points.own):
+        if (lags.stretch, lags.notice, lags.own, lags.held) != (points.stretch, points.notice, points.own, {}):
             one, two = self._of_points(lags)
         else:
             # Why kept: most changes are of jobs alone.
@@ -364,6 +381,8 @@ class Graph:
             one[self.at[p]], two[self.at[p]] = ns, lags.notice[p]
         for p, ns in self.points.arrive.items():
             two[self.at[p]] = ns
+        for p in self.points.waited:
+            two[self.at[p]] = lags.held.get(p, NEVER)
         return one, two
 
     def times(self, lags):

@@ -14,8 +14,11 @@ contradicts (causality violated, counted in `violated`). Of each job:
     submit              row of the submit span [s, S); -1
     s, S, doorbell      NULL without a submission; doorbell NULL if the span does not state doorbell_ns
     wait                row of its wait span; -1
-    sure                1: the trace or the user says that it waits; 0: only its name does
+    sure                MARKED: the trace or the user says that it waits; 0: only its name does; DOUBTED: the trace
+                        says so, but its job was hardly ever under way when it began
     w, n                begin and end of the wait; NULL
+    look, looks         begin of the first wait of that name behind the submission, and how many there were: the
+                        thread looked before; NULL, -1
     inference           row of the inference around the submit span; -1
     inside              1: the execution and its submission lie wholly in the window
 
@@ -37,11 +40,13 @@ from .stretches import Stretches
 
 WAIT = "wait|sync|poll|join|fence"
 SAYS_SO = 2        # of a name: its spans do wait, and do not only sound so
+MARKED, DOUBTED = 1, 2
+SEEN = 20          # of so many marked waits one must have waited, or they are doubted
 # device: number of the device in Jobs.devices; base: base track; label: for a reader
 Queue = namedtuple("Queue", "device base stream label")
 COLUMNS = {"group": "i", "row": "i", "start": "q", "end": "q", "error": "q", "queue": "i", "before": "i",
            "thread": "i", "submit": "i", "s": "q", "S": "q", "doorbell": "q", "wait": "i", "sure": "b",
-           "w": "q", "n": "q", "inference": "i", "inside": "b"}
+           "w": "q", "n": "q", "look": "q", "looks": "i", "inference": "i", "inside": "b"}
 
 
 class Jobs:
@@ -62,6 +67,7 @@ class Jobs:
         self._queues(keys["stream"])
         self._submissions()
         self._waits(wait_names(trace, wait, set(self.thread)))
+        self._doubt()
         self._inside()
 
     def __len__(self):
@@ -75,13 +81,15 @@ class Jobs:
     @cached_property
     def unmarked(self):
         """True: for some job nothing but a name, or nothing at all, says where its thread waits."""
-        return any(thread >= 0 and sure != 1 for thread, sure in zip(self.thread, self.sure))
+        return any(thread >= 0 and sure != MARKED for thread, sure in zip(self.thread, self.sure))
 
     @cached_property
     def unmarked_names(self):
         """Where threads may wait: names of spans, "" for no span, ascending."""
         names = self.trace.names
         found = {names[self.trace.name[i]] for i, sure in zip(self.wait, self.sure) if i >= 0 and not sure}
+        found |= {f"what comes before {names[self.trace.name[i]]}"
+                  for i, sure in zip(self.wait, self.sure) if sure == DOUBTED}
         return sorted(found | {names[n] if n >= 0 else "" for n in self.stretches.names})
 
     @cached_property
@@ -192,7 +200,7 @@ class Jobs:
 
     def _pair(self, jobs, waits, by_arrow, names):
         start, dur, name = self.trace.start, self.trace.dur, self.trace.name
-        pending, at = deque(), 0
+        pending, at, looks = deque(), 0, (-1, -1)
         for i, after in zip(waits, [*waits[1:], -1]):
             begin, end = start[i], start[i] + dur[i]
             while at < len(jobs) and self.S[jobs[at]] <= begin:
@@ -210,13 +218,29 @@ class Jobs:
             if not pending:
                 continue
             k = pending[0]
+            if sure:
+                same = looks[:2] == (k, name[i])
+                looks = k, name[i], looks[2] if same else begin, looks[3] + 1 if same else 0
             if self.end[k] <= end + max(self.error[k], 0):
+                if sure:
+                    self.look[k], self.looks[k] = looks[2:]
                 self._take(pending.popleft(), i, sure)
                 # One wait for all jobs of an inference.
                 inference = self.inference[k]
                 if inference >= 0 and self._last_wait(after, inference):
                     while pending and self.inference[pending[0]] == inference:
                         self._take(pending.popleft(), i, sure)
+
+    def _doubt(self):
+        """Why: where the device was done before a marked wait began, the thread may have waited before it."""
+        trace, of_name = self.trace, {}
+        for k, sure in enumerate(self.sure):
+            if sure == MARKED and self.wait[k] != self.submit[k]:
+                of_name.setdefault(trace.name[self.wait[k]], []).append(k)
+        for own in of_name.values():
+            if SEEN * sum(self.w[k] < self.end[k] for k in own) < len(own):
+                for k in own:
+                    self.sure[k] = DOUBTED
 
     def _ended(self, k, ns):
         """True: the inference of job k ended before that moment."""

@@ -10,18 +10,21 @@ host the usual notice of an end and none, where the trace has not shown one. Dep
 inferences run at a time, so look at the window, not at the median inference.
 
 Where nothing says whether a thread works or waits for a job, there are two more readings, and the gain holds
-both: all of it is work, and all of it is waiting, which ends as soon after the job as it ever did.
+both: all of it is work, and all of it is waiting, which ends as soon after the job as it ever did. So it is
+where nothing says when requests came (requests.py): all as soon as a thread was ready, and when they did.
 
-Not replayed: what off-CPU time, contention for memory or cores, clock rates and the times of requests do when
-something changes; another order of queues or another choice of PE. So a gain is no bound of the truth.
+Not replayed: what off-CPU time, contention for memory or cores, and clock rates do when something changes;
+another order of queues or another choice of PE. So a gain is no bound of the truth.
 """
 
 from collections import namedtuple
 from fractions import Fraction
 from functools import cached_property
 
-from .graph import ARRIVAL, BEGIN, END, NOTICED, SUBMIT, WAIT, Graph, Points, host_rows, overlaps
+from . import locks, moments, polls, requests
+from .graph import Graph, Points, host_rows, overlaps
 from .idle import inference_of
+from .moments import ARRIVAL, BEGIN, END, NOTICED, SUBMIT, WAIT
 from .paths import Paths
 from .programs import Programs
 from .schedule import free_first
@@ -32,7 +35,8 @@ INSIDE = "operator", "load", "device"            # changes of what happens in jo
 SAME = Fraction(1, 10)             # gains that differ by less are one
 # inference (the median), window, jobs (all executions together): (low, high) in percent, positive if faster.
 # before, after: twice the ns of the median inference, None without inferences; after is (low, high).
-# edge: see _edge(). assumed: whether a thread worked or waited is not known, and decides it.
+# edge: see _edge(). assumed: what is not known, and decides it: a set of what is below.
+JOB, REQUEST, POLL = "what threads wait for", "when requests come", "when a poll sees the end"
 Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
 
 
@@ -102,26 +106,21 @@ class Replay:
         if self.why:
             return None
         if changes not in self.effects:
-            own = self._effect(changes)
-            if own and (self.working or self.hears):
-                own = self._either(own, self.working._effect(changes) if self.working else own)
+            own = self._readings(changes, False)
+            if own and (self.points.waited or (self.working and self.working.points.waited)):
+                own = either(own, self._readings(changes, True), REQUEST)
             self.effects[changes] = own
         return self.effects[changes]
 
-    def _either(self, one, two):
-        """The Effect that holds both."""
-        def hull(a, b):
-            return None if a is None else (min(a[0], b[0]), max(a[1], b[1]))
-        inference, window = hull(one.inference, two.inference), hull(one.window, two.window)
-        after = hull(one.after, two.after)
-        if self.hears or self.loose:
-            # Nobody knows what waits for what: all shrinks as the jobs do, or nothing.
-            bounds = self._shrinking(one.changes)
-            window, inference = hull(window, bounds), inference and hull(inference, bounds)
-            after = inference and tuple(one.before * (100 - gain) / 100 for gain in reversed(inference))
-        assumed = window[1] - window[0] > SAME or bool(inference and inference[1] - inference[0] > SAME)
-        return one._replace(inference=inference, window=window, after=after, assumed=assumed,
-                            edge=max(one.edge, two.edge))
+    def _readings(self, changes, held):
+        """The Effect over what threads may do until their jobs end. held: requests come when they did."""
+        own = self._effect(changes, held)
+        if not own or not (self.working or self.hears or self.locked):
+            return own
+        other = self.working._effect(changes, held) if self.working else own
+        # Where nobody knows what waits for what, all shrinks as the jobs do, or nothing.
+        return either(own, other, JOB, self._shrinking(changes)
+                      if self.hears or self.locked or self.loose else None)
 
     def _shrinking(self, changes):
         """(low, high): by how many percent a job gets shorter, or an inference by its host spans, at least
@@ -156,6 +155,11 @@ class Replay:
         return 100 * len(jobs.stretches.loose) > len(jobs) or len(set(jobs.thread) - {-1}) > 1
 
     @cached_property
+    def locked(self):
+        """True: threads that submit seem to wait for one another."""
+        return locks.wait_for_each_other(self.points)
+
+    @cached_property
     def hears(self):
         """True: a thread with a job under way hears from another one, which may have waited for the job."""
         return any(map(self._hears, self.points.threads))
@@ -182,10 +186,10 @@ class Replay:
         inference, trace = self.facts.jobs.inference[k], self.trace
         return time if inference < 0 else trace.start[inference] + trace.dur[inference]
 
-    def _effect(self, changes):
+    def _effect(self, changes, held):
         if any(change[0] in ("operator", "load") for change in changes) and self.unexplained() > UNEXPLAINED:
             return None
-        results = [self._measures(changes, *form) for form in self._forms(changes)]
+        results = [self._measures(changes, held, *form) for form in self._forms(changes)]
         before = self._measure(self.base, self.graph)
         window = self.facts.window.length_ns
         spans = [percent(before[1] - after[1], min(window, before[1]) or 1) for after in results]
@@ -193,15 +197,32 @@ class Replay:
         if before[0]:
             gains = [percent(before[0] - after[0], before[0]) for after in results]
             inference = min(gains), max(gains)
+        assumed = {POLL} if self.steps(changes) and differ(spans, inference) else ()
         medians, busy = [after[0] or 0 for after in results], sum(self.points.dur)
         jobs = [percent(busy - after[3], busy or 1) for after in results]
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
                       (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results),
-                      False)
+                      frozenset(assumed))
+
+    @cached_property
+    def step(self):
+        """(how late a poll may see an end in ns, or None: nothing says that threads poll; the kinds of changes
+        that change it)"""
+        jobs = self.facts.jobs
+        own = [k for k in range(self.points.count) if jobs.wait[k] >= 0]
+        found = polls.step(jobs, own)
+        # Why not the host's: looks that are counted from the begin of the wait move with it.
+        return found, {*INSIDE, "dispatch", *({"host"} if found and polls.by_clock(jobs, own) else ())}
+
+    def steps(self, changes):
+        """How late a poll may see an end that these changes move, ns; None."""
+        found, kinds = self.step
+        names = {change[0] for change in changes}
+        return found if found and names & kinds and "notice" not in names else None
 
     def _forms(self, changes):
         """(is a pipelined instruction all work?, sign of the clock's error, notices that the trace has not
-        shown take no time) of each end of the interval.
+        shown take no time; None: polls see ends as late as they did) of each end of the interval.
 
         Why the error: a job that finds its queue busy for the first time begins after a job, not after its
         submission, and how long after is known only by a stamp of the host against one of the device.
@@ -211,6 +232,8 @@ class Replay:
             return (False, 0, True), (True, 0, False)
         if kinds & {"depth", "pes"}:
             return (False, -1, True), (False, 1, False)
+        if self.steps(changes):
+            return (False, 0, True), (True, 0, False), (False, 0, None)
         if kinds & {"operator", "load"} and any(p.pipelined for p in self.programs.all):
             return (False, 0, True), (True, 0, False)
         return ((False, 0, True), (False, 0, False)) if "host" in kinds else ((False, 0, False),)
@@ -247,10 +270,32 @@ class Replay:
                 pes = k or 0
             else:
                 raise ValueError(f"no change: {change}")
+        if short is not None and self.steps(changes):
+            self._look(lags, short, self.steps(changes))
         return lags, depth, pes
 
-    def _measures(self, changes, fixed, sign, short):
+    def _look(self, lags, early, most):
+        """Sets the notices of polls that look each `most` ns: the earliest or the latest there may be. Why not
+        any: a job that ends earlier is seen no later than it was, and one that ends later no earlier."""
+        points = self.points
+        for p, ns in lags.notice.items():
+            k = points.point[p].ref
+            sooner = points.latency[k] + points.dur[k] - lags.latency[k] - lags.dur[k]
+            # Why nine tenths: how often they look is not known to the ns.
+            same = "host" not in self.step[1] and 0 <= sooner and 10 * (ns + sooner) < 9 * most
+            if points.before[k] >= 0:
+                lags.notice[p] = 0 if early else max(ns, most)
+            elif same:
+                lags.notice[p] = ns + sooner
+            elif early:
+                lags.notice[p] = max(0, ns + sooner) if sooner <= 0 else 0
+            else:
+                lags.notice[p] = max(ns, min(most, ns + sooner)) if sooner >= 0 else max(ns, most)
+
+    def _measures(self, changes, held, fixed, sign, short):
         lags, depth, pes = self._changed(changes, fixed, short)
+        if held:
+            requests.hold(self.points, lags)
         graph = self._deep(depth) if depth else self.graph
         if sign:
             self._queues(lags, sign)
@@ -361,6 +406,27 @@ class Replay:
         return self._paths
 
 
+def either(one, two, what, bounds=None):
+    """The Effect that holds both, and gains within the bounds. what: that is not known, and tells them apart."""
+    def hull(a, b):
+        return None if a is None else (min(a[0], b[0]), max(a[1], b[1]))
+    inference, window = hull(one.inference, two.inference), hull(one.window, two.window)
+    after = hull(one.after, two.after)
+    if bounds:
+        window, inference = hull(window, bounds), hull(inference, bounds)
+        after = inference and tuple(one.before * (100 - gain) / 100 for gain in reversed(inference))
+    assumed = one.assumed | two.assumed
+    if differ(window, inference):
+        assumed |= {what}
+    return one._replace(inference=inference, window=window, after=after, assumed=assumed,
+                        edge=max(one.edge, two.edge))
+
+
+def differ(*gains):
+    """True: the ends of one of these gains are not the same."""
+    return any(max(gain) - min(gain) > SAME for gain in gains if gain)
+
+
 def scaled(ns, part, whole):
     """ns * part / whole, rounded; part itself if ns is the whole."""
     return (2 * ns * part + whole) // (2 * whole) if whole else ns
@@ -410,4 +476,4 @@ def deepened(points, thread, depth):
 def ends_block(points, block, kind):
     """True: the point after the block belongs to the next submission."""
     last = points.point[block[-1]].kind
-    return kind in (ARRIVAL, BEGIN, SUBMIT) and last in (NOTICED, END)
+    return kind in (ARRIVAL, moments.REQUEST, BEGIN, SUBMIT) and last in (NOTICED, END)

@@ -42,7 +42,7 @@ def free_first(points, threads, lags, pes):
                     break
                 now[t] = max(now[t] + lags.stretch[p], times[leaves[ref]] + points.arrive[p])
             else:
-                now[t] += lags.stretch[p]
+                now[t] = max(now[t] + lags.stretch[p], lags.held.get(p, 0))
             times[p] = now[t]
             place[t] += 1
             if kind == LEAVES:

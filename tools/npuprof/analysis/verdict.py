@@ -60,7 +60,7 @@ def judge(facts):
             for finding in rule.judge(facts):
                 finding.rule, finding.followers = rule, []
                 keep = kept(verdict, finding)
-                if keep and finding.assumed and finding.gain[0] < verdict.threshold_pct:
+                if keep and is_question(verdict, finding, found):
                     verdict.questions.append(finding)
                 elif keep or keep is None:
                     found.append(finding)
@@ -76,6 +76,12 @@ def judge(facts):
                 finding.confidence = LOWER[finding.confidence]
     arrange(verdict, found)
     return verdict
+
+
+def is_question(verdict, finding, found):
+    """True: whether it brings anything hangs on what the trace does not say, and no finding stands above it."""
+    above = any(other.rule.name in finding.below for other in found)
+    return finding.assumed and finding.gain[0] < verdict.threshold_pct and not above
 
 
 def part_of(facts):

@@ -385,8 +385,8 @@ def beginning(queries, at_track: U32, at_ns: I64, start: I64, ends: I64, rows: I
 
 def latest(n, first: I32, one: I64, second: I32, two: I64, out: I64):
     """The time of each node is the latest of up to two nodes before it, each plus its lag. A first of -1 is
-    time 0; a second of -1 is none."""
+    time 0, as is a second of -2; a second of -1 is none."""
     for i in range(n):
         a = out[first[i]] + one[i] if first[i] >= 0 else one[i]
-        b = out[second[i]] + two[i] if second[i] >= 0 else a
-        out[i] = a if a > b else b
+        b = out[second[i]] + two[i] if second[i] >= 0 else two[i]
+        out[i] = a if second[i] == -1 or a > b else b

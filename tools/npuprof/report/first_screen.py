@@ -5,6 +5,7 @@ one object, so a sentence is made once."""
 import os
 from collections import namedtuple
 
+from ..analysis.replay import JOB, POLL, REQUEST
 from ..analysis.replay import of as replay_of
 from ..analysis.rules.finding import idle_text
 from ..analysis.verdict import part_of
@@ -40,8 +41,8 @@ class FirstScreen:
         self.nothing = "" if self.answers else nothing(verdict)
         self.faster = faster(verdict)
         self.not_looked_at = topics(verdict)
-        told = self.first and self.first.advice == MARK
-        self.record = records(verdict, not told and any(answer.advice == MARK for answer in self.answers))
+        asked = [answer.advice for answer in self.answers if answer.sure == "unknown" and answer != self.first]
+        self.record = records(verdict, [text for text in asked if not self.first or text != self.first.advice])
 
 
 def trace_line(facts):
@@ -111,8 +112,9 @@ def answer_of(verdict, finding, number=None, after=None, results=()):
     condition = given(finding.change) if finding.replayed else "its share of the time, not replayed"
     advice = f"after {after}: {finding.advice}" if after else finding.advice
     sure = "unknown" if finding in verdict.questions else finding.confidence
-    return Answer(number, do(finding), text, sure, condition if finding.gain else "", bar,
-                  finding.sentence, advice, finding, after, list(results))
+    why = " ".join(filter(None, (finding.sentence, why_open(facts.jobs, finding.assumed)[0])))
+    return Answer(number, do(finding), text, sure, condition if finding.gain else "", bar, why, advice, finding,
+                  after, list(results))
 
 
 def findings_of(verdict):
@@ -144,23 +146,40 @@ def is_open(verdict):
 
 def questions_of(verdict):
     """What could bring something, and hangs on what the trace does not say."""
-    facts, why = verdict.facts, why_open(verdict.facts.jobs)
+    facts, jobs = verdict.facts, verdict.facts.jobs
     if is_open(verdict):
         of, gain = faster_gain(verdict)
         now = facts.durations_p50 if of == "latency" else facts.window.length_ns
         yield Answer(None, "Not known yet: what a faster device brings", brings(gain, of), "unknown",
-                     "device twice as fast", bar_of(of, now, gain), why, MARK, None, None, [])
+                     "device twice as fast", bar_of(of, now, gain), *why_open(jobs, verdict.faster.assumed),
+                     None, None, [])
     for finding in verdict.questions:
-        answer = answer_of(verdict, finding)
+        answer, (why, advice) = answer_of(verdict, finding), why_open(jobs, finding.assumed)
         text = f"Not known yet: what it brings to {decapital(answer.do)}"
-        yield answer._replace(do=text, why=why, advice=MARK)
+        yield answer._replace(do=text, why=why, advice=advice)
 
 
-def why_open(jobs):
-    """In words, what nothing says."""
+def why_open(jobs, assumed):
+    """(in words, what nothing says; what to record so that something does)"""
+    whys, records = [], []
+    if JOB in assumed:
+        whys.append(waits_open(jobs))
+        records.append(MARK)
+    if REQUEST in assumed:
+        whys.append("A thread may wait for requests between two jobs; nothing says when they come.")
+        records.append("draw an arrow from who sends a request to who serves it: PROF_FLOW_OUT, PROF_FLOW_IN")
+    if POLL in assumed:
+        whys.append("Threads look now and then whether their job is done: an end may come just before or "
+                    "just behind a look.")
+        records.append("look more often, or wait for an interrupt")
+    return " ".join(whys), "; ".join(records)
+
+
+def waits_open(jobs):
+    """In words, where threads may wait."""
     names = [name or "no span" for name in jobs.unmarked_names]
     if not names:
-        return "Nothing shows which span waits for which job: a thread does this and that when one ends."
+        return "Nothing shows what threads wait for: one does this and that when a job or another thread ends."
     return (f"A thread is in {' or in '.join(names)} until its job ends; nothing says whether it works or "
             "waits.")
 
@@ -206,8 +225,8 @@ def topics(verdict):
     return found if len(found) <= TOPICS else [*found[:TOPICS], f"{len(found) - TOPICS} more"]
 
 
-def records(verdict, marks):
-    """What to record so that more can be said. marks: because no wait is marked, a question is open."""
+def records(verdict, asked):
+    """What to record so that more can be said. asked: for the questions."""
     texts = list(dict.fromkeys(text for _, text in verdict.missing))
     counts = [text for text in texts if text.endswith(" inferences")]
     if len(counts) > 1:
@@ -215,7 +234,7 @@ def records(verdict, marks):
         texts = [text for text in texts if text == most or text not in counts]
     # Why: who records memory with its changes records memory.
     texts = [text for text in texts if not any(other.startswith(f"{text} ") for other in texts)]
-    return ([MARK] if marks else []) + texts
+    return [*dict.fromkeys(asked), *texts]
 
 
 def of_answer(answer):

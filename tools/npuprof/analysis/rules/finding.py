@@ -24,7 +24,7 @@ class Finding:
     ns          (now, at best) of what the gain is of: the median inference or the window; None without one
     hidden      True: it brings less than the threshold as long as the finding above it is there
     replayed    True: the gain is from replay
-    assumed     True: the gain hangs on whether a thread works or waits, and nothing says which
+    assumed     what the trace does not say and the gain hangs on: texts, or nothing
     jobs        (low, high): percent of the time of all jobs that replay says, or None"""
 
     subject: str
@@ -43,7 +43,7 @@ class Finding:
     ns: tuple | None = None
     hidden: bool = False
     replayed: bool = False
-    assumed: bool = False
+    assumed: frozenset = frozenset()
     jobs: tuple | None = None
     rule: object = None
 

@@ -3,7 +3,6 @@
 
 from fractions import Fraction
 from heapq import nlargest
-from math import cos, hypot, pi, sin
 
 from ...base.contract import NULL
 from ...tables.arithmetic import percentile
@@ -12,9 +11,8 @@ from ..depth import mean_of
 from ..figures import floor_of
 from ..idle import confidence_of, latency
 from ..latency import split
+from ..polls import polls
 from .finding import Finding, Missing, ns_text, pct_text
-
-PERIODS = sorted(digit * 10**power for digit in (1, 2, 4, 5) for power in range(4, 9))
 
 
 def submissions(facts):
@@ -134,24 +132,6 @@ def late_notices(facts, device, own):
                   {"notice_p50_ns": p50, "notice_p05_ns": p05, "notice_max_ns": notices[-1],
                    "idle_ns": total, "period_ns": period}, certain, share, confidence_of(certain, total),
                   ("notice", None, None), rows_of(found[0][1]))
-
-
-def polls(jobs, own):
-    """How often the host looks for completions; None: it waits for them, or it cannot be told."""
-    waited = [k for k in own if jobs.w[k] < jobs.end[k]]
-    return poll_period([jobs.n[k] for k in waited]) or poll_period([jobs.n[k] - jobs.w[k] for k in waited])
-
-
-def poll_period(moments):
-    """The longest round period at whose multiples, plus some offset, the times lie; None."""
-    best = None
-    for period in PERIODS if len(moments) >= 8 else ():
-        x = sum(cos(2 * pi * (t % period) / period) for t in moments)
-        y = sum(sin(2 * pi * (t % period) / period) for t in moments)
-        numbers = {(t - moments[0] + period // 2) // period for t in moments}
-        if hypot(x, y) >= 0.95 * len(moments) and len(numbers) > 1:
-            best = period
-    return best
 
 
 def slow_dispatch(facts):

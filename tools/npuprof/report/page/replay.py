@@ -2,8 +2,8 @@
 """The dependency graph for the page's sliders: what replay.js needs to replay it with other times.
 
 Of a long trace it is that of INFERENCES in the middle, or of fewer with many different executions. The page
-adds the same numbers as analysis/replay.py, so both say the same gain. Where nothing says whether threads
-wait, the page's is that of waiting, and it says so (assumed)."""
+adds the same numbers as analysis/replay.py, so both say the same gain. Where that one gives an interval because
+the trace does not say something, the page's is one number of it, and it says what it takes for granted."""
 
 from ...analysis import replay
 from ...analysis.engines import members
@@ -51,7 +51,16 @@ def sliders(facts, most=INFERENCES):
             "early": sorted(graph.at[p] for p in points.early),
             "begins": [graph.at[p] for p in points.begin], "ends": [graph.at[p] for p in points.end],
             "from": points.first, "of": "" if part is facts else part.window.text,
-            "assumed": bool(found.working or found.hears)}
+            "assumed": assumed(found)}
+
+
+def assumed(found):
+    """What the page's replay takes for granted and the trace does not say, as a sentence; "" for nothing."""
+    parts = ["threads wait until their jobs end, and not for one another"
+             ] if found.working or found.hears or found.locked else []
+    parts += ["a poll sees an end as late as it did"] if found.step[0] else []
+    parts += ["requests come as soon as a thread is ready"] if found.points.waited else []
+    return f"Nothing says so, but this holds only if {', and '.join(parts)}." if parts else ""
 
 
 def middle(facts, most):

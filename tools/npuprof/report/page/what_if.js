@@ -107,11 +107,8 @@ function aboutSliders() {
     if (R)
         return (
             "The time if parts were faster, by replay of the dependency graph: what waits for what stays " +
-            "as recorded. Contention, off-CPU time, clock rates and requests may react: not replayed." +
-            (R.assumed
-                ? " Nothing says where threads wait: this holds if they wait until their jobs end; if they " +
-                  "work in that time, a faster device brings nothing."
-                : "") +
+            "as recorded. Contention, off-CPU time and clock rates may react: not replayed." +
+            (R.assumed ? ` ${R.assumed}` : "") +
             (R.of ? ` Of ${R.of}.` : "")
         );
     return W.sparse

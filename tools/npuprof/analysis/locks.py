@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Locks: do the threads that submit wait for one another, although no span or arrow says so?
+
+Where a thread lets go of what another one waits for, that one goes on at once. So the notices of each thread
+are looked at: how many of them are followed within AT_ONCE by another thread that ends what it was in? It may
+be chance; how often chance does that is seen with the same notices, moved by SHIFTS other times."""
+
+from bisect import bisect_left
+
+from .moments import NOTICED
+
+AT_ONCE = 50_000   # ns
+MOST = 2000        # notices that are looked at
+SHIFTS = 12
+
+
+def wait_for_each_other(points):
+    """True: it looks as if they did."""
+    pairs = [(p.time, points.thread[thread[0]]) for thread in points.threads
+             for p in map(points.point.__getitem__, thread) if p.kind == NOTICED]
+    if len({base for _, base in pairs}) < 2:
+        return False
+    pairs = sorted(pairs)[::len(pairs) // MOST + 1]
+    changes = sorted(change for base in {base for _, base in pairs} for change in changes_of(points.trace, base))
+    length = pairs[-1][0] - pairs[0][0]
+
+    def handed_over(shift):
+        return sum(goes_on(changes, base, ns + shift) for ns, base in pairs)
+    seen = handed_over(0)
+    # Why a tenth of the whole at most: the others do the same things then.
+    chance = sorted(handed_over(length * (n + 1) // (10 * SHIFTS)) for n in range(SHIFTS))
+    return 4 * seen >= len(pairs) and seen > 2 * chance[SHIFTS // 2]
+
+
+def changes_of(trace, base):
+    """[(ns, thread)]: when it went from what it was in for AT_ONCE or longer to something else."""
+    finder = trace.finder
+    rows = finder.rows[finder.ends[base - 1] if base else 0:finder.ends[base]]
+    moments = sorted({ns for i in rows for ns in (trace.start[i], trace.start[i] + trace.dur[i])})
+    return [(ns, base) for before, ns in zip(moments, moments[1:]) if ns - before >= AT_ONCE]
+
+
+def goes_on(changes, base, ns):
+    """True: another thread ends at once what it was in."""
+    # Why before it, too: a lock may be given back just before the span ends.
+    n = bisect_left(changes, (ns - AT_ONCE // 2, -1))
+    while n < len(changes) and changes[n][0] <= ns + AT_ONCE:
+        if changes[n][1] != base:
+            return True
+        n += 1
+    return False
