@@ -8,7 +8,7 @@ A node is a moment; its time is the latest of up to two moments before it, each 
                         start latency and execution
     end of a wait       the begin of the wait, and the end of the job, plus the notice
     arrival             the point before it, and the other end of an arrow between threads
-    request             the point before it, and a time of its own, if requests come at fixed times (requests.py)
+    request             the point before it, and a time of its own if requests do not react (requests.py)
 
 Where the device was done before the wait began, no notice is known: the median of the others stands for it,
 else 0. The nodes are in an order in which each comes after those it depends on, so one pass gives all times.
@@ -269,8 +269,8 @@ class Graph:
     """Nodes in an order for one pass. threads: lists of points, in another order than recorded if you like;
     then all jobs of a queue hold each other up.
 
-    node of a point: at[p]; of a job's end: done[k]. first, second: the nodes before each, -1 for none; a second
-    of FIXED is a time of its own.
+    node of a point: at[p]; of a job's end: done[k]. first, second: the nodes before each, -1 for none; a
+    second of FIXED is a time of its own.
     stuck: points and jobs that were never reached; anything but 0 is a contradiction."""
 
     def __init__(self, points, threads=None):
@@ -354,7 +354,7 @@ class Graph:
     def lags(self, lags):
         """The lag of both edges of each node, as two arrays."""
         points = self.points
-        if (lags.stretch, lags.notice, lags.own, lags.held) != (points.stretch, points.notice, points.own, {}):
+        if lags.held or (lags.stretch, lags.notice, lags.own) != (points.stretch, points.notice, points.own):
             one, two = self._of_points(lags)
         else:
             # Why kept: most changes are of jobs alone.

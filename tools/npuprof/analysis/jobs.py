@@ -14,11 +14,11 @@ contradicts (causality violated, counted in `violated`). Of each job:
     submit              row of the submit span [s, S); -1
     s, S, doorbell      NULL without a submission; doorbell NULL if the span does not state doorbell_ns
     wait                row of its wait span; -1
-    sure                MARKED: the trace or the user says that it waits; 0: only its name does; DOUBTED: the trace
-                        says so, but its job was hardly ever under way when it began
+    sure                MARKED: the trace or the user says that it waits; 0: only its name does; DOUBTED:
+                        marked, but its job was hardly ever under way when it began
     w, n                begin and end of the wait; NULL
-    look, looks         begin of the first wait of that name behind the submission, and how many there were: the
-                        thread looked before; NULL, -1
+    look, looks         begin of the first wait of that name behind the submission, and how many came before
+                        the last one: looks that saw nothing; NULL, -1
     inference           row of the inference around the submit span; -1
     inside              1: the execution and its submission lie wholly in the window
 

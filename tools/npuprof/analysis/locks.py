@@ -21,7 +21,7 @@ def wait_for_each_other(points):
     if len({base for _, base in pairs}) < 2:
         return False
     pairs = sorted(pairs)[::len(pairs) // MOST + 1]
-    changes = sorted(change for base in {base for _, base in pairs} for change in changes_of(points.trace, base))
+    changes = sorted(one for base in {base for _, base in pairs} for one in changes_of(points.trace, base))
     length = pairs[-1][0] - pairs[0][0]
 
     def handed_over(shift):

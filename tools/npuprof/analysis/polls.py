@@ -22,7 +22,9 @@ def polls(jobs, own):
         return looked[len(looked) // 2]
     waited = waits(jobs, own)
     found = period([jobs.n[k] for k in waited]) or period([jobs.n[k] - begin_of(jobs, k) for k in waited])
-    return found if found and 4 * late(jobs, waited, 750) >= found else None
+    # Why both: looks see ends at any time before them, so some are seen late and some at once.
+    apart = late(jobs, waited, 750) - late(jobs, waited, 250)
+    return found if found and 4 * late(jobs, waited, 750) >= found and 10 * apart >= found else None
 
 
 def by_clock(jobs, own):
@@ -38,7 +40,8 @@ def step(jobs, own):
         return found
     ends = spread([jobs.end[k] - begin_of(jobs, k) for k in waited])
     seen = spread([jobs.n[k] - begin_of(jobs, k) for k in waited])
-    return late(jobs, waited, 990) if ends > 4 * seen else None
+    most = late(jobs, waited, 990)
+    return most if ends > 4 * seen and 8 * ends > most else None
 
 
 def waits(jobs, own):

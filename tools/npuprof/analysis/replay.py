@@ -206,8 +206,8 @@ class Replay:
 
     @cached_property
     def step(self):
-        """(how late a poll may see an end in ns, or None: nothing says that threads poll; the kinds of changes
-        that change it)"""
+        """(how late a poll may see an end in ns, or None: nothing says that threads poll; the kinds of
+        changes that change it)"""
         jobs = self.facts.jobs
         own = [k for k in range(self.points.count) if jobs.wait[k] >= 0]
         found = polls.step(jobs, own)
@@ -275,8 +275,8 @@ class Replay:
         return lags, depth, pes
 
     def _look(self, lags, early, most):
-        """Sets the notices of polls that look each `most` ns: the earliest or the latest there may be. Why not
-        any: a job that ends earlier is seen no later than it was, and one that ends later no earlier."""
+        """Sets the notices of polls that look each `most` ns: the earliest or the latest there may be. Why
+        not any: a job that ends earlier is seen no later than it was, and one that ends later no earlier."""
         points = self.points
         for p, ns in lags.notice.items():
             k = points.point[p].ref
@@ -407,7 +407,7 @@ class Replay:
 
 
 def either(one, two, what, bounds=None):
-    """The Effect that holds both, and gains within the bounds. what: that is not known, and tells them apart."""
+    """The Effect that holds both, and gains within the bounds. what: what is not known, and differs."""
     def hull(a, b):
         return None if a is None else (min(a[0], b[0]), max(a[1], b[1]))
     inference, window = hull(one.inference, two.inference), hull(one.window, two.window)

@@ -79,7 +79,7 @@ def judge(facts):
 
 
 def is_question(verdict, finding, found):
-    """True: whether it brings anything hangs on what the trace does not say, and no finding stands above it."""
+    """True: whether it brings anything hangs on what the trace does not say, and no finding is above it."""
     above = any(other.rule.name in finding.below for other in found)
     return finding.assumed and finding.gain[0] < verdict.threshold_pct and not above
 

@@ -41,8 +41,9 @@ class FirstScreen:
         self.nothing = "" if self.answers else nothing(verdict)
         self.faster = faster(verdict)
         self.not_looked_at = topics(verdict)
-        asked = [answer.advice for answer in self.answers if answer.sure == "unknown" and answer != self.first]
-        self.record = records(verdict, [text for text in asked if not self.first or text != self.first.advice])
+        told = self.first.advice if self.first else ""
+        self.record = records(verdict, [answer.advice for answer in self.answers
+                                        if answer.sure == "unknown" and answer.advice != told])
 
 
 def trace_line(facts):
@@ -113,8 +114,8 @@ def answer_of(verdict, finding, number=None, after=None, results=()):
     advice = f"after {after}: {finding.advice}" if after else finding.advice
     sure = "unknown" if finding in verdict.questions else finding.confidence
     why = " ".join(filter(None, (finding.sentence, why_open(facts.jobs, finding.assumed)[0])))
-    return Answer(number, do(finding), text, sure, condition if finding.gain else "", bar, why, advice, finding,
-                  after, list(results))
+    return Answer(number, do(finding), text, sure, condition if finding.gain else "", bar, why, advice,
+                  finding, after, list(results))
 
 
 def findings_of(verdict):
@@ -179,7 +180,7 @@ def waits_open(jobs):
     """In words, where threads may wait."""
     names = [name or "no span" for name in jobs.unmarked_names]
     if not names:
-        return "Nothing shows what threads wait for: one does this and that when a job or another thread ends."
+        return "Nothing shows what threads wait for: one does this and that when a job or another one ends."
     return (f"A thread is in {' or in '.join(names)} until its job ends; nothing says whether it works or "
             "waits.")
 

@@ -2,7 +2,7 @@
 """The dependency graph for the page's sliders: what replay.js needs to replay it with other times.
 
 Of a long trace it is that of INFERENCES in the middle, or of fewer with many different executions. The page
-adds the same numbers as analysis/replay.py, so both say the same gain. Where that one gives an interval because
+adds the same numbers as analysis/replay.py, so both say the same gain. Where that one gives an interval, as
 the trace does not say something, the page's is one number of it, and it says what it takes for granted."""
 
 from ...analysis import replay

@@ -1,0 +1,140 @@
+# test: time=60 - requests, polls, locks and marks, where the trace does not say enough: gains hold
+# SPDX-License-Identifier: MIT
+import random
+import unittest
+from fractions import Fraction
+
+import helpers
+import npuprof
+from grid.ask import facts_of, predictions, questions
+from grid.driver import Run
+from npuprof.analysis import polls, replay, requests
+from npuprof.analysis.verdict import judge
+from npuprof.report import screen
+from test_grid import case
+from test_stretches import Driver
+
+HALF = Fraction(1, 2)
+
+
+def told(values, question):
+    """(Effect, [Prediction]) of a run of the grid."""
+    one = case(**values)
+    run, path = Run(one), helpers.scratch() / "request.json"
+    facts, change = facts_of(run, path), questions(one.shape)[question]
+    return replay.of(facts).effect(change), list(predictions(one, facts, run, question, change))
+
+
+class Requests(unittest.TestCase):
+    def test_hidden(self):
+        """Requests that come when they come: the window may stay, however fast the driver gets."""
+        for values in ({"arrivals": "hidden"}, {"arrivals": "hidden", "submitters": 2, "pes": 2}):
+            for question in ("device", "host:prepare"):
+                effect, found = told(values | {"noise": 0.02}, question)
+                self.assertIn(replay.REQUEST, effect.assumed)
+                for one in found:
+                    self.assertTrue(one.low - 0.5 <= one.truth <= one.high + 0.5, (values, one[1:]))
+
+    def test_told_by_arrows(self):
+        """What a client's arrow says is no question."""
+        effect, found = told({"arrivals": "periodic", "noise": 0.02}, "device")
+        self.assertFalse(effect.assumed)
+        for one in found:
+            self.assertTrue(one.low - 0.5 <= one.truth <= one.high + 0.5, one[1:])
+
+    def test_closed(self):
+        """One inference after the other: one number."""
+        for values in ({}, {"noise": 0.05}, {"depth": 2}):
+            effect, _ = told(values, "device")
+            self.assertEqual((effect.assumed, effect.window[0]), (frozenset(), effect.window[1]), values)
+
+    def test_waits_for_a_name(self):
+        """A span in an inference that sounds like waiting for a request, before anything is submitted."""
+        driver = Driver("marked")
+        for line in driver.lines:
+            line["name"] = {"prepare": "recv"}.get(line["name"], line["name"])
+        effect = replay.of(driver.facts()).effect(("device", None, HALF))
+        self.assertIn(replay.REQUEST, effect.assumed)
+        self.assertLess(effect.window[0], 1)
+        self.assertGreater(effect.window[1], 44)
+
+    def test_slope(self):
+        draw = random.Random(4)
+        x = [draw.uniform(900, 1100) for _ in range(100)]
+        low, high = requests.slope(x, [3 * value + draw.uniform(-20, 20) for value in x])
+        self.assertTrue(2.8 < low < 3 < high < 3.2, (low, high))
+        self.assertEqual(requests.slope([5] * 50, x[:50]), (float("-inf"), float("inf")))
+
+
+class Locks(unittest.TestCase):
+    def test_barrier_and_lock(self):
+        """Threads that wait for one another although all their waits for jobs are marked."""
+        for values in ({"submitters": 4, "pes": 4, "barrier": True}, {"submitters": 2, "barrier": True},
+                       {"submitters": 4, "pes": 4, "lock": "hidden"}):
+            effect, found = told(values | {"noise": 0.05}, "device")
+            for one in found:
+                self.assertTrue(one.low - 0.5 <= one.truth <= one.high + 0.5, (values, effect, one[1:]))
+
+    def test_none(self):
+        """Threads that share nothing but the device do not wait for one another."""
+        for values in ({"submitters": 4, "pes": 4}, {"submitters": 2}):
+            effect, _ = told(values | {"noise": 0.05}, "device")
+            self.assertEqual(effect.assumed, frozenset(), values)
+
+
+class Looks(Driver):
+    """Marks each of its looks, one in `every` us, or one span around all of them."""
+    every, around = 500, False
+
+    def wait(self, submit, noticed):
+        self.span(1, "Submit", submit, submit + 10)
+        begin = at = submit + 12
+        while not self.around and at < noticed:
+            self.span(1, "poll", at, min(at + self.every - 5, noticed), kind="wait")
+            at += self.every
+        if self.around:
+            self.span(1, "poll", begin, noticed, kind="wait")
+
+
+class Polls(unittest.TestCase):
+    def test_marked_looks(self):
+        """The first look is where the wait begins; an end may come just before a look or just behind it."""
+        for every in (300, 700):
+            Looks.every = every
+            before, after = Looks("no span"), Looks("no span", faster=0.5)
+            facts = before.facts()
+            effect = replay.of(facts).effect(("device", None, HALF))
+            truth = 100 - 100 * after.median() / before.median()
+            self.assertIn(replay.POLL, effect.assumed)
+            self.assertTrue(effect.inference[0] <= truth <= effect.inference[1], (every, effect, truth))
+            own = [k for k in range(len(facts.jobs)) if facts.jobs.wait[k] >= 0]
+            self.assertAlmostEqual(polls.polls(facts.jobs, own), 1000 * every, delta=1000)
+
+    def test_words(self):
+        Looks.every = 3000
+        text = " ".join(" ".join(screen.lines(judge(Looks("no span").facts()))).split())
+        self.assertRegex(text, "Threads look now and then|device twice as fast")
+
+
+class Doubted(Driver):
+    """Waits in `step`, which says nothing, and then in a marked span that is over at once."""
+
+    def wait(self, submit, noticed):
+        self.span(1, "Submit", submit, submit + 10)
+        self.span(1, "step", submit + 10, noticed - 5)
+        self.span(1, "wait", noticed - 5, noticed, kind="wait")
+
+
+class Marks(unittest.TestCase):
+    def test_saw_no_wait(self):
+        """The device was done before each marked wait began: the thread may have waited before it."""
+        before, after = Doubted("no span"), Doubted("no span", faster=0.5)
+        facts = before.facts()
+        effect = replay.of(facts).effect(("device", None, HALF))
+        truth = 100 - 100 * after.median() / before.median()
+        self.assertTrue(effect.inference[0] < 0.5 and 44 < truth <= effect.inference[1], (effect, truth))
+        self.assertEqual(facts.jobs.unmarked_names, ["what comes before wait"])
+
+
+if __name__ == "__main__":
+    unittest.main()
