@@ -34,7 +34,7 @@ class Queues(unittest.TestCase):
         tool = [sys.executable, ROOT / "tools/npuprof.py"]
         checked = run([*tool, "check", self.trace], code=0)
         self.assertIn("1 unmatched_ends", checked.stdout + checked.stderr)
-        reported = run([*tool, "report", self.trace], code=0)
+        reported = run([*tool, "report", self.trace, "--table", "all"], code=0)
         self.assertIn("1 unfinished", reported.stdout)
         packets = self.folder / "t.pftrace"
         self.assertEqual(run([*tool, "convert", self.image, "-o", packets]).returncode, 0)
