@@ -18,6 +18,9 @@
 
 /* Less than this is no difference, and its share of the time: how well two clocks are read together. */
 enum { NPUPROF_RATE_SAME_NS_ = 100000, NPUPROF_RATE_SAME_SHIFT_ = 14 };
+/* No counter of a host is faster. Why so low: a clock that was made to stand goes on a little, as two clocks
+   are read one after the other, and the rate that follows from it is high, not endless. */
+#define NPUPROF_RATE_MAX_HZ_ UINT64_C(100000000000)
 
 static bool npuprof_rate_same_(int64_t a, int64_t b)
 {
@@ -39,7 +42,7 @@ static int64_t npuprof_rate_compare_clocks_(npuprof_image_ *im)
     im->doubt_ns = (uint64_t)(ns < boot ? boot - ns : ns - boot);
     im->doubt = boot <= 0 ? NPUPROF_DOUBT_STANDS_
         : ns > 0 && boot > ns && npuprof_rate_same_(unix_ns, boot) &&
-          npuprof_scale_(closing->ticks - first->ticks, 1000000000u, (uint64_t)ns) < NPUPROF_MAX_HZ_
+          npuprof_scale_(closing->ticks - first->ticks, 1000000000u, (uint64_t)ns) < NPUPROF_RATE_MAX_HZ_
         ? NPUPROF_DOUBT_SLEPT_
         : NPUPROF_DOUBT_REPLACED_;
     return im->doubt == NPUPROF_DOUBT_REPLACED_ ? boot : ns;

@@ -44,7 +44,8 @@ class OpenEnds(helpers.Folder):
     def test_killed(self):
         """No later moment is known than the last stamp: the tables say whose sums are a lower bound."""
         self.start("kill", NPUPROF_ARENA_PATH="k.npuprof")
-        report = helpers.npuprof_py("report", "k.npuprof", "--table", "all", cwd=self.folder, env=environment())
+        report = helpers.npuprof_py("report", "k.npuprof", "--table", "all", cwd=self.folder,
+                                    env=environment())
         text = "at least so long, because spans were open when the recording ended: "
         self.assertIn(text + "outer, waiting\n", report.stdout)
         self.assertIn(text + "(none), c\n", report.stdout)
