@@ -100,6 +100,12 @@ class Blocking(unittest.TestCase):
         self.assertLess(high - low, 0.1)
         self.assertAlmostEqual(low, truth, delta=0.2)
 
+    def test_nothing_to_change(self):
+        """A trace without transfers: that they are faster brings nothing, whatever the thread does."""
+        for style in ("marked", *UNKNOWN):
+            effect = replay.of(Driver(style).facts()).effect(("load", None, Fraction(0)))
+            self.assertEqual((effect.inference, effect.window, effect.assumed), ((0, 0), (0, 0), frozenset()))
+
     def test_named_by_the_user(self):
         facts = Driver("ioctl").facts(wait=["ioctl"])
         effect = replay.of(facts).effect(("device", None, Fraction(0.5)))

@@ -189,7 +189,8 @@ class Replay:
     def _effect(self, changes, held):
         if any(change[0] in ("operator", "load") for change in changes) and self.unexplained() > UNEXPLAINED:
             return None
-        results = [self._measures(changes, held, *form) for form in self._forms(changes)]
+        forms = ((False, 0, None),) if self._is_nothing(changes) else self._forms(changes)
+        results = [self._measures(changes, held, *form) for form in forms]
         before = self._measure(self.base, self.graph)
         window = self.facts.window.length_ns
         spans = [percent(before[1] - after[1], min(window, before[1]) or 1) for after in results]
@@ -203,6 +204,11 @@ class Replay:
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
                       (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results),
                       frozenset(assumed))
+
+    def _is_nothing(self, changes):
+        """True: the trace has nothing that they change, such as transfers."""
+        lags, depth, pes = self._changed(changes, True, None)
+        return depth is None and pes is None and lags == self.points.lags()
 
     @cached_property
     def step(self):
