@@ -82,6 +82,19 @@ class Locks(unittest.TestCase):
             self.assertEqual(effect.assumed, frozenset(), values)
 
 
+class Holes(unittest.TestCase):
+    def test_missing_executions(self):
+        """More than 1 % of the executions' numbers are not there: no gains, and that comes first."""
+        driver = Driver("marked")
+        for away, told in (({10}, False), (set(range(20, 26)), True)):
+            lines = driver.lines[:]
+            driver.lines = [e for e in lines if e.get("args", {}).get("execution_index") not in away]
+            facts, driver.lines = driver.facts(), lines
+            self.assertEqual((facts.jobs.missing, bool(replay.of(facts).why)), (len(away), told))
+            first = judge(facts).findings[:1]
+            self.assertEqual([f.subject for f in first if f.rule.number == "V0"], ["executions"] * told)
+
+
 class Looks(Driver):
     """Marks each of its looks, one in `every` us, or one span around all of them."""
     every, around = 500, False

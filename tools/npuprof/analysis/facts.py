@@ -128,8 +128,15 @@ class Facts:
 
     @cached_property
     def lost_pct(self):
-        """Of all spans that there were, how many were lost."""
-        return Fraction(100 * self.lost_records, max(1, self.lost_records + len(self.trace)))
+        """Of all spans that there were, how many were lost; of executions, if that is more."""
+        lost = Fraction(100 * self.lost_records, max(1, self.lost_records + len(self.trace)))
+        return max(lost, self.missing_pct)
+
+    @cached_property
+    def missing_pct(self):
+        """Of the executions in the window, how many are not there, by their numbers."""
+        missing = self.jobs.missing
+        return Fraction(100 * missing, max(1, missing + len(self.jobs)))
 
     @cached_property
     def host_error_ns(self):

@@ -112,6 +112,29 @@ class Jobs:
         """The jobs of these queues, in their order."""
         return sorted(k for q in queues for k in self.of_queue[q])
 
+    @cached_property
+    def missing(self):
+        """How many executions of the window are not in the trace, by the gaps in their numbers; of a pause
+        nobody knows. They count by queue if two of a device have the same number, else by device. Of as many
+        gaps as jobs it is no counter."""
+        numbers = self.trace.index.get("execution_index")
+        if numbers is None or self.window.paused_ns:
+            return 0
+        # Why: those before and behind the window, in warm-up, or of another PE are not missing.
+        outside = {numbers[i] for i in self.trace.executions[0] if i >= 0} - {numbers[i] for i in self.row}
+        of_queue = {}
+        for q, own in enumerate(self.of_queue):
+            of_queue[q] = [numbers[self.row[k]] for k in own if numbers[self.row[k]] != NULL]
+        found = 0
+        for queues in self.queues_of:
+            together = [n for q in queues for n in of_queue[q]]
+            lists = [together] if len(set(together)) == len(together) else [of_queue[q] for q in queues]
+            for own in lists:
+                first, last = min(own, default=1), max(own, default=0)
+                away = last - first + 1 - len(set(own)) - sum(first < n < last for n in outside - set(own))
+                found += away if 0 < away < len(own) else 0
+        return found
+
     def device_of(self, k):
         """The number of the device of job k."""
         return self.queues[self.queue[k]].device

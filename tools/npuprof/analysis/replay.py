@@ -76,6 +76,9 @@ class Replay:
         if 10 * with_arrow < 9 * len(jobs):
             return (f"{len(jobs) - with_arrow} of {len(jobs)} executions have no arrow from a submission: "
                     "sampled kernels, or jobs without a number")
+        if self.facts.missing_pct > 1:
+            return (f"{jobs.missing} of {jobs.missing + len(jobs)} executions are missing, by their numbers: "
+                    "those would get faster, too")
         own = sum(inference >= 0 for inference in jobs.inference)
         if self.facts.window.inferences and 2 * own < len(jobs):
             return (f"{len(jobs) - own} of {len(jobs)} executions are submitted outside of the inferences: "

@@ -11,6 +11,12 @@ from .finding import Finding, Missing, ns_text, pct_text
 def trace_incomplete(facts):
     """More than 1 % of the spans were lost; above 10 % nothing else is said."""
     lost, kept = facts.lost_records, len(facts.trace)
+    if facts.missing_pct > 1:
+        missing, share = facts.jobs.missing, facts.missing_pct
+        yield Finding("executions", f"{missing} of {missing + len(facts.jobs)} executions are missing "
+                                    f"({pct_text(share)} %): their numbers are not in the trace",
+                      "record again, and drain more often; see whether every record is handed over, or "
+                      "another process uses the device", {"missing": missing, "missing_pct": share})
     if not facts.trace.metadata:
         raise Missing("metadata of npuprof: nobody counted what was lost")
     if 100 * lost <= lost + kept:
