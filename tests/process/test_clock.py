@@ -42,6 +42,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
     if (!first) first = now;
     const long long gone = now - first, from = ns - gone;
     if (fake[0] == 'f') ns = from;                                       /* frozen */
+    if (fake[0] == 'c') ns = from + gone / 200000;                       /* creeps */
     if (fake[0] == 's') ns = from + gone / 2;                            /* slow */
     if (fake[0] == 'l') ns = from + gone + (gone > 15000000 ? 50000000 : 0);     /* leaps */
     t->tv_sec = ns / 1000000000;
@@ -78,7 +79,7 @@ class Faked(unittest.TestCase):
 
     def test_fakes_are_said_and_the_rate_is_the_machines(self):
         hz = float(self.trace()[0]["hz"])
-        for fake in ("frozen", "slow", "leaps", "frozen *", "slow *", "leaps *"):
+        for fake in ("frozen", "creeps", "slow", "leaps", "frozen *", "slow *", "leaps *"):
             with self.subTest(fake):
                 clock, spans, check = self.trace(fake)
                 self.assertIn("CLOCK_BOOTTIME", clock["doubt"])

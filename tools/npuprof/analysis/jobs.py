@@ -34,6 +34,7 @@ from collections import Counter, deque, namedtuple
 from functools import cached_property
 
 from ..base.contract import DEVICE, INFERENCE, NULL, SAMPLED, UNFINISHED, VIOLATED
+from ..base.losses import missing_in
 from ..tables.tracks import label_of
 from .arguments import chosen
 from .stretches import Stretches
@@ -115,8 +116,7 @@ class Jobs:
     @cached_property
     def missing(self):
         """How many executions of the window are not in the trace, by the gaps in their numbers; of a pause
-        nobody knows. They count by queue if two of a device have the same number, else by device. Of as many
-        gaps as jobs it is no counter."""
+        nobody knows. They count by queue if two of a device have the same number, else by device."""
         numbers = self.trace.index.get("execution_index")
         if numbers is None or self.window.paused_ns:
             return 0
@@ -130,9 +130,8 @@ class Jobs:
             together = [n for q in queues for n in of_queue[q]]
             lists = [together] if len(set(together)) == len(together) else [of_queue[q] for q in queues]
             for own in lists:
-                first, last = min(own, default=1), max(own, default=0)
-                away = last - first + 1 - len(set(own)) - sum(first < n < last for n in outside - set(own))
-                found += away if 0 < away < len(own) else 0
+                first, last = min(own, default=0), max(own, default=0)
+                found += missing_in({*own, *(n for n in outside if first < n < last)})
         return found
 
     def device_of(self, k):

@@ -163,6 +163,7 @@ class Programs:
     def __init__(self, trace, jobs, count):
         self.trace, self.all, self.of, self.place = trace, [], [-1] * count, [-1] * count
         self.tolerance = 2 * tick_ns(trace)
+        self.asked, self.told = None, {}           # see totals()
         _, ends, members = trace.executions
         self.step = trace.index.get("instruction_index")
         self.rows = jobs.row
@@ -253,10 +254,20 @@ class Programs:
         rows = program.rows(e)
         return [rows[b] for b in program.path(e)]
 
-    def totals(self, scales, fixed=False):
-        """By program its executions' ns. scales: a function from a Program to factors."""
-        return [program.totals(scale, fixed) if (scale := scales(program)) else program.dur
-                for program in self.all]
+    def totals(self, changes, fixed=False):
+        """By program its executions' ns with these changes of operators and loads. The last ones are kept:
+        all readings of a gain ask one after the other."""
+        if self.asked != changes:
+            self.asked, self.told = changes, {}
+        if fixed not in self.told:
+            self.told[fixed] = [self._total(program, changes, fixed) for program in self.all]
+        return self.told[fixed]
+
+    def _total(self, program, changes, fixed):
+        factors = {}
+        for what, name, k in changes:
+            factors |= program.factors(what, name, k)
+        return program.totals(factors, fixed) if factors else program.dur
 
     def unexplained(self):
         """The share of the jobs' time that no rule explains."""

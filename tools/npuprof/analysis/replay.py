@@ -201,7 +201,7 @@ class Replay:
         if before[0]:
             gains = [percent(before[0] - after[0], before[0]) for after in results]
             inference = min(gains), max(gains)
-        assumed = {POLL} if self.steps(changes) and differ(spans, inference) else ()
+        assumed = {POLL} if self._poll_of(changes) and differ(spans, inference) else ()
         medians, busy = [after[0] or 0 for after in results], sum(self.points.dur)
         jobs = [percent(busy - after[3], busy or 1) for after in results]
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
@@ -214,20 +214,25 @@ class Replay:
         return depth is None and pes is None and lags == self.points.lags()
 
     @cached_property
-    def step(self):
-        """(how late a poll may see an end in ns, or None: nothing says that threads poll; the kinds of
-        changes that change it)"""
-        jobs = self.facts.jobs
-        own = [k for k in range(self.points.count) if jobs.wait[k] >= 0]
-        found = polls.step(jobs, own)
-        # Why not the host's: looks that are counted from the begin of the wait move with it.
-        return found, {*INSIDE, "dispatch", *({"host"} if found and polls.by_clock(jobs, own) else ())}
+    def poll(self):
+        """How late a poll may see an end, ns; None: nothing says that threads poll."""
+        return polls.step(self.facts.jobs, self._waited_for())
 
-    def steps(self, changes):
+    @cached_property
+    def polls_by_clock(self):
+        return polls.by_clock(self.facts.jobs, self._waited_for())
+
+    def _waited_for(self):
+        return [k for k in range(self.points.count) if self.facts.jobs.wait[k] >= 0]
+
+    def _poll_of(self, changes):
         """How late a poll may see an end that these changes move, ns; None."""
-        found, kinds = self.step
         names = {change[0] for change in changes}
-        return found if found and names & kinds and "notice" not in names else None
+        if not self.poll or "notice" in names:
+            return None
+        # Why: looks that are counted from the begin of the wait move with what the host does before it.
+        moved = names & {*INSIDE, "dispatch"} or ("host" in names and self.polls_by_clock)
+        return self.poll if moved else None
 
     def _forms(self, changes):
         """(is a pipelined instruction all work?, sign of the clock's error, notices that the trace has not
@@ -241,7 +246,7 @@ class Replay:
             return (False, 0, True), (True, 0, False)
         if kinds & {"depth", "pes"}:
             return (False, -1, True), (False, 1, False)
-        if self.steps(changes):
+        if self._poll_of(changes):
             return (False, 0, True), (True, 0, False), (False, 0, None)
         if kinds & {"operator", "load"} and any(p.pipelined for p in self.programs.all):
             return (False, 0, True), (True, 0, False)
@@ -279,8 +284,8 @@ class Replay:
                 pes = k or 0
             else:
                 raise ValueError(f"no change: {change}")
-        if short is not None and self.steps(changes):
-            self._look(lags, short, self.steps(changes))
+        if short is not None and self._poll_of(changes):
+            self._look(lags, short, self._poll_of(changes))
         return lags, depth, pes
 
     def _look(self, lags, early, most):
@@ -291,7 +296,7 @@ class Replay:
             k = points.point[p].ref
             sooner = points.latency[k] + points.dur[k] - lags.latency[k] - lags.dur[k]
             # Why nine tenths: how often they look is not known to the ns.
-            same = "host" not in self.step[1] and 0 <= sooner and 10 * (ns + sooner) < 9 * most
+            same = not self.polls_by_clock and 0 <= sooner and 10 * (ns + sooner) < 9 * most
             if points.before[k] >= 0:
                 lags.notice[p] = 0 if early else max(ns, most)
             elif same:
@@ -320,14 +325,8 @@ class Replay:
         inside = [c for c in changes if c[0] in ("operator", "load")]
         if change != inside[0]:
             return
-
-        def scales(program):
-            factors = {}
-            for what, name, k in inside:
-                factors |= program.factors(what, name, k)
-            return factors
         programs = self.programs
-        totals = programs.totals(scales, fixed)
+        totals = programs.totals(inside, fixed)
         trace, rows = self.trace, self.points.jobs.row
         whole = {name: k for what, name, k in inside if what == "operator"}
         for n, (number, e) in enumerate(zip(programs.of, programs.place)):

@@ -37,9 +37,9 @@ def comes(trace, flow):
     return trace.start[row] if row >= 0 and flow.to_ns - trace.start[row] <= AT_ONCE else flow.to_ns
 
 
-def spans(points, found_points):
+def spans(points, of_thread):
     """Rows of the spans that sound like waiting for a request, by thread: {base: [row]}. None of those at
-    whose end an arrow comes."""
+    whose end an arrow comes. of_thread: {base: its Points so far}."""
     trace, jobs, finder, found = points.trace, points.jobs, points.trace.finder, {}
     names = [not WORDS.isdisjoint(word.lower() for word in PART.findall(text)) for text in trace.names]
     if not any(names):
@@ -51,7 +51,7 @@ def spans(points, found_points):
             under_way.setdefault(jobs.thread[k], []).append((jobs.s[k], until))
     for base, pairs in under_way.items():
         pairs.sort()
-        arrivals = sorted(one.time for one in found_points[base] if one.kind == ARRIVAL)
+        arrivals = sorted(one.time for one in of_thread[base] if one.kind == ARRIVAL)
         begins, until = [s for s, _ in pairs], []
         for _, end in pairs:
             until.append(max(end, until[-1] if until else end))

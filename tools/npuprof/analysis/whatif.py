@@ -127,6 +127,9 @@ def whatif_table(facts, wanted):
         where = ", ".join(name or "no span" for name in facts.jobs.unmarked_names) or "any span"
         notes.append(f"low: the threads work in {where} until their jobs end; high: they wait there. Nothing "
                      'says which: PROF_WAIT would, or kind = "wait" of a span, or --wait NAME')
+    assumed = {why for changes in wanted if (effect := found.effect(*changes)) for why in effect.assumed}
+    if assumed - {replay.JOB} or (assumed and not found.working):
+        notes.append(f"an interval, where the trace does not say {', or '.join(sorted(assumed))}")
     if len(rows) < len(wanted):
         lost = float(100 * found.unexplained())
         notes.append(f"no replay of operators: the graph does not explain {lost:.1f} % of the device's time")

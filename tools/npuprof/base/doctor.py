@@ -7,7 +7,7 @@ doubt: what is missing is counted, or is as the program wanted it."""
 from collections import Counter, namedtuple
 
 from .contract import NULL, UNFINISHED
-from .losses import counted, doubts, lost_by_cause, syncs_of
+from .losses import counted, doubts, lost_by_cause, missing_in, syncs_of
 
 Finding = namedtuple("Finding", "is_fault sentence")
 SHOWN = 3                    # names in a sentence
@@ -201,11 +201,9 @@ def holes(about, evidence):
             or any(counted(sync).get("ring_lost") for _, sync in syncs_of(about)):
         return
     for name, values in evidence.executions.items():
-        first, last = min(values), max(values)
-        away = last - first + 1 - len(values)
-        # Why not more: then it is no counter.
-        if 0 < away < len(values):
+        away = missing_in(values)
+        if away:
             where = f"device {name!a}: " if name else ""
-            yield True, (f"{where}{away} of the executions {first} to {last} are not in the trace, and none "
+            yield True, (f"{where}{away} of the executions {min(values)} to {max(values)} are not in the trace, and none "
                          "was counted as lost: see whether every record is handed over, or another process "
                          "uses the device")

@@ -119,3 +119,10 @@ def doubts(about):
             what, advice = RECORDS.get(cause, ("", ""))
             found.append(f"device {name!a}: {count} {cause}" + (f": {what}: {advice}" if what else ""))
     return found
+
+
+def missing_in(numbers):
+    """How many values of a counter are not in this set, from its first to its last one. 0 if they are as
+    many as those that are: then it is no counter."""
+    away = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
+    return away if 0 < away < len(numbers) else 0

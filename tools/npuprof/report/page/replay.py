@@ -58,7 +58,7 @@ def assumed(found):
     """What the page's replay takes for granted and the trace does not say, as a sentence; "" for nothing."""
     parts = ["threads wait until their jobs end, and not for one another"
              ] if found.working or found.hears or found.locked else []
-    parts += ["a poll sees an end as late as it did"] if found.step[0] else []
+    parts += ["a poll sees an end as late as it did"] if found.poll else []
     parts += ["requests come as soon as a thread is ready"] if found.points.waited else []
     return f"Nothing says so, but this holds only if {', and '.join(parts)}." if parts else ""
 
