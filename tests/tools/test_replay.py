@@ -405,14 +405,16 @@ class Simulator(unittest.TestCase):
 
     def run_demo(self, *options, workers=1, images=32):
         """Facts of a run in which the counter went on. Why: a thread moves it. Where that does not get a
-        processor, the library finds a clock that stands, and states errors of milliseconds."""
+        processor, the library finds a clock that stands, states errors of milliseconds, and loses records
+        whose stamps fit no time."""
         path = helpers.scratch() / "sim.json"
         demo = helpers.ROOT / "build/examples/digits/digits"
         for _ in range(8):
             helpers.run([demo, "--output", path, "--images", images, "--workers", workers, "--seconds", "0.1",
                          "--", *options], code=0)
             facts = Facts(npuprof.load(path))
-            if "class" not in facts.trace.metadata["devices"][0]["clock_sync"]:
+            stood = "class" in facts.trace.metadata["devices"][0]["clock_sync"]
+            if not stood and not facts.jobs.missing:
                 return facts
         self.skipTest("the simulator's counter stood in 8 runs: this machine is too busy")
 

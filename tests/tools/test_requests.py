@@ -42,6 +42,17 @@ class Requests(unittest.TestCase):
         for one in found:
             self.assertTrue(one.low - 0.5 <= one.truth <= one.high + 0.5, one[1:])
 
+    def test_an_arrow_is_why_an_inference_begins(self):
+        """One that ends just behind its begin: the inference waits before it, and not inside."""
+        driver = Driver("marked", between="recv")
+        for number, line in enumerate([e for e in driver.lines if e["name"] == "Inference"], 1000):
+            driver.span(2, "send", line["ts"] - 15, line["ts"] - 5)
+            driver.arrow(number, line["ts"] - 8, line["ts"] + 1, "request", 2, 1)
+        effect = replay.of(driver.facts()).effect(("device", None, HALF))
+        self.assertFalse(effect.assumed)
+        self.assertGreater(effect.inference[0], 40)
+        self.assertLess(effect.window[1], 1)
+
     def test_closed(self):
         """One inference after the other: one number."""
         for values in ({}, {"noise": 0.05}, {"depth": 2}):

@@ -204,6 +204,6 @@ def holes(about, evidence):
         away = missing_in(values)
         if away:
             where = f"device {name!a}: " if name else ""
-            yield True, (f"{where}{away} of the executions {min(values)} to {max(values)} are not in the trace, and none "
-                         "was counted as lost: see whether every record is handed over, or another process "
-                         "uses the device")
+            yield True, (f"{where}{away} of the executions {min(values)} to {max(values)} are not in the "
+                         "trace, and none was counted as lost: see whether every record is handed over, or "
+                         "another process uses the device")
