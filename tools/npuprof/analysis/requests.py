@@ -2,15 +2,16 @@
 """Requests: where a thread may have waited for the next one, and nothing says when that came.
 
 Times of requests are not in a trace, unless an arrow comes from who sent them. A server that waits in
-epoll_wait() and a loop that is just ready again look the same, and a faster device helps only the second
-one to do more. So what is replayed twice is the time before
+epoll_wait() and a loop that is just ready again look the same, but only the second one does more if the
+device gets faster. So these times are replayed as waiting and as work, those before
 
     a span whose name sounds like it (WORDS), with no job of its thread under way; else
     an inference, behind the inference before it; without inferences a submission, behind the last notice
 
-if it is 2 % of the time at least, or sounds so. It is no wait for requests if the loop is closed: where an
-inference took 1 ms longer, the next one began 1 ms later, and no few gaps are much longer than the others.
-For that all pairs of them are compared (the slopes' median, and its 99 % interval by Kendall's statistic).
+A span counts by its name alone, the others if they are 2 % of the time. It is no wait for requests if the
+loop is closed: where an inference took 1 ms longer, the next one began 1 ms later, and no few gaps are much
+longer than the others. For that all pairs of them are compared (the slopes' median, and its 99 % interval
+by Kendall's statistic).
 """
 
 import re
