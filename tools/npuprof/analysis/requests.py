@@ -3,10 +3,11 @@
 
 Times of requests are not in a trace, unless an arrow comes from who sent them. A server that waits in
 epoll_wait() and a loop that is just ready again look the same, but only the second one does more if the
-device gets faster. So these times are replayed as waiting and as work, those before
+device gets faster. So these times are replayed as waiting and as work:
 
-    a span whose name sounds like it (WORDS), with no job of its thread under way; else
-    an inference, behind the inference before it; without inferences a submission, behind the last notice
+    in a span whose name sounds like it (WORDS), with no job of its thread under way; else
+    before an inference, behind the one before it; without inferences before a submission, behind the last
+    notice
 
 A span counts by its name alone, the others if they are 2 % of the time. It is no wait for requests if the
 loop is closed: where an inference took 1 ms longer, the next one began 1 ms later, and no few gaps are much
