@@ -289,6 +289,11 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_LINE_ __LINE__
 #endif
 
+/* NPUPROF_USDT: any file. A probe at each macro that begins or ends a span, marks a moment or counts, for
+   perf, bpftrace, SystemTap and gdb. >>public/usdt lists them. A file that includes both headers defines it
+   before the first. Needs gcc or clang, and ELF. Levels and categories are the recorder's: a probe has
+   neither. */
+
 /* NPUPROF_AUTO: implementing file. Records the functions of the files that are compiled with
    -finstrument-functions (gcc, clang), without a mark in them. Each call is a span of the category "auto",
    whose name is the function's address; the tools turn it into the function's name. Not with
@@ -315,12 +320,19 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_THREAD_KEY must be 0 or 1"
 #endif
 
+/* NPUPROF_NO_ATTACH: implementing file. Leaves out what `npuprof.py attach PID` looks for, so nobody switches
+   the recording on from outside. It is there on Linux only, and neither with NPUPROF_RECORD_ONLY nor with
+   NPUPROF_FREESTANDING. */
+
 /* The rest is for NPUPROF_FREESTANDING.
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
    Why while compiling: so that nobody has the flash of what he does not use.
    NPUPROF_SINK(bytes, count): implementing file, with NPUPROF_STREAM. Hands bytes on: its value is how many
    of them were taken, 0 for none. In place of desc.sink and npuprof_init(), which take more flash.
+   NPUPROF_NAMES: implementing file, with a ring: NPUPROF_KEEP_NEWEST or NPUPROF_STREAM. So many names of
+   numbers and tracks, and keys of metadata, stay however long it runs: a power of two, 1 to 4096, default 32.
+   Each takes 8 bytes of RAM. Those beyond are overwritten as other records are.
    NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
@@ -352,6 +364,12 @@ extern "C++" {                     /* the user may include this header inside ex
 #endif
 #if NPUPROF_RING_ && NPUPROF_ARENA_BYTES > 1024 * 1024
 #error "npuprof.h: with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM NPUPROF_ARENA_BYTES must be at most 1 MiB"
+#endif
+#ifndef NPUPROF_NAMES
+#define NPUPROF_NAMES 32
+#endif
+#if NPUPROF_NAMES < 1 || NPUPROF_NAMES > 4096 || (NPUPROF_NAMES & (NPUPROF_NAMES - 1)) != 0
+#error "npuprof.h: NPUPROF_NAMES must be a power of two, 1 to 4096"
 #endif
 #ifndef NPUPROF_CORES
 #define NPUPROF_CORES 1
@@ -930,8 +948,8 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_NOT_ENABLED, "the device's counter stands: an enable bit that it requires is not set") \
     X(NPUPROF_ERR_NPU_OFF, "the device is powered off: it was not touched")                              \
     X(NPUPROF_ERR_BUSY, \
-      "called from a sink, or by a signal handler that interrupted a writer or report; call again when " \
-      "that is done")                                                                                     \
+      "called from a sink, or above a writer, report or npuprof_poll() that it interrupted; let that go " \
+      "on first")                                                                                         \
     X(NPUPROF_ERR_NPU_CALLS, \
       "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end") \
     X(NPUPROF_ERR_NPU_MEMORY, \
@@ -946,8 +964,9 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
 /* What happens when the arena is full.
    NPUPROF_KEEP_OLDEST (default): later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk of
    all threads is recycled, and its records are counted as lost; while a writer or report reads none is, and a
-   thread that needs one loses records. NPUPROF_STREAM: the thread that fills a chunk hands it to the sink;
-   one that finds no free chunk waits for the sink, but not a signal handler that interrupted a record.
+   thread that needs one loses records; beside npuprof_read() it waits. NPUPROF_STREAM: the thread that fills
+   a chunk hands it to the sink; one that finds no free chunk waits for the sink, but not a signal handler
+   that interrupted a record.
    With NPUPROF_FREESTANDING the policy is NPUPROF_WHEN_FULL, and desc.when_full must say the same. There
    NPUPROF_KEEP_NEWEST replaces the oldest records one by one, in an arena of up to 1 MiB; open spans and
    names stay. While npuprof_write_json(), npuprof_write_image(), npuprof_get_stats() or npuprof_clear() is
@@ -1191,7 +1210,8 @@ NPUPROF_END_C_
 /* The public functions.
 
    Threads: any thread may call a function, unless its comment says otherwise. Signal handlers may call those
-   that record: npuprof_async_begin(), npuprof_async_end(), npuprof_span().
+   that record: npuprof_async_begin(), npuprof_async_end(), npuprof_span(), npuprof_instant() and
+   npuprof_counter_*().
    Results: a function that returns npuprof_result returns NPUPROF_OK on success, NPUPROF_ERR_ARGUMENT for a
    NULL or a value out of range (npuprof_result_string() then says which), and NPUPROF_ERR_ARENA_SIZE if there
    is no arena. The comments name the other errors.
@@ -1234,6 +1254,8 @@ NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
 /* Is a span of level 1 recorded now? Cost: a load and a compare. */
 NPUPROF_FN_(bool, npuprof_is_recording, (void), return false;)
+/* The same of a level. */
+NPUPROF_FN_(bool, npuprof_is_recording_level, (int level), NPUPROF_UNUSED_(level); return false;)
 #ifndef NPUPROF_FREESTANDING
 /* Looks at the conditions of capture control now (npuprof_capture), and does what is due: starts, stops,
    writes a file. For the main loop of a program that has neither PROF_RECORD nor PROF_INFERENCE, or stands
@@ -1297,6 +1319,16 @@ NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, 
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
 /* Ends the span that npuprof_async_begin() began with this id. */
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
+#ifndef NPUPROF_FREESTANDING
+/* PROF_INSTANT and PROF_COUNTER with a name that comes at run time. Strings are copied; category may be NULL.
+   Cost: a record and a look-up of the name. */
+NPUPROF_FN_(void, npuprof_instant, (const char *category, const char *name, npuprof_args args),
+            NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(args);)
+NPUPROF_FN_(void, npuprof_counter_int, (const char *name, int64_t value),
+            NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);)
+NPUPROF_FN_(void, npuprof_counter_real, (const char *name, double value),
+            NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);)
+#endif
 /* Records a finished span with your own stamps, in ns on the clock of npuprof_now_ns(), on the track with
    that name. Strings are copied. If the end is before the start, the span gets length 0 and a mark. If a
    stamp is more than 13 days outside the trace, the span is drawn at the start of the trace and marked. */
@@ -1363,7 +1395,9 @@ NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
    yours around each call.
    desc.sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
    rest in a later call; an errno value: it failed, and the same bytes come again.
-   NPUPROF_ERR_BUSY: the sink did not take all, or another call is at work. NPUPROF_ERR_IO: the sink failed.
+   NPUPROF_ERR_BUSY: the sink did not take all, or another call is at work. A task that flushes while it keeps
+   the one that polls from running waits for ever: it must sleep between two tries, or one task does both.
+   NPUPROF_ERR_IO: the sink failed.
    NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
    npuprof_flush() hands over all, also a part that is not full, and then a header, which says how many
    records were lost until then. The same results. npuprof_stop() before: what is recorded meanwhile is handed
@@ -1428,6 +1462,149 @@ NPUPROF_TABLE_FN_(npuprof_print_bench)
 #endif /* !NPUPROF_FREESTANDING */
 
 NPUPROF_END_C_
+/* ==== src/public/read.h =============================================================== >>public/read ==== */
+
+/* Recorded spans, handed back to the program while it runs: for an adapter to a runtime's own profiler.
+
+   A cursor is one reader's place in the trace. Each npuprof_read() gives it what was completed since its last
+   one: each span and event once, or it is counted as lost to this cursor. There may be any number of cursors.
+   Record at any rate meanwhile: a read takes the lock of the readers for some microseconds at a time, and
+   calls back without it.
+   Each struct begins with struct_size. Later versions add fields at the end: the library sets it in what it
+   hands out, the caller in what the library fills. */
+
+#ifndef NPUPROF_FREESTANDING
+NPUPROF_BEGIN_C_
+
+/* What a read is to hand over: 1u << NPUPROF_KIND_... for each kind, or all spans, or all spans and events.
+   Device instants and values are of the kind NPUPROF_KIND_DEVICE. */
+#define NPUPROF_READ_SPANS                                                                             \
+    (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |                \
+     1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR | 1u << NPUPROF_KIND_FINISHED |        \
+     1u << NPUPROF_KIND_DEVICE)
+#define NPUPROF_READ_ALL 0x7FFFFFFEu
+/* Or'ed to it: does not drain the devices first, such as in a driver's lock. */
+#define NPUPROF_READ_NO_DRAIN 0x80000000u
+
+/* A reader's place. All zero: at the beginning of the trace. */
+typedef struct npuprof_cursor {
+    uint32_t struct_size;          /* sizeof(npuprof_cursor), or 0 */
+    uint32_t busy_;
+    void *memory_;
+    uint64_t reserved_[6];
+} npuprof_cursor;
+
+/* npuprof_read_span.flags */
+enum {
+    NPUPROF_READ_HAS_TICKS = 1,    /* start_ticks, end_ticks and epoch are the device's */
+    NPUPROF_READ_NO_TIME = 2,      /* no clock anchor bounds them: start_ns and end_ns are 0 */
+    NPUPROF_READ_HOST_STAMPS = 4,  /* of a device span: its times were taken by the host */
+    NPUPROF_READ_SAMPLED = 8,      /* of a device span: the counter was read before and after the work */
+    NPUPROF_READ_POINT = 16,       /* an event: it has no length */
+    NPUPROF_READ_CUT = 32,         /* ended by an exception, longjmp or a thread's end, not by its own end */
+    NPUPROF_READ_WARM_UP = 64,     /* inside a PROF_RECORD_WARM_UP */
+    NPUPROF_READ_ARGS_LOST = 128   /* arguments may be missing (overwritten), or are cut (too long) */
+};
+
+/* A span or event. Pointers are valid until the callback returns. */
+typedef struct npuprof_read_span {
+    uint32_t struct_size;          /* of the library's: fields behind it are not there */
+    uint16_t kind;                 /* NPUPROF_KIND_... */
+    uint16_t flags;                /* NPUPROF_READ_... */
+    uint64_t id;                   /* unique in this process; the span_id of the JSON, as a number */
+    uint64_t parent;               /* id of the span around it on its thread; of a device span, of the one
+                                      that submitted its job. 0: none, or not known */
+    uint64_t job;                  /* of a device span: its argument "job"; 0: none */
+    int64_t start_ns, end_ns;      /* on the clock of npuprof_now_ns() */
+    uint64_t error_ns;             /* both stamps of a device span are right to so many ns; UINT64_MAX: no
+                                      bound is known. 0 for the host's own spans */
+    uint64_t start_ticks, end_ticks;   /* device ticks, extended to 64 bits */
+    uint32_t epoch;                /* counts the resets of the device's counter */
+    uint32_t device, engine;       /* number of the device, from 1, 0: none; number of its PE */
+    uint32_t thread, native_id;    /* number of the thread in the trace; the system's number of the thread
+                                      that has this row now, 0: unknown */
+    const char *name, *category;   /* never NULL. Of a state of a memory pool: its tag, and the pool */
+    const char *track;             /* name of device, thread or npuprof_span() track; "": the
+                                      thread has no name */
+    union { int64_t i; uint64_t u; double d; } value;    /* of a counter, by kind; of a device value, u; id
+                                      of a flow or async event; used bytes of a memory pool. Else 0 */
+    uint64_t allocated_bytes;      /* of a memory pool */
+    const npuprof_arg *args;       /* if a key comes twice, the last one counts */
+    size_t arg_count;
+} npuprof_read_span;
+
+/* Counts of one read. Set struct_size; the others are filled, also after an error. */
+typedef struct npuprof_read_result {
+    uint32_t struct_size;          /* sizeof(npuprof_read_result) */
+    uint32_t reserved;
+    uint64_t spans;                /* handed to the callback */
+    uint64_t lost;                 /* spans and events, of all kinds, of which this read learned that the
+                                      cursor will not get them: they could not be recorded, or were
+                                      overwritten, streamed or cleared before it came */
+    uint64_t open;                 /* spans that had begun and not ended: a later read has them */
+} npuprof_read_result;
+
+/* Hands over what was completed since the cursor's last read, kinds: NPUPROF_READ_... above. First drains all
+   open devices. What is of other kinds is passed over: this cursor never gets it, and it does not count as
+   lost. fn gets one span or event; NULL: all that is there is passed over. It returns false to stop there:
+   the next read goes on behind that one. It may record, and call every function, but not npuprof_read() with
+   this cursor.
+   A span comes when it has ended; a device span when its record was drained, however old its stamps are; an
+   async span as two events. Spans of a thread come in the order in which they began, those that were open in
+   an earlier read before newer ones; there is no order across threads. Device times follow from the clock
+   anchors that are known at this call.
+   NPUPROF_KEEP_NEWEST: what a full arena overwrites between two reads is lost to the cursor. NPUPROF_STREAM:
+   a full chunk goes to the sink at once, so the cursor gets only what it reads before.
+   After npuprof_clear() it goes on, and counts what was cleared as lost; if other threads recorded during the
+   clear, that is an estimate. While threads record with NPUPROF_STREAM, lost may run ahead by a few records,
+   which it then does not count again: once they stand still, delivered + lost is what was recorded. In the
+   child of a fork a cursor begins anew, with the child's trace.
+   Threads: any; one at a time for one cursor. Not from a signal handler.
+   The first call maps memory for the cursor, some 200 KiB, of which it touches what it needs; no heap. Stack:
+   1 KiB, beside that of drains. Cost: some 100 ns for each span, and less for each thread and each chunk that
+   was looked at before.
+   NPUPROF_ERR_BUSY: this cursor is being read already, or this is a sink, or a signal handler that
+   interrupted a reader. NPUPROF_ERR_MEMORY: the system gives no pages. NPUPROF_ERR_VERSION: the cursor is of
+   a newer header than the library. NPUPROF_ERR_UNSUPPORTED: built with NPUPROF_RECORD_ONLY. */
+NPUPROF_FN_(npuprof_result, npuprof_read,
+            (npuprof_cursor *cursor, uint32_t kinds, bool (*fn)(void *user, const npuprof_read_span *span),
+             void *user, npuprof_read_result *result),
+            NPUPROF_UNUSED_(cursor); NPUPROF_UNUSED_(kinds); NPUPROF_UNUSED_(fn); NPUPROF_UNUSED_(user);
+            if (result) { result->spans = 0; result->lost = 0; result->open = 0; }
+            return NPUPROF_OK;)
+/* Gives the cursor's memory back, and makes it all zero. Not from its callback: then it does nothing. */
+NPUPROF_FN_(void, npuprof_read_end, (npuprof_cursor *cursor), NPUPROF_UNUSED_(cursor);)
+
+/* A clock anchor of a device: its counter showed `ticks` between two moments. */
+typedef struct npuprof_read_anchor {
+    uint32_t struct_size;          /* of the library's */
+    uint32_t device, epoch;        /* as in npuprof_read_span */
+    uint32_t reserved;
+    uint64_t ticks;
+    int64_t before_ns, after_ns;   /* on the clock of npuprof_now_ns() */
+} npuprof_read_anchor;
+/* Hands over the clock anchors of a device that were taken since *place, oldest first, and sets *place behind
+   them. *place: the caller's, for each device; 0: before the first one. fn returns false to stop there. Any
+   thread. Cost: those anchors.
+   NPUPROF_ERR_NOT_FOUND: there is no such device. */
+NPUPROF_FN_(npuprof_result, npuprof_read_anchors,
+            (uint32_t device, uint64_t *place, bool (*fn)(void *user, const npuprof_read_anchor *anchor),
+             void *user),
+            NPUPROF_UNUSED_(device); NPUPROF_UNUSED_(place); NPUPROF_UNUSED_(fn); NPUPROF_UNUSED_(user);
+            return NPUPROF_OK;)
+
+/* Reads another clock between two calls of npuprof_now_ns(): it showed *other_ns at *ours_ns, the middle of
+   the two, which lie *bracket_ns apart. Half of that, rounded up, is the error. The narrowest of five.
+   clock: CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME or another that clock_gettime() takes (<time.h>); on
+   Windows 0 (CLOCK_REALTIME) or 1 (CLOCK_MONOTONIC). Take one pair when reading begins, and one when it ends.
+   NPUPROF_ERR_ARGUMENT: the system has no such clock, or a NULL. When OFF, all are 0. Any thread. */
+NPUPROF_FN_(npuprof_result, npuprof_clock_pair, (int clock, int64_t *other_ns, int64_t *ours_ns,
+                                                 uint64_t *bracket_ns),
+            if (!other_ns || !ours_ns || !bracket_ns) return NPUPROF_ERR_ARGUMENT;
+            *other_ns = 0; *ours_ns = 0; *bracket_ns = 0; NPUPROF_UNUSED_(clock); return NPUPROF_OK;)
+
+NPUPROF_END_C_
+#endif /* !NPUPROF_FREESTANDING */
 /* ==== src/public/args.h =============================================================== >>public/args ==== */
 
 /* Arguments: how a span or an instant gets keys with values.
@@ -1676,6 +1853,92 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_1ST_(a, ...) a
 #define NPUPROF_EXPAND_(x) \
     x       /* Why: MSVC's traditional preprocessor passes __VA_ARGS__ on as one argument */
+/* ==== src/public/usdt.h =============================================================== >>public/usdt ==== */
+
+/* NPUPROF_USDT: a probe at each macro, as SystemTap describes probes of user space: an ELF note says where a
+   nop is and in which registers its arguments are. perf, bpftrace, SystemTap and gdb read such notes.
+
+   Data: a semaphore for each probe, which the kernel or the debugger increments for each of its users. While
+   it is 0, a macro reads it and goes on. It is weak and hidden: one for each program or library.
+   The probes stand in functions, a copy in each file, so that a macro costs a load, a compare and a branch.
+   They do not ask whether anything is recorded. */
+
+#if defined(NPUPROF_USDT) && !defined(NPUPROF_OFF)
+#if !NPUPROF_HAS_CLEANUP_ || !defined(__ELF__) || defined(NPUPROF_FREESTANDING)
+#error "npuprof.h: NPUPROF_USDT needs gcc or clang, a system with ELF files, and no NPUPROF_FREESTANDING"
+#endif
+#if UINTPTR_MAX > UINT32_MAX
+#define NPUPROF_USDT_WORD_ "8"           /* bytes of an address, and the directive that stores one */
+#else
+#define NPUPROF_USDT_WORD_ "4"
+#endif
+#ifdef __s390__
+#define NPUPROF_USDT_NOP_ "nop 0"
+#else
+#define NPUPROF_USDT_NOP_ "nop"
+#endif
+
+/* The note: sizes of owner and contents, type 3, owner; addresses of the probe, of the base by which a tool
+   sees that the file was moved, and of the semaphore; provider, name, arguments. Padded to 4 bytes. */
+#define NPUPROF_USDT_PROBE_(name, args)                                                            \
+    "990: " NPUPROF_USDT_NOP_ "\n"                                                                 \
+    ".pushsection .note.stapsdt, \"\", \"note\"\n"                                                 \
+    ".balign 4\n.4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"        \
+    "993: ." NPUPROF_USDT_WORD_ "byte 990b, _.stapsdt.base, npuprof_usdt_" name "_\n"             \
+    ".asciz \"npuprof\"\n.asciz \"" name "\"\n.asciz \"" args "\"\n994: .balign 4\n.popsection\n"  \
+    ".ifndef _.stapsdt.base\n"                                                                     \
+    ".pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"                    \
+    ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n"                    \
+    ".size _.stapsdt.base, 1\n.popsection\n.endif\n"
+
+/* Why never inlined: the compiler then knows the arguments to be in registers, and there is one note a
+   file. */
+#define NPUPROF_USDT_FUNCTION_(name, parameters, args, ...)                                        \
+    NPUPROF_BEGIN_C_                                                                               \
+    NPUPROF_ATTRIBUTE_((weak, visibility("hidden"), section(".probes")))                           \
+    volatile unsigned short npuprof_usdt_##name##_ = 0;                                            \
+    NPUPROF_END_C_                                                                                 \
+    NPUPROF_OWN_ NPUPROF_ATTRIBUTE_((noinline)) static void npuprof_usdt_hit_##name##_ parameters  \
+    {                                                                                              \
+        __asm__ volatile(NPUPROF_USDT_PROBE_(#name, args) : : __VA_ARGS__);                        \
+    }
+
+/* A span begins. kind: NPUPROF_KIND_SPAN and others; category may be NULL. The end is that of the innermost
+   span of its thread. */
+NPUPROF_USDT_FUNCTION_(begin, (uint32_t kind, const char *category, const char *name),
+                       "4@%0 " NPUPROF_USDT_WORD_ "@%1 " NPUPROF_USDT_WORD_ "@%2",
+                       "r"(kind), "r"(category), "r"(name))
+NPUPROF_USDT_FUNCTION_(end, (void), "", "r"(0))
+NPUPROF_USDT_FUNCTION_(instant, (const char *category, const char *name),
+                       NPUPROF_USDT_WORD_ "@%0 " NPUPROF_USDT_WORD_ "@%1", "r"(category), "r"(name))
+/* A counter or an arrow. value: of a real counter the bits of a double; on 32 bits the lower half. */
+NPUPROF_USDT_FUNCTION_(value, (uint32_t kind, const char *name, uintptr_t value),
+                       "4@%0 " NPUPROF_USDT_WORD_ "@%1 " NPUPROF_USDT_WORD_ "@%2",
+                       "r"(kind), "r"(name), "r"(value))
+
+#define NPUPROF_USDT_IS_(name) NPUPROF_UNLIKELY_(npuprof_usdt_##name##_)
+#define NPUPROF_USDT_MARK_(kind, cat, name)                                                        \
+    if ((kind) <= NPUPROF_KIND_OPERATOR && NPUPROF_USDT_IS_(begin))                                \
+        npuprof_usdt_hit_begin_((kind), (cat), (name));                                            \
+    else if ((kind) == NPUPROF_KIND_INSTANT && NPUPROF_USDT_IS_(instant))                          \
+        npuprof_usdt_hit_instant_((cat), (name));
+#define NPUPROF_USDT_VALUE_(kind, name, v)                                                         \
+    if (NPUPROF_USDT_IS_(value))                                                                   \
+        npuprof_usdt_hit_value_((kind), (name), NPUPROF_STATIC_CAST_(uintptr_t, (v)));
+#define NPUPROF_USDT_END_ if (NPUPROF_USDT_IS_(end)) npuprof_usdt_hit_end_();
+/* Why other names: C++ merges what is called the same in files with and without the knob. */
+#define npuprof_auto_once_ npuprof_auto_once_with_usdt_
+#define npuprof_auto_scope_ npuprof_auto_scope_with_usdt_
+#define npuprof_auto_block_ npuprof_auto_block_with_usdt_
+#define npuprof_npu_auto_block_ npuprof_npu_auto_block_with_usdt_
+#define NPUPROF_ENDED_(expr) \
+    ((NPUPROF_USDT_IS_(end) ? npuprof_usdt_hit_end_() : NPUPROF_STATIC_CAST_(void, 0)), (expr))
+#else /* !NPUPROF_USDT || NPUPROF_OFF */
+#define NPUPROF_USDT_MARK_(kind, cat, name)
+#define NPUPROF_USDT_VALUE_(kind, name, v)
+#define NPUPROF_USDT_END_
+#define NPUPROF_ENDED_(expr) NPUPROF_ALWAYS_(expr)     /* an end by hand */
+#endif /* !NPUPROF_USDT || NPUPROF_OFF */
 /* ==== src/public/hot.h ================================================================= >>public/hot ==== */
 
 /* What the macros call: the hot path as the user's file compiles it.
@@ -1877,6 +2140,7 @@ NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 {
+    NPUPROF_USDT_END_
     if (scope->token) npuprof_close_(scope->token);
 }
 
@@ -1887,6 +2151,7 @@ NPUPROF_INLINE_ void npuprof_wait_around_(const npuprof_device *device)
 
 NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 {
+    NPUPROF_USDT_END_
     if (!block->token) return;
     /* Why it checks the token first: after a goto into the block, device is garbage. */
     if (block->device && npuprof_is_open_(block->token) && block->device->wait_around)
@@ -1896,6 +2161,7 @@ NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 
 NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
 {
+    NPUPROF_USDT_END_
     if (once->token) npuprof_close_(once->token);
     once->left = 0;
 }
@@ -1922,6 +2188,142 @@ struct npuprof_auto_block_ : npuprof_block_ {
 };
 #endif
 #endif /* !NPUPROF_OFF */
+/* ==== src/public/device.h =========================================================== >>public/device ==== */
+
+/* Private: what npuprof_npu.h calls. Host ticks are the ticks of host records. */
+NPUPROF_BEGIN_C_
+
+/* The span that submitted a job. */
+typedef struct npuprof_link_ {
+    uint64_t position;              /* of the span, in the slot's sequence of records */
+    uint64_t root_position;         /* of the span that is the root of its trace */
+    uint64_t ticks;                 /* a host stamp inside the span; 0 = there is no span to link to */
+    uint32_t slot;
+    bool warm_up;
+    uint32_t thread;                /* the system's number of the submitter; 0 = `used` is not known */
+    uint64_t used[3];               /* npuprof_os_usage_() of it when it submitted */
+    uint64_t correlation;           /* 0 = none */
+} npuprof_link_;
+
+/* A clock anchor: device_ticks was read between the two host stamps. */
+typedef struct npuprof_anchor_ {
+    uint64_t device_ticks, host_before, host_after;
+} npuprof_anchor_;
+
+/* Flags of what a device recorded. HOST: the stamps are host ticks, and the span's epoch is
+   npuprof_host_error_code_() of their error. INSTANT: one event, at its start; VALUE: besides, its end is the
+   value of a counter. */
+enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_HOST = 4, NPUPROF_STAMP_INSTANT = 8,
+       NPUPROF_STAMP_VALUE = 10 };
+/* Counts of a device's records, by why one is lost or what is odd about it. Written into images: append
+   only. */
+enum { NPUPROF_RECORDS_OVERWRITTEN, NPUPROF_RECORDS_STAMPS, NPUPROF_RECORDS_EPOCH, NPUPROF_RECORDS_NO_ANCHOR,
+       NPUPROF_RECORDS_DRIVER, NPUPROF_RECORDS_UNKNOWN, NPUPROF_RECORDS_UNMATCHED_END,
+       NPUPROF_RECORDS_UNFINISHED, NPUPROF_RECORDS_NO_LANE, NPUPROF_RECORDS_LOSS_UNKNOWN,
+       NPUPROF_RECORDS_DROPPED_JOBS, NPUPROF_RECORDS_OPEN_JOBS, NPUPROF_RECORDS_AMBIGUOUS,
+       NPUPROF_RECORDS_PERIOD, NPUPROF_RECORDS_CONTRADICTION,
+       NPUPROF_RECORDS_COUNT,
+       /* A bit for each of them that is a lost record. */
+       NPUPROF_RECORDS_LOST_MASK_ = 31 | 1 << NPUPROF_RECORDS_PERIOD | 1 << NPUPROF_RECORDS_CONTRADICTION,
+       NPUPROF_RECORDS_ROOM_ = 16 };
+enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
+       NPUPROF_NOTE_RING_LOST,
+       NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_UNIT, NPUPROF_NOTE_COUNT,
+       NPUPROF_NOTE_ROOM_ = 8 };
+#define NPUPROF_MAX_HZ_ \
+    UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
+/* What the table calls the texts of a device's records: so that each is looked up once. The caller's; one
+   thread uses it at a time. Only for texts that stay what they are. */
+enum { NPUPROF_DEVICE_KEYS_ = 25, NPUPROF_DEVICE_NAMES_ = 64 };
+typedef struct npuprof_device_texts_ {
+    uint32_t generation;                 /* that the rest is of; 0 = none */
+    const char *key[NPUPROF_DEVICE_KEYS_];
+    uint64_t word[NPUPROF_DEVICE_KEYS_];
+    const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
+    uint32_t id[NPUPROF_DEVICE_NAMES_];
+    uint64_t stamp;                      /* of the record before */
+    const void *behind;                  /* where that ended */
+    unsigned stamp_left;                 /* records that may have the same; 0 = read the clock */
+} npuprof_device_texts_;
+/* A device that npuprof_read() drains: the caller's, who keeps it as long. */
+typedef struct npuprof_device_drain_ {
+    void (*drain)(void *user);
+    void *user;
+    struct npuprof_device_drain_ *next;    /* the list's */
+} npuprof_device_drain_;
+#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
+/* Host ticks now. */
+NPUPROF_API_ uint64_t npuprof_ticks_(void);
+/* Host ticks as ns on the clock of npuprof_now_ns(), by the rate that is known now. */
+NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
+/* The other way round, and how far off that may be. */
+NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks);
+/* The rate that is known now, in ns per 2^32 host ticks. */
+NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void);
+/* Adds a device to the arena. Returns its number, from 1, or 0 if the table is full. max_rate_ppb: how far
+   the rate of its clock may drift, in parts per 10^9. */
+NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
+                                          uint32_t max_rate_ppb);
+/* Stores an anchor of a device. epoch counts the device's resets. For one device, one thread at a time. */
+NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
+                                                   const npuprof_anchor_ *anchor);
+/* Adds to one of a device's counts; note: NPUPROF_NOTE_*. */
+NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
+/* Adds to the counts of a device's records: add[NPUPROF_RECORDS_COUNT]. */
+NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add);
+/* Names the track of a PE of a device. False: the table is full. */
+NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name);
+enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
+/* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality. */
+NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
+/* This thread's slot, and its innermost span that is open and recorded; slot 0: it never recorded. */
+NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
+/* What this thread submits from now on has this number. Returns the one before. */
+NPUPROF_API_ uint64_t npuprof_correlate_(uint64_t id);
+/* What a device did: a span, or by its flags an instant or a value. */
+typedef struct npuprof_device_event_ {
+    uint32_t device, epoch;
+    unsigned pe, flags;            /* flags: NPUPROF_STAMP_* */
+    const char *category, *name;
+    uint64_t start, end;           /* extended device ticks */
+    const npuprof_link_ *link;     /* NULL: none */
+} npuprof_device_event_;
+/* Records it. */
+NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *event, npuprof_args args);
+/* An error in host ticks as 16 bits, rounded up, for a span with NPUPROF_STAMP_HOST; 0 = not known. */
+NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks);
+/* npuprof_device_span_() with integer arguments, whose keys are in `texts`; and the name, if keeps_name. */
+NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name,
+                                         const npuprof_device_event_ *event, npuprof_args args);
+/* From the first call to the second npuprof_read() drains this device. The second waits until no thread
+   drains. */
+NPUPROF_API_ void npuprof_device_watch_(npuprof_device_drain_ *device);
+NPUPROF_API_ void npuprof_device_unwatch_(npuprof_device_drain_ *device);
+/* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
+NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
+/* What is known of a device clock's rate. STEADY: it keeps within max_rate_ppb of a centre in a window of
+   host ticks. VARIES, STANDS: it is between hz_min and hz_max; 0 = no limit. second: in host ticks. */
+enum { NPUPROF_MAP_STEADY_, NPUPROF_MAP_VARIES_, NPUPROF_MAP_STANDS_ };
+typedef struct npuprof_map_rate_ {
+    uint32_t kind, max_rate_ppb;
+    uint64_t second, window, hz_min, hz_max;
+    bool may_be_late;              /* reads may show the counter late */
+} npuprof_map_rate_;
+/* The reads of a device's clock. */
+typedef struct npuprof_map_reads_ {
+    const npuprof_anchor_ *anchors;        /* sorted by device ticks */
+    size_t count;
+    const npuprof_anchor_ *newest;         /* a read behind them; NULL: none is */
+    uint64_t now;                          /* host ticks */
+    npuprof_map_rate_ rate;
+} npuprof_map_reads_;
+/* Maps device ticks to host ticks. *error_ticks gets the error bound in host ticks. Returns false if the
+   reads do not suffice: there are none, or only one, with other ticks; or they contradict each other, and the
+   ticks are behind all of them. */
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t device_ticks,
+                                     uint64_t *host_ticks, uint64_t *error_ticks);
+#endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
+NPUPROF_END_C_
 /* ==== src/public/macros.h =========================================================== >>public/macros ==== */
 
 /* The macros that users write: PROF_* and WITH_*_PROFILER. Further down, after "The macros".
@@ -1988,10 +2390,12 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                            \
     static constexpr const char *NPUPROF_GLUE_(npuprof_category_, id) = cat;  \
     NPUPROF_LITERAL_ONLY_(id, name) \
-    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), "" name "")
+    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), "" name "") \
+    NPUPROF_USDT_MARK_(kind, cat, name)
 #else
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name) \
-    NPUPROF_SITE_(id, kind, cat, "" name "") NPUPROF_LITERAL_ONLY_(id, name)
+    NPUPROF_SITE_(id, kind, cat, "" name "") NPUPROF_LITERAL_ONLY_(id, name) \
+    NPUPROF_USDT_MARK_(kind, cat, name)
 #endif
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
@@ -2149,7 +2553,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
    recorded or not. They nest, at most 64 deep in a thread. cat and name may be any strings; they are copied.
    cat may be NULL. Both are evaluated also while recording is off. */
 #define PROF_BEGIN(cat, name) NPUPROF_BY_HAND_(__COUNTER__, cat, name)
-#define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
+#define PROF_END() NPUPROF_ENDED_(npuprof_end_by_hand_())
 
 /* An arrow between two host spans. Write PROF_FLOW_OUT inside the span where it starts, PROF_FLOW_IN inside
    the span where it ends, with the same 64-bit id; the threads may differ. */
@@ -2216,7 +2620,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                   npuprof_begin_(NPUPROF_REF_(id, cat, "" name "")))
 #define NPUPROF_FUNCTION_(id)                                                                       \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
-                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_), \
+                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_) \
+                   NPUPROF_USDT_MARK_(NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_), \
                    npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
@@ -2240,7 +2645,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    npuprof_begin_boundary_(NPUPROF_CONSTANT_(name) \
                                            ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                                            NPUPROF_KEYS_REF_(id), "Runtime", (name)))
-#define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_)
+#define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
+    NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_) NPUPROF_USDT_MARK_(kind, cat, name)
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) \
     npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
@@ -2250,6 +2656,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_BY_HAND_(id, cat, name) \
     do { \
         NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN) \
+        NPUPROF_USDT_MARK_(NPUPROF_KIND_SPAN, (cat), (name)) \
         NPUPROF_ALWAYS_(npuprof_begin_by_hand_(NPUPROF_KEYS_REF_(id), (cat), (name))); \
     } while (0)
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_(NPUPROF_KEYS_REF_(id), (args))
@@ -2274,11 +2681,13 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""))); \
     NPUPROF_SHADOW_POP_
 #define NPUPROF_NEXT_PHASE_(id, name)                                                               \
-    NPUPROF_NEXT_(NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
+    NPUPROF_NEXT_(NPUPROF_USDT_END_ \
+                  NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
                   npuprof_next_(NPUPROF_PHASE_TOKEN_, \
                                 NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")))
 #define NPUPROF_EVENT_(id, kind, name, value)                                                       \
-    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
+    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name) \
+                  NPUPROF_USDT_VALUE_(kind, name, value),                                          \
                   npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""), (value)))
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) \
@@ -2286,130 +2695,6 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                   NPUPROF_EVENT_ARGS_(id, cat, "" name "", args))
 #define NPUPROF_ADD_RESULT_(id, level, args)                                                        \
     NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN), NPUPROF_RESULT_ARGS_(id, args))
-
-/* ---- Private: what npuprof_npu.h calls ----
-
-   Host ticks are the ticks of host records. */
-NPUPROF_BEGIN_C_
-
-/* The span that submitted a job. */
-typedef struct npuprof_link_ {
-    uint64_t position;              /* of the span, in the slot's sequence of records */
-    uint64_t root_position;         /* of the span that is the root of its trace */
-    uint64_t ticks;                 /* a host stamp inside the span; 0 = there is no span to link to */
-    uint32_t slot;
-    bool warm_up;
-    uint32_t thread;                /* the system's number of the submitter; 0 = `used` is not known */
-    uint64_t used[3];               /* npuprof_os_usage_() of it when it submitted */
-} npuprof_link_;
-
-/* A clock anchor: device_ticks was read between the two host stamps. */
-typedef struct npuprof_anchor_ {
-    uint64_t device_ticks, host_before, host_after;
-} npuprof_anchor_;
-
-/* Flags of what a device recorded. HOST: the stamps are host ticks, and the span's epoch is
-   npuprof_host_error_code_() of their error. INSTANT: one event, at its start; VALUE: besides, its end is the
-   value of a counter. */
-enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_HOST = 4, NPUPROF_STAMP_INSTANT = 8,
-       NPUPROF_STAMP_VALUE = 10 };
-/* Counts of a device's records, by why one is lost or what is odd about it. Written into images: append
-   only. */
-enum { NPUPROF_RECORDS_OVERWRITTEN, NPUPROF_RECORDS_STAMPS, NPUPROF_RECORDS_EPOCH, NPUPROF_RECORDS_NO_ANCHOR,
-       NPUPROF_RECORDS_DRIVER, NPUPROF_RECORDS_UNKNOWN, NPUPROF_RECORDS_UNMATCHED_END,
-       NPUPROF_RECORDS_UNFINISHED, NPUPROF_RECORDS_NO_LANE, NPUPROF_RECORDS_LOSS_UNKNOWN,
-       NPUPROF_RECORDS_DROPPED_JOBS, NPUPROF_RECORDS_OPEN_JOBS, NPUPROF_RECORDS_AMBIGUOUS,
-       NPUPROF_RECORDS_PERIOD, NPUPROF_RECORDS_CONTRADICTION,
-       NPUPROF_RECORDS_COUNT,
-       /* A bit for each of them that is a lost record. */
-       NPUPROF_RECORDS_LOST_MASK_ = 31 | 1 << NPUPROF_RECORDS_PERIOD | 1 << NPUPROF_RECORDS_CONTRADICTION,
-       NPUPROF_RECORDS_ROOM_ = 16 };
-enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
-       NPUPROF_NOTE_RING_LOST,
-       NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_UNIT, NPUPROF_NOTE_COUNT,
-       NPUPROF_NOTE_ROOM_ = 8 };
-#define NPUPROF_MAX_HZ_ \
-    UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
-/* What the table calls the texts of a device's records: so that each is looked up once. The caller's; one
-   thread uses it at a time. Only for texts that stay what they are. */
-enum { NPUPROF_DEVICE_KEYS_ = 25, NPUPROF_DEVICE_NAMES_ = 64 };
-typedef struct npuprof_device_texts_ {
-    uint32_t generation;                 /* that the rest is of; 0 = none */
-    const char *key[NPUPROF_DEVICE_KEYS_];
-    uint64_t word[NPUPROF_DEVICE_KEYS_];
-    const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
-    uint32_t id[NPUPROF_DEVICE_NAMES_];
-    uint64_t stamp;                      /* of the record before */
-    const void *behind;                  /* where that ended */
-    unsigned stamp_left;                 /* records that may have the same; 0 = read the clock */
-} npuprof_device_texts_;
-#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
-/* Host ticks now. */
-NPUPROF_API_ uint64_t npuprof_ticks_(void);
-/* Host ticks as ns on the clock of npuprof_now_ns(), by the rate that is known now. */
-NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
-/* The other way round, and how far off that may be. */
-NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks);
-/* The rate that is known now, in ns per 2^32 host ticks. */
-NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void);
-/* Adds a device to the arena. Returns its number, from 1, or 0 if the table is full. max_rate_ppb: how far
-   the rate of its clock may drift, in parts per 10^9. */
-NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
-                                          uint32_t max_rate_ppb);
-/* Stores an anchor of a device. epoch counts the device's resets. For one device, one thread at a time. */
-NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
-                                                   const npuprof_anchor_ *anchor);
-/* Adds to one of a device's counts; note: NPUPROF_NOTE_*. */
-NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
-/* Adds to the counts of a device's records: add[NPUPROF_RECORDS_COUNT]. */
-NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add);
-/* Names the track of a PE of a device. False: the table is full. */
-NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name);
-enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
-/* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality. */
-NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
-/* This thread's slot, and its innermost span that is open and recorded; slot 0: it never recorded. */
-NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
-/* What a device did: a span, or by its flags an instant or a value. */
-typedef struct npuprof_device_event_ {
-    uint32_t device, epoch;
-    unsigned pe, flags;            /* flags: NPUPROF_STAMP_* */
-    const char *category, *name;
-    uint64_t start, end;           /* extended device ticks */
-    const npuprof_link_ *link;     /* NULL: none */
-} npuprof_device_event_;
-/* Records it. */
-NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *event, npuprof_args args);
-/* An error in host ticks as 16 bits, rounded up, for a span with NPUPROF_STAMP_HOST; 0 = not known. */
-NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks);
-/* npuprof_device_span_() with integer arguments, whose keys are in `texts`; and the name, if keeps_name. */
-NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name,
-                                         const npuprof_device_event_ *event, npuprof_args args);
-/* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
-NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
-/* What is known of a device clock's rate. STEADY: it keeps within max_rate_ppb of a centre in a window of
-   host ticks. VARIES, STANDS: it is between hz_min and hz_max; 0 = no limit. second: in host ticks. */
-enum { NPUPROF_MAP_STEADY_, NPUPROF_MAP_VARIES_, NPUPROF_MAP_STANDS_ };
-typedef struct npuprof_map_rate_ {
-    uint32_t kind, max_rate_ppb;
-    uint64_t second, window, hz_min, hz_max;
-    bool may_be_late;              /* reads may show the counter late */
-} npuprof_map_rate_;
-/* The reads of a device's clock. */
-typedef struct npuprof_map_reads_ {
-    const npuprof_anchor_ *anchors;        /* sorted by device ticks */
-    size_t count;
-    const npuprof_anchor_ *newest;         /* a read behind them; NULL: none is */
-    uint64_t now;                          /* host ticks */
-    npuprof_map_rate_ rate;
-} npuprof_map_reads_;
-/* Maps device ticks to host ticks. *error_ticks gets the error bound in host ticks. Returns false if the
-   reads do not suffice: there are none, or only one, with other ticks; or they contradict each other, and the
-   ticks are behind all of them. */
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t device_ticks,
-                                     uint64_t *host_ticks, uint64_t *error_ticks);
-#endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
-NPUPROF_END_C_
 NPUPROF_QUIET_POP_
 
 #endif /* NPUPROF_H: end of header */
@@ -2731,8 +3016,9 @@ enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note
    the next one replaces. An index of 0xFFFF: a reader was at work on the target, so where it begins is not
    known. Bits 16 to 28 count the laps, modulo 2^13. Bit 31 is set. Cells that were never taken are all 0.
    A record with NPUPROF_CELL_OPEN_ is kept in its place however long the ring runs: a span until it ends, a
-   name or metadata until there is a newer one of the same context, number or key, a device for ever, and the
-   four newest anchors of each. So a kept record may be older than those before it.
+   name or metadata until there is a newer one of the same context, number or key, a device for ever, the
+   four newest anchors of each, some of the metadata npuprof.anchor, and some names that others replaced.
+   What does not fit into the target's table is not kept. So a kept record may be older than those before it.
    Stamps: an old record's upper bits cannot follow from the one before it. They follow from `clock`: a start
    is at most a quarter of its range after that, and less than three quarters before.
    PARTS of a ring by npuprof_write_image(): all `cells`, from the oldest on, the first one as number 0;
@@ -2745,6 +3031,10 @@ enum { NPUPROF_RING_LAP_SHIFT_ = 16 };
 /* half[1] of a record in a ring with NPUPROF_CELL_OPEN_: `used` >> 16 of when it was taken, and flags. */
 #define NPUPROF_CELL_CLAIMED_ 0x4000u   /* being written or replaced: nothing is here, whatever `ref` says */
 #define NPUPROF_CELL_SENT_ 0x2000u      /* it was handed to the sink */
+/* In `end` of such a record: NPUPROF_STREAM sends it again with other numbers; a name of a number that had
+   another one before. */
+#define NPUPROF_CELL_AGAIN_ 0x80000000u
+#define NPUPROF_CELL_RENAMES_ 0x40000000u
 
 /* ---- CELL  A record is one cell, followed by field cells if it has more to say. A start has 48 -
    context_bits bits, an end 47. Above them: a start is the stamp with these bits that is nearest to the start
@@ -2774,8 +3064,9 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 /* Records that are no events: a thread's name, as an argument, and, as VALUE, its number in the system;
    metadata: the key is the name, the value an argument; a pause, as a span. SLEPT: the clock stood still just
    before the stamp for so many ticks, 47 bits in the place of an end, and the header's `first` was moved back
-   by them. NAME: the name of the number VALUE, as an argument. Then what npuprof_npu.h records. device: its
-   number, from 1.
+   by them. NAME: the name of a number from then on, which is in the upper half of `ref` as of an event; older
+   ones have it as VALUE, and the name as an argument. Then what npuprof_npu.h records. device: its number,
+   from 1.
      kind     VALUE           SECOND                                    THIRD
      DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8 |
                               1 << 32, if the counter may stand while time goes on
@@ -2799,8 +3090,10 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
-   NPUPROF_STREAM sends what is kept once a lap: a record with NPUPROF_CELL_OPEN_ and the same index, kind or
-   call site, context and start as one before is that one again, for hosts that came late or lost it.
+   NPUPROF_STREAM sends what is kept once a lap, and names, metadata and npuprof.anchor between two headers,
+   with NPUPROF_CELL_AGAIN_, other numbers and the same contents. Of one lap: a record with NPUPROF_CELL_OPEN_
+   and the same index, kind or call site, context and start as one before is that one again, for hosts that
+   came late or lost it.
    A device span is an event of kind NPUPROF_KIND_DEVICE:
               start_ticks     end_ticks                                 device | epoch << 8 | flags | x << 32
    NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it
@@ -3240,7 +3533,6 @@ enum { NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1, NPUPROF_FW_LOST_ = NPUPR
 /* What there is nothing to do for. age: the span that was found last is the youngest. */
 #define npuprof_fw_begin_trace_(c, cells) (cells)
 #define npuprof_fw_is_kept_(ref) false
-#define npuprof_fw_replace_notes_(c, token) ((void)(token))
 #define npuprof_fw_keep_last_(c, kept, count, token) ((void)(token))
 #define npuprof_fw_oldest_ 0u
 #define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)
@@ -3605,6 +3897,18 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_empty_(npuprof_cell_ *head
     npuprof_fw_store_half_(head, 0);
 }
 
+/* What header.used becomes behind `n` cells at `used`. */
+NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_used_behind_(npuprof_compact_header_ *c, uint32_t used, uint32_t n)
+{
+    uint32_t next = used + n;
+    if ((next & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_()) {
+        next = (used >> NPUPROF_RING_LAP_SHIFT_) + 1;
+        next = next << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
+        if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+    }
+    return next;
+}
+
 /* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
    gives the others back. 0: there is none. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_header_ *c,
@@ -3616,12 +3920,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npup
         npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
         if (npuprof_fw_is_held_(used)) break;
         const uint32_t n = npuprof_fw_length_(head);
-        uint32_t next = used + n;
-        if ((next & NPUPROF_RING_INDEX_) >= cells) {
-            next = (used >> NPUPROF_RING_LAP_SHIFT_) + 1;
-            next = next << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
-            if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-        }
+        const uint32_t next = npuprof_fw_used_behind_(c, used, n);
         if (!npuprof_fw_may_pass_(c, next)) break;
         if (!npuprof_fw_claim_(c, head, used, next)) continue;
         if (n > most) npuprof_fw_give_back_(head + most, n - most);
@@ -3651,9 +3950,41 @@ NPUPROF_OWN_ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof
     if (empty) npuprof_fw_empty_(head);
 }
 
+/* Says of `count` cells, which are ours, that they are one record with nothing in it yet. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_join_(npuprof_cell_ *head, uint32_t count)
+{
+    npuprof_os_store_(&head[1].start, count << 20);
+    npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
+    head->end = count;
+}
+
+/* Takes the next `count` cells if nothing in them is kept, all at once. 0: it is, or another task was faster.
+   Why only the first record is claimed: while header.used stands, nobody takes those behind it. */
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_take_run_(npuprof_compact_header_ *c, uint32_t count)
+{
+    const uint32_t used = npuprof_os_load_(&c->used);
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
+    uint32_t left = NPUPROF_FW_CELL_COUNT_() - (used & NPUPROF_RING_INDEX_), have = 0;
+    if ((int32_t)left < (int32_t)count) return 0;
+    do {
+        if (NPUPROF_LOAD_(&head[have].high.word) & NPUPROF_FW_OPEN_WORD_) return 0;
+        const uint32_t n = npuprof_fw_length_(head + have);
+        if (!n) return 0;                  /* another core is at it */
+        have += n;
+    } while (have < count);
+    if (have > left) return 0;
+    const uint32_t next = npuprof_fw_used_behind_(c, used, have);
+    if (!npuprof_fw_may_pass_(c, next) || !npuprof_fw_claim_(c, head, used, next)) return 0;
+    if (have > count) npuprof_fw_give_back_(head + count, have - count);
+    npuprof_fw_join_(head, count);
+    return used;
+}
+
 /* Takes `count` cells, one behind the other, at least 2. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_header_ *c, uint32_t count)
 {
+    const npuprof_token_ run = npuprof_fw_take_run_(c, count);
+    if (NPUPROF_LIKELY_(run)) return run;
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     uint32_t have = 0, n = 1;
     npuprof_token_ token = 0;
@@ -3672,9 +4003,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
         if (have < count) continue;
         npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
         if (have > count) npuprof_fw_give_back_(head + count, have - count);
-        npuprof_os_store_(&head[1].start, count << 20);
-        npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
-        head->end = count;
+        npuprof_fw_join_(head, count);
         return token;
     }
     if (have) npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
@@ -3724,38 +4053,6 @@ NPUPROF_OWN_ static inline bool npuprof_fw_is_kept_(uint32_t ref)
                           1u << (NPUPROF_CELL_KIND_ANCHOR_ - NPUPROF_CELL_KIND_THREAD_) |
                           1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
     return (ref & 2) && note < 32 && (kept >> note & 1);
-}
-
-/* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
-NPUPROF_OWN_ static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
-{
-    const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
-    const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
-    if (a->ref != b->ref) return false;
-    if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
-        return npuprof_fw_context_of_(a) == npuprof_fw_context_of_(b);
-    if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
-    for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
-        if (p[i] != q[i]) return false;
-    return true;
-}
-
-/* Why a search and no list: notes are rare. If tasks replace
-   cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
-   it looked at the other: an interrupt that replaced it has a newer one. */
-NPUPROF_OWN_ static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
-    if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
-    for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
-        const npuprof_cell_ *const old = npuprof_fw_cell_(c, at);
-        const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
-        n = npuprof_fw_length_(old);
-        if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
-        if (!npuprof_fw_open_cell_(c, token)) return;
-        npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
-    }
 }
 
 NPUPROF_OWN_ static inline void npuprof_fw_keep_last_(npuprof_compact_header_ *c, npuprof_token_ *kept, int count,
@@ -4162,9 +4459,9 @@ NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED
      open_cell_(c, token)     the open span, or NULL. Why it asks: a goto past a scope leaves garbage in its
                               token, and garbage must not write anywhere
      end_cell_(c, token, now) ends that span
-     is_kept_(ref)            whether a record stays however much comes after it; replace_notes_(c, token)
-                              empties what such a record replaces; keep_last_(c, kept, count, token): of
-                              such records only the last `count` stay, which are kept[]
+     is_kept_(ref)            whether a record stays however much comes after it, until notes.h lets it go;
+                              keep_last_(c, kept, count, token): of such records only the last `count` stay,
+                              which are kept[]
      save_(cell, h)           what an open PROF_BEGIN keeps of its stack, and restore_(cell, h) back
      NPUPROF_FW_CELLS_WORD_(count)       what the first field of a record of so many cells says of them
      NPUPROF_FW_KEEPS_ALL_    whether it is defined: what is recorded stays, and stays where it is
@@ -4265,6 +4562,9 @@ NPUPROF_OWN_ static bool npuprof_fw_is_ready_(void) { return npuprof_fw_arena_->
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
 
+/* Sends what is kept once more: notes.h. NULL: nothing is. Why a pointer: who has no names pays nothing. */
+static void (*npuprof_fw_again_)(npuprof_compact_header_ *c, uint32_t part);
+
 /* Copies a cell, and marks a record that is kept as sent. lead: see there. Returns the cells of its record
    from it on; 0: the record is not finished.
    Why the upper half is loaded first: it says whether the rest is there. An open span may end meanwhile; then
@@ -4352,6 +4652,7 @@ NPUPROF_OWN_ static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_strea
         }
         s->left = s->head.count = 0;
         s->head.lead = s->lead;
+        if (npuprof_fw_again_ && !s->may_lack) npuprof_fw_again_(c, s->parts & (NPUPROF_FW_PARTS_ - 1));
     }
     return NPUPROF_OK;
 }
@@ -4448,6 +4749,153 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 {
     if (device->wait) (void)device->wait(device->user);
 }
+/* ==== src/firmware/notes.h ========================================================= >>firmware/notes ==== */
+
+/* What a ring keeps of names, metadata and clock anchors: of each the newest, and some of those before it.
+   Why a slot for each, found by its key: a search of the cells takes as long as the arena is large, with
+   interrupts off in a task's creation.
+   Data: npuprof_fw_notes_, a slot for each name of a number, of a context, and for each key of metadata; it
+   stays that one's. npuprof_fw_past_: names that others replaced; records of their time may still be there.
+   npuprof_fw_anchors_: the first npuprof.anchor, the newest, and some between, evenly; of one task.
+   A record that finds no slot is one as any other, and counted as lost: it will be overwritten. */
+
+/* Keys: the number of a name + 1; a context + NPUPROF_FW_KEY_CONTEXT_; the upper half is metadata. */
+#define NPUPROF_FW_KEY_CONTEXT_ 0x10000u
+#define NPUPROF_FW_KEY_METADATA_ 0x80000000u
+
+#if NPUPROF_RING_
+
+typedef struct npuprof_fw_slot_ { uint32_t key; npuprof_token_ token; } npuprof_fw_slot_;
+enum { NPUPROF_FW_PAST_ = 8, NPUPROF_FW_ANCHORS_KEPT_ = 8 };
+static npuprof_fw_slot_ npuprof_fw_notes_[NPUPROF_NAMES];
+static npuprof_token_ npuprof_fw_past_[NPUPROF_FW_PAST_];
+static uint32_t npuprof_fw_past_count_;
+static struct {
+    npuprof_token_ token[NPUPROF_FW_ANCHORS_KEPT_];
+    uint32_t count, step, kept;          /* there were so many; each `step`-th is kept; how many are */
+} npuprof_fw_anchors_;
+
+/* The slot of a key, which is not 0. NULL: all are taken. */
+NPUPROF_OWN_ static npuprof_fw_slot_ *npuprof_fw_slot_of_(uint32_t key)
+{
+    for (uint32_t i = 0; i < NPUPROF_NAMES; i++) {
+        npuprof_fw_slot_ *const slot = &npuprof_fw_notes_[(key + i) & (NPUPROF_NAMES - 1)];
+        uint32_t is = npuprof_os_load_(&slot->key);
+        if (!is && npuprof_fw_replace_(&slot->key, 0, key)) return slot;
+        if (!is) is = npuprof_os_load_(&slot->key);
+        if (is == key) return slot;
+    }
+    return NULL;
+}
+
+/* Puts a token in a place, and returns the one that was there. */
+NPUPROF_OWN_ static npuprof_token_ npuprof_fw_exchange_(npuprof_token_ *place, npuprof_token_ token)
+{
+    npuprof_token_ was;
+    do was = npuprof_os_load_(place);
+    while (!npuprof_fw_replace_(place, was, token));
+    return was;
+}
+
+#if NPUPROF_WHEN_FULL == NPUPROF_STREAM
+/* What is kept in that place, and was sent, goes into the ring once more, as it is, and is not kept where it
+   was. Who polls calls it for each place between two headers. If there is no room, nothing is done. */
+NPUPROF_OWN_ static void npuprof_fw_send_place_again_(npuprof_compact_header_ *c, npuprof_token_ *place)
+{
+    const npuprof_token_ old = npuprof_os_load_(place);
+    const npuprof_cell_ *const from = npuprof_fw_cell_(c, old);
+    if (!old || NPUPROF_LOAD_(&from->high.half[1]) !=
+                    ((old >> NPUPROF_RING_LAP_SHIFT_) | NPUPROF_CELL_SENT_)) return;
+    const uint32_t count = npuprof_fw_length_(from), ref = from->ref;
+    const npuprof_token_ token = npuprof_fw_take_(c, count, &c->lost_notes);
+    if (!token) return;
+    npuprof_cell_ *const to = npuprof_fw_cell_(c, token);
+    for (uint32_t n = 1; n < count; n++) to[n] = from[n];
+    to->start = from->start;
+    to->end = from->end | NPUPROF_CELL_AGAIN_;
+    to->high.half[0] = from->high.half[0];
+    npuprof_fw_publish_half_(to, ref, NPUPROF_FW_OPEN_HALF_(token));
+    /* Why in this order: one that was replaced meanwhile must not come back. */
+    const bool is_there = npuprof_fw_replace_(place, old, token);
+    npuprof_fw_release_(c, is_there ? old : token, true);
+}
+
+/* part: since the last header, of NPUPROF_FW_PARTS_. */
+NPUPROF_OWN_ static void npuprof_fw_send_again_(npuprof_compact_header_ *c, uint32_t part)
+{
+    for (uint32_t i = part; i < NPUPROF_NAMES + NPUPROF_FW_ANCHORS_KEPT_; i += NPUPROF_FW_PARTS_)
+        npuprof_fw_send_place_again_(c, i < NPUPROF_NAMES ? &npuprof_fw_notes_[i].token
+                                                          : &npuprof_fw_anchors_.token[i - NPUPROF_NAMES]);
+}
+#define npuprof_fw_begin_again_() ((void)(npuprof_fw_again_ = npuprof_fw_send_again_))
+#else /* NPUPROF_WHEN_FULL is NPUPROF_KEEP_NEWEST */
+#define npuprof_fw_begin_again_() ((void)0)
+#endif /* NPUPROF_WHEN_FULL is NPUPROF_STREAM */
+
+/* Puts a note in its slot: what it replaces is released. */
+NPUPROF_OWN_ static npuprof_result npuprof_fw_keep_note_(npuprof_fw_slot_ *slot, npuprof_token_ token)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    if (!token) return NPUPROF_ERR_TABLE_FULL;
+    if (!slot) {
+        npuprof_fw_release_(c, token, false);
+        return npuprof_fw_tally_(c, 0, &c->lost_notes), NPUPROF_ERR_TABLE_FULL;
+    }
+    npuprof_fw_begin_again_();
+    npuprof_token_ old = npuprof_fw_exchange_(&slot->token, token);
+    const bool is_name = slot->key < NPUPROF_FW_KEY_CONTEXT_;
+    if (old && is_name) old = npuprof_fw_exchange_(&npuprof_fw_past_[npuprof_fw_past_count_++ %
+                                                                     NPUPROF_FW_PAST_], old);
+    npuprof_fw_release_(c, old, true);
+    return NPUPROF_OK;
+}
+
+/* Whether a note of this slot was there before. */
+NPUPROF_OWN_ static inline bool npuprof_fw_has_note_(const npuprof_fw_slot_ *slot)
+{
+    return slot && npuprof_os_load_(&slot->token);
+}
+
+/* Keeps the newest anchor. When there is no place, every second one goes. */
+NPUPROF_OWN_ static npuprof_result npuprof_fw_keep_anchor_(npuprof_token_ token)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    if (!token) return NPUPROF_ERR_TABLE_FULL;
+    uint32_t n = npuprof_fw_anchors_.kept, step = npuprof_fw_anchors_.step + !npuprof_fw_anchors_.step;
+    npuprof_token_ *const kept = npuprof_fw_anchors_.token;
+    if (n && ((npuprof_fw_anchors_.count - 1) & (step - 1))) {
+        npuprof_fw_release_(c, npuprof_fw_exchange_(&kept[n - 1], 0), false);
+        n--;
+    }
+    if (n == NPUPROF_FW_ANCHORS_KEPT_) {
+        for (n = 0; n < NPUPROF_FW_ANCHORS_KEPT_ / 2; n++) {
+            npuprof_fw_release_(c, npuprof_fw_exchange_(&kept[2 * n + 1], 0), false);
+            if (n) kept[n] = npuprof_fw_exchange_(&kept[2 * n], 0);
+        }
+        step *= 2;
+    }
+    kept[n] = token;
+    npuprof_fw_anchors_.kept = n + 1;
+    npuprof_fw_anchors_.step = step;
+    npuprof_fw_anchors_.count++;
+    npuprof_fw_begin_again_();
+    return NPUPROF_OK;
+}
+
+#else /* !NPUPROF_RING_: what is recorded stays */
+
+typedef struct npuprof_fw_slot_ { uint32_t key; } npuprof_fw_slot_;
+#define npuprof_fw_slot_of_(key) ((void)(key), (npuprof_fw_slot_ *)NULL)
+#define npuprof_fw_has_note_(slot) ((void)(slot), false)
+#define npuprof_fw_keep_anchor_(token) npuprof_fw_keep_note_(NULL, token)
+
+NPUPROF_OWN_ static inline npuprof_result npuprof_fw_keep_note_(const npuprof_fw_slot_ *slot, npuprof_token_ token)
+{
+    (void)slot;
+    return token ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
+}
+
+#endif /* NPUPROF_RING_ */
 /* ==== src/firmware/event.h ========================================================= >>firmware/event ==== */
 
 /* Records with fields: spans with arguments or run-time names, events, memory, names and metadata. A record
@@ -4554,9 +5002,8 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool spa
             last = ++field;
             field = npuprof_fw_put_field_(field, &fields->list[l].items[i], cells);
         }
-    const bool is_kept = npuprof_fw_is_kept_(ref);
-    npuprof_fw_finish_(head, ref, span || is_kept ? NPUPROF_FW_OPEN_HALF_(token) : 0, now);
-    if (is_kept) npuprof_fw_replace_notes_(c, token);
+    const bool stays = span || npuprof_fw_is_kept_(ref);
+    npuprof_fw_finish_(head, ref, stays ? NPUPROF_FW_OPEN_HALF_(token) : 0, now);
     return npuprof_fw_tally_(c, token, lost);
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
@@ -4738,38 +5185,51 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
     npuprof_fw_put_memory_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
 }
 
-/* A thread's name or metadata: the text is an argument.
+/* A thread's name or metadata: the text is an argument. values: of npuprof_fw_put_named_, or NULL. id: of its
+   slot; 0: it is an anchor.
    Why a thread's note has a name, too: the JSON writer then needs to know nothing of notes. */
-NPUPROF_OWN_ static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
+NPUPROF_OWN_ static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const uint64_t *values,
+                                           npuprof_arg arg, uint32_t id)
 {
     const char *const texts[3] = { name, NULL, NULL };
-    const npuprof_arg arg = npuprof_str_(key, text ? text : "");
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_fw_slot_ *const slot = id ? npuprof_fw_slot_of_(id) : NULL;
     const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(kind);
-    const npuprof_token_ token = npuprof_fw_put_named_(ref, false, texts, NULL, npuprof_args_(&arg, 1));
-    return token ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
+    const npuprof_token_ token = npuprof_fw_put_named_(ref, false, texts, values, npuprof_args_(&arg, 1));
+    return id ? npuprof_fw_keep_note_(slot, token) : npuprof_fw_keep_anchor_(token);
 }
 
-NPUPROF_API_ void npuprof_thread_name_(const char *name)
+NPUPROF_OWN_ static npuprof_result npuprof_fw_put_thread_(const char *name, const uint64_t *values)
 {
-    (void)npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name);
+    return npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", values,
+                                npuprof_str_("name", name ? name : ""),
+                                NPUPROF_FW_KEY_CONTEXT_ + npuprof_fw_context_());
 }
+
+NPUPROF_API_ void npuprof_thread_name_(const char *name) { (void)npuprof_fw_put_thread_(name, NULL); }
 
 NPUPROF_API_ npuprof_result npuprof_task(const char *name, uint32_t number)
 {
-    const char *const texts[3] = { "thread_name", NULL, NULL };
     const uint64_t values[3] = { number, 0, 0 };
-    const npuprof_arg arg = npuprof_str_("name", name ? name : "");
-    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_THREAD_);
-    return npuprof_fw_put_named_(ref, false, texts, values, npuprof_args_(&arg, 1)) ? NPUPROF_OK
-                                                                                    : NPUPROF_ERR_TABLE_FULL;
+    return npuprof_fw_put_thread_(name, values);
+}
+
+/* What tells keys of metadata apart. 0: "npuprof.anchor". */
+NPUPROF_OWN_ static uint32_t npuprof_fw_key_id_(const char *key)
+{
+    static const char anchor[] = "npuprof.anchor";
+    uint32_t n = 0;
+    while (NPUPROF_LOAD_(key + n) == anchor[n])
+        if (!anchor[n++]) return 0;
+    return npuprof_crc_add_(UINT32_MAX, key, (size_t)npuprof_fw_text_length_(key)) | NPUPROF_FW_KEY_METADATA_;
 }
 
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_ERR_ARGUMENT;
-    return npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value);
+    return npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, NULL,
+                                npuprof_str_("value", value ? value : ""),
+                                NPUPROF_RING_ ? npuprof_fw_key_id_(key) : 1);
 }
 /* ==== src/firmware/rtos.h =========================================================== >>firmware/rtos ==== */
 
@@ -4783,15 +5243,31 @@ NPUPROF_OWN_ static uint32_t npuprof_fw_ref_of_number_(uint32_t kind, uint32_t n
     return (number + 1) << 16 | NPUPROF_FW_REF_OF_KIND_(kind);
 }
 
+/* Why not npuprof_fw_put_named_(): a task is created with interrupts off, and this takes half as long. */
 NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
 {
-    const uint64_t values[3] = { number, 0, 0 };
-    const npuprof_arg arg = npuprof_str_("name", name);
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    bool cut;
     if (number > NPUPROF_NUMBER_MAX || !name) return NPUPROF_ERR_ARGUMENT;
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_NAME_);
-    return npuprof_fw_put_named_(ref, false, NULL, values, npuprof_args_(&arg, 1)) ? NPUPROF_OK
-                                                                                   : NPUPROF_ERR_TABLE_FULL;
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const uint32_t length = npuprof_fw_kept_length_(name, &cut);
+    const uint32_t count = 2 + npuprof_fw_text_cells_(length);
+    const npuprof_token_ token = npuprof_fw_take_fields_(c, count, &c->lost_notes);
+    if (!token) {
+        (void)npuprof_fw_tally_(c, 0, &c->lost_notes);
+        return NPUPROF_ERR_TABLE_FULL;
+    }
+    npuprof_fw_slot_ *const slot = npuprof_fw_slot_of_(number + 1);
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+    /* Why no call: else recording alone would have that function, too. */
+    for (uint32_t i = 0; i < length; i++) NPUPROF_STORE_((uint8_t *)&head[1].end + i, (uint8_t)name[i]);
+    head[1].ref = 0;
+    head[1].start = NPUPROF_FIELD_NAME_ | length << 8 | NPUPROF_FW_CELLS_WORD_(count);
+    if (npuprof_fw_has_note_(slot)) head->end = count | NPUPROF_CELL_RENAMES_;
+    npuprof_fw_finish_(head, npuprof_fw_ref_of_number_(NPUPROF_CELL_KIND_NAME_, number) | 1,
+                       NPUPROF_RING_ ? NPUPROF_FW_OPEN_HALF_(token) : 0, now);
+    return npuprof_fw_keep_note_(slot, token);
 }
 
 /* Ends a span and begins another with the same stamp. old 0: none ends. number NPUPROF_NOBODY: none
@@ -4982,6 +5458,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 }
 
 NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
+
+NPUPROF_API_ bool npuprof_is_recording_level(int level) { return NPUPROF_OPEN_(level); }
 
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
@@ -5453,7 +5931,10 @@ NPUPROF_OWN_ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_c
     static const char phases[] = NPUPROF_FW_PHASES_, notes[] = "MMi";
     const npuprof_cell_ *end, *found;
     const uint32_t note = kind - NPUPROF_CELL_KIND_THREAD_;
-    int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note] : kind >> 16 ? 'L' : '?';
+    /* Notes have the bit of the first one, events have not. */
+    const bool is_note = (kind & NPUPROF_CELL_KIND_THREAD_) != 0;
+    int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note]
+        : kind >> 16 && !is_note ? 'L' : '?';
     const bool span = phase == 'X';
     if (span && !npuprof_fw_nests_(o, npuprof_fw_start_of_(head), npuprof_fw_end_of_(o, head))) phase = 'L';
     found = npuprof_fw_find_field_(head, NPUPROF_FIELD_VALUE_, &end);
@@ -5831,8 +6312,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
     }
 }
 
-/* ---- Sorting by merging, with as much memory beside the array: what is in order already costs one pass, and
-   equal elements keep their order */
+/* ---- Sorting by merging, with as much memory beside the array: equal elements keep their order */
 
 /* Merges the sorted runs [from, middle) and [middle, end) into `to`. */
 NPUPROF_ALWAYS_INLINE_ void npuprof_sort_merge_(uint8_t *to, const uint8_t *from, const uint8_t *middle,
@@ -6281,8 +6761,14 @@ typedef struct npuprof_slot_ {
     uint32_t by_hand_count;        /* PROF_BEGINs that are open */
     uint32_t named_by;             /* head.owners when the name was given */
     NPUPROF_CALLS_(npuprof_slot_calls_ calls;)      /* the thread's, also while its handlers run */
-    npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units */
+    npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units. Then 8-aligned what
+                                      npuprof_npu_set_correlation() said. Why there: what is before `open` is
+                                      reached by shorter instructions */
 } npuprof_slot_;
+
+/* While a reader has the arena, with NPUPROF_KEEP_NEWEST a thread that needs a chunk loses its record; or, if
+   the reader takes but microseconds, waits. */
+enum { NPUPROF_FROZEN_NOT_, NPUPROF_FROZEN_, NPUPROF_FROZEN_BRIEFLY_ };
 
 /* The one arena of this file, and what the process knows about it. */
 typedef struct npuprof_arena_state_ {
@@ -6301,6 +6787,7 @@ typedef struct npuprof_arena_state_ {
     uint32_t *queue;
     uint8_t *chunks;
     uint32_t units;                /* in a chunk */
+    uint32_t correlation_at;       /* in a slot, from its start */
     uint32_t slot_calls, slot_calls_at;    /* of NPUPROF_AUTO: calls in each slot, and where they begin */
     bool zero_at_first;            /* all of the memory was zero when it was laid out */
 
@@ -6317,12 +6804,17 @@ typedef struct npuprof_arena_state_ {
 
     /* Handover of chunks. Owner: exchange.h; chunks.h for recycling and frozen. Rules R4 and R7 to R12. */
     uint32_t recycling;            /* threads that take retired chunks out of the queue just now */
-    uint32_t frozen;               /* 1: a reader forbids that. Handed down by control/lock.h */
+    uint32_t frozen;               /* NPUPROF_FROZEN_*: a reader forbids that. By control/lock.h */
     uint32_t exchanging;           /* threads that are changing to a new chunk */
     uint32_t failed;               /* round << 16 | how many of them found none in this round */
     uint32_t hopeless;             /* round << 16 | 1: the last round in which all had failed */
     uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
     uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
+
+    /* Cursors of npuprof_read(). By read/hand.h; and control/lock.h, under the lock of the readers. */
+    uint32_t cursors;              /* how many there are */
+    uint64_t forgotten;            /* while there are any: spans and events that npuprof_clear() discarded,
+                                      lost ones among them */
 
     /* Host anchors. Owner: anchors.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
@@ -6411,6 +6903,11 @@ static npuprof_slot_ npuprof_slot_none_ = {
 };
 
 /* ---- Where things lie */
+
+NPUPROF_OWN_ static uint64_t *npuprof_slot_correlation_(npuprof_slot_ *slot)
+{
+    return (uint64_t *)(void *)((uint8_t *)slot + npuprof_arena_.correlation_at);
+}
 
 NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {
@@ -6626,6 +7123,21 @@ NPUPROF_OWN_ static int64_t npuprof_os_boot_ns_(void)
     return npuprof_os_ns_(CLOCK_BOOTTIME);
 }
 #endif
+
+/* A clock that clock_gettime() takes. False: the system has none of that number. */
+NPUPROF_OWN_ static bool npuprof_os_read_clock_(int clock, int64_t *ns)
+{
+    struct timespec t;
+#ifdef CLOCK_BOOTTIME
+    if (clock == CLOCK_BOOTTIME) {
+        *ns = npuprof_os_boot_ns_();
+        return true;
+    }
+#endif
+    if (clock_gettime((clockid_t)clock, &t) != 0) return false;
+    *ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return true;
+}
 
 /* Fills boot_ns and unix_ns: what these clocks showed at a->monotonic_ns, which the caller has read.
    Why the monotonic clock is read before and after each: a read may be a system call of microseconds. The
@@ -7410,6 +7922,16 @@ NPUPROF_OWN_ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
     a->boot_ns = a->monotonic_ns;
     a->unix_ns = a->monotonic_ns + ((int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime)
                                     - 116444736000000000) * 100 - before;
+}
+
+/* clock: 0 CLOCK_REALTIME, 1 CLOCK_MONOTONIC. */
+NPUPROF_OWN_ static bool npuprof_os_read_clock_(int clock, int64_t *ns)
+{
+    npuprof_host_anchor_ a;
+    a.monotonic_ns = npuprof_os_monotonic_ns_();
+    npuprof_os_clocks_(&a);
+    *ns = clock ? a.monotonic_ns : a.unix_ns;
+    return clock == 0 || clock == 1;
 }
 
 /* ---- Threads; signals and cancelling do nothing */
@@ -8327,7 +8849,8 @@ NPUPROF_OWN_ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
     npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t room = h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
     s->units = room / (uint32_t)sizeof(npuprof_unit_);
-    h->slot_bytes = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
+    s->correlation_at = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
+    h->slot_bytes = s->correlation_at + (uint32_t)sizeof(uint64_t);
 #ifdef NPUPROF_AUTO
     const uint32_t each = (uint32_t)sizeof(npuprof_slot_call_), rest = room - h->slot_bytes;
     s->slot_calls = (uint32_t)npuprof_min_(rest / each, npuprof_min_(s->units / 2 + 4, 256 + 2));
@@ -8514,40 +9037,51 @@ NPUPROF_OWN_ static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, u
     return n < count && ((uint32_t)units[n].w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_;
 }
 
-/* Spans and events in a retired chunk, since the last npuprof_clear(). *left_arguments: arguments in it of
-   spans that have moved on. */
-NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h,
-                                                         const npuprof_chunk_ *chunk,
-                                                         uint64_t *left_arguments)
+/* Spans and events that are in the first `count` units of a chunk and began from `since` on, before `until`.
+   *left_arguments: arguments in it of spans that have moved on. */
+NPUPROF_HOT_ static uint64_t npuprof_chunk_count_between_(const npuprof_chunk_ *chunk, uint32_t count,
+                                                          uint64_t since, uint64_t until,
+                                                          uint64_t *left_arguments)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const uint64_t clear = NPUPROF_LOAD_(&h->clear_ticks);
-    const uint32_t count = (h->chunk_bytes - (uint32_t)sizeof *chunk) / (uint32_t)sizeof *units;
+    const bool all = !since && until == UINT64_MAX;
     uint32_t n = 0;
     bool left = false;
     *left_arguments = 0;
     /* Why a loop of its own: most chunks hold only spans of one unit, and with keep-newest and stream this
        is part of what a span costs. */
-    while (!clear && n < count && n >= chunk->moved_units &&
-           ((uint32_t)units[n].w0 & NPUPROF_ID_MASK_) - 1 < NPUPROF_CONTROL_ - 1)
+    while (all && n < count && n >= chunk->moved_units &&
+           ((uint32_t)NPUPROF_LOAD_(&units[n].w0) & NPUPROF_ID_MASK_) - 1 < NPUPROF_CONTROL_ - 1)
         n++;
     uint64_t events = n;
-    for (; n < count && units[n].w0; n++) {
-        const uint32_t id = (uint32_t)units[n].w0 & NPUPROF_ID_MASK_;
+    for (; n < count; n++) {
+        const uint64_t w0 = NPUPROF_LOAD_ACQUIRE_(&units[n].w0);
+        const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+        if (!w0) break;
         if (id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_MOVED_AWAY_) {
             left = id == NPUPROF_CONTROL_MOVED_AWAY_;
             const bool moved = n < chunk->moved_units;
-            const uint64_t start = moved ? units[n + 1].w1 : npuprof_chunk_start_ticks_(chunk, units[n].w0);
-            if (!left) events += start >= clear;
+            const uint64_t start = moved ? units[n + 1].w1 : npuprof_chunk_start_ticks_(chunk, w0);
+            if (!left) events += start >= since && start < until;
             n += moved;
         } else if (id == NPUPROF_CONTROL_ARG_) {
             *left_arguments += left;
-            n += (uint32_t)npuprof_chunk_string_units_(units[n].w0);
+            n += (uint32_t)npuprof_chunk_string_units_(w0);
         } else if (id == NPUPROF_CONTROL_RESULT_) {
             left = npuprof_chunk_span_left_(chunk, units[n].w1, count);
         }
     }
     return events;
+}
+
+/* Spans and events in a retired chunk, since the last npuprof_clear(). Why not the arena's own count of
+   units: a reader asks for an image, which has another. */
+NPUPROF_OWN_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
+                                            uint64_t *left_arguments)
+{
+    const uint32_t units = (h->chunk_bytes - (uint32_t)sizeof *chunk) / (uint32_t)sizeof(npuprof_unit_);
+    return npuprof_chunk_count_between_(chunk, units, NPUPROF_LOAD_(&h->clear_ticks), UINT64_MAX,
+                                        left_arguments);
 }
 
 /* retired -> taken: the oldest one. What is in it is counted as overwritten. NULL: there is none. R4, R6:
@@ -8567,6 +9101,11 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_oldest_(void)
     NPUPROF_STORE_RELEASE_(&o->next, (uint64_t)0);
     return chunk;
 }
+
+/* By cause: is a whole span or event lost? */
+#define NPUPROF_WHOLE_(name, text, whole) whole,
+static const bool npuprof_chunk_is_whole_loss_[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
+#undef NPUPROF_WHOLE_
 
 /* Spans and events that were overwritten in the first `chunks` chunks of an arena. */
 NPUPROF_OWN_ static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header_ *h, uint32_t chunks)
@@ -8878,7 +9417,7 @@ NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
     if (NPUPROF_LOAD_(&s->header->chunk_next) < s->header->chunk_count) return false;
     if (NPUPROF_LOAD_(&s->chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_) return false;
     if (s->when_full == NPUPROF_KEEP_OLDEST) return true;
-    if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen)) return true;
+    if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen) == NPUPROF_FROZEN_) return true;
     if (npuprof_exchange_may_wait_()) return false;
     return npuprof_exchange_was_hopeless_(NPUPROF_LOAD_SEQ_(&s->failed) >> 16);
 }
@@ -8918,12 +9457,12 @@ NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nes
         const uint32_t failed = NPUPROF_LOAD_SEQ_(&s->failed);
         if ((chunk = npuprof_chunk_take_unused_()) != NULL || s->when_full == NPUPROF_KEEP_OLDEST) break;
         if (s->when_full == NPUPROF_KEEP_NEWEST) {
-            if (!npuprof_chunk_begin_recycling_()) break;
-            chunk = npuprof_chunk_take_oldest_();
-            if (!chunk && npuprof_chunk_retire_idle_()) chunk = npuprof_chunk_take_oldest_();
-            recycling = chunk != NULL;
-            if (recycling) break;
-            npuprof_chunk_end_recycling_();
+            recycling = npuprof_chunk_begin_recycling_();
+            if (recycling) chunk = npuprof_chunk_take_oldest_();
+            if (recycling && !chunk && npuprof_chunk_retire_idle_()) chunk = npuprof_chunk_take_oldest_();
+            if (chunk || NPUPROF_LOAD_SEQ_(&s->frozen) == NPUPROF_FROZEN_) break;
+            if (recycling) npuprof_chunk_end_recycling_();
+            recycling = false;
         }
         if (nested) break;
         if (NPUPROF_ARENA_STREAMS_()) {
@@ -9041,6 +9580,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, boo
     slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;
+    *npuprof_slot_correlation_(slot) = 0;
     NPUPROF_CALLS_(npuprof_slot_forget_calls_(slot);)
     return slot;
 }
@@ -9565,6 +10105,68 @@ NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_ke
 }
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_
+/* ==== src/record/attach.h =========================================================== >>record/attach ==== */
+
+/* What a tool in another process (`npuprof.py attach PID`) finds in this one by its first 16 bytes, reads and
+   writes, if the kernel lets it. The last of these bytes is the number of this layout, and changes with it.
+   All of it lies in a section of its own, which no strip removes.
+
+   The way of a recording:
+     1. The tool stores level, beat and tool; ASKED_START in `asked`; then 0x7F in the gate's highest byte.
+     2. The gate is open: the next mark takes the slow path (npuprof_arena_fast_ is no generation while it was
+        closed), sees `asked`, and its thread calls npuprof_record_hooks_.answer (control/attach.h).
+     3. At the end the tool stores ASKED_STOP, and 0xFF in the highest byte of npuprof_arena_fast_, which no
+        call site has: the next mark takes the slow path again. If none comes, the tool closes the gate with
+        0x80 in its highest byte. ASKED_STOP then waits for the next record, and no recording begins before.
+     4. The tool waits until no slot is busy, and copies the arena. What began behind `until` is none of the
+        recording, nor is what began before header.clear_ticks.
+   Nothing else is stored from outside. Each of these stores changes one byte, or a word that counts only once
+   `asked` is stored: so every mixture of old and new bytes is harmless.
+
+   Words, all atomic: of the tool asked (the program stores 0 when it is done), level, tool and beat; of the
+   program the others. */
+
+#if defined(__linux__) && defined(NPUPROF_CONSTRUCTOR_) && !defined(NPUPROF_NO_ATTACH) && \
+    !defined(NPUPROF_RECORD_ONLY)
+#define NPUPROF_ATTACHES_ 1
+#define NPUPROF_ATTACH_(...) __VA_ARGS__
+#else
+#define NPUPROF_ATTACHES_ 0
+#define NPUPROF_ATTACH_(...)
+#endif
+
+#if NPUPROF_ATTACHES_
+
+enum { NPUPROF_ASKED_START_ = 1, NPUPROF_ASKED_STOP_ = 2 };
+
+typedef struct npuprof_record_attach_words_ {
+    char magic[16];
+    uint64_t until;                /* 16 ticks: the end of the last recording */
+    uint32_t version, bytes;       /* 24 NPUPROF_VERSION; of this struct, which tells the size of a pointer */
+    uint32_t owned_at;             /* 32 offset in a slot of `owned`, behind which `busy` is */
+    uint32_t own;                  /* 36 1: the program records, or has recorded, by itself */
+    uint32_t asked, level;         /* 40 NPUPROF_ASKED_*; up to which level marks are recorded */
+    uint32_t tool, beat;           /* 48 a number of the tool, 0: none; changes each second while it lives */
+    uint32_t answers, state;       /* 56 how often the program has answered; 1: it records for a tool */
+    const void *self;              /* 64 this struct's address */
+    int *gate;                     /* of the copy that leads */
+    uint32_t *fast;
+    uint8_t **base;                /* where the arena's address is; NULL there: this copy does not lead */
+} npuprof_record_attach_words_;
+
+NPUPROF_ATTRIBUTE_((section(".npuprof"), used))
+static npuprof_record_attach_words_ npuprof_record_attach_ = {
+    { 'n', 'p', 'u', 'p', 'r', 'o', 'f', '-', 'a', 't', 't', 'a', 'c', 'h', '-', '1' }, 0,
+    NPUPROF_VERSION, sizeof(npuprof_record_attach_words_), offsetof(npuprof_slot_, owned),
+    0, 0, 0, 0, 0, 0, 0, &npuprof_record_attach_, &npuprof_gate_, &npuprof_arena_fast_,
+    &npuprof_arena_.base
+};
+
+NPUPROF_ASSERT_(attach, offsetof(npuprof_record_attach_words_, until) == 16 &&
+                        offsetof(npuprof_record_attach_words_, self) == 64 &&
+                        offsetof(npuprof_slot_, busy) == offsetof(npuprof_slot_, owned) + 4);
+
+#endif /* NPUPROF_ATTACHES_ */
 /* ==== src/record/enter.h ============================================================= >>record/enter ==== */
 
 #include <string.h>
@@ -9581,11 +10183,13 @@ NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_ke
    last, with release, and who uses one of them has loaded it with acquire.
    begins   as which kind a PROF_RECORD or PROF_INFERENCE is to be recorded; NPUPROF_KIND_NONE: not at all
    ends     its end. ticks: how long it took, if it was recorded, else UINT64_MAX
-   moved    a thread has got a new chunk. Its slot is busy, and it may be in a signal handler */
+   moved    a thread has got a new chunk. Its slot is busy, and it may be in a signal handler
+   answer   to a tool that attaches (attach.h): from the set-up on, with release */
 static struct {
     uint32_t (*begins)(uint32_t kind);
     void (*ends)(uint32_t kind, uint64_t ticks);
     void (*moved)(void);
+    NPUPROF_ATTACH_(void (*answer)(void);)
 } npuprof_record_hooks_;
 
 /* A list of categories. */
@@ -9654,10 +10258,33 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
     return npuprof_slot_mine_() != &npuprof_slot_none_;
 }
 
+#if NPUPROF_ATTACHES_
+#define NPUPROF_RECORD_IS_ASKED_() (NPUPROF_LOAD_(&npuprof_record_attach_.asked) != 0)
+
+/* The thread came to a mark, or to a new chunk, while a tool is attached or asks. */
+NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_answer_(void)
+{
+    void (*const answer)(void) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.answer);
+    if (answer) answer();
+}
+
+/* A thread wanted a new chunk: is the tool still there? Why seldom in a full arena: there each record comes
+   here. */
+NPUPROF_OWN_ static inline void npuprof_record_look_at_lease_(const npuprof_slot_ *slot, bool has_chunk)
+{
+    const bool looks = has_chunk || NPUPROF_LOAD_(&slot->head.lost) % 1024 == 0;
+    if (NPUPROF_LOAD_(&npuprof_record_attach_.state) && looks) npuprof_record_answer_();
+}
+
+#else
+#define NPUPROF_RECORD_IS_ASKED_() false
+#endif
+
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */
 NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
+    NPUPROF_ATTACH_(if (NPUPROF_RECORD_IS_ASKED_()) npuprof_record_answer_();)
     if (npuprof_slot_mine_() == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
     npuprof_slot_ *slot = npuprof_slot_mine_();
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
@@ -9678,7 +10305,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void
 NPUPROF_OWN_ static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
+    if (NPUPROF_UNLIKELY_(NPUPROF_RECORD_IS_ASKED_() || npuprof_test_and_set_(&slot->busy))) {
         slot = npuprof_record_enter_slow_();
         if (!slot) return NULL;
         NPUPROF_STORE_(&slot->busy, 1);
@@ -9864,6 +10491,7 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ 
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_arena_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
+    NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, u != NULL);)
     return u ? npuprof_record_set_end_(slot, units) : NULL;
 }
 
@@ -9904,7 +10532,7 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uin
         npuprof_record_count_full_(slot);
         return NULL;
     }
-    if (extra_count) memcpy(u + 1, r->extra, extra_count * sizeof *u);
+    for (size_t i = 0; i < extra_count; i++) u[1 + i] = r->extra[i];
     if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
         memset(u + 1 + extra_count, 0, arg_units * sizeof *u);
         npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
@@ -10046,25 +10674,78 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     return token;
 }
 
-/* Writes the arguments of a record that begins at the cursor, if the fast path may. False: nothing was
-   written. */
-NPUPROF_OWN_ static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys,
-                                                   npuprof_args args, uint64_t now)
+/* With NPUPROF_RECORD_ONLY size counts more than the time of a record that is no plain span: strings take the
+   slow path, and texts of functions are looked up each time. */
+#ifdef NPUPROF_RECORD_ONLY
+#define NPUPROF_RECORD_SMALL_ 1
+#else
+#define NPUPROF_RECORD_SMALL_ 0
+#endif
+
+/* Writes a string argument of up to 64 bytes at u, if `room` units are enough for it. word: its key's.
+   Returns its last unit, or NULL: nothing was written. */
+NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_write_string_fast_(npuprof_unit_ *u, size_t room,
+                                                               const npuprof_arg *a, uint64_t word)
+{
+    enum { MOST = 64, UNITS = 1 + NPUPROF_UNITS_(MOST - 8) };
+    const size_t length = a->type == NPUPROF_ARG_STR && a->value.s ? strlen(a->value.s) : MOST + 1;
+    if (NPUPROF_RECORD_SMALL_ || length > MOST || room < UNITS) return NULL;
+    u->w1 = 0;
+    memcpy(&u->w1, a->value.s, length < 8 ? length : 8);
+    u->w0 = ((uint64_t)length << 32 | NPUPROF_ARG_STR) << NPUPROF_ID_BITS_ | word;
+    if (length <= 8) return u;
+    memcpy(u + 1, a->value.s + 8, length - 8);
+    return u + NPUPROF_UNITS_(length - 8);
+}
+
+/* Writes the arguments from number i on, the first of which is a string or has an unknown key; those before
+   it are there. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_unit_ *npuprof_record_write_args_rest_(const npuprof_slot_ *slot,
+                                                                        const npuprof_keys_ *keys,
+                                                                        npuprof_args args, size_t i)
+{
+    npuprof_unit_ *u = slot->cursor + i;
+    for (; i < args.count; i++) {
+        const npuprof_arg *const a = &args.items[i];
+        const bool is_known = NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) == a->key;
+        const uint64_t word = NPUPROF_LOAD_(&keys->word[i]);
+        const size_t others = args.count - i - 1;
+        npuprof_unit_ *last = ++u;
+        if (!is_known) {
+            last = NULL;
+        } else if (a->type >= NPUPROF_ARG_STR) {
+            last = npuprof_record_write_string_fast_(u, (size_t)(slot->end - u) - others, a, word);
+        } else {
+            u->w1 = a->value.u;
+            u->w0 = word | (uint64_t)a->type << NPUPROF_ID_BITS_;
+        }
+        if (!last) {
+            /* Without a first unit this is no record. It must not become part of the next one. */
+            while (--u > slot->cursor) u->w0 = u->w1 = 0;
+            return NULL;
+        }
+        u = last;
+    }
+    return u + 1;
+}
+
+/* Writes the arguments of a record that begins at the cursor, if the fast path may. Returns where they end.
+   NULL: nothing was written. */
+NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_write_args_fast_(const npuprof_slot_ *slot,
+                                                             const npuprof_keys_ *keys, npuprof_args args,
+                                                             uint64_t now)
 {
     npuprof_unit_ *const u = slot->cursor;
     const bool fits = (size_t)(slot->end - u) > args.count;
-    if (NPUPROF_UNLIKELY_(!fits || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
+    if (NPUPROF_UNLIKELY_(!fits || now > slot->deadline || args.count > NPUPROF_KEYS_)) return NULL;
     for (size_t i = 0; i < args.count; i++) {
         const npuprof_arg *const a = &args.items[i];
-        if (NPUPROF_UNLIKELY_(a->type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != a->key)) {
-            /* Without a first unit this is no record. It must not become part of the next one. */
-            for (; i; i--) u[i].w0 = u[i].w1 = 0;
-            return false;
-        }
+        if (NPUPROF_UNLIKELY_(a->type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != a->key))
+            return npuprof_record_write_args_rest_(slot, keys, args, i);
         u[1 + i].w1 = a->value.u;
         u[1 + i].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[i]) | (uint64_t)a->type << NPUPROF_ID_BITS_;
     }
-    return true;
+    return u + 1 + args.count;
 }
 
 /* From now on the fast path may be taken here: the call site is known, and those of its keys that are
@@ -10101,14 +10782,14 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
         return npuprof_record_begin_args_slow_(site, keys, args);
     const uint64_t now = npuprof_clock_fast_();
     npuprof_token_ token = 0;
-    const bool done = npuprof_record_write_args_fast_(slot, keys, args, now);
-    if (NPUPROF_LIKELY_(done)) {
+    npuprof_unit_ *const end = npuprof_record_write_args_fast_(slot, keys, args, now);
+    if (NPUPROF_LIKELY_(end != NULL)) {
         const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
         token = npuprof_record_put_span_(slot, slot->cursor, w0);
-        slot->cursor += 1 + args.count;
+        slot->cursor = end;
     }
     npuprof_record_leave_(slot);
-    return NPUPROF_LIKELY_(done) ? token : npuprof_record_begin_args_slow_(site, keys, args);
+    return NPUPROF_LIKELY_(end != NULL) ? token : npuprof_record_begin_args_slow_(site, keys, args);
 }
 
 /* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
@@ -10290,6 +10971,57 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
     return number;
 }
 
+/* ---- Texts of functions, which have no call site */
+
+/* Where the call site or string is in the table that came last with these addresses: as npuprof_keys_.text,
+   but always an id. Words: atomic, each by itself. */
+enum { NPUPROF_RECORD_NAMES_ = 128 };
+static uint64_t npuprof_record_names_[NPUPROF_RECORD_NAMES_];
+
+NPUPROF_OWN_ static inline uint64_t *npuprof_record_name_place_(uint32_t kind, const char *category, const char *name)
+{
+    const uint64_t all = (uint64_t)(uintptr_t)name * 31 + (uint64_t)(uintptr_t)category + kind;
+    return &npuprof_record_names_[all * UINT64_C(0x9E3779B97F4A7C15) >> 57];
+}
+
+/* The number of the call site of a record that a function makes. 0: it is not to be recorded, or the table is
+   full, which is counted. Why texts are compared, too: an address may hold another text by now. */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_function_id_(uint32_t kind, const char *category, const char *name)
+{
+    uint64_t *const place = npuprof_record_name_place_(kind, category, name);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
+    const uint64_t known = NPUPROF_LOAD_ACQUIRE_(place);
+    if (NPUPROF_RECORD_SMALL_) return npuprof_record_resolve_name_(kind, category, name);
+    if (NPUPROF_LIKELY_((uint32_t)known == generation)) {
+        const npuprof_entry_ *const e = npuprof_record_entry_((uint32_t)(known >> 32), false);
+        const npuprof_site_entry_ *const site = (const npuprof_site_entry_ *)(const void *)e;
+        const bool is_site = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_SITE;
+        if (is_site && (e->a & 0xFF) == kind && npuprof_record_match_text_(site, false, category, name))
+            return e->a >> 8;
+    }
+    const uint32_t number = npuprof_record_resolve_name_(kind, category, name);
+    if (number) NPUPROF_STORE_RELEASE_(place, (uint64_t)npuprof_table_site_id_(number) << 32 | generation);
+    return number;
+}
+
+/* The id of a string, likewise. 0: the table is full. */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_string_id_(const char *text)
+{
+    uint64_t *const place = npuprof_record_name_place_(0, NULL, text);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
+    const uint64_t known = NPUPROF_LOAD_ACQUIRE_(place);
+    const uint32_t before = (uint32_t)(known >> 32);
+    if (NPUPROF_RECORD_SMALL_) return npuprof_table_intern_string_(text);
+    if (NPUPROF_LIKELY_((uint32_t)known == generation)) {
+        const npuprof_entry_ *const e = npuprof_record_entry_(before, false);
+        const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
+        if (is_string && strcmp(text, (const char *)(e + 1)) == 0) return before;
+    }
+    const uint32_t id = npuprof_table_intern_string_(text);
+    if (id) NPUPROF_STORE_RELEASE_(place, (uint64_t)id << 32 | generation);
+    return id;
+}
+
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 {
     if (device->wait) (void)device->wait(device->user);
@@ -10388,16 +11120,16 @@ NPUPROF_OWN_ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ 
 }
 
 /* Begins a boundary while there is capture control; begins: that of npuprof_record_hooks_. */
-NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site, npuprof_keys_ *keys,
-                            const char *category, const char *name, npuprof_args args)
+                            const char *category, const char *name)
 {
     const uint32_t kind = keys->kind, as = begins(kind);
     const npuprof_token_ unrecorded = NPUPROF_TOKEN_BOUNDARY_ | (kind == NPUPROF_KIND_RECORD);
     if (!as) return unrecorded;
-    const npuprof_token_ token = as == kind
-        ? npuprof_begin_named_(NULL, site, keys, category, name, args)
-        : npuprof_record_begin_kind_(as, category, name, args);
+    const npuprof_token_ token = as != kind ? npuprof_record_begin_kind_(as, category, name, PROF_NO_ARGS)
+                                 : site     ? npuprof_begin_constant_(site, category, name)
+                                            : npuprof_begin_text_(name, category, keys);
     return token ? npuprof_record_mark_boundary_(token) : unrecorded;
 }
 
@@ -10406,7 +11138,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
 {
     uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
     if (NPUPROF_UNLIKELY_(begins != NULL))
-        return npuprof_record_begin_armed_(begins, site, keys, category, name, PROF_NO_ARGS);
+        return npuprof_record_begin_armed_(begins, site, keys, category, name);
     return site ? npuprof_begin_constant_(site, category, name) : npuprof_begin_text_(name, category, keys);
 }
 
@@ -10422,7 +11154,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_end_unrecorded_(npuprof_to
 }
 
 /* What capture control is to know of a span before it ends. */
-NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_record_boundary_
+NPUPROF_OWN_ static npuprof_record_boundary_
 npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
@@ -10513,6 +11245,22 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_close_slow_(npuprof_token_
     if (boundary.kind) npuprof_record_hooks_.ends(boundary.kind, boundary.ticks);
 }
 
+/* Ends a span that is not on top of the slot, which is busy, or one that has a flag there. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_close_other_(npuprof_slot_ *slot, npuprof_token_given_ given,
+                                                          uint64_t now)
+{
+    const npuprof_token_ token = (npuprof_token_)given;
+    if (NPUPROF_RECORD_SMALL_ || *slot->top != (token | NPUPROF_TOKEN_BOUNDARY_)) {
+        npuprof_record_leave_(slot);
+        npuprof_record_close_slow_(given);
+        return;
+    }
+    const npuprof_record_boundary_ boundary = npuprof_record_look_at_end_(slot, token, now);
+    npuprof_record_pop_span_(slot, now, 0);
+    npuprof_record_leave_(slot);
+    npuprof_record_hooks_.ends(boundary.kind, boundary.ticks);
+}
+
 /* Why the clock first: what follows does not belong to the span. */
 NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
 {
@@ -10523,8 +11271,7 @@ NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
         return;
     }
     if (NPUPROF_UNLIKELY_(*slot->top != (npuprof_token_)token)) {
-        npuprof_record_leave_(slot);
-        npuprof_record_close_slow_(token);
+        npuprof_record_close_other_(slot, token, now);
         return;
     }
     npuprof_unit_ *const u = (npuprof_unit_ *)(slot->token_zero + token);
@@ -10666,20 +11413,20 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->fast);
-    bool done = false;
+    npuprof_unit_ *end = NULL;
     if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_arena_fast_) &&
                         !npuprof_test_and_set_(&slot->busy))) {
         const uint64_t now = npuprof_clock_fast_();
-        done = npuprof_record_write_args_fast_(slot, keys, args, now);
-        if (done) {
+        end = npuprof_record_write_args_fast_(slot, keys, args, now);
+        if (end) {
             NPUPROF_STORE_(&slot->cursor->w1, value);
             const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
             NPUPROF_STORE_RELEASE_(&slot->cursor->w0, w0);
-            slot->cursor += 1 + args.count;
+            slot->cursor = end;
         }
         npuprof_record_leave_(slot);
     }
-    if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
+    if (NPUPROF_UNLIKELY_(!end)) npuprof_record_event_slow_(site, keys, value, args);
 }
 
 NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
@@ -10719,18 +11466,40 @@ NPUPROF_OWN_ static void npuprof_record_named_event_(uint32_t kind, const char *
         (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
+    const uint32_t id = npuprof_record_function_id_(kind, category, name);
     if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), r);
     npuprof_record_leave_(slot);
 }
 
 #define NPUPROF_GATE_IS_CLOSED_() (!NPUPROF_OPEN_(1))
 
-NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
+NPUPROF_OWN_ static void npuprof_record_emit_named_(uint32_t kind, const char *category, const char *name,
+                                       uint64_t value, npuprof_args args)
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    const npuprof_record_new_ r = npuprof_record_of_(id, NULL, PROF_NO_ARGS);
-    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, &r);
+    const npuprof_record_new_ r = npuprof_record_of_(value, NULL, args);
+    npuprof_record_named_event_(kind, category, name, &r);
+}
+
+NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
+{
+    npuprof_record_emit_named_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, PROF_NO_ARGS);
+}
+
+NPUPROF_API_ void npuprof_instant(const char *category, const char *name, npuprof_args args)
+{
+    npuprof_record_emit_named_(NPUPROF_KIND_INSTANT, category, name, 0, args);
+}
+
+NPUPROF_API_ void npuprof_counter_int(const char *name, int64_t value)
+{
+    npuprof_record_emit_named_(NPUPROF_KIND_COUNTER_INT, NULL, name, (uint64_t)value, PROF_NO_ARGS);
+}
+
+NPUPROF_API_ void npuprof_counter_real(const char *name, double value)
+{
+    const uint64_t bits = npuprof_real_bits_(value);
+    npuprof_record_emit_named_(NPUPROF_KIND_COUNTER_REAL, NULL, name, bits, PROF_NO_ARGS);
 }
 
 /* Recorded while the gate is closed, too, if the thread ever recorded. Why: its beginning may be in the
@@ -10750,7 +11519,7 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
         (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t track_id = npuprof_table_intern_string_(track ? track : "");
+    const uint32_t track_id = npuprof_record_string_id_(track ? track : "");
     if (!track_id) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return;
@@ -11159,9 +11928,6 @@ NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keep
     if (id) npuprof_record_put_device_(texts, slot, id, e, args);
     npuprof_record_leave_(slot);
 }
-/* What follows runs seldom, or does not record: it is compiled for size. */
-#undef NPUPROF_ROOM_
-#define NPUPROF_ROOM_ NPUPROF_COLD_
 /* ==== src/record/memory.h =========================================================== >>record/memory ==== */
 
 /* Memory pools: what PROF_ALLOC and PROF_FREE count, one pool for each device and one for the host. Words
@@ -11246,12 +12012,15 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
    different names do not. Words: slot_mine, and of both slots those of state.h, while both are owned. */
 
 /* The name of the rows of threads that found no row of their own left. 0: the table is full. */
-NPUPROF_OWN_ static uint32_t npuprof_record_name_of_others_(void) { return npuprof_table_intern_string_("other threads"); }
+NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t npuprof_record_name_of_others_(void)
+{
+    return npuprof_table_intern_string_("other threads");
+}
 
 /* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays. Only
    the first name of a thread moves it, and not while spans are open. *id becomes the name of all other
    threads, which is counted, if the name is new and there are as many rows as may be. */
-NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
@@ -11280,7 +12049,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *sl
 }
 
 /* Names the thread that has this slot. Returns the slot it has then. */
-NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t id)
+NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t id)
 {
     uint32_t as = id;
     if (slot->head.name == id) return slot;
@@ -11296,7 +12065,7 @@ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *sl
     return slot;
 }
 
-NPUPROF_API_ void npuprof_thread_name_(const char *name)
+NPUPROF_API_ NPUPROF_COLD_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     const uint32_t id = slot ? npuprof_table_intern_string_(name ? name : "") : 0;
@@ -11305,7 +12074,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
     if (slot) npuprof_record_leave_(slot);
 }
 
-NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
+NPUPROF_API_ NPUPROF_COLD_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_REFUSE_("npuprof_metadata: key is NULL");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
@@ -11339,6 +12108,7 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     slot = npuprof_record_enter_();
     if (!slot) return link;
     link.slot = slot->head.tid;
+    link.correlation = *npuprof_slot_correlation_(slot);
     if (slot->top > slot->open) {
         npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
         const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
@@ -11355,6 +12125,17 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     }
     npuprof_record_leave_(slot);
     return link;
+}
+
+NPUPROF_API_ uint64_t npuprof_correlate_(uint64_t id)
+{
+    if (!NPUPROF_OPEN_(1) && npuprof_slot_mine_() == &npuprof_slot_none_) return 0;
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    if (!slot) return 0;
+    uint64_t *const correlation = npuprof_slot_correlation_(slot), before = *correlation;
+    *correlation = id;
+    npuprof_record_leave_(slot);
+    return before;
 }
 /* ==== src/record/result.h =========================================================== >>record/result ==== */
 
@@ -11383,6 +12164,19 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slo
     return u;
 }
 
+/* The number of the call site that has results beside this one. keys->text is what was found last here: the
+   number, its twin, and 24 bits of the generation. 0: the table is full. */
+NPUPROF_OWN_ static inline uint32_t npuprof_record_twin_(npuprof_keys_ *keys, uint32_t number)
+{
+    const uint64_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_) & 0xFFFFFFu;
+    const uint64_t asked = (uint64_t)number << 44 | generation, known = NPUPROF_LOAD_(&keys->text);
+    const uint64_t twin_mask = (uint64_t)NPUPROF_ID_MASK_ << 24;
+    if (NPUPROF_LIKELY_((known & ~twin_mask) == asked)) return (uint32_t)(known >> 24) & NPUPROF_ID_MASK_;
+    const uint32_t twin = npuprof_table_site_with_results_(number);
+    if (twin) NPUPROF_STORE_(&keys->text, asked | (uint64_t)twin << 24);
+    return twin;
+}
+
 /* Adds arguments to the newest open span of a slot, which has one. False: they are lost. */
 NPUPROF_OWN_ static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys, npuprof_args args)
 {
@@ -11392,7 +12186,7 @@ NPUPROF_OWN_ static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof
     /* Why only now: the span may have moved to a new chunk. */
     npuprof_unit_ *const span = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
     const uint64_t w0 = NPUPROF_LOAD_(&span->w0), mask = NPUPROF_ID_MASK_;
-    const uint32_t twin = npuprof_table_site_with_results_((uint32_t)(w0 & mask));
+    const uint32_t twin = npuprof_record_twin_(keys, (uint32_t)(w0 & mask));
     if (twin) NPUPROF_STORE_RELEASE_(&span->w0, (w0 & ~mask) | twin);
     return twin != 0;
 }
@@ -11409,6 +12203,9 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
     }
     if (lost) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
 }
+/* What follows runs seldom, or does not record: it is compiled for size. */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
 /* ==== src/record/device.h =========================================================== >>record/device ==== */
 
 /* What npuprof_npu.h records: devices, their clock anchors, their spans. A device is an entry of the table;
@@ -11417,6 +12214,7 @@ NPUPROF_API_ void npuprof_result_(npuprof_keys_ *keys, npuprof_args args)
      block->count                 with release when the anchor is there
      d->overflow_used             0 while `overflow` is written, then a number it did not have before, with
                                   release: the same number before and after means a whole anchor
+     npuprof_record_drains_       the devices that npuprof_read() drains; of the thread in `holder`
    This part does not know how a device is read. */
 
 /* The first entry of a type whose `a` is the number of a device, or NULL. */
@@ -11565,6 +12363,59 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
     npuprof_table_finish_entry_(e, NPUPROF_ENTRY_LANE);
     return true;
 }
+
+/* ---- Devices that are drained before spans are handed back */
+
+static struct { npuprof_device_drain_ *first; uintptr_t holder; } npuprof_record_drains_;
+
+/* Takes the list. False: the caller has it already, further up its stack: in a function of a device that is
+   being drained. Why it is held during the drains: a device must not be closed meanwhile. */
+NPUPROF_OWN_ static bool npuprof_record_take_drains_(void)
+{
+    uintptr_t nobody = 0;
+    const uintptr_t me = npuprof_slot_me_();
+    while (!NPUPROF_CAS_(&npuprof_record_drains_.holder, &nobody, me)) {
+        if (nobody == me) return false;
+        nobody = 0;
+        npuprof_os_yield_();
+    }
+    return true;
+}
+
+NPUPROF_OWN_ static void npuprof_record_leave_drains_(bool taken)
+{
+    if (taken) NPUPROF_STORE_RELEASE_(&npuprof_record_drains_.holder, (uintptr_t)0);
+}
+
+NPUPROF_API_ void npuprof_device_watch_(npuprof_device_drain_ *device)
+{
+    const bool taken = npuprof_record_take_drains_();
+    device->next = npuprof_record_drains_.first;
+    npuprof_record_drains_.first = device;
+    npuprof_record_leave_drains_(taken);
+}
+
+NPUPROF_API_ void npuprof_device_unwatch_(npuprof_device_drain_ *device)
+{
+    const bool taken = npuprof_record_take_drains_();
+    for (npuprof_device_drain_ **at = &npuprof_record_drains_.first; *at; at = &(*at)->next) {
+        if (*at != device) continue;
+        *at = device->next;
+        break;
+    }
+    npuprof_record_leave_drains_(taken);
+}
+
+/* Drains them all. Not under the lock of the readers: a drain records. */
+NPUPROF_OWN_ static void npuprof_record_drain_devices_(void)
+{
+    if (!npuprof_record_take_drains_()) return;
+    for (npuprof_device_drain_ *at = npuprof_record_drains_.first, *next; at; at = next) {
+        next = at->next;
+        at->drain(at->user);
+    }
+    npuprof_record_leave_drains_(true);
+}
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
 /* What decides whether something is recorded: the level, a pause, capture control (capture.h), the
@@ -11586,6 +12437,7 @@ enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };  /* a pause that the table had no space fo
 
 static struct {
     int level;                     /* 0: stopped */
+    int attached;                  /* the level of a tool that has attached (attach.h); 0: none has */
     uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
     uint32_t held;                 /* by capture control: 0, or the entry of that gap << 2 | NPUPROF_HOLD_* */
     uint32_t armed;                /* 1: capture control has a condition */
@@ -11637,16 +12489,23 @@ NPUPROF_OWN_ static void npuprof_control_advance_generation_(void)
 NPUPROF_OWN_ static int npuprof_control_gate_(void)
 {
     const bool paused = NPUPROF_LOAD_SEQ_(&npuprof_control_.paused) != 0;
-    const int level = paused ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_control_.level);
+    const int own = NPUPROF_LOAD_SEQ_(&npuprof_control_.level);
+    const int attached = NPUPROF_LOAD_SEQ_(&npuprof_control_.attached);
+    const int level = paused ? 0 : own > attached ? own : attached;
     const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_control_.window);
     const bool over = window && NPUPROF_LOAD_SEQ_(&npuprof_control_.window_over) == window;
     if (level && !over && !NPUPROF_LOAD_SEQ_(&npuprof_control_.held)) return level;
     return level && NPUPROF_LOAD_SEQ_(&npuprof_control_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
 }
 
-/* Call after a change of `level`, `paused`, `held`, `window`, `window_over` or `armed`. Async-signal safe. */
+/* Call after a change of `level`, `attached`, `paused`, `held`, `window`, `window_over`, `armed` or `tell`.
+   Async-signal safe. */
 NPUPROF_OWN_ static void npuprof_control_set_gate_(void)
 {
+#if NPUPROF_ATTACHES_
+    if (NPUPROF_LOAD_(&npuprof_control_.level) || NPUPROF_LOAD_(&npuprof_control_.armed) ||
+        NPUPROF_LOAD_(&npuprof_control_.tell)) NPUPROF_STORE_(&npuprof_record_attach_.own, 1);
+#endif
     for (;;) {
         const int gate = npuprof_control_gate_();
         NPUPROF_STORE_SEQ_(&npuprof_gate_, gate);
@@ -11657,6 +12516,8 @@ NPUPROF_OWN_ static void npuprof_control_set_gate_(void)
 }
 
 NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
+
+NPUPROF_API_ bool npuprof_is_recording_level(int level) { return NPUPROF_OPEN_(level); }
 
 /* Calls npuprof_capture.gate if the gate has opened or closed since the last time. Not from a signal handler.
    Why a flag and no lock: what another thread changes meanwhile is told behind the call by who is at it. */
@@ -11890,8 +12751,8 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 
    Data, in npuprof_arena_, which is for arena/:
      writer   the thread that has the lock, 0: none. CAS from 0; back to 0 with release
-     frozen   1 while the lock is held. Written by the thread that has it; threads that want to recycle read
-              it (arena/chunks.h, R4)
+     frozen   not 0 while the lock is held. Written by the thread that has it; threads that want to recycle
+              read it (arena/chunks.h, R4)
    A reader stores `frozen` first, and then waits until nobody recycles any more.
 
    This part may not know what the readers do. */
@@ -11900,8 +12761,8 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 static int npuprof_reader_cancel_before_;
 
 /* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
-   handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
-NPUPROF_OWN_ static bool npuprof_reader_lock_(void)
+   handler), or it is in the sink of NPUPROF_STREAM, or there is no arena; or another has it, and !waits. */
+NPUPROF_OWN_ static bool npuprof_reader_lock_or_(bool waits, uint32_t frozen)
 {
     npuprof_arena_state_ *const s = &npuprof_arena_;
     const uintptr_t me = npuprof_slot_me_();
@@ -11910,19 +12771,21 @@ NPUPROF_OWN_ static bool npuprof_reader_lock_(void)
     for (;;) {
         uintptr_t nobody = 0;
         if (NPUPROF_CAS_(&s->writer, &nobody, me)) break;
-        if (nobody == me) {
+        if (nobody == me || !waits) {
             npuprof_os_release_cancel_(cancel_before);
             return false;
         }
         npuprof_os_yield_();
     }
     npuprof_reader_cancel_before_ = cancel_before;
-    NPUPROF_STORE_SEQ_(&s->frozen, 1);
+    NPUPROF_STORE_SEQ_(&s->frozen, frozen);
     /* Why this wait ends: a thread that recycles cannot be the one that waits here. Its signals are blocked,
        so no handler of it waits; or it is the drainer, which was refused above. */
     while (NPUPROF_LOAD_SEQ_(&s->recycling)) npuprof_os_yield_();
     return true;
 }
+
+NPUPROF_OWN_ static bool npuprof_reader_lock_(void) { return npuprof_reader_lock_or_(true, NPUPROF_FROZEN_); }
 
 /* Gives the lock back. Threads that found no chunk may look again: chunks may be free, or be recycled. */
 NPUPROF_OWN_ static void npuprof_reader_unlock_(void)
@@ -11952,33 +12815,144 @@ NPUPROF_OWN_ static uint64_t npuprof_control_give_up_(npuprof_chunk_ *chunk, boo
     return lost;
 }
 
+/* What a clear discards, for the cursors of npuprof_read(): they count it as lost. `since`: clear_ticks
+   before it. Call when clear_ticks is new. */
+NPUPROF_OWN_ static uint64_t npuprof_control_count_forgotten_(uint64_t since)
+{
+    const npuprof_header_ *const h = npuprof_arena_.header;
+    const uint32_t chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next);
+    uint64_t sum = npuprof_chunk_sum_overwritten_(h, chunks) + NPUPROF_LOAD_(&h->streamed), arguments;
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++)
+        sum += npuprof_chunk_is_whole_loss_[i] ? NPUPROF_LOAD_(&h->lost[i]) : 0;
+    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at; at = npuprof_slot_at_(at)->head.next_slot)
+        sum += NPUPROF_LOAD_(&npuprof_slot_at_(at)->head.lost);
+    for (uint32_t i = 0; i < chunks; i++) {
+        const npuprof_chunk_ *const chunk = npuprof_chunk_at_(i);
+        const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+        if ((state != NPUPROF_CHUNK_OPEN && state != NPUPROF_CHUNK_RETIRED) ||
+            !NPUPROF_LOAD_ACQUIRE_(&chunk->owner)) continue;
+        sum += npuprof_chunk_count_between_(chunk, npuprof_arena_.units, since,
+                                            NPUPROF_LOAD_(&h->clear_ticks), &arguments);
+    }
+    return sum;
+}
+
 /* Empties the arena of what began before these ticks. Chunks that other threads fill stay theirs: readers
    leave out what is in them from before clear_ticks. 0: before now, and what begins meanwhile may be
-   forgotten, too; else it is counted as lost where it does not stay. */
-NPUPROF_OWN_ static npuprof_result npuprof_control_clear_before_(uint64_t before)
+   forgotten, too; else it is counted as lost where it does not stay. !waits: NPUPROF_ERR_BUSY if another
+   thread has the lock. */
+NPUPROF_OWN_ static npuprof_result npuprof_control_clear_before_(uint64_t before, bool waits)
 {
     uint64_t lost = 0;
-    if (!npuprof_reader_lock_()) return npuprof_reader_result_();
+    if (!npuprof_reader_lock_or_(waits, NPUPROF_FROZEN_)) return npuprof_reader_result_();
     npuprof_header_ *h = npuprof_arena_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_() == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
+    const uint64_t since = NPUPROF_LOAD_(&h->clear_ticks);
     NPUPROF_STORE_(&h->clear_ticks, before ? before : npuprof_clock_());
+    if (NPUPROF_LOAD_(&npuprof_arena_.cursors))
+        npuprof_arena_.forgotten += npuprof_control_count_forgotten_(since);
+    (void)npuprof_chunk_retire_idle_();
+    npuprof_chunk_ *chunk = mine ? npuprof_slot_detach_chunk_(mine) : NULL;
+    if (chunk) lost += npuprof_control_give_up_(chunk, before != 0);
+    while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_control_give_up_(chunk, before != 0);
+    /* Why behind that: until then a full arena goes on losing. */
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);
     for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++)
         NPUPROF_STORE_(&npuprof_chunk_overwritten_at_(h, i)->count, 0);
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at; at = npuprof_slot_at_(at)->head.next_slot)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
-    (void)npuprof_chunk_retire_idle_();
-    npuprof_chunk_ *chunk = mine ? npuprof_slot_detach_chunk_(mine) : NULL;
-    if (chunk) lost += npuprof_control_give_up_(chunk, before != 0);
-    while ((chunk = npuprof_chunk_unqueue_()) != NULL) lost += npuprof_control_give_up_(chunk, before != 0);
     if (lost) npuprof_count_lost_(NPUPROF_LOST_READING, lost);
     if (mine) npuprof_record_leave_(mine);
     npuprof_reader_unlock_();
     return NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_control_clear_before_(0); }
+NPUPROF_API_ npuprof_result npuprof_clear(void) { return npuprof_control_clear_before_(0, true); }
+/* ==== src/control/attach.h ========================================================= >>control/attach ==== */
+
+/* What the program does when a tool attaches: begins and ends a recording at a mark, in the thread that comes
+   to it (record/attach.h says how). That may be a signal handler, or hold any lock: so nothing here waits,
+   calls the program, or takes a lock that another thread has. What cannot be done now is done at a later
+   mark.
+
+   A tool that dies tells nobody. So it changes `beat` each second, and a thread that takes a new chunk looks:
+   if it is the same for so long, the recording ends.
+
+   Data: npuprof_control_attach_, of the thread in `answering`, which takes that by CAS from 0; and
+   npuprof_control_.attached, the level that the tool asked for. A child of fork is not attached. */
+
+#if NPUPROF_ATTACHES_
+enum { NPUPROF_ATTACH_LEASE_S_ = 5 };
+
+static struct {
+    uintptr_t answering;           /* the thread that answers, 0: none */
+    uint32_t beat;                 /* when it changed last, and to what */
+    int64_t beat_ns;
+} npuprof_control_attach_;
+
+/* The recording is from clear_ticks to `until`: the gate is open all that time, and a little longer. */
+NPUPROF_OWN_ static void npuprof_control_attach_set_(int level)
+{
+    if (!level) NPUPROF_STORE_(&npuprof_record_attach_.until, npuprof_clock_());
+    NPUPROF_STORE_SEQ_(&npuprof_control_.attached, level);
+    npuprof_control_set_gate_();
+    if (level) NPUPROF_STORE_(&npuprof_arena_.header->clear_ticks, npuprof_clock_());
+    npuprof_arena_renew_last_anchor_();
+    NPUPROF_STORE_RELEASE_(&npuprof_record_attach_.state, (uint32_t)(level > 0));
+}
+
+/* Forgets what was recorded before, and begins. False: a writer has the lock. */
+NPUPROF_OWN_ static bool npuprof_control_attach_begin_(void)
+{
+    const uint32_t level = NPUPROF_LOAD_(&npuprof_record_attach_.level);
+    if (npuprof_control_clear_before_(0, false) != NPUPROF_OK) return false;
+    npuprof_control_attach_.beat_ns = npuprof_os_monotonic_ns_();
+    npuprof_control_attach_set_(level >= 1 && level <= 9 ? (int)level : 1);
+    return true;
+}
+
+/* Has the tool not been heard of for too long? */
+NPUPROF_OWN_ static bool npuprof_control_attach_is_over_(void)
+{
+    const uint32_t beat = NPUPROF_LOAD_(&npuprof_record_attach_.beat);
+    const int64_t now = npuprof_os_monotonic_ns_();
+    if (beat == npuprof_control_attach_.beat)
+        return now - npuprof_control_attach_.beat_ns > NPUPROF_ATTACH_LEASE_S_ * INT64_C(1000000000);
+    npuprof_control_attach_.beat = beat;
+    npuprof_control_attach_.beat_ns = now;
+    return false;
+}
+
+/* npuprof_record_hooks_.answer. */
+NPUPROF_OWN_ static void npuprof_control_answer_(void)
+{
+    npuprof_record_attach_words_ *const w = &npuprof_record_attach_;
+    uintptr_t nobody = 0;
+    if (!NPUPROF_CAS_(&npuprof_control_attach_.answering, &nobody, npuprof_slot_me_())) return;
+    const uint32_t asked = NPUPROF_LOAD_ACQUIRE_(&w->asked);
+    bool done = asked != 0;
+    if (NPUPROF_LOAD_(&w->state) && (asked || npuprof_control_attach_is_over_()))
+        npuprof_control_attach_set_(0);
+    if (asked == NPUPROF_ASKED_START_ && !NPUPROF_LOAD_(&w->own)) done = npuprof_control_attach_begin_();
+    if (done) {
+        npuprof_control_set_gate_();
+        NPUPROF_STORE_(&w->asked, 0);
+        NPUPROF_STORE_RELEASE_(&w->answers, w->answers + 1);
+    }
+    NPUPROF_STORE_RELEASE_(&npuprof_control_attach_.answering, (uintptr_t)0);
+}
+
+/* In the child of a fork. */
+NPUPROF_OWN_ static void npuprof_control_attach_forget_(void)
+{
+    npuprof_record_attach_words_ *const w = &npuprof_record_attach_;
+    npuprof_control_attach_.answering = 0;
+    npuprof_control_.attached = 0;
+    w->asked = w->tool = w->state = 0;
+}
+
+#endif /* NPUPROF_ATTACHES_ */
 #ifndef NPUPROF_RECORD_ONLY
 /* ==== src/control/path.h ============================================================= >>control/path ==== */
 
@@ -12682,7 +13656,9 @@ NPUPROF_OWN_ static void npuprof_env_read_(void)
    Words, all atomic, of npuprof_capture_now_ if nothing else is said:
      requests, looking   who wants a look adds to `requests` and takes `looking` by CAS. If another thread has
                          it, that one looks again: it compares `requests` before and behind its look
-     ended               spans of the counted kind that have ended; anybody adds
+     ended               spans of the counted kind that have ended; anybody adds, and reads `phase` behind
+                         that. Who moves `phase` reads `ended` behind it. All four in one order for all: so
+                         one of the two sees that a phase is over
      slow                those slower than the trigger; anybody adds
      slow_wanted_ns      how long the slowest of them since the last look took; 0: there was none
      dump_wanted         1: somebody wants a file. Stored by anybody, taken by who looks
@@ -12855,11 +13831,12 @@ NPUPROF_OWN_ static void npuprof_capture_poll_(int64_t now)
 
 NPUPROF_OWN_ static bool npuprof_capture_is_due_(int64_t now)
 {
-    const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase);
+    const uint32_t phase = NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.phase);
     if (!npuprof_capture_set_.counted || phase == NPUPROF_PHASE_DONE_) return false;
     const npuprof_capture_amount_ a = npuprof_capture_set_.phases[phase];
+    const uint64_t from = NPUPROF_LOAD_(&npuprof_capture_now_.from_count);
     const int64_t passed = a.is_time ? now - NPUPROF_LOAD_(&npuprof_capture_now_.from_ns)
-        : (int64_t)(NPUPROF_LOAD_(&npuprof_capture_now_.ended) - npuprof_capture_now_.from_count);
+                                     : (int64_t)(NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.ended) - from);
     return passed >= 0 && (uint64_t)passed >= a.n;     /* Why below 0: `now` may be older than the phase */
 }
 
@@ -12874,11 +13851,11 @@ NPUPROF_OWN_ static void npuprof_capture_advance_(void)
         npuprof_capture_now_.cycles++;
         if (npuprof_capture_now_.cycles != npuprof_capture_set_.repeat) next = NPUPROF_PHASE_WAIT_;
     }
-    npuprof_capture_now_.from_count = NPUPROF_LOAD_(&npuprof_capture_now_.ended);
+    NPUPROF_STORE_(&npuprof_capture_now_.from_count, NPUPROF_LOAD_(&npuprof_capture_now_.ended));
     /* Why the clock only now: the file of the last window may have taken a while. */
     NPUPROF_STORE_(&npuprof_capture_now_.from_ns, npuprof_os_monotonic_ns_());
     if (next == NPUPROF_PHASE_ACTIVE_) NPUPROF_ADD_SEQ_(&npuprof_control_.window, 1);
-    NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.phase, next);
+    NPUPROF_STORE_SEQ_(&npuprof_capture_now_.phase, next);
     if (next == NPUPROF_PHASE_ACTIVE_
         || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
         npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false);
@@ -12933,10 +13910,23 @@ NPUPROF_OWN_ static void npuprof_capture_request_(void)
 
 /* ---- Where a look is taken: npuprof_record_hooks_ */
 
-NPUPROF_OWN_ static uint32_t npuprof_capture_begins_(uint32_t kind)
+/* Would a look find anything to do? Why asked: `requests` is one word for all threads, and a look reads the
+   clock. What depends on time is looked at each time. */
+NPUPROF_HOT_ static bool npuprof_capture_is_wanted_(void)
+{
+    const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase) % NPUPROF_PHASE_DONE_;
+    if (!NPUPROF_LOAD_(&npuprof_capture_now_.requests) || npuprof_capture_set_.control_path[0]) return true;
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) return true;
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns)) return true;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell)) return true;
+    if (!npuprof_capture_set_.counted) return false;
+    return npuprof_capture_set_.phases[phase].is_time || npuprof_capture_is_due_(0);
+}
+
+NPUPROF_HOT_ static uint32_t npuprof_capture_begins_(uint32_t kind)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_KIND_NONE;
-    npuprof_capture_request_();
+    if (npuprof_capture_is_wanted_()) npuprof_capture_request_();
     if (!npuprof_is_recording()) return NPUPROF_KIND_NONE;
     const bool warm_up = NPUPROF_LOAD_(&npuprof_capture_now_.phase) == NPUPROF_PHASE_WARM_UP_;
     return warm_up && kind == npuprof_capture_set_.counted ? (uint32_t)NPUPROF_KIND_WARM_UP : kind;
@@ -12948,7 +13938,6 @@ NPUPROF_OWN_ static uint32_t npuprof_capture_begins_(uint32_t kind)
 NPUPROF_OWN_ static void npuprof_capture_compare_(uint64_t ticks)
 {
     const uint64_t limit_ns = npuprof_capture_set_.slow_ns, once = (uint64_t)1 << 32;
-    if (ticks < NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks)) return;
     const uint64_t rate = npuprof_ns_per_4g_ticks_(), ns = npuprof_scale_(ticks, rate, once);
     if (rate && npuprof_os_monotonic_ns_() - npuprof_arena_.header->first.monotonic_ns > 1000000)
         NPUPROF_STORE_(&npuprof_capture_now_.half_ticks, npuprof_scale_(limit_ns / 2, once, rate));
@@ -12958,14 +13947,15 @@ NPUPROF_OWN_ static void npuprof_capture_compare_(uint64_t ticks)
     while (ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, ns)) {}
 }
 
-NPUPROF_OWN_ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
+NPUPROF_HOT_ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
 {
     if (!npuprof_record_is_ready_()) return;
     if (kind == npuprof_capture_set_.counted || kind == NPUPROF_KIND_WARM_UP)
-        NPUPROF_ADD_(&npuprof_capture_now_.ended, 1);
-    if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind)
+        NPUPROF_ADD_SEQ_(&npuprof_capture_now_.ended, 1);
+    if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind &&
+        ticks >= NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks))
         npuprof_capture_compare_(ticks);
-    npuprof_capture_request_();
+    if (npuprof_capture_is_wanted_()) npuprof_capture_request_();
 }
 
 /* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there.
@@ -13855,7 +14845,7 @@ NPUPROF_HOT_ static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
 }
 
 /* Where an offset of the table lies that is below table_used. */
-NPUPROF_OWN_ static const npuprof_entry_ *npuprof_image_table_at_(const npuprof_image_ *im, uint64_t at)
+NPUPROF_HOT_ static const npuprof_entry_ *npuprof_image_table_at_(const npuprof_image_ *im, uint64_t at)
 {
     const uint8_t *place = im->table + at;
     if (NPUPROF_UNLIKELY_(at >= im->h->table_bytes)) {
@@ -13979,9 +14969,13 @@ typedef struct npuprof_cursor_ {
     uint64_t last_ticks;
 } npuprof_cursor_;
 
-/* A plain record: one unit, with nothing that belongs to it. A closed span, or an event; its site says which.
-   Most records are plain spans. */
-typedef struct npuprof_plain_ { uint64_t start, end; uint32_t site; } npuprof_plain_;
+/* A plain record: one unit and its arguments, with nothing else that belongs to it. A span, or an event; its
+   site says which. Or a RESULT, which is its site then. Most records are plain spans. */
+typedef struct npuprof_plain_ {
+    uint64_t start, end;                   /* end: of an event, its value */
+    uint32_t site;
+    const npuprof_unit_ *behind;           /* the arguments end there; they begin behind the record's unit */
+} npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
 NPUPROF_OWN_ static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
@@ -14218,33 +15212,44 @@ NPUPROF_HOT_ static inline npuprof_plain_walk_ npuprof_cursor_begin_plains_(cons
     return p;
 }
 
-/* Moves the cursor to where the walk is. Returns over how many records. */
-NPUPROF_HOT_ static inline uint32_t npuprof_cursor_end_plains_(npuprof_cursor_ *c,
-                                                               const npuprof_plain_walk_ *p)
+/* Moves the cursor to where the walk is. */
+NPUPROF_HOT_ static inline void npuprof_cursor_end_plains_(npuprof_cursor_ *c, const npuprof_plain_walk_ *p)
 {
-    const uint32_t passed = p->at ? (uint32_t)(p->at - c->units) - c->unit : 0;
-    c->unit += passed;
-    return passed;
+    if (p->at) c->unit = (uint32_t)(p->at - c->units);
 }
 
 /* Is the next record plain, and shown? Its site is not looked up, and may be none at all: the caller knows
-   the sites that it met. `end` is the value if it is an event. */
+   the sites that it met, and asks npuprof_cursor_plain_ended_() of those of spans. */
 NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_walk_ *c, npuprof_plain_ *p)
 {
     const npuprof_unit_ *const u = c->at;
-    if (u == c->end) return false;
+    if (u >= c->end) return false;
     const uint64_t w0 = npuprof_unit_load_w0_(u);
     /* Why first: behind a head that is not there yet, a thread may be writing arguments by plain stores. */
     if (!w0) return false;
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    if (npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
+    p->behind = u + 1;
+    if (NPUPROF_UNLIKELY_(npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_)) {
+        if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
+        p->behind = npuprof_cursor_skip_args_(u + 1, c->end);
+        const uint32_t next = npuprof_unit_load_id_(p->behind);
+        if (p->behind >= c->end) return false;
+        if (next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_) return false;
+    }
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
-    if (p->start < c->clear_ticks || p->end > c->last_ticks) return false;
+    return p->start >= c->clear_ticks && p->start <= c->last_ticks;
+}
+
+/* Has the span ended, before what is shown ends? */
+NPUPROF_HOT_ static inline bool npuprof_cursor_plain_ended_(const npuprof_plain_walk_ *c,
+                                                            const npuprof_plain_ *p)
+{
+    if (p->end > c->last_ticks) return false;
     if (NPUPROF_LIKELY_(p->start < p->end)) return true;
     /* Why equal ones again: the second word of a span that moved away after the first was read is its start.
        */
-    return p->start == p->end && npuprof_unit_load_w0_(u) == w0;
+    return p->start == p->end && npuprof_unit_load_id_(c->at) == p->site;
 }
 
 /* The position of the record that npuprof_cursor_peek_plain_() found. */
@@ -14255,7 +15260,7 @@ NPUPROF_HOT_ static inline uint64_t npuprof_cursor_plain_position_(const npuprof
 }
 
 /* The slot's next event. False: there are no more. */
-NPUPROF_OWN_ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
+NPUPROF_HOT_ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
     const npuprof_image_ *im = c->image;
     while (c->chunk) {
@@ -14606,6 +15611,12 @@ NPUPROF_OWN_ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npu
     if (error_ticks) *error_ticks = error;
     return true;
 }
+
+/* An error in ns, rounded up. */
+NPUPROF_OWN_ static uint64_t npuprof_image_error_ns_(const npuprof_image_ *im, uint64_t error_ticks)
+{
+    return (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error_ticks) + 1;
+}
 /* ==== src/read/rate.h =================================================================== >>read/rate ==== */
 
 /* The rate of the trace's ticks, from the first and the last host anchor. Each anchor holds three clocks of
@@ -14790,7 +15801,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_list_grow_(npuprof_list_ *l)
 }
 
 /* False: the system has no memory for it. */
-NPUPROF_OWN_ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
+NPUPROF_HOT_ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
 {
     if (l->count == l->capacity && !npuprof_list_grow_(l)) return false;
     memcpy(l->at + l->count++ * l->bytes, element, l->bytes);
@@ -14801,7 +15812,9 @@ NPUPROF_OWN_ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *
 NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, npuprof_heap_before_ before)
 {
     uint8_t *const array = l->at;
-    if (l->count < 2) return true;
+    size_t sorted = 1;
+    while (sorted < l->count && !before(array + sorted * bytes, array + (sorted - 1) * bytes)) sorted++;
+    if (sorted >= l->count) return true;
     uint8_t *const beside = (uint8_t *)npuprof_os_memory_(l->capacity * bytes);
     if (!beside) return false;
     l->at = (uint8_t *)npuprof_sort_(array, beside, bytes, l->count, before);
@@ -14817,7 +15830,7 @@ NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, n
    it is an end. */
 typedef struct npuprof_async_ { uint64_t id; int64_t ns; size_t span; } npuprof_async_;
 
-NPUPROF_OWN_ static bool npuprof_async_before_(const void *one, const void *other)
+NPUPROF_HOT_ static bool npuprof_async_before_(const void *one, const void *other)
 {
     const npuprof_async_ *const a = (const npuprof_async_ *)one, *const b = (const npuprof_async_ *)other;
     return a->id != b->id ? a->id < b->id : a->ns < b->ns;
@@ -14979,23 +15992,37 @@ NPUPROF_OWN_ static void npuprof_image_init_live_(npuprof_image_ *im)
     im->slot_first = NPUPROF_LOAD_ACQUIRE_(&h->slot_first);
 }
 
-/* Chains the chunks of a slot. Returns the first one, index + 1; 0: it has none. */
-NPUPROF_OWN_ static uint32_t npuprof_image_chain_live_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+NPUPROF_OWN_ static uint32_t npuprof_image_owner_live_(const npuprof_slot_head_ *slot)
+{
+    return NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
+}
+
+/* Does the chunk hold records of this slot? */
+NPUPROF_OWN_ static bool npuprof_image_is_of_live_(const npuprof_chunk_ *chunk, uint32_t owner)
+{
+    const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+    const bool in_use = state == NPUPROF_CHUNK_RETIRED || state == NPUPROF_CHUNK_OPEN;
+    return in_use && NPUPROF_LOAD_ACQUIRE_(&chunk->owner) == owner;
+}
+
+/* Chains the chunks of a slot, from the one on that holds the record at `from`. Returns the first one,
+   index + 1; 0: it has none. */
+NPUPROF_OWN_ static uint32_t npuprof_image_chain_live_(const npuprof_image_ *im, const npuprof_slot_head_ *slot,
+                                          uint64_t from)
 {
     uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk), next = 0;
-    const uint32_t owner = NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
+    const uint32_t owner = npuprof_image_owner_live_(slot);
     for (uint64_t position = UINT64_MAX; index && index <= im->h->chunk_count;) {
         npuprof_chunk_ *const chunk = npuprof_chunk_at_(index - 1);
         /* Why: each chunk's head is a cache miss, and only the chunk itself says which one comes next. Most
            often it is the one that was taken eight before; a prefetch outside of the arena does nothing. */
         NPUPROF_PREFETCH_((uintptr_t)chunk - 8 * (uintptr_t)im->h->chunk_bytes);
-        const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
-        const bool in_use = state == NPUPROF_CHUNK_RETIRED || state == NPUPROF_CHUNK_OPEN;
-        const bool ours = in_use && NPUPROF_LOAD_ACQUIRE_(&chunk->owner) == owner;
+        const bool ours = npuprof_image_is_of_live_(chunk, owner);
         const uint64_t first = NPUPROF_LOAD_(&chunk->first_position);
         if (!ours || first >= position) break;       /* recycled */
         NPUPROF_STORE_(&chunk->next, next);
         next = index;
+        if (first <= from) break;
         position = first;
         index = NPUPROF_LOAD_(&chunk->prev);
     }
@@ -15007,7 +16034,7 @@ NPUPROF_OWN_ static void npuprof_image_open_live_(npuprof_image_ *im)
     npuprof_image_init_live_(im);
     for (uint32_t at = im->slot_first; at; at = npuprof_slot_at_(at)->head.next_slot) {
         npuprof_slot_head_ *const slot = &npuprof_slot_at_(at)->head;
-        NPUPROF_STORE_(&slot->first_chunk, npuprof_image_chain_live_(im, slot));
+        NPUPROF_STORE_(&slot->first_chunk, npuprof_image_chain_live_(im, slot, 0));
     }
     /* Why only now: just before its slot is looked at, a thread may take a chunk or a tid that was never
        used. */
@@ -15085,17 +16112,26 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
     const uint64_t first = cursor->image->h->first.ticks;
     uint64_t newest = x->last;
     int64_t earliest = x->earliest;
+    uint32_t passed = 0;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint32_t site = sites[p.site % 256];
+        if (site >> 8 != p.site && p.site == NPUPROF_CONTROL_RESULT_) {
+            c.at = p.behind;
+            continue;
+        }
         if (site >> 8 != p.site) break;
-        const uint64_t at = npuprof_kind_nests_(site & 0xFF) ? p.end : p.start;
+        const bool nests = npuprof_kind_nests_(site & 0xFF);
+        if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
+        const uint64_t at = nests ? p.end : p.start;
         if (at > newest) newest = at;
         if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
-        c.at++;
+        c.at = p.behind;
+        passed++;
     }
     x->last = newest;
     x->earliest = earliest;
-    return npuprof_cursor_end_plains_(cursor, &c);
+    npuprof_cursor_end_plains_(cursor, &c);
+    return passed;
 }
 
 NPUPROF_OWN_ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
@@ -15179,15 +16215,19 @@ NPUPROF_OWN_ static void npuprof_image_open_unread_(npuprof_image_ *im)
     if (!npuprof_image_given_ && limits.until) im->last_ticks = limits.until;
 }
 
-/* Fills im->lost. */
-NPUPROF_OWN_ static void npuprof_image_sum_lost_(npuprof_image_ *im)
+/* Fills im->lost. Returns how many whole spans and events that is. */
+NPUPROF_OWN_ static uint64_t npuprof_image_sum_lost_(npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
+    uint64_t sum = 0;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     if (!im->next)
         im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++)
+        sum += npuprof_chunk_is_whole_loss_[i] ? im->lost[i] : 0;
+    return sum;
 }
 
 /* The newest clock anchor. A live arena takes one if anything was recorded since the last one, or spans are
@@ -15207,7 +16247,7 @@ NPUPROF_OWN_ static void npuprof_image_open_(npuprof_image_ *im)
 {
     const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
-    npuprof_image_sum_lost_(im);
+    (void)npuprof_image_sum_lost_(im);
     /* Why before the walk: what the walk finds open was open now. */
     const uint64_t now = npuprof_image_given_ ? 0 : npuprof_min_(im->last_ticks, npuprof_clock_());
     const npuprof_extent_ x = npuprof_survey_events_(im);
@@ -15268,7 +16308,7 @@ NPUPROF_OWN_ static inline bool npuprof_args_any_(const npuprof_event_ *ev)
 }
 
 /* Goes to the span's next list. False: there are no more. */
-NPUPROF_OWN_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
+NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
 {
     const npuprof_image_ *const im = w->image;
     while (w->chunk) {
@@ -15302,7 +16342,7 @@ NPUPROF_OWN_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
 }
 
 /* The next argument. False: there are no more. */
-NPUPROF_OWN_ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
+NPUPROF_HOT_ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
 {
     while (w->u >= w->end)
         if (!w->chunk || !npuprof_args_next_list_(w)) return false;
@@ -15349,6 +16389,760 @@ NPUPROF_OWN_ static bool npuprof_args_is_execution_(const npuprof_image_ *im, co
     return npuprof_args_find_(im, ev, "instruction_index", &unused) == 0;
 }
 #ifndef NPUPROF_RECORD_ONLY
+/* ==== src/read/since.h ================================================================= >>read/since ==== */
+
+/* What a cursor of npuprof_read() knows of the live arena, and how it finds what is new there.
+
+   Of each slot it knows the position of the next record to look at. Records are looked at once, in the order
+   of the slot. A span that is open then is noted, and looked at again in each later read, until it has ended.
+   What is found goes into a batch, decoded, with copies of its arguments. So the lock of the readers is held
+   for a batch at a time, and never while the program's function runs.
+
+   What the cursor will never get is counted without looking for it. All that is not in the arena any more,
+   since the trace began: T = lost by all causes + overwritten + streamed + forgotten by npuprof_clear(). Of
+   that, the cursor has passed the records that it saw in chunks which are gone since, and those that were
+   forgotten in chunks which are not: G. So T - G is lost to it.
+
+   Data: npuprof_read_, in pages of the system's, of the thread that has made the cursor busy. The functions
+   here need the lock of the readers. This part may not know what is done with a record. */
+
+enum { NPUPROF_READ_RECORDS_ = 128, NPUPROF_READ_ARGS_BYTES_ = 32768 };      /* of a batch; of a record */
+
+typedef struct npuprof_read_slot_ {
+    uint64_t position;                     /* of the next record to look at */
+    uint32_t at;                           /* unit number of the slot */
+    uint32_t chunk;                        /* where that record is or will be, index + 1; 0: not known */
+    uint32_t open;                         /* the newest of its noted spans, index + 1; 0: none */
+} npuprof_read_slot_;
+
+/* A span that later records may lie in: it was open when it was looked at, or when those began. */
+typedef struct npuprof_read_open_ {
+    uint64_t position, parent;             /* parent: position of the span around it; UINT64_MAX: none */
+    uint64_t start, end;                   /* end: UINT64_MAX until it is known */
+    uint32_t chunk, home;                  /* where it began, and where it is now, index + 1 */
+    uint32_t next;                         /* the noted span before it, or the next free place: index + 1 */
+    bool passed, warm_up;                  /* passed: it is done with */
+} npuprof_read_open_;
+
+/* The records of a chunk that were passed, and which chunk of which slot it was then. */
+typedef struct npuprof_read_chunk_ { uint64_t first_position; uint32_t owner, passed; } npuprof_read_chunk_;
+
+/* A record of a batch. Its arguments follow, and their strings. */
+typedef struct npuprof_read_item_ {
+    npuprof_event_ ev;                     /* without `args` */
+    uint64_t parent;
+    uint32_t slot, bytes, arg_count;       /* slot: its unit number; bytes: of all of the item */
+    bool warm_up, args_lost;
+} npuprof_read_item_;
+
+typedef struct npuprof_read_ {
+    npuprof_image_ image;
+    npuprof_image_anchor_caches_ caches;
+    const npuprof_header_ *header;         /* of the trace; with the next two. NULL: none yet */
+    uint64_t seed, cleared;                /* cleared: its clear_ticks */
+    uint32_t pid;
+    uint32_t kinds;                        /* what the read wants */
+    npuprof_list_ slots, open;
+    uint32_t newest;                       /* unit number of the newest slot that is known */
+    uint32_t turn, todo;                   /* the slot at hand, and how many are left in this read */
+    uint32_t free, open_count;             /* free: place in `open`, index + 1; spans that are open */
+    uint32_t left;                         /* records that may still be looked at under this lock */
+    uint64_t gone, lost;                   /* G; what was told to be lost so far */
+    size_t at, used;                       /* in the batch: the next item to hand over, and the end */
+    size_t bytes, batch_bytes;             /* of all this memory; of the batch */
+    npuprof_read_chunk_ *chunks;
+    uint8_t *batch;
+    int error;                             /* 0, or ENOMEM */
+} npuprof_read_;
+
+NPUPROF_OWN_ static npuprof_read_slot_ *npuprof_read_slot_at_(npuprof_read_ *r, uint32_t index)
+{
+    return (npuprof_read_slot_ *)(void *)r->slots.at + index;
+}
+
+NPUPROF_OWN_ static npuprof_read_open_ *npuprof_read_open_at_(npuprof_read_ *r, uint32_t number)
+{
+    return (npuprof_read_open_ *)(void *)r->open.at + (number - 1);
+}
+
+/* ---- What is passed, and what is gone */
+
+NPUPROF_OWN_ static bool npuprof_read_is_there_(npuprof_read_ *r, uint32_t index)
+{
+    const npuprof_read_chunk_ *const known = &r->chunks[index];
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(&r->image, index);
+    return npuprof_image_is_of_live_(chunk, known->owner) &&
+           NPUPROF_LOAD_(&chunk->first_position) == known->first_position;
+}
+
+/* The record of the chunk, index + 1, is done with. */
+NPUPROF_OWN_ static void npuprof_read_pass_(npuprof_read_ *r, uint32_t number)
+{
+    npuprof_read_chunk_ *const known = &r->chunks[number - 1];
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(&r->image, number - 1);
+    if (known->owner != chunk->owner || known->first_position != chunk->first_position) {
+        r->gone += known->passed;
+        known->owner = chunk->owner;
+        known->first_position = chunk->first_position;
+        known->passed = 0;
+    }
+    known->passed++;
+}
+
+/* T - G. */
+NPUPROF_OWN_ static uint64_t npuprof_read_count_lost_(npuprof_read_ *r)
+{
+    npuprof_image_ *const im = &r->image;
+    /* Why anew: records were found in chunks that were taken since. */
+    im->chunk_total = NPUPROF_LOAD_ACQUIRE_(&im->h->chunk_next);
+    const uint64_t all =
+        npuprof_arena_.forgotten + NPUPROF_LOAD_(&im->h->streamed) + npuprof_image_sum_lost_(im);
+    for (uint32_t i = 0; i < im->chunk_total; i++) {
+        if (!r->chunks[i].passed || npuprof_read_is_there_(r, i)) continue;
+        r->gone += r->chunks[i].passed;
+        r->chunks[i].passed = 0;
+    }
+    return all - r->gone;
+}
+
+/* ---- Noted spans: of each slot a list, the newest first */
+
+/* False: the system has no memory for it. */
+NPUPROF_OWN_ static bool npuprof_read_note_(npuprof_read_ *r, npuprof_read_slot_ *s, const npuprof_read_open_ *span)
+{
+    uint32_t number = r->free;
+    if (number) r->free = npuprof_read_open_at_(r, number)->next;
+    else if (npuprof_list_add_(&r->open, span)) number = (uint32_t)r->open.count;
+    if (!number) {
+        r->error = ENOMEM;
+        return false;
+    }
+    npuprof_read_open_ *const e = npuprof_read_open_at_(r, number);
+    *e = *span;
+    e->next = s->open;
+    s->open = number;
+    r->open_count += !e->passed;
+    return true;
+}
+
+/* Takes the span out of its list, in which *link leads to it. */
+NPUPROF_OWN_ static void npuprof_read_forget_(npuprof_read_ *r, uint32_t *link)
+{
+    const uint32_t number = *link;
+    npuprof_read_open_ *const e = npuprof_read_open_at_(r, number);
+    *link = e->next;
+    e->next = r->free;
+    r->free = number;
+    r->open_count -= !e->passed;
+}
+
+/* The unit of a noted span in the chunk where it is; NULL: that chunk is gone. */
+NPUPROF_OWN_ static const npuprof_unit_ *npuprof_read_find_(const npuprof_image_ *im, const npuprof_read_open_ *e,
+                                               uint32_t owner)
+{
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, e->home - 1);
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    if (!npuprof_image_is_of_live_(chunk, owner)) return NULL;
+    const uint64_t n = e->position - chunk->first_position;
+    if (n < im->units) return units + n;
+    for (uint32_t i = 0; i + 1 < chunk->moved_units; i += 2)
+        if (npuprof_unit_load_w0_(units + i + 1) >> NPUPROF_ID_BITS_ == e->position) return units + i;
+    return NULL;
+}
+
+/* Looks whether a noted span has ended, and follows it to where it is. False: it is gone. */
+NPUPROF_OWN_ static bool npuprof_read_look_(npuprof_read_ *r, npuprof_read_open_ *e, uint32_t owner)
+{
+    const npuprof_image_ *const im = &r->image;
+    const npuprof_unit_ *u = npuprof_read_find_(im, e, owner);
+    const npuprof_chunk_ *home;
+    if (!u) return false;
+    const uint64_t end = npuprof_unit_load_w1_(u);
+    /* Why the id behind the end: a span that moves away in between is seen to have moved. */
+    if (npuprof_unit_load_id_(u) == NPUPROF_CONTROL_MOVED_AWAY_) {
+        u = npuprof_cursor_follow_moved_(im, e->home - 1, e->position, &home);
+        if (!u) return true;               /* the way to there is not known yet */
+        e->home = npuprof_chunk_index_(home) + 1;
+        return npuprof_read_look_(r, e, owner);
+    }
+    if (end != NPUPROF_END_OPEN_) e->end = end & ~NPUPROF_END_CUT_;
+    return true;
+}
+
+/* A chunk that is still there: so many of the records that were passed in it are forgotten. */
+NPUPROF_OWN_ static void npuprof_read_forgot_(npuprof_read_ *r, uint32_t index, uint64_t count)
+{
+    r->chunks[index].passed -= (uint32_t)count;
+    r->gone += count;
+}
+
+/* npuprof_clear() was called since the last read. Of the records of a chunk that were passed, those that
+   began before it have gone: all that are forgotten, without those that were not looked at, and without noted
+   spans, which are lost. */
+NPUPROF_OWN_ static void npuprof_read_clear_(npuprof_read_ *r)
+{
+    const npuprof_image_ *const im = &r->image;
+    const uint64_t since = r->cleared, until = im->clear_ticks;
+    uint64_t arguments;
+    for (uint32_t i = 0; i < im->chunk_total; i++) {
+        const npuprof_chunk_ *const c = npuprof_image_chunk_(im, i);
+        if (!npuprof_read_is_there_(r, i)) continue;
+        npuprof_read_forgot_(r, i, npuprof_chunk_count_between_(c, im->units, since, until, &arguments));
+    }
+    for (npuprof_read_slot_ *s = npuprof_read_slot_at_(r, 0), *end = s + r->slots.count; s < end; s++) {
+        if (s->chunk && npuprof_read_is_there_(r, s->chunk - 1)) {
+            const npuprof_chunk_ *const c = npuprof_image_chunk_(im, s->chunk - 1);
+            const uint32_t looked_at = (uint32_t)(s->position - c->first_position);
+            const uint64_t all = npuprof_chunk_count_between_(c, im->units, since, until, &arguments);
+            const uint64_t seen = npuprof_chunk_count_between_(c, looked_at, since, until, &arguments);
+            npuprof_read_forgot_(r, s->chunk - 1, seen - all);
+        }
+        for (uint32_t *link = &s->open; *link;) {
+            npuprof_read_open_ *const e = npuprof_read_open_at_(r, *link);
+            if (e->start >= until) {
+                link = &e->next;
+                continue;
+            }
+            if (!e->passed && npuprof_read_is_there_(r, e->home - 1))
+                npuprof_read_forgot_(r, e->home - 1, (uint64_t)-1);
+            npuprof_read_forget_(r, link);
+        }
+    }
+}
+
+/* ---- The batch */
+
+/* Copies the arguments of a record behind its item. False: they do not fit. */
+NPUPROF_OWN_ static bool npuprof_read_copy_args_(npuprof_read_ *r, npuprof_read_item_ *item)
+{
+    npuprof_args_walk_ w = npuprof_args_begin_(&r->image, &item->ev);
+    npuprof_value_ v;
+    npuprof_arg *const args = (npuprof_arg *)(void *)(item + 1);
+    size_t count = 0, length;
+    while (npuprof_args_next_(&w, &v)) count++;
+    uint8_t *text = (uint8_t *)(args + count);
+    uint8_t *const end = (uint8_t *)item + sizeof *item + NPUPROF_READ_ARGS_BYTES_;
+    if (text > end) return false;
+    w = npuprof_args_begin_(&r->image, &item->ev);
+    for (npuprof_arg *a = args; a < args + count && npuprof_args_next_(&w, &v); a++) {
+        a->key = npuprof_image_text_(&r->image, v.key, &length);
+        a->type = v.type;
+        a->value.u = v.bits;
+        if (v.type < NPUPROF_ARG_STR) continue;
+        a->type = NPUPROF_ARG_STR;
+        item->args_lost = item->args_lost || v.type == NPUPROF_ARG_STR_CUT_;
+        if (v.length >= (size_t)(end - text)) return false;
+        memcpy(text, v.text, v.length);
+        text[v.length] = 0;
+        a->value.s = (const char *)text;
+        text += v.length + 1;
+    }
+    item->arg_count = (uint32_t)count;
+    item->bytes = (uint32_t)((size_t)(text - (uint8_t *)item + 15) / 16 * 16);
+    return true;
+}
+
+/* Puts a record into the batch, if its kind is wanted. False: the batch is full. */
+NPUPROF_OWN_ static bool npuprof_read_put_(npuprof_read_ *r, const npuprof_read_slot_ *s, const npuprof_event_ *ev,
+                              uint64_t parent, bool warm_up)
+{
+    npuprof_read_item_ *const item = (npuprof_read_item_ *)(void *)(r->batch + r->used);
+    if (!(r->kinds >> ev->kind & 1)) return true;
+    if (r->batch_bytes - r->used < sizeof *item + NPUPROF_READ_ARGS_BYTES_) return false;
+    item->ev = *ev;
+    item->parent = parent;
+    item->slot = s->at;
+    item->bytes = sizeof *item;
+    item->arg_count = 0;
+    item->warm_up = warm_up;
+    item->args_lost = false;
+    if (npuprof_args_any_(ev) && !npuprof_read_copy_args_(r, item)) item->args_lost = true;
+    r->used += item->bytes;
+    return true;
+}
+
+/* A noted span has ended: puts it into the batch. False: that is full. */
+NPUPROF_OWN_ static bool npuprof_read_put_noted_(npuprof_read_ *r, const npuprof_read_slot_ *s, npuprof_read_open_ *e,
+                                    uint32_t owner)
+{
+    const npuprof_image_ *const im = &r->image;
+    const npuprof_chunk_ *const began = npuprof_image_chunk_(im, e->chunk - 1);
+    npuprof_event_ ev;
+    bool shown = false;
+    const uint64_t n = e->position - began->first_position;
+    ev.unfinished = true;
+    if (npuprof_image_is_of_live_(began, owner) && n < im->units)
+        npuprof_cursor_decode_(im, e->chunk - 1, (uint32_t)n, false, &ev, &shown);
+    const bool overwritten = ev.unfinished;
+    if (overwritten) {
+        const npuprof_chunk_ *const home = npuprof_image_chunk_(im, e->home - 1);
+        const npuprof_unit_ *const u = npuprof_read_find_(im, e, owner);
+        const uint32_t unit = (uint32_t)(u - (const npuprof_unit_ *)(const void *)(home + 1));
+        npuprof_cursor_decode_(im, e->home - 1, unit, true, &ev, &shown);
+    }
+    const size_t at = r->used;
+    if (shown && !npuprof_read_put_(r, s, &ev, e->parent, e->warm_up)) return false;
+    if (r->used > at && overwritten) ((npuprof_read_item_ *)(void *)(r->batch + at))->args_lost = true;
+    if (shown) npuprof_read_pass_(r, e->home);       /* else it is forgotten */
+    e->passed = true;
+    r->open_count--;
+    return true;
+}
+
+/* ---- The records of a slot */
+
+/* Forgets the noted spans that are over when the next record begins; they are put into the batch before.
+   False: that is full. Which are over: npuprof_walk_leave_() says it. */
+NPUPROF_OWN_ static bool npuprof_read_leave_(npuprof_read_ *r, npuprof_read_slot_ *s, uint64_t at, bool span,
+                                uint32_t owner)
+{
+    while (s->open) {
+        npuprof_read_open_ *const e = npuprof_read_open_at_(r, s->open);
+        const bool is_there = e->end != UINT64_MAX || npuprof_read_look_(r, e, owner);
+        if (is_there && e->end > at) return true;
+        if (is_there && e->end == at && (!span || e->start == at)) return true;
+        if (is_there && !e->passed && !npuprof_read_put_noted_(r, s, e, owner)) return false;
+        npuprof_read_forget_(r, &s->open);
+    }
+    return true;
+}
+
+/* Looks at the record at the slot's position, in its chunk. False: come again, when the batch is empty. */
+NPUPROF_OWN_ static bool npuprof_read_record_(npuprof_read_ *r, npuprof_read_slot_ *s, uint32_t owner)
+{
+    const npuprof_image_ *const im = &r->image;
+    const npuprof_chunk_ *home = npuprof_image_chunk_(im, s->chunk - 1);
+    const uint32_t unit = (uint32_t)(s->position - home->first_position);
+    npuprof_event_ ev;
+    bool shown;
+    if (!r->left--) return false;
+    const uint32_t taken = npuprof_cursor_decode_(im, s->chunk - 1, unit, false, &ev, &shown);
+    if (shown) {
+        const bool nests = npuprof_kind_nests_(ev.kind);
+        if (!npuprof_read_leave_(r, s, ev.host_ticks, nests, owner)) return false;
+        const npuprof_read_open_ *const top = s->open ? npuprof_read_open_at_(r, s->open) : NULL;
+        npuprof_read_open_ e = { ev.position, top ? top->position : UINT64_MAX, ev.host_ticks, UINT64_MAX,
+                                 s->chunk, s->chunk, 0, !nests || !ev.unfinished, top && top->warm_up };
+        if (e.passed && !npuprof_read_put_(r, s, &ev, e.parent, e.warm_up)) return false;
+        if (e.passed) {
+            const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(home + 1);
+            if (npuprof_unit_load_id_(units + unit) == NPUPROF_CONTROL_MOVED_AWAY_)
+                (void)npuprof_cursor_follow_moved_(im, s->chunk - 1, e.position, &home);
+            npuprof_read_pass_(r, npuprof_chunk_index_(home) + 1);
+            e.end = ev.end;
+        }
+        e.warm_up = e.warm_up || ev.kind == NPUPROF_KIND_WARM_UP;
+        if (nests && !npuprof_read_note_(r, s, &e)) return false;
+    }
+    s->position += taken;
+    return true;
+}
+
+/* Goes to a chunk of the slot, index + 1. Spans that were open when it began are in it. The others that are
+   noted have ended, and are gone if their chunk is. If chunks before it are gone, spans that were never
+   looked at may be in it, too. */
+NPUPROF_OWN_ static void npuprof_read_enter_(npuprof_read_ *r, npuprof_read_slot_ *s, uint32_t number, uint32_t owner)
+{
+    const npuprof_image_ *const im = &r->image;
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, number - 1);
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    for (uint32_t *link = &s->open; *link;) {
+        npuprof_read_open_ *const e = npuprof_read_open_at_(r, *link);
+        const uint32_t was = e->home;
+        e->home = number;
+        if (!npuprof_read_find_(im, e, owner)) e->home = was;
+        if (npuprof_read_find_(im, e, owner)) link = &e->next;
+        else npuprof_read_forget_(r, link);
+    }
+    for (uint32_t i = 0; i + 1 < chunk->moved_units; i += 2) {
+        const npuprof_read_open_ *const top = s->open ? npuprof_read_open_at_(r, s->open) : NULL;
+        const npuprof_read_open_ e = { npuprof_unit_load_w0_(units + i + 1) >> NPUPROF_ID_BITS_,
+                                       top ? top->position : UINT64_MAX, units[i + 1].w1, UINT64_MAX,
+                                       number, number, 0, false, top && top->warm_up };
+        if (e.position >= s->position) (void)npuprof_read_note_(r, s, &e);
+    }
+    s->chunk = number;
+    s->position = chunk->first_position;
+}
+
+/* Goes to where the slot's next record is. False: there is none yet. */
+NPUPROF_OWN_ static bool npuprof_read_seek_(npuprof_read_ *r, npuprof_read_slot_ *s, const npuprof_slot_head_ *slot,
+                               uint32_t owner)
+{
+    const npuprof_image_ *const im = &r->image;
+    for (bool chained = false;; chained = true) {
+        const npuprof_chunk_ *const c = s->chunk ? npuprof_image_chunk_(im, s->chunk - 1) : NULL;
+        const bool known =
+            c && npuprof_image_is_of_live_(c, owner) && s->position - c->first_position <= im->units;
+        for (bool here = known; here;) {
+            const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, s->chunk - 1);
+            const uint64_t unit = s->position - chunk->first_position;
+            const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+            if (unit < im->units && npuprof_unit_load_w0_(units + unit)) return true;
+            const uint32_t next = npuprof_image_next_chunk_(im, s->chunk - 1);
+            const npuprof_chunk_ *const n = next ? npuprof_image_chunk_(im, next - 1) : NULL;
+            here = n && npuprof_image_is_of_live_(n, owner) && n->first_position == s->position;
+            if (here) npuprof_read_enter_(r, s, next, owner);
+        }
+        if (chained || (known && NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk) == s->chunk)) return false;
+        const uint32_t first = npuprof_image_chain_live_(im, slot, s->position ? s->position - 1 : 0);
+        if (!first) return false;
+        if (npuprof_image_chunk_(im, first - 1)->first_position < s->position) s->chunk = first;
+        else npuprof_read_enter_(r, s, first, owner);
+    }
+}
+
+/* Puts what is new in a slot into the batch. False: come again, when the batch is empty. Why nothing of a
+   slot without a tid: its thread is about to set that, and records of it would not be found again. */
+NPUPROF_OWN_ static bool npuprof_read_slot_news_(npuprof_read_ *r, npuprof_read_slot_ *s)
+{
+    const npuprof_slot_head_ *const slot = &npuprof_slot_at_(s->at)->head;
+    const uint32_t owner = npuprof_image_owner_live_(slot);
+    if (!(owner >> 3)) return true;
+    while (npuprof_read_seek_(r, s, slot, owner))
+        if (!npuprof_read_record_(r, s, owner)) return false;
+    for (uint32_t *link = &s->open; *link;) {
+        npuprof_read_open_ *const e = npuprof_read_open_at_(r, *link);
+        const bool is_there = e->passed || npuprof_read_look_(r, e, owner);
+        if (is_there && !e->passed && e->end != UINT64_MAX && !npuprof_read_put_noted_(r, s, e, owner))
+            return false;
+        if (is_there) link = &e->next;
+        else npuprof_read_forget_(r, link);
+    }
+    return true;
+}
+/* ==== src/read/hand.h =================================================================== >>read/hand ==== */
+
+/* npuprof_read() and its siblings: what since.h has found goes to the program's function, as structs of the
+   public interface. Times are made here, behind the lock: names and clock anchors are only ever added.
+
+   Data: those of since.h. npuprof_cursor.busy_ is 1 while a thread reads with the cursor. */
+
+typedef bool (*npuprof_read_fn_)(void *user, const npuprof_read_span *span);
+
+/* ---- One span */
+
+/* Device ticks as ns, and the error of both. */
+NPUPROF_OWN_ static void npuprof_read_place_(npuprof_read_ *r, const npuprof_event_ *ev, npuprof_read_span *span)
+{
+    const npuprof_image_ *const im = &r->image;
+    const bool is_point = (ev->flags & NPUPROF_STAMP_INSTANT) != 0;
+    const uint64_t last = is_point ? ev->start : ev->end;
+    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
+    span->flags |= by_host ? NPUPROF_READ_HOST_STAMPS : NPUPROF_READ_HAS_TICKS;
+    if (ev->flags & NPUPROF_STAMP_SAMPLED) span->flags |= NPUPROF_READ_SAMPLED;
+    if (is_point) span->flags |= NPUPROF_READ_POINT;
+    if ((ev->flags & NPUPROF_STAMP_VALUE) == NPUPROF_STAMP_VALUE) span->value.u = ev->end;
+    if (!by_host) {
+        span->start_ticks = ev->start;
+        span->end_ticks = last;
+        span->epoch = ev->epoch;
+    }
+    span->error_ns = UINT64_MAX;
+    if (!npuprof_image_host_ticks_(im, &r->caches, ev, ev->start, &start, &start_error) ||
+        !npuprof_image_host_ticks_(im, &r->caches, ev, last, &end, &end_error)) {
+        span->flags |= NPUPROF_READ_NO_TIME;
+        span->start_ns = span->end_ns = 0;
+        return;
+    }
+    span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, start);
+    span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, end);
+    if (!by_host || ev->epoch)
+        span->error_ns = npuprof_image_error_ns_(im, npuprof_max_(start_error, end_error));
+}
+
+/* What depends on the kind: times, value, track. */
+NPUPROF_OWN_ static void npuprof_read_fill_kind_(npuprof_read_ *r, const npuprof_read_item_ *item, npuprof_read_span *span)
+{
+    const npuprof_image_ *const im = &r->image;
+    const npuprof_event_ *const ev = &item->ev;
+    const npuprof_slot_head_ *const slot = &npuprof_slot_at_(item->slot)->head;
+    const npuprof_device_entry_ *device = NULL;
+    size_t length;
+    uint32_t track = NPUPROF_LOAD_(&slot->name);
+    span->start_ns = im->h->first.unix_ns + npuprof_image_ns_(im, ev->start);
+    span->end_ns = im->h->first.unix_ns + npuprof_image_ns_(im, ev->end);
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        device = npuprof_image_device_(im, ev->device);
+        track = device ? device->name : 0;
+        span->device = ev->device;
+        span->engine = ev->pe;
+        if (ev->has_link) span->parent = npuprof_image_span_id_(im, ev->link.slot, ev->link.position);
+        if (ev->has_link && ev->link.warm_up) span->flags |= NPUPROF_READ_WARM_UP;
+        npuprof_read_place_(r, ev, span);
+    } else if (ev->kind == NPUPROF_KIND_FINISHED) {
+        track = ev->track;
+        span->start_ns = (int64_t)ev->value;
+        span->end_ns = (int64_t)ev->second;
+    } else if (!npuprof_kind_nests_(ev->kind)) {
+        span->flags |= NPUPROF_READ_POINT;
+        span->value.u = ev->value;
+        span->allocated_bytes = ev->kind == NPUPROF_KIND_MEMORY ? ev->second : 0;
+    }
+    if (span->end_ns < span->start_ns) span->end_ns = span->start_ns;
+    span->track = npuprof_image_text_(im, track, &length);
+}
+
+/* Hands one span over. False: the program has had enough. */
+NPUPROF_OWN_ static bool npuprof_read_hand_(npuprof_read_ *r, const npuprof_read_item_ *item, npuprof_read_fn_ fn,
+                               void *user)
+{
+    const npuprof_image_ *const im = &r->image;
+    const npuprof_event_ *const ev = &item->ev;
+    const npuprof_arg *const args = (const npuprof_arg *)(const void *)(item + 1);
+    const npuprof_slot_head_ *const slot = &npuprof_slot_at_(item->slot)->head;
+    npuprof_read_span span;
+    size_t length;
+    memset(&span, 0, sizeof span);
+    span.struct_size = sizeof span;
+    span.kind = (uint16_t)ev->kind;
+    span.flags = (uint16_t)((ev->cut ? NPUPROF_READ_CUT : 0) | (item->warm_up ? NPUPROF_READ_WARM_UP : 0) |
+                            (item->args_lost ? NPUPROF_READ_ARGS_LOST : 0));
+    span.id = npuprof_image_span_id_(im, ev->tid, ev->position);
+    span.thread = ev->tid;
+    span.native_id = NPUPROF_LOAD_(&slot->os_tid);
+    span.name = npuprof_image_text_(im, ev->name, &length);
+    span.category = npuprof_image_text_(im, ev->category, &length);
+    span.args = args;
+    span.arg_count = item->arg_count;
+    if (item->parent != UINT64_MAX && ev->kind != NPUPROF_KIND_FINISHED)
+        span.parent = npuprof_image_span_id_(im, ev->tid, item->parent);
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        span.parent = 0;
+        for (size_t i = 0; i < span.arg_count; i++)
+            if (args[i].type <= NPUPROF_ARG_UINT && strcmp(args[i].key, "job") == 0)
+                span.job = args[i].value.u;
+    }
+    npuprof_read_fill_kind_(r, item, &span);
+    return fn(user, &span);
+}
+
+/* Hands the batch over. *spans: how many. False: the program has had enough. */
+NPUPROF_OWN_ static bool npuprof_read_hand_batch_(npuprof_read_ *r, npuprof_read_fn_ fn, void *user, uint64_t *spans)
+{
+    while (r->at < r->used) {
+        const npuprof_read_item_ *const item = (const npuprof_read_item_ *)(const void *)(r->batch + r->at);
+        r->at += item->bytes;
+        if (!fn) continue;
+        ++*spans;
+        if (!npuprof_read_hand_(r, item, fn, user)) return false;
+    }
+    return true;
+}
+
+/* ---- The cursor */
+
+/* Its memory; NULL: the system has none. */
+NPUPROF_OWN_ static npuprof_read_ *npuprof_read_memory_(npuprof_cursor *cursor)
+{
+    const npuprof_header_ *const h = npuprof_arena_.header;
+    npuprof_read_ *r = (npuprof_read_ *)cursor->memory_;
+    if (r) return r;
+    const size_t chunks = (size_t)h->chunk_count * sizeof *r->chunks;
+    const size_t batch = NPUPROF_READ_RECORDS_ * sizeof(npuprof_read_item_) + NPUPROF_READ_ARGS_BYTES_;
+    const size_t bytes = sizeof *r + chunks + batch;
+    r = (npuprof_read_ *)npuprof_os_memory_(bytes);
+    if (!r) return NULL;
+    r->bytes = bytes;
+    r->batch_bytes = batch;
+    r->chunks = (npuprof_read_chunk_ *)(void *)(r + 1);
+    r->batch = (uint8_t *)r->chunks + chunks;
+    NPUPROF_ADD_(&npuprof_arena_.cursors, 1);
+    r->slots = npuprof_list_of_(sizeof(npuprof_read_slot_));
+    r->open = npuprof_list_of_(sizeof(npuprof_read_open_));
+    cursor->memory_ = r;
+    return r;
+}
+
+NPUPROF_OWN_ static void npuprof_read_give_back_(npuprof_cursor *cursor)
+{
+    npuprof_read_ *const r = (npuprof_read_ *)cursor->memory_;
+    if (!r) return;
+    NPUPROF_ADD_(&npuprof_arena_.cursors, UINT32_MAX);
+    npuprof_list_free_(&r->slots);
+    npuprof_list_free_(&r->open);
+    npuprof_os_unmap_(r, r->bytes);
+    cursor->memory_ = NULL;
+}
+
+/* Is what it knows of this trace? Not in the child of a fork. */
+NPUPROF_OWN_ static bool npuprof_read_is_of_trace_(const npuprof_read_ *r)
+{
+    const npuprof_header_ *const h = npuprof_arena_.header;
+    return r->header == h && r->seed == h->seed_low && r->pid == h->pid;
+}
+
+/* Opens the arena, and finds the slots that are new. Under the lock. False: the system has no memory. */
+NPUPROF_OWN_ static bool npuprof_read_begin_(npuprof_read_ *r)
+{
+    npuprof_image_ *const im = &r->image;
+    const npuprof_header_ *const h = npuprof_arena_.header;
+    npuprof_image_init_live_(im);
+    im->clear_ticks = NPUPROF_LOAD_(&h->clear_ticks);
+    im->last_ticks = im->open_until = UINT64_MAX;
+    if (!r->header) r->gone = npuprof_arena_.forgotten;        /* before it began */
+    r->header = h;
+    r->seed = h->seed_low;
+    r->pid = h->pid;
+    for (uint32_t at = im->slot_first; at && at != r->newest; at = npuprof_slot_at_(at)->head.next_slot) {
+        npuprof_read_slot_ slot;
+        memset(&slot, 0, sizeof slot);
+        slot.at = at;
+        if (!npuprof_list_add_(&r->slots, &slot)) return false;
+    }
+    if (r->cleared != im->clear_ticks) npuprof_read_clear_(r);
+    r->cleared = im->clear_ticks;
+    r->newest = im->slot_first;
+    r->todo = (uint32_t)r->slots.count;
+    if (r->turn >= r->todo) r->turn = 0;
+    r->error = 0;
+    return true;
+}
+
+/* Fills the batch. Under the lock. */
+NPUPROF_OWN_ static void npuprof_read_fill_(npuprof_read_ *r)
+{
+    r->image.chunk_total = NPUPROF_LOAD_ACQUIRE_(&r->image.h->chunk_next);
+    r->left = NPUPROF_READ_RECORDS_;
+    r->at = r->used = 0;
+    for (; r->todo && !r->error; r->todo--) {
+        if (!npuprof_read_slot_news_(r, npuprof_read_slot_at_(r, r->turn))) return;
+        r->turn = r->turn + 1 < r->slots.count ? r->turn + 1 : 0;
+    }
+}
+
+/* Reads, with the cursor's memory. */
+NPUPROF_OWN_ static npuprof_result npuprof_read_all_(npuprof_read_ *r, npuprof_read_fn_ fn, void *user,
+                                        npuprof_read_result *result)
+{
+    if (!npuprof_reader_lock_or_(true, NPUPROF_FROZEN_BRIEFLY_)) return npuprof_reader_result_();
+    const bool opened = npuprof_read_begin_(r);
+    npuprof_reader_unlock_();
+    if (!opened) return NPUPROF_ERR_MEMORY;
+    memset(&r->caches, 0, sizeof r->caches);
+    npuprof_arena_read_anchor_(&r->image.closing);
+    npuprof_rate_find_(&r->image);
+    while (npuprof_read_hand_batch_(r, fn, user, &result->spans) && r->todo && !r->error) {
+        if (!npuprof_reader_lock_or_(true, NPUPROF_FROZEN_BRIEFLY_)) return npuprof_reader_result_();
+        npuprof_read_fill_(r);
+        npuprof_reader_unlock_();
+    }
+    if (!npuprof_reader_lock_or_(true, NPUPROF_FROZEN_BRIEFLY_)) return npuprof_reader_result_();
+    const uint64_t lost = npuprof_read_count_lost_(r);
+    npuprof_reader_unlock_();
+    result->lost = npuprof_saturating_sub_(lost, r->lost);
+    r->lost = npuprof_max_(lost, r->lost);
+    result->open = r->open_count;
+    return npuprof_os_result_(r->error);
+}
+
+NPUPROF_OWN_ static npuprof_result npuprof_read_busy_(void)
+{
+    return npuprof_os_explain_(NPUPROF_ERR_BUSY, "%s", "NPUPROF_ERR_BUSY: npuprof_read: this cursor is being "
+                               "read, further up this stack or by another thread; give each a cursor");
+}
+
+/* Copies the counts out, as many fields as the caller's struct has. */
+NPUPROF_OWN_ static void npuprof_read_tell_(npuprof_read_result *to, npuprof_read_result *from)
+{
+    const size_t known = sizeof *from, size = to->struct_size;
+    from->struct_size = to->struct_size;
+    memcpy(to, from, size < known ? size : known);
+    if (size > known) memset((uint8_t *)to + known, 0, size - known);
+}
+
+NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds, npuprof_read_fn_ fn,
+                                         void *user, npuprof_read_result *result)
+{
+    npuprof_read_result counts;
+    npuprof_result r = NPUPROF_ERR_MEMORY;
+    uint32_t free_ = 0;
+    memset(&counts, 0, sizeof counts);
+    if (result && result->struct_size < 8)
+        return NPUPROF_REFUSE_("npuprof_read: result->struct_size is not sizeof(npuprof_read_result)");
+    if (result) npuprof_read_tell_(result, &counts);
+    if (!cursor) return NPUPROF_REFUSE_("npuprof_read: cursor is NULL");
+    if (cursor->struct_size > sizeof *cursor) return NPUPROF_ERR_VERSION;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
+    if (!NPUPROF_CAS_(&cursor->busy_, &free_, 1)) return npuprof_read_busy_();
+    if (!(kinds & NPUPROF_READ_NO_DRAIN)) npuprof_record_drain_devices_();
+    npuprof_read_ *const known = (npuprof_read_ *)cursor->memory_;
+    if (known && !npuprof_read_is_of_trace_(known)) npuprof_read_give_back_(cursor);
+    npuprof_read_ *const memory = npuprof_read_memory_(cursor);
+    if (memory) memory->kinds = kinds;
+    if (memory) r = npuprof_read_all_(memory, fn, user, &counts);
+    NPUPROF_STORE_RELEASE_(&cursor->busy_, 0);
+    if (result) npuprof_read_tell_(result, &counts);
+    return r;
+}
+
+NPUPROF_API_ void npuprof_read_end(npuprof_cursor *cursor)
+{
+    uint32_t free_ = 0;
+    if (!cursor || !NPUPROF_CAS_(&cursor->busy_, &free_, 1)) return;
+    npuprof_read_give_back_(cursor);
+    memset(cursor, 0, sizeof *cursor);
+}
+
+/* ---- Clocks */
+
+/* *place: id of the table's entry << 32 | how many of its anchors were handed over; of the anchor that found
+   the table full: all ones << 32 | overflow_used. */
+NPUPROF_API_ npuprof_result npuprof_read_anchors(uint32_t device, uint64_t *place,
+                                                 bool (*fn)(void *user, const npuprof_read_anchor *anchor),
+                                                 void *user)
+{
+    npuprof_image_ im;
+    npuprof_read_anchor out;
+    npuprof_anchor_ a;
+    memset(&out, 0, sizeof out);
+    out.struct_size = sizeof out;
+    out.device = device;
+    if (!place || !fn) return NPUPROF_REFUSE_("npuprof_read_anchors: place or fn is NULL");
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_image_init_live_(&im);
+    npuprof_arena_read_anchor_(&im.closing);
+    npuprof_rate_find_(&im);
+    const npuprof_device_entry_ *const d = npuprof_image_device_(&im, device);
+    if (!d) return NPUPROF_ERR_NOT_FOUND;
+    for (bool more = true; more;) {
+        const uint32_t used = NPUPROF_LOAD_ACQUIRE_(&d->overflow_used);
+        uint32_t block = (uint32_t)(*place >> 32), index = (uint32_t)*place;
+        const bool is_full = block == UINT32_MAX;
+        if (is_full && index == used) break;
+        if (is_full ? !npuprof_image_overflow_anchor_(d, &out.epoch, &a)
+                    : !npuprof_image_next_anchor_(&im, d, &block, &index, &out.epoch, &a)) break;
+        if (block == UINT32_MAX && NPUPROF_LOAD_ACQUIRE_(&d->overflow_used) != used) continue;
+        *place = (uint64_t)block << 32 | (block == UINT32_MAX ? used : index);
+        out.ticks = a.device_ticks;
+        out.before_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_before);
+        out.after_ns = im.h->first.unix_ns + npuprof_image_ns_(&im, a.host_after);
+        more = fn(user, &out);
+    }
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_clock_pair(int clock, int64_t *other_ns, int64_t *ours_ns,
+                                               uint64_t *bracket_ns)
+{
+    if (!other_ns || !ours_ns || !bracket_ns) return NPUPROF_REFUSE_("npuprof_clock_pair: a pointer is NULL");
+    *other_ns = *ours_ns = 0;
+    *bracket_ns = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        int64_t other;
+        const int64_t before = npuprof_now_ns();
+        const bool known = npuprof_os_read_clock_(clock, &other);
+        const uint64_t bracket = (uint64_t)(npuprof_now_ns() - before);
+        if (!known) return NPUPROF_REFUSE_("npuprof_clock_pair: clock is none of this system");
+        if (bracket >= *bracket_ns) continue;
+        *other_ns = other;
+        *ours_ns = before + (int64_t)(bracket / 2);
+        *bracket_ns = bracket;
+    }
+    return NPUPROF_OK;
+}
 /* ==== src/read/walk.h =================================================================== >>read/walk ==== */
 
 /* Walks the events of one thread in the order of time, and knows for each of them the span around it (its
@@ -16098,7 +17892,7 @@ NPUPROF_OWN_ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const 
     }
     if (!by_host || ev->epoch)
         (void)npuprof_fact_add_(e, NPUPROF_FACT_ERROR_NS_, NPUPROF_ARG_UINT,
-                                (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1);
+                                npuprof_image_error_ns_(im, error));
     if (npuprof_fact_causality_broken_(ev, start, start_error, end, end_error))
         npuprof_fact_add_words_(e, NPUPROF_FACT_CAUSALITY_, "violated");
     if (ev->has_link && ev->link.warm_up)
@@ -16286,7 +18080,8 @@ NPUPROF_OWN_ static void npuprof_scene_threads_(npuprof_scene_ *s)
 
 /* ---- Lanes and their names */
 
-NPUPROF_OWN_ static npuprof_lane_group_ npuprof_scene_group_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_HOT_ static npuprof_lane_group_ npuprof_scene_group_(const npuprof_image_ *im,
+                                                            const npuprof_event_ *ev)
 {
     npuprof_lane_group_ group = npuprof_lane_no_group_;
     if (ev->kind != NPUPROF_KIND_DEVICE) return group;
@@ -16585,8 +18380,177 @@ NPUPROF_OWN_ static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_merge_ *
     return pools;
 }
 #endif /* !NPUPROF_RECORD_ONLY */
+/* ==== src/numbers/real.h ============================================================= >>numbers/real ==== */
+
+/* Reals as text: the shortest digits that read back as the same double, and of those the nearest ones. It is
+   Raffaello Giulietti's Schubfach ("The Schubfach way to render doubles", 2020), with the names of the paper:
+   a double is c * 2^q, and what reads back as it lies around it, up to half the way to its neighbours. The
+   decimals there are 10^k apart. All is scaled by 4 * 10^-k: then the decimals and what lies half-way between
+   them are integers. The double and its bounds are rounded to odd, so each comparison comes out right.
+   Owns no data; may not know who prints. */
+
+enum {
+    NPUPROF_REAL_STEP_ = 27,               /* exponents of ten from one power in the table to the next */
+    NPUPROF_REAL_FIRST_ = -11              /* step of the table's first one */
+};
+
+/* The first 128 bits of 10^e, plus one. Of every 27th power the table has 192 bits; a power of 5 below 2^64
+   times that gives all in between, exact to the last of the 128 bits. */
+NPUPROF_HOT_ static inline npuprof_u128_ npuprof_real_ten_(int e)
+{
+    static const uint64_t bits[][3] = {
+        { 0xA76C582338ED2621u, 0xAF2AF2B80AF6F24Eu, 0x657C8F4D43323A36u },
+        { 0x873E4F75E2224E68u, 0x5A7744A6E804A291u, 0xCC35EDDFCF0996D7u },
+        { 0xDA7F5BF590966848u, 0xAF39A475506A899Eu, 0xA30294CC2934E662u },
+        { 0xB080392CC4349DECu, 0xBD8D794D96AACFB3u, 0xFE13A5C86AF64418u },
+        { 0x8E938662882AF53Eu, 0x547EB47B7282EE9Cu, 0x41B0230E1421487Du },
+        { 0xE65829B3046B0AFAu, 0x0CB4A5A3112A5112u, 0xA3B561B1CB208396u },
+        { 0xBA121A4650E4DDEBu, 0x92F34D62616CE413u, 0x21A0183E10583CD3u },
+        { 0x964E858C91BA2655u, 0x3A6A07F8D510F86Fu, 0xE9082F25E9C5E9ECu },
+        { 0xF2D56790AB41C2A2u, 0xFAE27299423FB9C3u, 0x3695DAD7E8858901u },
+        { 0xC428D05AA4751E4Cu, 0xAA97E14C3C26B886u, 0x96842DC95323F5A8u },
+        { 0x9E74D1B791E07E48u, 0x775EA264CF55347Du, 0xCA49F1C05120C9C7u },
+        { 0x8000000000000000u, 0x0000000000000000u, 0x0000000000000000u },
+        { 0xCECB8F27F4200F3Au, 0x0000000000000000u, 0x0000000000000000u },
+        { 0xA70C3C40A64E6C51u, 0x999090B65F67D924u, 0x0000000000000000u },
+        { 0x86F0AC99B4E8DAFDu, 0x69A028BB3DED71A3u, 0xDF9F915627C04E28u },
+        { 0xDA01EE641A708DE9u, 0xE80E6F4820CC9495u, 0xD74BAAD03BC1D8D3u },
+        { 0xB01AE745B101E9E4u, 0x5EC05DCFF72E7F8Fu, 0xC04C79FFE324301Fu },
+        { 0x8E41ADE9FBEBC27Du, 0x14588F13BE847307u, 0x23BD6A2059C002F5u },
+        { 0xE5D3EF282A242E81u, 0x8F1668C8A86DA5FAu, 0xF0B5CCF5176ECC7Cu },
+        { 0xB9A74A0637CE2EE1u, 0x6D953E2BD7173692u, 0x88EFB0037AC08BDEu },
+        { 0x95F83D0A1FB69CD9u, 0x4ABDAF101564F98Eu, 0x0D5A4AF7B3A98E47u },
+        { 0xF24A01A73CF2DCCFu, 0xBC633B39673C8CECu, 0x3D9C44CD2F36917Cu },
+        { 0xC3B8358109E84F07u, 0x0A862F80EC4700C8u, 0x02606EA01029DC37u },
+        { 0x9E19DB92B4E31BA9u, 0x6C07A2C26A8346D1u, 0x4944D9F52CD0DEC2u },
+    };
+    static const uint64_t fives[NPUPROF_REAL_STEP_] = {
+        0x8000000000000000u, 0xA000000000000000u, 0xC800000000000000u, 0xFA00000000000000u,
+        0x9C40000000000000u, 0xC350000000000000u, 0xF424000000000000u, 0x9896800000000000u,
+        0xBEBC200000000000u, 0xEE6B280000000000u, 0x9502F90000000000u, 0xBA43B74000000000u,
+        0xE8D4A51000000000u, 0x9184E72A00000000u, 0xB5E620F480000000u, 0xE35FA931A0000000u,
+        0x8E1BC9BF04000000u, 0xB1A2BC2EC5000000u, 0xDE0B6B3A76400000u, 0x8AC7230489E80000u,
+        0xAD78EBC5AC620000u, 0xD8D726B7177A8000u, 0x878678326EAC9000u, 0xA968163F0A57B400u,
+        0xD3C21BCECCEDA100u, 0x84595161401484A0u, 0xA56FA5B99019A5C8u
+    };
+    const int from_first = e - NPUPROF_REAL_STEP_ * NPUPROF_REAL_FIRST_;
+    const uint64_t *const base = bits[from_first / NPUPROF_REAL_STEP_];
+    const uint64_t five = fives[from_first % NPUPROF_REAL_STEP_];
+    const npuprof_u128_ x = npuprof_multiply_(base[0], five), y = npuprof_multiply_(base[1], five);
+    const uint64_t third = npuprof_multiply_(base[2], five).high + y.low;
+    const uint64_t second = y.high + (third < y.low);          /* a product's high half is never all ones */
+    npuprof_u128_ g;
+    g.low = x.low + second;
+    g.high = x.high + (g.low < second);
+    if (!(g.high >> 63)) {
+        g.high = g.high << 1 | g.low >> 63;
+        g.low = g.low << 1 | third >> 63;
+    }
+    g.high += ++g.low == 0;
+    return g;
+}
+
+/* g * x / 2^128, rounded to odd: the lowest bit says, too, that something was cut off. */
+NPUPROF_HOT_ static inline uint64_t npuprof_real_scale_(npuprof_u128_ g, uint64_t x)
+{
+    const npuprof_u128_ high = npuprof_multiply_(g.high, x);
+    const uint64_t middle = high.low + npuprof_multiply_(g.low, x).high;
+    return (high.high + (middle < high.low)) | (middle > 1);
+}
+
+/* A positive decimal: digits * 10^exponent. */
+typedef struct npuprof_real_decimal_ { uint64_t digits; int exponent; } npuprof_real_decimal_;
+
+/* Of c * 2^q. `even`: the bounds read back as it, too. `narrow`: its lower neighbour is half as far. */
+NPUPROF_HOT_ static npuprof_real_decimal_ npuprof_real_shortest_(uint64_t c, int q, bool even, bool narrow)
+{
+    /* floor(log10(2^q)), of 3/4 of it where it is narrow; floor(log2(10^-k)) */
+    const int k = (int)((q * INT64_C(661971961083) - (narrow ? INT64_C(274743187321) : 0)) >> 41);
+    const int h = q + (int)(-k * INT64_C(913124641741) >> 38) + 1;
+    const npuprof_u128_ g = npuprof_real_ten_(-k);
+    const uint64_t v = npuprof_real_scale_(g, 4 * c << h);
+    const uint64_t lower = npuprof_real_scale_(g, (4 * c - 2 + narrow) << h) + !even;
+    const uint64_t upper = npuprof_real_scale_(g, (4 * c + 2) << h) - !even;
+    const uint64_t floor = v / 4, tenth = floor / 10;
+    npuprof_real_decimal_ d = { tenth, k + 1 };
+    const bool below = lower <= 40 * tenth, above = 40 * tenth + 40 <= upper;
+    if (floor >= 10 && below != above) {       /* one digit less; the two decimals there are too far apart */
+        d.digits += above;
+        return d;
+    }
+    const bool down = lower <= 4 * floor, up = 4 * floor + 4 <= upper;
+    const uint64_t middle = 4 * floor + 2;
+    const bool nearer_up = v > middle || (v == middle && (floor & 1));
+    d.digits = floor + (down != up ? up : nearer_up);
+    d.exponent = k;
+    return d;
+}
+
+/* Takes the zeros off the end. */
+NPUPROF_HOT_ static inline void npuprof_real_strip_(npuprof_real_decimal_ *d)
+{
+    if (d->digits % 100000000 == 0) {
+        d->digits /= 100000000;
+        d->exponent += 8;
+    }
+    for (; d->digits % 10 == 0; d->exponent++) d->digits /= 10;
+}
+
+/* Zeros, at most 16 of them. Returns the end. */
+NPUPROF_HOT_ static inline char *npuprof_real_zeros_(char *p, int count)
+{
+    npuprof_digits_store_(p, NPUPROF_DIGITS_ZEROS_);
+    npuprof_digits_store_(p + 8, NPUPROF_DIGITS_ZEROS_);
+    return p + count;
+}
+
+/* The exponent's text: e-05, e+300. */
+NPUPROF_OWN_ static char *npuprof_real_exponent_(char *p, int e)
+{
+    *p++ = 'e';
+    *p++ = e < 0 ? '-' : '+';
+    if (e < 0) e = -e;
+    if (e < 10) *p++ = '0';
+    return npuprof_digits_uint_(p, (uint64_t)e);
+}
+
+/* A finite double, as printf's %g shows so many digits: as a plain decimal, but with an exponent below -4, or
+   where the digits end before the point and before the 15th. */
+NPUPROF_HOT_ static char *npuprof_digits_real_(char *p, uint64_t bits)
+{
+    const uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+    const int biased = (int)(bits >> 52 & 0x7FF);
+    char text[NPUPROF_DIGITS_MAX_];
+    *p = '-';
+    p += bits >> 63;
+    if (!(bits << 1)) {
+        *p = '0';
+        return p + 1;
+    }
+    const uint64_t c = biased ? fraction | (uint64_t)1 << 52 : fraction;
+    npuprof_real_decimal_ d =
+        npuprof_real_shortest_(c, (biased ? biased : 1) - 1075, !(c & 1), !fraction && biased > 1);
+    npuprof_real_strip_(&d);
+    const int count = (int)(npuprof_digits_uint_(text, d.digits) - text), e = d.exponent + count - 1;
+    const bool scientific = e < -4 || e >= (count > 15 ? count : 15);
+    const int whole = scientific ? 1 : e + 1;      /* digits before the point */
+    if (whole <= 0) {
+        memcpy(npuprof_real_zeros_(p + 1, 1 - whole), text, 24);
+        p[0] = '0';
+        p[1] = '.';
+        return p + 2 - whole + count;
+    }
+    memcpy(p, text, 24);
+    if (whole >= count) {
+        p = npuprof_real_zeros_(p + count, whole - count);
+    } else {
+        memcpy(p + whole + 1, text + whole, 16);
+        p[whole] = '.';
+        p += count + 1;
+    }
+    return scientific ? npuprof_real_exponent_(p, e) : p;
+}
 /* ==== src/write/text.h ================================================================= >>write/text ==== */
-#include <stdlib.h>
 
 /* A buffered writer of text over a sink, for JSON and CSV: bytes, numbers, strings with their quotes, values
    of arguments. After an error of the sink it swallows what comes; the error stays. The buffer is the
@@ -16680,25 +18644,12 @@ NPUPROF_OWN_ static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
     o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
 }
 
-/* A double with all its digits, whatever the locale. False: it is not finite, and nothing was written. */
+/* A double, as the shortest digits that read back as it. False: it is not finite, and nothing was written. */
 NPUPROF_OWN_ static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
-    union { uint64_t u; double d; } v;
-    v.u = bits;
     if ((bits >> 52 & 0x7FF) == 0x7FF) return false;
-    char text[40];
-    int n = 0;
-    for (int digits = 15; digits <= 17; digits++) {
-        n = snprintf(text, sizeof text, "%.*g", digits, v.d);
-        if (digits == 17 || strtod(text, NULL) == v.d) break;
-    }
-    /* The locale's decimal point may be any bytes. */
-    for (int i = 0, point = 0; i < n; i++) {
-        const bool plain =
-            (text[i] >= '0' && text[i] <= '9') || text[i] == '-' || text[i] == '+' || text[i] == 'e';
-        if (plain) npuprof_out_put_(o, text + i, 1);
-        else if (!point++) npuprof_out_put_(o, ".", 1);
-    }
+    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
+    o->used += (size_t)(npuprof_digits_real_(p, bits) - p);
     return true;
 }
 
@@ -17331,24 +19282,18 @@ NPUPROF_OWN_ static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im
 
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
-#define NPUPROF_WHOLE_(name, text, whole) whole,
-    static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
-#undef NPUPROF_WHOLE_
     const npuprof_slot_head_ *slot = NULL;
     if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
     memset(out, 0, sizeof *out);
     if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     npuprof_image_ im;
     npuprof_image_open_unread_(&im);
-    npuprof_image_sum_lost_(&im);
+    out->lost = npuprof_image_sum_lost_(&im);
     (void)npuprof_survey_events_(&im);
     const npuprof_header_ *const h = im.h;
     const uint64_t chunk_bytes = (uint64_t)im.chunk_total * h->chunk_bytes;
     out->recorded = im.events + NPUPROF_LOAD_(&h->streamed);
-    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        out->lost_by_cause[i] = im.lost[i];
-        if (is_whole[i]) out->lost += im.lost[i];
-    }
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) out->lost_by_cause[i] = im.lost[i];
     out->bytes_used = im.table_used;
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         out->bytes_used += npuprof_write_count_bytes_(&im, slot);
@@ -17447,6 +19392,14 @@ typedef struct npuprof_span_text_ {
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
+/* A key of arguments as JSON, with its quotes and the colon. id: in the image's table; 0: none. Keys that are
+   the same once they are written have the same mark. */
+enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 52 };
+typedef struct npuprof_work_key_ {
+    uint32_t id, mark, length;
+    char text[NPUPROF_KEY_TEXT_MAX_];
+} npuprof_work_key_;
+
 typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_image_ image;
@@ -17457,6 +19410,7 @@ typedef struct npuprof_work_ {
     npuprof_scene_ scene;
     /* text that is used again */
     npuprof_span_text_ span_text[NPUPROF_SPAN_TEXTS_];
+    npuprof_work_key_ key_text[NPUPROF_KEY_TEXTS_];
     npuprof_stamp_cache_ stamps;
     uint32_t trace_tid;                    /* trace_id is the text of the trace with this root */
     uint64_t trace_root;
@@ -17541,10 +19495,11 @@ NPUPROF_HOT_ static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_
     return (uint64_t)tid << 32 | site << 8 | kind;
 }
 
-/* The place of a key. It has the text only if its `key` says so. */
+/* The place of a key. It has the text only if its `key` says so. Why not by kind, but for the uses of a site
+   beside its own (32 and above): who reads a record knows its site first. */
 NPUPROF_HOT_ static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
 {
-    return &w->span_text[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_];
+    return &w->span_text[((uint32_t)key >> 8 ^ ((uint32_t)key & 0xE0)) % NPUPROF_SPAN_TEXTS_];
 }
 
 /* From here on the writer's output goes into the cache; *aside keeps the real output. */
@@ -17830,13 +19785,200 @@ NPUPROF_OWN_ static void npuprof_emit_name_(npuprof_out_ *o, const char *key, co
     npuprof_emit_key_(o, key);
     npuprof_out_text_(o, im, id, true);
 }
+/* ==== src/write/json_plain.h ===================================================== >>write/json_plain ==== */
+
+/* The fast path of the JSON: records of one unit and their arguments, whose text is cached: what is the same
+   for all records of a site by site (span_text.h), keys of arguments by key. json.h makes these texts when it
+   writes the first such record. Here nothing is looked up in the table, escaped or checked for space twice.
+   Data: the work area. */
+
+/* Uses of a site that are no kind: spans with results; the instant of what changed a pool. Of no site: the
+   halves of arrows. */
+enum { NPUPROF_JSON_RESULTS_ = 31, NPUPROF_JSON_DERIVED_ = 32, NPUPROF_JSON_ARROWS_ = 96 };
+
+#define NPUPROF_JSON_SPANS_ (1u << NPUPROF_KIND_SPAN | 1u << NPUPROF_JSON_RESULTS_)
+#define NPUPROF_JSON_VALUES_ (1u << NPUPROF_KIND_INSTANT | 7u << NPUPROF_KIND_COUNTER_INT)
+#define NPUPROF_JSON_ELSEWHERE_ (15u << NPUPROF_KIND_FLOW_OUT)       /* flows and async spans */
+enum { NPUPROF_JSON_ARGS_ = 8, NPUPROF_JSON_STRING_ = 64 };
+enum { NPUPROF_JSON_ROOM_ = NPUPROF_SPAN_TEXT_ROOM_ + NPUPROF_JSON_ARGS_ * 128 };
+
+/* Is a text of the arena, of so many bytes, the same in JSON? */
+NPUPROF_HOT_ static bool npuprof_json_is_clean_(const uint8_t *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] < 0x20 || text[i] >= 0x7F || text[i] == '"' || text[i] == '\\') return false;
+    return true;
+}
+
+/* May the fast path write these arguments? All keys are known and differ, and no value needs a word of its
+   own or an escape. */
+NPUPROF_HOT_ static bool npuprof_json_knows_args_(const npuprof_work_ *w, npuprof_args_walk_ args)
+{
+    uint32_t marks[NPUPROF_JSON_ARGS_];
+    npuprof_value_ v;
+    for (unsigned n = 0; npuprof_args_next_(&args, &v); n++) {
+        const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
+        const bool finite = v.type != NPUPROF_ARG_REAL || (v.bits >> 52 & 0x7FF) != 0x7FF;
+        if (n == NPUPROF_JSON_ARGS_ || key->id != v.key || !v.type || v.type > NPUPROF_ARG_STR) return false;
+        if (!finite || (v.type == NPUPROF_ARG_UINT && v.bits >> 63)) return false;
+        if (v.length > NPUPROF_JSON_STRING_) return false;
+        if (v.type == NPUPROF_ARG_STR && !npuprof_json_is_clean_(v.text, v.length)) return false;
+        marks[n] = key->mark;
+        for (unsigned i = 0; i < n; i++)
+            if (marks[i] == key->mark) return false;
+    }
+    return true;
+}
+
+/* Writes them to p, which has the space. Returns the end. */
+NPUPROF_HOT_ static char *npuprof_json_put_args_(const npuprof_work_ *w, char *p, npuprof_args_walk_ args)
+{
+    npuprof_value_ v;
+    memcpy(p, ",\"args\":{ ", 10);
+    for (p += 9; npuprof_args_next_(&args, &v); *p++ = ',') {
+        const npuprof_work_key_ *const key = &w->key_text[v.key % NPUPROF_KEY_TEXTS_];
+        memcpy(p, key->text, sizeof key->text);
+        p += key->length;
+        if (v.type == NPUPROF_ARG_INT) {
+            p = npuprof_digits_int_(p, (int64_t)v.bits);
+        } else if (v.type == NPUPROF_ARG_UINT) {
+            p = npuprof_digits_uint_(p, v.bits);
+        } else if (v.type == NPUPROF_ARG_REAL) {
+            p = npuprof_digits_real_(p, v.bits);
+        } else if (v.type == NPUPROF_ARG_BOOL) {
+            memcpy(p, v.bits ? "true " : "false", 5);
+            p += v.bits ? 4 : 5;
+        } else {
+            *p++ = '"';
+            memcpy(p, v.text, v.length);
+            p += v.length;
+            *p++ = '"';
+        }
+    }
+    p[-1] = '}';
+    return p;
+}
+
+/* The value of a counter to p. NULL: it is not finite. */
+NPUPROF_HOT_ static char *npuprof_json_put_counter_(char *p, uint32_t kind, uint64_t bits)
+{
+    const bool real = kind == NPUPROF_KIND_COUNTER_REAL;
+    if (real && (bits >> 52 & 0x7FF) == 0x7FF) return NULL;
+    if (kind == NPUPROF_KIND_COUNTER_UINT && bits >> 63) return NULL;
+    memcpy(p, ",\"args\":{\"value\":", 17);
+    p += 17;
+    p = real ? npuprof_digits_real_(p, bits) : npuprof_digits_int_(p, (int64_t)bits);
+    *p++ = '}';
+    return p;
+}
+
+/* Of a site that was not met: notes that its records are shown elsewhere, if they are. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ bool npuprof_json_skips_(npuprof_work_ *w, npuprof_span_text_ *cached, uint32_t site)
+{
+    const npuprof_site_entry_ *const e = npuprof_image_site_(&w->image, site);
+    const uint32_t of_site = e ? e->head.a & 0xFF : 0;
+    const uint32_t kind = site == NPUPROF_CONTROL_RESULT_ ? (uint32_t)NPUPROF_KIND_FLOW_OUT : of_site;
+    if (kind >= NPUPROF_KIND_COUNT || !(NPUPROF_JSON_ELSEWHERE_ >> kind & 1)) return false;
+    cached->key = npuprof_span_text_key_(w->walk.tid, site, kind);
+    return true;
+}
+
+/* The arguments of a plain record. */
+NPUPROF_HOT_ static inline npuprof_args_walk_ npuprof_json_args_of_(const npuprof_work_ *w, bool has_results,
+                                                                   const npuprof_plain_walk_ *c,
+                                                                   const npuprof_plain_ *r)
+{
+    const npuprof_cursor_ *const cursor = &w->walk.cursor[0];
+    npuprof_args_walk_ args = { &w->image, c->at + 1, r->behind, 0, 0, 0, r->end };
+    if (!has_results) return args;
+    args.chunk = cursor->chunk;
+    args.unit = (uint32_t)(c->at - cursor->units);
+    args.position = npuprof_cursor_plain_position_(cursor, c);
+    return args;
+}
+
+/* A span with the text `cached`, up to its arguments, to p. NULL: it is open or does not nest, and nothing
+   happened; else it is in its lane. */
+NPUPROF_HOT_ static inline char *npuprof_json_put_span_(npuprof_work_ *w, char *p,
+                                                        const npuprof_span_text_ *cached,
+                                                        const npuprof_plain_walk_ *c, const npuprof_plain_ *r)
+{
+    const int64_t start = npuprof_image_trace_ns_(&w->image, r->start);
+    const int64_t end = npuprof_image_trace_ns_(&w->image, r->end);
+    if (!npuprof_cursor_plain_ended_(c, r) || !npuprof_lane_nest_(&w->lanes, 0, start, end)) return NULL;
+    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
+    memcpy(p, ",\"dur\": ", 8);
+    return npuprof_digits_milli_(p + 7, end - start);
+}
+
+/* The same for a record of any use of its site, whole. */
+NPUPROF_HOT_ static NPUPROF_NOINLINE_ char *npuprof_json_put_record_(npuprof_work_ *w, char *p,
+                                                                    const npuprof_span_text_ *cached,
+                                                                    const npuprof_plain_walk_ *c,
+                                                                    const npuprof_plain_ *r)
+{
+    const uint32_t use = (uint32_t)cached->key & 0xFF;
+    const bool has_results = use == NPUPROF_JSON_RESULTS_, any = c->at + 1 != r->behind || has_results;
+    npuprof_args_walk_ args = npuprof_json_args_of_(w, has_results, c, r);
+    if (NPUPROF_JSON_ELSEWHERE_ >> use & 1) return p;
+    if (any && !npuprof_json_knows_args_(w, args)) return NULL;
+    if (NPUPROF_JSON_SPANS_ >> use & 1) {
+        p = npuprof_json_put_span_(w, p, cached, c, r);
+    } else if (NPUPROF_JSON_VALUES_ >> use & 1) {
+        p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached),
+                                  npuprof_image_trace_ns_(&w->image, r->start));
+        if (use != NPUPROF_KIND_INSTANT) p = npuprof_json_put_counter_(p, use, r->end);
+    } else {
+        return NULL;
+    }
+    if (!p) return NULL;
+    if (any) p = npuprof_json_put_args_(w, p, args);
+    *p = '}';
+    return p + 1;
+}
+
+/* Writes the records that come next, as long as they are plain and the text of their sites is cached. */
+NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s)
+{
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    const bool walk = npuprof_scene_needs_walk_(&w->image);
+    const uint64_t tid = npuprof_span_text_key_(w->walk.tid, 0, 0);
+    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
+    npuprof_plain_ r;
+    char *at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_), *next;
+    const char *last = w->out.bytes + w->out.capacity - NPUPROF_JSON_ROOM_;
+    while (npuprof_cursor_peek_plain_(&c, &r)) {
+        const uint64_t key = tid | r.site << 8;
+        npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+        if (NPUPROF_UNLIKELY_(at > last)) {
+            w->out.used = (size_t)(at - w->out.bytes);
+            at = npuprof_out_reserve_(&w->out, NPUPROF_JSON_ROOM_);
+        }
+        if (NPUPROF_LIKELY_(cached->key == (key | NPUPROF_KIND_SPAN) && r.behind == c.at + 1)) {
+            next = npuprof_json_put_span_(w, at, cached, &c, &r);
+            if (NPUPROF_UNLIKELY_(!next)) break;
+            *next++ = '}';
+        } else {
+            const bool met = (cached->key ^ key) <= NPUPROF_JSON_RESULTS_ && cached->key;
+            if (!met && !npuprof_json_skips_(w, cached, r.site)) break;
+            next = npuprof_json_put_record_(w, at, cached, &c, &r);
+            if (!next) break;
+        }
+        if (walk && (NPUPROF_JSON_SPANS_ >> (cached->key & 31) & 1))
+            npuprof_walk_plain_(&w->walk, &r, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
+        at = next;
+        c.at = r.behind;
+    }
+    w->out.used = (size_t)(at - w->out.bytes);
+    npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
+}
 /* ==== src/write/json.h ================================================================= >>write/json ==== */
 
 /* The scene as events of Chrome's trace format. Times are microseconds with three decimals; tids are those of
    threads first, then one for each further track. A track's number is its tid.
 
-   Data: the work area. Most records are plain spans, and npuprof_json_plain_() is the fast path for them. The
-   other parts: json_clock.h (clocks of devices), json_head.h (metadata, and the order of it all). */
+   Data: the work area. The other parts: json_plain.h (the fast path, for most records), json_clock.h (clocks
+   of devices), json_head.h (metadata, and the order of it all). */
 
 /* Begins the scene of the open image. */
 NPUPROF_OWN_ static npuprof_scene_ *npuprof_work_scene_(npuprof_work_ *w, const npuprof_scene_output_ *output,
@@ -17851,7 +19993,7 @@ NPUPROF_OWN_ static npuprof_scene_ *npuprof_work_scene_(npuprof_work_ *w, const 
     return s;
 }
 
-/* ---- Events */
+/* ---- Text that is made once */
 
 /* Begins an event, up to its tid. name: NULL for name_id. category: 0 for none. */
 NPUPROF_OWN_ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name,
@@ -17869,6 +20011,78 @@ NPUPROF_OWN_ static void npuprof_json_open_(npuprof_work_ *w, const char *phase,
     npuprof_emit_uint_(o, "tid", tid);
 }
 
+/* The same for an event of a track and site, up to its first number: `spell` writes it, once for each key
+   (span_text.h). key 0: each time. What is written must follow from the key. */
+NPUPROF_OWN_ static void npuprof_json_begin_(npuprof_work_ *w, uint64_t key, const npuprof_scene_event_ *e,
+                                             void (*spell)(npuprof_work_ *w, const npuprof_scene_event_ *e))
+{
+    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+    npuprof_out_ aside;
+    bool fits = cached->key == key && key;
+    if (!fits && key) {
+        npuprof_span_text_begin_(w, cached, &aside);
+        spell(w, e);
+        fits = npuprof_span_text_end_(w, cached, key, &aside);
+    }
+    if (fits) {
+        char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+        w->out.used = (size_t)(npuprof_span_text_copy_(p, cached) - w->out.bytes);
+    } else {
+        spell(w, e);
+    }
+}
+
+/* What the text of an event is cached by; 0: not at all. Why not what a device did at one moment: its kind is
+   that of its spans. */
+NPUPROF_OWN_ static uint64_t npuprof_json_key_(const npuprof_scene_event_ *e)
+{
+    const uint32_t kind = e->ev->kind;
+    if (e->of_process || (kind == NPUPROF_KIND_DEVICE && e->ev->flags & NPUPROF_STAMP_INSTANT)) return 0;
+    const bool has_results = kind == NPUPROF_KIND_SPAN && e->ev->results;
+    const uint32_t use = e->derived ? NPUPROF_JSON_DERIVED_ + kind
+                         : has_results ? (uint32_t)NPUPROF_JSON_RESULTS_ : kind;
+    return e->ev->site ? npuprof_span_text_key_((uint32_t)e->track, e->ev->site, use) : 0;
+}
+
+/* A hash that is the same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as
+   U+FFFD. */
+NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
+{
+    size_t left;
+    uint64_t h = 0;
+    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
+        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
+        const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
+        for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        p += step;
+        left -= step;
+    }
+    return npuprof_hash_mix_(h);
+}
+
+/* A key of arguments, with its colon. */
+NPUPROF_OWN_ static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
+{
+    npuprof_work_key_ *const cached = &w->key_text[id % NPUPROF_KEY_TEXTS_];
+    npuprof_out_ *const o = &w->out;
+    if (id && cached->id == id) {
+        npuprof_out_put_(o, cached->text, cached->length);
+        return;
+    }
+    const uint64_t flushes = o->flushes;
+    const size_t used = o->used;
+    npuprof_out_text_(o, &w->image, id, true);
+    npuprof_out_put_(o, ":", 1);
+    const size_t length = o->used - used;
+    if (o->flushes != flushes || length > sizeof cached->text) return;
+    cached->id = id;
+    cached->mark = (uint32_t)npuprof_json_key_hash_(&w->image, id);
+    cached->length = (uint32_t)length;
+    memcpy(cached->text, o->bytes + used, length);
+}
+
+/* ---- Events */
+
 NPUPROF_OWN_ static void npuprof_json_value_(npuprof_out_ *o, uint32_t kind, uint64_t bits)
 {
     if (kind == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(o, (int64_t)bits);
@@ -17876,58 +20090,85 @@ NPUPROF_OWN_ static void npuprof_json_value_(npuprof_out_ *o, uint32_t kind, uin
     else npuprof_out_real_(o, bits);
 }
 
-/* "args":{...}, if there are any: facts, then the user's. Why of a key that comes twice only the last: strict
-   readers refuse a key twice. */
-NPUPROF_OWN_ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+NPUPROF_OWN_ static void npuprof_json_facts_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
     npuprof_out_ *const o = &w->out;
-    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
-    npuprof_value_ v;
-    if (!e->fact_count && !npuprof_args_any_(e->ev)) return;
-    npuprof_emit_begin_(o, "args", "{");
     for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
         if (fact->key == NPUPROF_FACT_CHANGE_ && !fact->bits) continue;    /* as in the pool's own members */
         npuprof_emit_key_(o, npuprof_fact_keys_[fact->key]);
         if (fact->type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, fact->bits);
         else npuprof_out_value_(o, fact);
     }
+}
+
+/* "args":{...}, if there are any: facts, then the user's. Why of a key that comes twice only the last: strict
+   readers refuse a key twice. */
+NPUPROF_OWN_ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+{
+    npuprof_out_ *const o = &w->out;
+    if (!e->fact_count && !npuprof_args_any_(e->ev)) return;
+    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
+    npuprof_value_ v;
+    npuprof_out_puts_(o, ",\"args\":{");
+    o->fresh = true;
+    if (e->fact_count) npuprof_json_facts_(w, e);
     while (npuprof_args_next_(&args, &v)) {
         if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
         npuprof_emit_key_(o, NULL);
         const char *const fact = npuprof_fact_key_(e, &w->image, v.key);
-        if (fact) npuprof_out_puts_(o, "\"user.");
-        if (fact) npuprof_out_puts_(o, fact);
-        if (fact) npuprof_out_put_(o, "\"", 1);
-        else npuprof_out_text_(o, &w->image, v.key, true);
-        npuprof_out_put_(o, ":", 1);
+        if (fact) {
+            npuprof_out_puts_(o, "\"user.");
+            npuprof_out_puts_(o, fact);
+            npuprof_out_puts_(o, "\":");
+        } else {
+            npuprof_json_put_key_(w, v.key);
+        }
         npuprof_out_value_(o, &v);
     }
     npuprof_emit_end_(o, "}");
 }
 
-NPUPROF_OWN_ static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
+NPUPROF_OWN_ static void npuprof_json_spell_instant_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
-    npuprof_work_ *const w = (npuprof_work_ *)s->user;
     npuprof_out_ *const o = &w->out;
     npuprof_json_open_(w, "i", e->name, e->own_name, e->own_category ? 0 : e->category, e->track);
     if (e->own_category) npuprof_emit_text_(o, "cat", e->own_category);
     if (e->derived) npuprof_emit_word_(o, "derived", "true");
     npuprof_emit_text_(o, "s", e->of_process ? "p" : "t");
-    npuprof_emit_milli_(o, "ts", e->start);
-    npuprof_json_args_(w, e);
-    npuprof_emit_end_(o, "}");
+    npuprof_emit_key_(o, "ts");
 }
 
-NPUPROF_OWN_ static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_scene_event_ *e, uint32_t kind,
-                                  uint64_t bits)
+NPUPROF_OWN_ static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_instant_);
+    npuprof_out_milli_(&w->out, e->start);
+    npuprof_json_args_(w, e);
+    npuprof_emit_end_(&w->out, "}");
+}
+
+NPUPROF_OWN_ static void npuprof_json_spell_counter_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+{
     npuprof_json_open_(w, "C", e->name, NULL, 0, e->track);
-    npuprof_emit_milli_(&w->out, "ts", e->start);
-    npuprof_emit_begin_(&w->out, "args", "{");
-    npuprof_emit_key_(&w->out, "value");
+    npuprof_emit_key_(&w->out, "ts");
+}
+
+NPUPROF_OWN_ static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_scene_event_ *e,
+                                               uint32_t kind, uint64_t bits)
+{
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_counter_);
+    npuprof_out_milli_(&w->out, e->start);
+    npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
     npuprof_json_value_(&w->out, kind, bits);
     npuprof_out_puts_(&w->out, "}}");
+}
+
+NPUPROF_OWN_ static void npuprof_json_spell_pool_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+{
+    npuprof_json_open_(w, "C", e->category, NULL, 0, e->track);
+    npuprof_emit_text_(&w->out, "cat", e->own_category);
+    npuprof_emit_name_(&w->out, "tag", &w->image, e->name);
 }
 
 /* The state of a memory pool as a counter of two values. */
@@ -17935,31 +20176,46 @@ NPUPROF_OWN_ static void npuprof_json_pool_(npuprof_scene_ *s, const npuprof_sce
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
     npuprof_out_ *const o = &w->out;
-    npuprof_json_open_(w, "C", e->category, NULL, 0, e->track);
-    npuprof_emit_text_(o, "cat", e->own_category);
-    npuprof_emit_name_(o, "tag", &w->image, e->name);
-    if (e->ev->change) npuprof_emit_int_(o, "change", e->ev->change);
-    if (s->walk->warm_up) npuprof_emit_word_(o, "warm_up", "true");
-    npuprof_emit_milli_(o, "ts", e->start);
-    npuprof_emit_begin_(o, "args", "{");
-    npuprof_emit_key_(o, "used");
+    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_pool_);
+    if (e->ev->change) {
+        npuprof_out_puts_(o, ",\"change\":");
+        npuprof_out_int_(o, e->ev->change);
+    }
+    npuprof_out_puts_(o, s->walk->warm_up ? ",\"warm_up\":true,\"ts\":" : ",\"ts\":");
+    npuprof_out_milli_(&w->out, e->start);
+    npuprof_out_puts_(o, ",\"args\":{\"used\":");
     npuprof_out_big_(o, e->ev->value);
-    npuprof_emit_key_(o, "allocated");
+    npuprof_out_puts_(o, ",\"allocated\":");
     npuprof_out_big_(o, e->ev->second);
     npuprof_out_puts_(o, "}}");
 }
 
-/* One arrow. Viewers match its two halves by id, category and name. */
-NPUPROF_OWN_ static void npuprof_json_put_arrow_(npuprof_work_ *w, const char *name, uint64_t from_tid, int64_t from_ns,
-                                    uint64_t to_tid, int64_t to_ns)
+/* Half of an arrow: e->own_name is its name, e->derived says that it ends there. */
+NPUPROF_OWN_ static void npuprof_json_spell_arrow_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
+    npuprof_json_open_(w, e->derived ? "f" : "s", 0, e->own_name, 0, e->track);
+    if (e->derived) npuprof_emit_text_(&w->out, "bp", "e");
+    npuprof_emit_text_(&w->out, "cat", e->own_name);
+    npuprof_emit_key_(&w->out, "id");
+}
+
+/* One arrow: of a flow, or to the job of a device that a span submitted. Viewers match its two halves by id,
+   category and name. */
+NPUPROF_OWN_ static void npuprof_json_put_arrow_(npuprof_work_ *w, bool submit, const uint64_t tids[2],
+                                                 const int64_t ns[2])
+{
+    npuprof_scene_event_ half;
+    half.own_name = submit ? "submit" : "flow";
+    w->arrows++;
     for (int end = 0; end < 2; end++) {
-        npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
-        if (end) npuprof_emit_text_(&w->out, "bp", "e");
-        npuprof_emit_text_(&w->out, "cat", name);
-        w->arrows += !end;
-        npuprof_emit_uint_(&w->out, "id", w->arrows);
-        npuprof_emit_milli_(&w->out, "ts", end ? to_ns : from_ns);
+        half.track = tids[end];
+        half.derived = end != 0;
+        npuprof_json_begin_(w, npuprof_span_text_key_((uint32_t)half.track, 2u * submit + (uint32_t)end,
+                                                      NPUPROF_JSON_ARROWS_), &half,
+                            npuprof_json_spell_arrow_);
+        npuprof_out_uint_(&w->out, w->arrows);
+        npuprof_out_puts_(&w->out, ",\"ts\":");
+        npuprof_out_milli_(&w->out, ns[end]);
         npuprof_emit_end_(&w->out, "}");
     }
 }
@@ -17967,81 +20223,34 @@ NPUPROF_OWN_ static void npuprof_json_put_arrow_(npuprof_work_ *w, const char *n
 NPUPROF_OWN_ static void npuprof_json_arrow_(npuprof_scene_ *s, uint32_t from_tid, int64_t from_ns, uint32_t to_tid,
                                 int64_t to_ns)
 {
-    npuprof_json_put_arrow_((npuprof_work_ *)s->user, "flow", from_tid, from_ns, to_tid, to_ns);
+    const uint64_t tids[2] = { from_tid, to_tid };
+    const int64_t ns[2] = { from_ns, to_ns };
+    npuprof_json_put_arrow_((npuprof_work_ *)s->user, false, tids, ns);
 }
 
-/* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
+/* ---- Spans */
 
-/* A span up to its arguments to p, where NPUPROF_SPAN_TEXT_ROOM_ bytes are free, and a closing brace that is
-   not counted: who writes no arguments counts it. Returns the end. */
-NPUPROF_HOT_ static inline char *npuprof_json_cached_span_(npuprof_work_ *w, char *p,
-                                                           const npuprof_span_text_ *cached, int64_t start,
-                                                           int64_t end)
+NPUPROF_OWN_ static void npuprof_json_spell_span_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
-    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
-    memcpy(p, ",\"dur\": ", 8);
-    p = npuprof_digits_milli_(p + 7, end - start);
-    *p = '}';
-    return p;
+    npuprof_json_open_(w, "X", e->ev->name, NULL, e->ev->category, e->track);
+    npuprof_emit_key_(&w->out, "ts");
 }
 
 NPUPROF_OWN_ static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    const npuprof_event_ *const ev = e->ev;
-    const uint64_t key = npuprof_span_text_key_((uint32_t)e->track, ev->site, ev->kind);
-    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
-    bool fits = cached->key == key;
-    if (!fits) {
-        npuprof_out_ aside;
-        npuprof_span_text_begin_(w, cached, &aside);
-        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, e->track);
-        npuprof_emit_key_(&w->out, "ts");
-        fits = npuprof_span_text_end_(w, cached, key, &aside);
-    }
-    if (fits) {
-        char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-        w->out.used += (size_t)(npuprof_json_cached_span_(w, p, cached, e->start, e->end) - p);
-    } else {
-        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, e->track);
-        npuprof_emit_milli_(&w->out, "ts", e->start);
-        npuprof_emit_milli_(&w->out, "dur", e->end - e->start);
-    }
+    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_span_);
+    npuprof_out_milli_(&w->out, e->start);
+    npuprof_out_puts_(&w->out, ",\"dur\":");
+    npuprof_out_milli_(&w->out, e->end - e->start);
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
-    if (e->submitted)
-        npuprof_json_put_arrow_(w, "submit", ev->link.slot,
-                                npuprof_image_trace_ns_(&w->image, ev->link.ticks), e->track, e->start);
-    return 0;
-}
-
-/* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
-NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s)
-{
-    npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    const bool walk = npuprof_scene_needs_walk_(&w->image);
-    const uint32_t tid = w->walk.tid;
-    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
-    npuprof_plain_ p;
-    char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-    const char *last = w->out.bytes + w->out.capacity - NPUPROF_SPAN_TEXT_ROOM_;
-    while (npuprof_cursor_peek_plain_(&c, &p)) {
-        const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_span_text_ *cached = npuprof_span_text_at_(w, key);
-        if (cached->key != key) break;
-        const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
-        const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
-        if (!npuprof_lane_nest_(&w->lanes, 0, start, end)) break;
-        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
-        if (NPUPROF_UNLIKELY_(at > last)) {
-            w->out.used = (size_t)(at - w->out.bytes);
-            at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-        }
-        at = npuprof_json_cached_span_(w, at, cached, start, end) + 1;
-        c.at++;
+    if (e->submitted) {
+        const uint64_t tids[2] = { e->ev->link.slot, e->track };
+        const int64_t ns[2] = { npuprof_image_trace_ns_(&w->image, e->ev->link.ticks), e->start };
+        npuprof_json_put_arrow_(w, true, tids, ns);
     }
-    w->out.used = (size_t)(at - w->out.bytes);
-    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
+    return 0;
 }
 
 /* ---- Tracks */
@@ -18336,21 +20545,6 @@ NPUPROF_OWN_ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npupro
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
 typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t capacity; uint32_t end; }
     npuprof_json_last_pairs_;
-
-/* The same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as U+FFFD. */
-NPUPROF_OWN_ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
-{
-    size_t left;
-    uint64_t h = 0;
-    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
-        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
-        const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
-        for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
-        p += step;
-        left -= step;
-    }
-    return npuprof_hash_mix_(h);
-}
 
 /* The next pair that is whole, and where its key is in the table, or would be. */
 NPUPROF_OWN_ static const npuprof_pair_entry_ *npuprof_json_next_pair_(const npuprof_image_ *im, uint32_t type,
@@ -18762,14 +20956,14 @@ NPUPROF_OWN_ static void npuprof_csv_plain_(npuprof_work_ *w)
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
-        if (cached->key != key) break;
+        if (cached->key != key || p.behind != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &p)) break;
         const uint64_t position = npuprof_cursor_plain_position_(&w->walk.cursor[0], &c);
         npuprof_walk_plain_(&w->walk, &p, position);
         npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);
         npuprof_csv_cached_row_(w, cached, &row);
         c.at++;
     }
-    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
+    npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 
 /* The row of a span that has a place of its own: a device span, `within` an execution or NULL, or one with
@@ -20023,6 +22217,7 @@ NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
     npuprof_arena_.chunk_free = 0;
     npuprof_arena_.slots_free = npuprof_arena_.slots_left = npuprof_arena_.slots_swept = 0;
     npuprof_arena_.zero_at_first = false;
+    npuprof_arena_.forgotten = 0;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
 }
@@ -20034,8 +22229,12 @@ NPUPROF_OWN_ static void npuprof_process_forget_threads_(void)
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = 0;
     NPUPROF_CALLS_(npuprof_record_objects_.listing = 0;)
+    /* Why none is drained: a device is the parent's, and so are its records. */
+    npuprof_record_drains_.first = NULL;
+    npuprof_record_drains_.holder = 0;
     s->slots_checking = s->slots_taken = s->slots_checked = 0;
     npuprof_control_.paused = 0;
+    NPUPROF_ATTACH_(npuprof_control_attach_forget_();)
     if (npuprof_control_.telling != npuprof_slot_me_()) npuprof_control_.telling = 0;
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
@@ -20157,6 +22356,39 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
 NPUPROF_API_ npuprof_result npuprof_poll(void)
 {
     return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out capture control");
+}
+
+NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds,
+                                         bool (*fn)(void *user, const npuprof_read_span *span), void *user,
+                                         npuprof_read_result *result)
+{
+    (void)cursor;
+    (void)kinds;
+    (void)fn;
+    (void)user;
+    if (result) result->spans = result->lost = result->open = 0;
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out npuprof_read; dump a .npuprof");
+}
+
+NPUPROF_API_ void npuprof_read_end(npuprof_cursor *cursor) { (void)cursor; }
+
+NPUPROF_API_ npuprof_result npuprof_read_anchors(uint32_t device, uint64_t *place,
+                                                 bool (*fn)(void *user, const npuprof_read_anchor *anchor),
+                                                 void *user)
+{
+    (void)device;
+    (void)place;
+    (void)fn;
+    (void)user;
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out npuprof_read_anchors; dump a .npuprof");
+}
+
+NPUPROF_API_ npuprof_result npuprof_clock_pair(int clock, int64_t *other_ns, int64_t *ours_ns,
+                                               uint64_t *bracket_ns)
+{
+    (void)clock;
+    if (other_ns && ours_ns && bracket_ns) *other_ns = *ours_ns = (int64_t)(*bracket_ns = 0);
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out npuprof_clock_pair");
 }
 #else
 /* ==== src/write/files.h =============================================================== >>write/files ==== */
@@ -20454,7 +22686,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_window_(npuprof_path_ *pat
     r = npuprof_file_write_next_(path);
     npuprof_image_limit_(0, 0);
     if (r == NPUPROF_OK) r = npuprof_get_stats(&now);
-    if (r == NPUPROF_OK) r = npuprof_control_clear_before_(until + 1);
+    if (r == NPUPROF_OK) r = npuprof_control_clear_before_(until + 1, true);
     /* What was lost meanwhile counts for the next file. */
     if (r == NPUPROF_OK && now.lost > before.lost)
         npuprof_count_lost_(NPUPROF_LOST_READING, now.lost - before.lost);
@@ -20655,6 +22887,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_setup_once_(void)
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
     npuprof_capture_hooks_.write = npuprof_file_capture_;
+    NPUPROF_ATTACH_(NPUPROF_STORE_RELEASE_(&npuprof_record_hooks_.answer, &npuprof_control_answer_);)
     NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
     npuprof_env_read_();
     const char *const why = npuprof_capture_arm_();

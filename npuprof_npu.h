@@ -378,6 +378,7 @@ NPUPROF_QUIET_PUSH_
 #define NPUPROF_NPU_NO_RING_ \
     "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, " \
     "or npuprof_npu_span() your own stamps"
+#define NPUPROF_NPU_NO_CORRELATION_ "the runtime's numbers are known on a host; give an argument of your own"
 #define NPUPROF_NPU_NO_PUSH_ "the counter is read there; give npuprof_npu_desc a bar or read_ticks"
 #define NPUPROF_NPU_NO_HOST_NS_ "the host maps the ticks when it converts the image"
 /* ==== src/npu/ring_types.h ========================================================= >>npu/ring_types ==== */
@@ -953,6 +954,7 @@ typedef struct npuprof_npu {
 
 #ifndef NPUPROF_FREESTANDING
     /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
+    npuprof_device_drain_ drain_;        /* for npuprof_read(), from open to close */
     uintptr_t queue_lock_;               /* who holds it; 0 = nobody */
     npuprof_device_texts_ texts_;        /* of records that rings brought */
     uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
@@ -1023,7 +1025,8 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_open,
             npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
 /* Drains the ring, takes the last anchor, unmaps. Records that cannot be read any more are counted as lost. A
-   second close does nothing. One thread; no other call on this npu may be running. */
+   second close does nothing. One thread; no other call on this npu may be running. Waits for an
+   npuprof_read() that drains devices. */
 NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), )
 /* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3; where an
    epoch begins, those of two anchors. Any thread. *ticks is set with every result:
@@ -1188,6 +1191,14 @@ NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job_records,
 NPUPROF_NPU_RECORD_FN_(npuprof_result, npuprof_npu_set_job_of,
                        (npuprof_npu *npu, uint32_t handle, uint64_t id), return NPUPROF_OK;)
 
+/* The runtime's number for what the calling thread submits from now on, to any device, such as the
+   correlation id of ONNX Runtime or Kineto: the device spans have it as the argument `correlation`. 0: none.
+   Returns the one before, so that calls nest:
+     uint64_t before = npuprof_npu_set_correlation(id);  ...  npuprof_npu_set_correlation(before);
+   Any thread; one that never recorded has none while recording is off, and 0 is returned. OFF: 0. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_CORRELATION_, uint64_t, npuprof_npu_set_correlation, (uint64_t id),
+                       (void)id; return 0;)
+
 #ifndef NPUPROF_FREESTANDING
 /* This device's clock for npuprof_bench(): stamps are reads of its counter, and the time between two is what
    its anchors measure, not what its nominal rate says. Its results are those of npuprof_npu_read() and
@@ -1222,6 +1233,7 @@ NPUPROF_END_C_
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_npu_leave_(npuprof_npu_block_ *block)
 {
+    NPUPROF_USDT_END_
     if (block->token && npuprof_is_open_(block->token)) npuprof_npu_end_(block);
 }
 NPUPROF_MAYBE_POP_
@@ -1289,7 +1301,8 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
     NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \
                        NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) \
-                       NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN), \
+                       NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN) \
+                       NPUPROF_USDT_MARK_(NPUPROF_KIND_SPAN, (cat), (name)), \
                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), \
                                           NPUPROF_STREAM_(stream), \
                                           NPUPROF_NPU_LITERALS_(name, cat) \
@@ -3993,6 +4006,8 @@ NPUPROF_OWN_ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing
     if (of->known && d->takes_arrow && npu->desc_.cpu_ns)
         d->arg_count += npuprof_npu_usage_args_(&of->link, d->args + first + d->arg_count);
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
+    if (of->known && of->link.correlation)
+        d->args[--first] = npuprof_uint_("correlation", of->link.correlation);
     const npuprof_device_event_ event = {
         npu->number_, d->epoch, d->lane, d->flags, d->category ? d->category : "NPU",
         d->name ? d->name : of->name, d->start, d->end, arrow ? &of->link : NULL
@@ -7618,9 +7633,10 @@ NPUPROF_OWN_ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *blo
                                       npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_arg list[2 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_ + NPUPROF_NPU_USAGE_ARGS_];
+    npuprof_arg list[3 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_ + NPUPROF_NPU_USAGE_ARGS_];
     size_t count = 0;
     list[count++] = npuprof_int_("stream", (int64_t)block->stream);
+    if (block->link.correlation) list[count++] = npuprof_uint_("correlation", block->link.correlation);
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (end->pmu_good & block->pmu_good & 1u << i)
@@ -7681,6 +7697,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ 
     if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end, args);
     if (end.is.renew) (void)npuprof_npu_renew_anchor_(npu);
     return result;
+}
+
+NPUPROF_API_ uint64_t npuprof_npu_set_correlation(uint64_t id)
+{
+    return npuprof_correlate_(id);
 }
 
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
@@ -7776,6 +7797,34 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
     return npuprof_npu_start_queues_(npu);
 }
 
+/* Hashes of the names of open devices, by their numbers. Each is written by who opens and closes it. */
+static uint64_t npuprof_npu_open_names_[256];
+
+NPUPROF_OWN_ static uint64_t npuprof_npu_hash_name_(const char *name)
+{
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
+    return hash | 1;
+}
+
+/* Notes in the trace that two devices of one name are open. Why: a driver and a runtime of one process may
+   both open one device, and neither sees that from what it is returned. */
+NPUPROF_OWN_ static void npuprof_npu_say_open_twice_(const npuprof_npu *npu)
+{
+    char key[96];
+    const char *const name = npu->device.name ? npu->device.name : "";
+    const uint64_t hash = npuprof_npu_hash_name_(name);
+    bool twice = false;
+    for (unsigned i = 1; i < 256; i++) twice |= NPUPROF_LOAD_(&npuprof_npu_open_names_[i]) == hash;
+    NPUPROF_STORE_(&npuprof_npu_open_names_[npu->number_ & 255], hash);
+    if (!twice) return;
+    snprintf(key, sizeof key, "npuprof_npu_open_twice %.70s", name);
+    npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, key,
+                            "a device of this name is open already in this process: if a driver and a "
+                            "runtime both open one device, its work is drawn and counted twice; open it in "
+                            "one of them, and give two devices two names");
+}
+
 /* What of a description needs a BAR, for a sentence. */
 NPUPROF_OWN_ static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
 {
@@ -7836,6 +7885,11 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
     return result == NPUPROF_OK ? result : npuprof_npu_explain_(npu, result);
 }
 
+NPUPROF_OWN_ static void npuprof_npu_drain_for_read_(void *user)
+{
+    (void)npuprof_npu_drain_((npuprof_npu *)user, false);
+}
+
 /* Why a note in the trace: who reads it may not be who saw the result, and there is no device in it. */
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
@@ -7850,6 +7904,10 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         npuprof_npu_unmap_(npu);
         npuprof_npu_give_tables_back_(npu);
     }
+    npu->drain_.drain = npuprof_npu_drain_for_read_;
+    npu->drain_.user = npu;
+    if (npu->number_) npuprof_device_watch_(&npu->drain_);
+    if (npu->number_) npuprof_npu_say_open_twice_(npu);
     if (npu->number_ || !npuprof_record_is_ready_()) return result;
     snprintf(key, sizeof key, "npuprof_npu_open %.70s", desc && desc->name ? desc->name : "");
     npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, key, npuprof_result_string(result));
@@ -7861,10 +7919,12 @@ NPUPROF_NPU_OPEN_OF_1_0_
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
+    npuprof_device_unwatch_(&npu->drain_);
     npuprof_npu_drop_calls_(npu);
     npuprof_npu_finish_records_(npu);
     if (npuprof_npu_is_pushed_(npu)) (void)npuprof_npu_keep_pushed_(npu, true);
     else (void)npuprof_npu_sync(npu);
+    NPUPROF_STORE_(&npuprof_npu_open_names_[npu->number_ & 255], (uint64_t)0);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
     npuprof_npu_give_tables_back_(npu);
@@ -8202,8 +8262,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
                                      (uint64_t)npuprof_npu_may_stand_(npu) << 32 };
     (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, PROF_NO_ARGS);
     if (d->pmu_count)
-        npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
-                             "desc.pmu is not sampled on firmware");
+        (void)npuprof_metadata(npu->device.name, "desc.pmu is not sampled on firmware");
     if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
 #ifdef NPUPROF_NPU_RECORDS
     return npuprof_npu_take_rings_(npu, true);

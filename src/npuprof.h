@@ -149,8 +149,11 @@
 NPUPROF_QUIET_PUSH_
 #include "public/types.h"
 #include "public/api.h"
+#include "public/read.h"
 #include "public/args.h"
+#include "public/usdt.h"
 #include "public/hot.h"
+#include "public/device.h"
 #include "public/macros.h"
 NPUPROF_QUIET_POP_
 
@@ -186,6 +189,7 @@ NPUPROF_QUIET_PUSH_
 #include "firmware/policy.h"
 #include "firmware/poll.h"
 #include "firmware/record.h"
+#include "firmware/notes.h"
 #include "firmware/event.h"
 #include "firmware/rtos.h"
 #include "firmware/read.h"
@@ -230,6 +234,7 @@ NPUPROF_QUIET_PUSH_
 #include "record/args.h"
 #undef NPUPROF_ROOM_
 #define NPUPROF_ROOM_
+#include "record/attach.h"
 #include "record/enter.h"
 #include "record/span.h"
 #include "record/begin.h"
@@ -243,15 +248,16 @@ NPUPROF_QUIET_PUSH_
 #include "record/objects.h"
 #include "record/auto.h"
 #include "record/device_span.h"
-/* What follows runs seldom, or does not record: it is compiled for size. */
-#undef NPUPROF_ROOM_
-#define NPUPROF_ROOM_ NPUPROF_COLD_
 #include "record/memory.h"
 #include "record/thread.h"
 #include "record/result.h"
+/* What follows runs seldom, or does not record: it is compiled for size. */
+#undef NPUPROF_ROOM_
+#define NPUPROF_ROOM_ NPUPROF_COLD_
 #include "record/device.h"
 #include "control/start.h"
 #include "control/lock.h"
+#include "control/attach.h"
 #ifndef NPUPROF_RECORD_ONLY
 #include "control/path.h"
 #include "control/conditions.h"
@@ -273,6 +279,8 @@ NPUPROF_QUIET_PUSH_
 #include "read/survey.h"
 #include "read/args.h"
 #ifndef NPUPROF_RECORD_ONLY
+#include "read/since.h"
+#include "read/hand.h"
 #include "read/walk.h"
 #include "read/executions.h"
 #include "read/merge.h"
@@ -286,6 +294,7 @@ NPUPROF_QUIET_PUSH_
 #endif /* !NPUPROF_NO_JSON */
 #include "read/memory.h"
 #endif /* !NPUPROF_RECORD_ONLY */
+#include "numbers/real.h"
 #include "write/text.h"
 #include "write/code.h"
 #include "write/block.h"
@@ -298,6 +307,7 @@ NPUPROF_QUIET_PUSH_
 #include "write/stream.h"
 #ifndef NPUPROF_NO_JSON
 #include "write/emit.h"
+#include "write/json_plain.h"
 #include "write/json.h"
 #include "write/json_clock.h"
 #include "write/json_head.h"

@@ -15,9 +15,6 @@
 uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const char *name,
                        const npuprof_arg *args, size_t count);
 void npuprof_end(uint32_t token);
-void npuprof_instant(const char *category, const char *name, const npuprof_arg *args, size_t count);
-void npuprof_counter_int(const char *name, int64_t value);
-void npuprof_counter_real(const char *name, double value);
 void npuprof_flow(bool out, uint64_t id);
 void npuprof_memory(const char *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag);
 void npuprof_memory_change(const char *device, bool is_free, uint64_t bytes, const char *tag);
@@ -35,10 +32,11 @@ uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const cha
     uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
     const bool is_boundary = kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_INFERENCE;
     if (begins && is_boundary && NPUPROF_OPEN_(NPUPROF_GATE_BOUNDARIES_)) {
-        npuprof_keys_ keys;
-        memset(&keys, 0, sizeof keys);
-        keys.kind = kind;
-        return npuprof_record_begin_armed_(begins, NULL, &keys, category, name, npuprof_args_(args, count));
+        const uint32_t as = begins(kind);
+        const npuprof_token_ token =
+            as ? npuprof_record_begin_kind_(as, category, name, npuprof_args_(args, count)) : 0;
+        return token ? npuprof_record_mark_boundary_(token)
+                     : NPUPROF_TOKEN_BOUNDARY_ | (npuprof_token_)(kind == NPUPROF_KIND_RECORD);
     }
     if (!NPUPROF_OPEN_(level) || kind < NPUPROF_KIND_SPAN || kind > NPUPROF_KIND_OPERATOR) return 0;
     return npuprof_record_begin_kind_(kind, category, name, npuprof_args_(args, count));
@@ -49,32 +47,11 @@ void npuprof_end(uint32_t token)
     if (token) npuprof_close_(token);
 }
 
-/* PROF_INSTANT, PROF_COUNTER, PROF_FLOW_OUT and PROF_FLOW_IN, PROF_MEMORY, PROF_ALLOC and PROF_FREE,
-   PROF_THREAD_NAME. */
-static void emit(uint32_t kind, const char *category, const char *name, uint64_t value, npuprof_args args)
-{
-    const npuprof_record_new_ r = npuprof_record_of_(value, NULL, args);
-    if (NPUPROF_OPEN_(1)) npuprof_record_named_event_(kind, category, name, &r);
-}
-
-void npuprof_instant(const char *category, const char *name, const npuprof_arg *args, size_t count)
-{
-    emit(NPUPROF_KIND_INSTANT, category, name, 0, npuprof_args_(args, count));
-}
-
-void npuprof_counter_int(const char *name, int64_t value)
-{
-    emit(NPUPROF_KIND_COUNTER_INT, NULL, name, (uint64_t)value, PROF_NO_ARGS);
-}
-
-void npuprof_counter_real(const char *name, double value)
-{
-    emit(NPUPROF_KIND_COUNTER_REAL, NULL, name, npuprof_real_bits_(value), PROF_NO_ARGS);
-}
-
+/* PROF_FLOW_OUT and PROF_FLOW_IN, PROF_MEMORY, PROF_ALLOC and PROF_FREE, PROF_THREAD_NAME. */
 void npuprof_flow(bool out, uint64_t id)
 {
-    emit(out ? NPUPROF_KIND_FLOW_OUT : NPUPROF_KIND_FLOW_IN, NULL, "flow", id, PROF_NO_ARGS);
+    npuprof_record_emit_named_(out ? NPUPROF_KIND_FLOW_OUT : NPUPROF_KIND_FLOW_IN, NULL, "flow", id,
+                               PROF_NO_ARGS);
 }
 
 void npuprof_memory(const char *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)

@@ -149,40 +149,51 @@ static bool npuprof_chunk_span_left_(const npuprof_chunk_ *chunk, uint64_t posit
     return n < count && ((uint32_t)units[n].w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_;
 }
 
-/* Spans and events in a retired chunk, since the last npuprof_clear(). *left_arguments: arguments in it of
-   spans that have moved on. */
-NPUPROF_HOT_ static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h,
-                                                         const npuprof_chunk_ *chunk,
-                                                         uint64_t *left_arguments)
+/* Spans and events that are in the first `count` units of a chunk and began from `since` on, before `until`.
+   *left_arguments: arguments in it of spans that have moved on. */
+NPUPROF_HOT_ static uint64_t npuprof_chunk_count_between_(const npuprof_chunk_ *chunk, uint32_t count,
+                                                          uint64_t since, uint64_t until,
+                                                          uint64_t *left_arguments)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const uint64_t clear = NPUPROF_LOAD_(&h->clear_ticks);
-    const uint32_t count = (h->chunk_bytes - (uint32_t)sizeof *chunk) / (uint32_t)sizeof *units;
+    const bool all = !since && until == UINT64_MAX;
     uint32_t n = 0;
     bool left = false;
     *left_arguments = 0;
     /* Why a loop of its own: most chunks hold only spans of one unit, and with keep-newest and stream this
        is part of what a span costs. */
-    while (!clear && n < count && n >= chunk->moved_units &&
-           ((uint32_t)units[n].w0 & NPUPROF_ID_MASK_) - 1 < NPUPROF_CONTROL_ - 1)
+    while (all && n < count && n >= chunk->moved_units &&
+           ((uint32_t)NPUPROF_LOAD_(&units[n].w0) & NPUPROF_ID_MASK_) - 1 < NPUPROF_CONTROL_ - 1)
         n++;
     uint64_t events = n;
-    for (; n < count && units[n].w0; n++) {
-        const uint32_t id = (uint32_t)units[n].w0 & NPUPROF_ID_MASK_;
+    for (; n < count; n++) {
+        const uint64_t w0 = NPUPROF_LOAD_ACQUIRE_(&units[n].w0);
+        const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+        if (!w0) break;
         if (id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_MOVED_AWAY_) {
             left = id == NPUPROF_CONTROL_MOVED_AWAY_;
             const bool moved = n < chunk->moved_units;
-            const uint64_t start = moved ? units[n + 1].w1 : npuprof_chunk_start_ticks_(chunk, units[n].w0);
-            if (!left) events += start >= clear;
+            const uint64_t start = moved ? units[n + 1].w1 : npuprof_chunk_start_ticks_(chunk, w0);
+            if (!left) events += start >= since && start < until;
             n += moved;
         } else if (id == NPUPROF_CONTROL_ARG_) {
             *left_arguments += left;
-            n += (uint32_t)npuprof_chunk_string_units_(units[n].w0);
+            n += (uint32_t)npuprof_chunk_string_units_(w0);
         } else if (id == NPUPROF_CONTROL_RESULT_) {
             left = npuprof_chunk_span_left_(chunk, units[n].w1, count);
         }
     }
     return events;
+}
+
+/* Spans and events in a retired chunk, since the last npuprof_clear(). Why not the arena's own count of
+   units: a reader asks for an image, which has another. */
+static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
+                                            uint64_t *left_arguments)
+{
+    const uint32_t units = (h->chunk_bytes - (uint32_t)sizeof *chunk) / (uint32_t)sizeof(npuprof_unit_);
+    return npuprof_chunk_count_between_(chunk, units, NPUPROF_LOAD_(&h->clear_ticks), UINT64_MAX,
+                                        left_arguments);
 }
 
 /* retired -> taken: the oldest one. What is in it is counted as overwritten. NULL: there is none. R4, R6:
@@ -202,6 +213,11 @@ static npuprof_chunk_ *npuprof_chunk_take_oldest_(void)
     NPUPROF_STORE_RELEASE_(&o->next, (uint64_t)0);
     return chunk;
 }
+
+/* By cause: is a whole span or event lost? */
+#define NPUPROF_WHOLE_(name, text, whole) whole,
+static const bool npuprof_chunk_is_whole_loss_[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
+#undef NPUPROF_WHOLE_
 
 /* Spans and events that were overwritten in the first `chunks` chunks of an arena. */
 static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header_ *h, uint32_t chunks)

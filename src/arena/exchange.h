@@ -167,7 +167,7 @@ static bool npuprof_arena_is_full_(void)
     if (NPUPROF_LOAD_(&s->header->chunk_next) < s->header->chunk_count) return false;
     if (NPUPROF_LOAD_(&s->chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_) return false;
     if (s->when_full == NPUPROF_KEEP_OLDEST) return true;
-    if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen)) return true;
+    if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen) == NPUPROF_FROZEN_) return true;
     if (npuprof_exchange_may_wait_()) return false;
     return npuprof_exchange_was_hopeless_(NPUPROF_LOAD_SEQ_(&s->failed) >> 16);
 }
@@ -207,12 +207,12 @@ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const np
         const uint32_t failed = NPUPROF_LOAD_SEQ_(&s->failed);
         if ((chunk = npuprof_chunk_take_unused_()) != NULL || s->when_full == NPUPROF_KEEP_OLDEST) break;
         if (s->when_full == NPUPROF_KEEP_NEWEST) {
-            if (!npuprof_chunk_begin_recycling_()) break;
-            chunk = npuprof_chunk_take_oldest_();
-            if (!chunk && npuprof_chunk_retire_idle_()) chunk = npuprof_chunk_take_oldest_();
-            recycling = chunk != NULL;
-            if (recycling) break;
-            npuprof_chunk_end_recycling_();
+            recycling = npuprof_chunk_begin_recycling_();
+            if (recycling) chunk = npuprof_chunk_take_oldest_();
+            if (recycling && !chunk && npuprof_chunk_retire_idle_()) chunk = npuprof_chunk_take_oldest_();
+            if (chunk || NPUPROF_LOAD_SEQ_(&s->frozen) == NPUPROF_FROZEN_) break;
+            if (recycling) npuprof_chunk_end_recycling_();
+            recycling = false;
         }
         if (nested) break;
         if (NPUPROF_ARENA_STREAMS_()) {

@@ -100,6 +100,7 @@ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, bool fresh, cons
     slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;
+    *npuprof_slot_correlation_(slot) = 0;
     NPUPROF_CALLS_(npuprof_slot_forget_calls_(slot);)
     return slot;
 }

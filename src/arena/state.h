@@ -70,8 +70,14 @@ typedef struct npuprof_slot_ {
     uint32_t by_hand_count;        /* PROF_BEGINs that are open */
     uint32_t named_by;             /* head.owners when the name was given */
     NPUPROF_CALLS_(npuprof_slot_calls_ calls;)      /* the thread's, also while its handlers run */
-    npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units */
+    npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units. Then 8-aligned what
+                                      npuprof_npu_set_correlation() said. Why there: what is before `open` is
+                                      reached by shorter instructions */
 } npuprof_slot_;
+
+/* While a reader has the arena, with NPUPROF_KEEP_NEWEST a thread that needs a chunk loses its record; or, if
+   the reader takes but microseconds, waits. */
+enum { NPUPROF_FROZEN_NOT_, NPUPROF_FROZEN_, NPUPROF_FROZEN_BRIEFLY_ };
 
 /* The one arena of this file, and what the process knows about it. */
 typedef struct npuprof_arena_state_ {
@@ -90,6 +96,7 @@ typedef struct npuprof_arena_state_ {
     uint32_t *queue;
     uint8_t *chunks;
     uint32_t units;                /* in a chunk */
+    uint32_t correlation_at;       /* in a slot, from its start */
     uint32_t slot_calls, slot_calls_at;    /* of NPUPROF_AUTO: calls in each slot, and where they begin */
     bool zero_at_first;            /* all of the memory was zero when it was laid out */
 
@@ -106,12 +113,17 @@ typedef struct npuprof_arena_state_ {
 
     /* Handover of chunks. Owner: exchange.h; chunks.h for recycling and frozen. Rules R4 and R7 to R12. */
     uint32_t recycling;            /* threads that take retired chunks out of the queue just now */
-    uint32_t frozen;               /* 1: a reader forbids that. Handed down by control/lock.h */
+    uint32_t frozen;               /* NPUPROF_FROZEN_*: a reader forbids that. By control/lock.h */
     uint32_t exchanging;           /* threads that are changing to a new chunk */
     uint32_t failed;               /* round << 16 | how many of them found none in this round */
     uint32_t hopeless;             /* round << 16 | 1: the last round in which all had failed */
     uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
     uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
+
+    /* Cursors of npuprof_read(). By read/hand.h; and control/lock.h, under the lock of the readers. */
+    uint32_t cursors;              /* how many there are */
+    uint64_t forgotten;            /* while there are any: spans and events that npuprof_clear() discarded,
+                                      lost ones among them */
 
     /* Host anchors. Owner: anchors.h. */
     uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
@@ -200,6 +212,11 @@ static npuprof_slot_ npuprof_slot_none_ = {
 };
 
 /* ---- Where things lie */
+
+static uint64_t *npuprof_slot_correlation_(npuprof_slot_ *slot)
+{
+    return (uint64_t *)(void *)((uint8_t *)slot + npuprof_arena_.correlation_at);
+}
 
 static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {

@@ -22,7 +22,9 @@
    Words, all atomic, of npuprof_capture_now_ if nothing else is said:
      requests, looking   who wants a look adds to `requests` and takes `looking` by CAS. If another thread has
                          it, that one looks again: it compares `requests` before and behind its look
-     ended               spans of the counted kind that have ended; anybody adds
+     ended               spans of the counted kind that have ended; anybody adds, and reads `phase` behind
+                         that. Who moves `phase` reads `ended` behind it. All four in one order for all: so
+                         one of the two sees that a phase is over
      slow                those slower than the trigger; anybody adds
      slow_wanted_ns      how long the slowest of them since the last look took; 0: there was none
      dump_wanted         1: somebody wants a file. Stored by anybody, taken by who looks
@@ -195,11 +197,12 @@ static void npuprof_capture_poll_(int64_t now)
 
 static bool npuprof_capture_is_due_(int64_t now)
 {
-    const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase);
+    const uint32_t phase = NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.phase);
     if (!npuprof_capture_set_.counted || phase == NPUPROF_PHASE_DONE_) return false;
     const npuprof_capture_amount_ a = npuprof_capture_set_.phases[phase];
+    const uint64_t from = NPUPROF_LOAD_(&npuprof_capture_now_.from_count);
     const int64_t passed = a.is_time ? now - NPUPROF_LOAD_(&npuprof_capture_now_.from_ns)
-        : (int64_t)(NPUPROF_LOAD_(&npuprof_capture_now_.ended) - npuprof_capture_now_.from_count);
+                                     : (int64_t)(NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.ended) - from);
     return passed >= 0 && (uint64_t)passed >= a.n;     /* Why below 0: `now` may be older than the phase */
 }
 
@@ -214,11 +217,11 @@ static void npuprof_capture_advance_(void)
         npuprof_capture_now_.cycles++;
         if (npuprof_capture_now_.cycles != npuprof_capture_set_.repeat) next = NPUPROF_PHASE_WAIT_;
     }
-    npuprof_capture_now_.from_count = NPUPROF_LOAD_(&npuprof_capture_now_.ended);
+    NPUPROF_STORE_(&npuprof_capture_now_.from_count, NPUPROF_LOAD_(&npuprof_capture_now_.ended));
     /* Why the clock only now: the file of the last window may have taken a while. */
     NPUPROF_STORE_(&npuprof_capture_now_.from_ns, npuprof_os_monotonic_ns_());
     if (next == NPUPROF_PHASE_ACTIVE_) NPUPROF_ADD_SEQ_(&npuprof_control_.window, 1);
-    NPUPROF_STORE_RELEASE_(&npuprof_capture_now_.phase, next);
+    NPUPROF_STORE_SEQ_(&npuprof_capture_now_.phase, next);
     if (next == NPUPROF_PHASE_ACTIVE_
         || (next == NPUPROF_PHASE_WARM_UP_ && npuprof_capture_set_.phases[next].n))
         npuprof_capture_hold_(NPUPROF_HOLD_SCHEDULE_, false);
@@ -273,10 +276,23 @@ static void npuprof_capture_request_(void)
 
 /* ---- Where a look is taken: npuprof_record_hooks_ */
 
-static uint32_t npuprof_capture_begins_(uint32_t kind)
+/* Would a look find anything to do? Why asked: `requests` is one word for all threads, and a look reads the
+   clock. What depends on time is looked at each time. */
+NPUPROF_HOT_ static bool npuprof_capture_is_wanted_(void)
+{
+    const uint32_t phase = NPUPROF_LOAD_(&npuprof_capture_now_.phase) % NPUPROF_PHASE_DONE_;
+    if (!NPUPROF_LOAD_(&npuprof_capture_now_.requests) || npuprof_capture_set_.control_path[0]) return true;
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) return true;
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns)) return true;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell)) return true;
+    if (!npuprof_capture_set_.counted) return false;
+    return npuprof_capture_set_.phases[phase].is_time || npuprof_capture_is_due_(0);
+}
+
+NPUPROF_HOT_ static uint32_t npuprof_capture_begins_(uint32_t kind)
 {
     if (!npuprof_record_is_ready_()) return NPUPROF_KIND_NONE;
-    npuprof_capture_request_();
+    if (npuprof_capture_is_wanted_()) npuprof_capture_request_();
     if (!npuprof_is_recording()) return NPUPROF_KIND_NONE;
     const bool warm_up = NPUPROF_LOAD_(&npuprof_capture_now_.phase) == NPUPROF_PHASE_WARM_UP_;
     return warm_up && kind == npuprof_capture_set_.counted ? (uint32_t)NPUPROF_KIND_WARM_UP : kind;
@@ -288,7 +304,6 @@ static uint32_t npuprof_capture_begins_(uint32_t kind)
 static void npuprof_capture_compare_(uint64_t ticks)
 {
     const uint64_t limit_ns = npuprof_capture_set_.slow_ns, once = (uint64_t)1 << 32;
-    if (ticks < NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks)) return;
     const uint64_t rate = npuprof_ns_per_4g_ticks_(), ns = npuprof_scale_(ticks, rate, once);
     if (rate && npuprof_os_monotonic_ns_() - npuprof_arena_.header->first.monotonic_ns > 1000000)
         NPUPROF_STORE_(&npuprof_capture_now_.half_ticks, npuprof_scale_(limit_ns / 2, once, rate));
@@ -298,14 +313,15 @@ static void npuprof_capture_compare_(uint64_t ticks)
     while (ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, ns)) {}
 }
 
-static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
+NPUPROF_HOT_ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
 {
     if (!npuprof_record_is_ready_()) return;
     if (kind == npuprof_capture_set_.counted || kind == NPUPROF_KIND_WARM_UP)
-        NPUPROF_ADD_(&npuprof_capture_now_.ended, 1);
-    if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind)
+        NPUPROF_ADD_SEQ_(&npuprof_capture_now_.ended, 1);
+    if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind &&
+        ticks >= NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks))
         npuprof_capture_compare_(ticks);
-    npuprof_capture_request_();
+    if (npuprof_capture_is_wanted_()) npuprof_capture_request_();
 }
 
 /* Closes the gate when the active phase is over; the next look finds that, too, and goes on from there.

@@ -9,6 +9,7 @@
 #include "../arena/table.h"
 #include "../arena/anchors.h"
 #include "../arena/slots.h"
+#include "../record/attach.h"
 #include "../record/enter.h"
 
 /* What decides whether something is recorded: the level, a pause, capture control (capture.h), the
@@ -30,6 +31,7 @@ enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };  /* a pause that the table had no space fo
 
 static struct {
     int level;                     /* 0: stopped */
+    int attached;                  /* the level of a tool that has attached (attach.h); 0: none has */
     uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
     uint32_t held;                 /* by capture control: 0, or the entry of that gap << 2 | NPUPROF_HOLD_* */
     uint32_t armed;                /* 1: capture control has a condition */
@@ -81,16 +83,23 @@ static void npuprof_control_advance_generation_(void)
 static int npuprof_control_gate_(void)
 {
     const bool paused = NPUPROF_LOAD_SEQ_(&npuprof_control_.paused) != 0;
-    const int level = paused ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_control_.level);
+    const int own = NPUPROF_LOAD_SEQ_(&npuprof_control_.level);
+    const int attached = NPUPROF_LOAD_SEQ_(&npuprof_control_.attached);
+    const int level = paused ? 0 : own > attached ? own : attached;
     const uint32_t window = NPUPROF_LOAD_SEQ_(&npuprof_control_.window);
     const bool over = window && NPUPROF_LOAD_SEQ_(&npuprof_control_.window_over) == window;
     if (level && !over && !NPUPROF_LOAD_SEQ_(&npuprof_control_.held)) return level;
     return level && NPUPROF_LOAD_SEQ_(&npuprof_control_.armed) ? NPUPROF_GATE_BOUNDARIES_ : INT_MIN;
 }
 
-/* Call after a change of `level`, `paused`, `held`, `window`, `window_over` or `armed`. Async-signal safe. */
+/* Call after a change of `level`, `attached`, `paused`, `held`, `window`, `window_over`, `armed` or `tell`.
+   Async-signal safe. */
 static void npuprof_control_set_gate_(void)
 {
+#if NPUPROF_ATTACHES_
+    if (NPUPROF_LOAD_(&npuprof_control_.level) || NPUPROF_LOAD_(&npuprof_control_.armed) ||
+        NPUPROF_LOAD_(&npuprof_control_.tell)) NPUPROF_STORE_(&npuprof_record_attach_.own, 1);
+#endif
     for (;;) {
         const int gate = npuprof_control_gate_();
         NPUPROF_STORE_SEQ_(&npuprof_gate_, gate);
@@ -101,6 +110,8 @@ static void npuprof_control_set_gate_(void)
 }
 
 NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
+
+NPUPROF_API_ bool npuprof_is_recording_level(int level) { return NPUPROF_OPEN_(level); }
 
 /* Calls npuprof_capture.gate if the gate has opened or closed since the last time. Not from a signal handler.
    Why a flag and no lock: what another thread changes meanwhile is told behind the call by who is at it. */

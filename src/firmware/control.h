@@ -35,6 +35,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 
 NPUPROF_API_ bool npuprof_is_recording(void) { return NPUPROF_OPEN_(1); }
 
+NPUPROF_API_ bool npuprof_is_recording_level(int level) { return NPUPROF_OPEN_(level); }
+
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
     if (level < 1 || level > 9) return NPUPROF_ERR_ARGUMENT;

@@ -5,6 +5,7 @@
 #include "../os/none.h"
 #include "arena.h"
 #include "policy.h"
+#include "notes.h"
 #include "record.h"
 
 /* Records with fields: spans with arguments or run-time names, events, memory, names and metadata. A record
@@ -111,9 +112,8 @@ static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npup
             last = ++field;
             field = npuprof_fw_put_field_(field, &fields->list[l].items[i], cells);
         }
-    const bool is_kept = npuprof_fw_is_kept_(ref);
-    npuprof_fw_finish_(head, ref, span || is_kept ? NPUPROF_FW_OPEN_HALF_(token) : 0, now);
-    if (is_kept) npuprof_fw_replace_notes_(c, token);
+    const bool stays = span || npuprof_fw_is_kept_(ref);
+    npuprof_fw_finish_(head, ref, stays ? NPUPROF_FW_OPEN_HALF_(token) : 0, now);
     return npuprof_fw_tally_(c, token, lost);
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
@@ -295,36 +295,49 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
     npuprof_fw_put_memory_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
 }
 
-/* A thread's name or metadata: the text is an argument.
+/* A thread's name or metadata: the text is an argument. values: of npuprof_fw_put_named_, or NULL. id: of its
+   slot; 0: it is an anchor.
    Why a thread's note has a name, too: the JSON writer then needs to know nothing of notes. */
-static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
+static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const uint64_t *values,
+                                           npuprof_arg arg, uint32_t id)
 {
     const char *const texts[3] = { name, NULL, NULL };
-    const npuprof_arg arg = npuprof_str_(key, text ? text : "");
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_fw_slot_ *const slot = id ? npuprof_fw_slot_of_(id) : NULL;
     const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(kind);
-    const npuprof_token_ token = npuprof_fw_put_named_(ref, false, texts, NULL, npuprof_args_(&arg, 1));
-    return token ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
+    const npuprof_token_ token = npuprof_fw_put_named_(ref, false, texts, values, npuprof_args_(&arg, 1));
+    return id ? npuprof_fw_keep_note_(slot, token) : npuprof_fw_keep_anchor_(token);
 }
 
-NPUPROF_API_ void npuprof_thread_name_(const char *name)
+static npuprof_result npuprof_fw_put_thread_(const char *name, const uint64_t *values)
 {
-    (void)npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name);
+    return npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", values,
+                                npuprof_str_("name", name ? name : ""),
+                                NPUPROF_FW_KEY_CONTEXT_ + npuprof_fw_context_());
 }
+
+NPUPROF_API_ void npuprof_thread_name_(const char *name) { (void)npuprof_fw_put_thread_(name, NULL); }
 
 NPUPROF_API_ npuprof_result npuprof_task(const char *name, uint32_t number)
 {
-    const char *const texts[3] = { "thread_name", NULL, NULL };
     const uint64_t values[3] = { number, 0, 0 };
-    const npuprof_arg arg = npuprof_str_("name", name ? name : "");
-    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_THREAD_);
-    return npuprof_fw_put_named_(ref, false, texts, values, npuprof_args_(&arg, 1)) ? NPUPROF_OK
-                                                                                    : NPUPROF_ERR_TABLE_FULL;
+    return npuprof_fw_put_thread_(name, values);
+}
+
+/* What tells keys of metadata apart. 0: "npuprof.anchor". */
+static uint32_t npuprof_fw_key_id_(const char *key)
+{
+    static const char anchor[] = "npuprof.anchor";
+    uint32_t n = 0;
+    while (NPUPROF_LOAD_(key + n) == anchor[n])
+        if (!anchor[n++]) return 0;
+    return npuprof_crc_add_(UINT32_MAX, key, (size_t)npuprof_fw_text_length_(key)) | NPUPROF_FW_KEY_METADATA_;
 }
 
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_ERR_ARGUMENT;
-    return npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value);
+    return npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, NULL,
+                                npuprof_str_("value", value ? value : ""),
+                                NPUPROF_RING_ ? npuprof_fw_key_id_(key) : 1);
 }

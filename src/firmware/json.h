@@ -91,7 +91,10 @@ static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, u
     static const char phases[] = NPUPROF_FW_PHASES_, notes[] = "MMi";
     const npuprof_cell_ *end, *found;
     const uint32_t note = kind - NPUPROF_CELL_KIND_THREAD_;
-    int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note] : kind >> 16 ? 'L' : '?';
+    /* Notes have the bit of the first one, events have not. */
+    const bool is_note = (kind & NPUPROF_CELL_KIND_THREAD_) != 0;
+    int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note]
+        : kind >> 16 && !is_note ? 'L' : '?';
     const bool span = phase == 'X';
     if (span && !npuprof_fw_nests_(o, npuprof_fw_start_of_(head), npuprof_fw_end_of_(o, head))) phase = 'L';
     found = npuprof_fw_find_field_(head, NPUPROF_FIELD_VALUE_, &end);

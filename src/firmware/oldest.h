@@ -22,7 +22,6 @@ enum { NPUPROF_FW_HEAD_ = NPUPROF_FW_HEADER_CELLS_ - 1, NPUPROF_FW_LOST_ = NPUPR
 /* What there is nothing to do for. age: the span that was found last is the youngest. */
 #define npuprof_fw_begin_trace_(c, cells) (cells)
 #define npuprof_fw_is_kept_(ref) false
-#define npuprof_fw_replace_notes_(c, token) ((void)(token))
 #define npuprof_fw_keep_last_(c, kept, count, token) ((void)(token))
 #define npuprof_fw_oldest_ 0u
 #define npuprof_fw_next_record_(at, end) npuprof_fw_after_record_(at)

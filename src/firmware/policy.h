@@ -28,9 +28,9 @@
      open_cell_(c, token)     the open span, or NULL. Why it asks: a goto past a scope leaves garbage in its
                               token, and garbage must not write anywhere
      end_cell_(c, token, now) ends that span
-     is_kept_(ref)            whether a record stays however much comes after it; replace_notes_(c, token)
-                              empties what such a record replaces; keep_last_(c, kept, count, token): of
-                              such records only the last `count` stay, which are kept[]
+     is_kept_(ref)            whether a record stays however much comes after it, until notes.h lets it go;
+                              keep_last_(c, kept, count, token): of such records only the last `count` stay,
+                              which are kept[]
      save_(cell, h)           what an open PROF_BEGIN keeps of its stack, and restore_(cell, h) back
      NPUPROF_FW_CELLS_WORD_(count)       what the first field of a record of so many cells says of them
      NPUPROF_FW_KEEPS_ALL_    whether it is defined: what is recorded stays, and stays where it is

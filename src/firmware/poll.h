@@ -17,6 +17,9 @@
 
 #if NPUPROF_WHEN_FULL == NPUPROF_STREAM
 
+/* Sends what is kept once more: notes.h. NULL: nothing is. Why a pointer: who has no names pays nothing. */
+static void (*npuprof_fw_again_)(npuprof_compact_header_ *c, uint32_t part);
+
 /* Copies a cell, and marks a record that is kept as sent. lead: see there. Returns the cells of its record
    from it on; 0: the record is not finished.
    Why the upper half is loaded first: it says whether the rest is there. An open span may end meanwhile; then
@@ -104,6 +107,7 @@ static inline npuprof_result npuprof_fw_hand_over_(npuprof_fw_stream_state_ *s, 
         }
         s->left = s->head.count = 0;
         s->head.lead = s->lead;
+        if (npuprof_fw_again_ && !s->may_lack) npuprof_fw_again_(c, s->parts & (NPUPROF_FW_PARTS_ - 1));
     }
     return NPUPROF_OK;
 }

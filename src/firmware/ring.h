@@ -151,6 +151,18 @@ static NPUPROF_NOINLINE_ void npuprof_fw_empty_(npuprof_cell_ *head)
     npuprof_fw_store_half_(head, 0);
 }
 
+/* What header.used becomes behind `n` cells at `used`. */
+NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_used_behind_(npuprof_compact_header_ *c, uint32_t used, uint32_t n)
+{
+    uint32_t next = used + n;
+    if ((next & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_()) {
+        next = (used >> NPUPROF_RING_LAP_SHIFT_) + 1;
+        next = next << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
+        if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+    }
+    return next;
+}
+
 /* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
    gives the others back. 0: there is none. */
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_header_ *c,
@@ -162,12 +174,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_h
         npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
         if (npuprof_fw_is_held_(used)) break;
         const uint32_t n = npuprof_fw_length_(head);
-        uint32_t next = used + n;
-        if ((next & NPUPROF_RING_INDEX_) >= cells) {
-            next = (used >> NPUPROF_RING_LAP_SHIFT_) + 1;
-            next = next << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
-            if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-        }
+        const uint32_t next = npuprof_fw_used_behind_(c, used, n);
         if (!npuprof_fw_may_pass_(c, next)) break;
         if (!npuprof_fw_claim_(c, head, used, next)) continue;
         if (n > most) npuprof_fw_give_back_(head + most, n - most);
@@ -197,9 +204,41 @@ static void npuprof_fw_release_(npuprof_compact_header_ *c, npuprof_token_ token
     if (empty) npuprof_fw_empty_(head);
 }
 
+/* Says of `count` cells, which are ours, that they are one record with nothing in it yet. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_join_(npuprof_cell_ *head, uint32_t count)
+{
+    npuprof_os_store_(&head[1].start, count << 20);
+    npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
+    head->end = count;
+}
+
+/* Takes the next `count` cells if nothing in them is kept, all at once. 0: it is, or another task was faster.
+   Why only the first record is claimed: while header.used stands, nobody takes those behind it. */
+static inline npuprof_token_ npuprof_fw_take_run_(npuprof_compact_header_ *c, uint32_t count)
+{
+    const uint32_t used = npuprof_os_load_(&c->used);
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
+    uint32_t left = NPUPROF_FW_CELL_COUNT_() - (used & NPUPROF_RING_INDEX_), have = 0;
+    if ((int32_t)left < (int32_t)count) return 0;
+    do {
+        if (NPUPROF_LOAD_(&head[have].high.word) & NPUPROF_FW_OPEN_WORD_) return 0;
+        const uint32_t n = npuprof_fw_length_(head + have);
+        if (!n) return 0;                  /* another core is at it */
+        have += n;
+    } while (have < count);
+    if (have > left) return 0;
+    const uint32_t next = npuprof_fw_used_behind_(c, used, have);
+    if (!npuprof_fw_may_pass_(c, next) || !npuprof_fw_claim_(c, head, used, next)) return 0;
+    if (have > count) npuprof_fw_give_back_(head + count, have - count);
+    npuprof_fw_join_(head, count);
+    return used;
+}
+
 /* Takes `count` cells, one behind the other, at least 2. */
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_header_ *c, uint32_t count)
 {
+    const npuprof_token_ run = npuprof_fw_take_run_(c, count);
+    if (NPUPROF_LIKELY_(run)) return run;
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     uint32_t have = 0, n = 1;
     npuprof_token_ token = 0;
@@ -218,9 +257,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
         if (have < count) continue;
         npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
         if (have > count) npuprof_fw_give_back_(head + count, have - count);
-        npuprof_os_store_(&head[1].start, count << 20);
-        npuprof_os_store_(&head->ref, NPUPROF_CELL_CLEARED_ | 1);
-        head->end = count;
+        npuprof_fw_join_(head, count);
         return token;
     }
     if (have) npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
@@ -270,38 +307,6 @@ static inline bool npuprof_fw_is_kept_(uint32_t ref)
                           1u << (NPUPROF_CELL_KIND_ANCHOR_ - NPUPROF_CELL_KIND_THREAD_) |
                           1u << (NPUPROF_CELL_KIND_NAME_ - NPUPROF_CELL_KIND_THREAD_);
     return (ref & 2) && note < 32 && (kept >> note & 1);
-}
-
-/* Whether both say the same thing: the name of a context, of a number, or the value of a key. */
-static bool npuprof_fw_is_same_note_(const npuprof_cell_ *a, const npuprof_cell_ *b)
-{
-    const uint32_t type = a[1].start & 0xFF, length = NPUPROF_FIELD_LENGTH_(a[1].start);
-    const uint8_t *const p = (const uint8_t *)&a[1].end, *const q = (const uint8_t *)&b[1].end;
-    if (a->ref != b->ref) return false;
-    if (a->ref >> 8 == NPUPROF_CELL_KIND_THREAD_)
-        return npuprof_fw_context_of_(a) == npuprof_fw_context_of_(b);
-    if ((a[1].start ^ b[1].start) & 0xFFFFF) return false;
-    for (uint32_t i = type == NPUPROF_FIELD_VALUE_ ? 8 : length; i--;)
-        if (p[i] != q[i]) return false;
-    return true;
-}
-
-/* Why a search and no list: notes are rare. If tasks replace
-   cells meanwhile, it may miss one; the next note finds it. Why it asks whether the note is there, after
-   it looked at the other: an interrupt that replaced it has a newer one. */
-static void npuprof_fw_replace_notes_(npuprof_compact_header_ *c, npuprof_token_ token)
-{
-    const npuprof_cell_ *const note = npuprof_fw_cell_(c, token);
-    const uint32_t cells = NPUPROF_FW_CELL_COUNT_(), kind = note->ref >> 8;
-    if (kind == NPUPROF_CELL_KIND_DEVICE_ || kind == NPUPROF_CELL_KIND_ANCHOR_) return;
-    for (uint32_t at = 0, n; at + 1 < cells; at += n + !n) {
-        const npuprof_cell_ *const old = npuprof_fw_cell_(c, at);
-        const uint32_t half = NPUPROF_LOAD_(&old->high.half[1]) & ~(uint32_t)NPUPROF_CELL_SENT_;
-        n = npuprof_fw_length_(old);
-        if (n < 2 || n > cells - at || old == note || !npuprof_fw_is_same_note_(note, old)) continue;
-        if (!npuprof_fw_open_cell_(c, token)) return;
-        npuprof_fw_release_(c, at | half << NPUPROF_RING_LAP_SHIFT_, true);
-    }
 }
 
 static inline void npuprof_fw_keep_last_(npuprof_compact_header_ *c, npuprof_token_ *kept, int count,

@@ -17,15 +17,31 @@ static uint32_t npuprof_fw_ref_of_number_(uint32_t kind, uint32_t number)
     return (number + 1) << 16 | NPUPROF_FW_REF_OF_KIND_(kind);
 }
 
+/* Why not npuprof_fw_put_named_(): a task is created with interrupts off, and this takes half as long. */
 NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
 {
-    const uint64_t values[3] = { number, 0, 0 };
-    const npuprof_arg arg = npuprof_str_("name", name);
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    bool cut;
     if (number > NPUPROF_NUMBER_MAX || !name) return NPUPROF_ERR_ARGUMENT;
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(NPUPROF_CELL_KIND_NAME_);
-    return npuprof_fw_put_named_(ref, false, NULL, values, npuprof_args_(&arg, 1)) ? NPUPROF_OK
-                                                                                   : NPUPROF_ERR_TABLE_FULL;
+    const uint64_t now = npuprof_fw_stamp_(c);
+    const uint32_t length = npuprof_fw_kept_length_(name, &cut);
+    const uint32_t count = 2 + npuprof_fw_text_cells_(length);
+    const npuprof_token_ token = npuprof_fw_take_fields_(c, count, &c->lost_notes);
+    if (!token) {
+        (void)npuprof_fw_tally_(c, 0, &c->lost_notes);
+        return NPUPROF_ERR_TABLE_FULL;
+    }
+    npuprof_fw_slot_ *const slot = npuprof_fw_slot_of_(number + 1);
+    npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+    /* Why no call: else recording alone would have that function, too. */
+    for (uint32_t i = 0; i < length; i++) NPUPROF_STORE_((uint8_t *)&head[1].end + i, (uint8_t)name[i]);
+    head[1].ref = 0;
+    head[1].start = NPUPROF_FIELD_NAME_ | length << 8 | NPUPROF_FW_CELLS_WORD_(count);
+    if (npuprof_fw_has_note_(slot)) head->end = count | NPUPROF_CELL_RENAMES_;
+    npuprof_fw_finish_(head, npuprof_fw_ref_of_number_(NPUPROF_CELL_KIND_NAME_, number) | 1,
+                       NPUPROF_RING_ ? NPUPROF_FW_OPEN_HALF_(token) : 0, now);
+    return npuprof_fw_keep_note_(slot, token);
 }
 
 /* Ends a span and begins another with the same stamp. old 0: none ends. number NPUPROF_NOBODY: none

@@ -52,8 +52,9 @@ enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note
    the next one replaces. An index of 0xFFFF: a reader was at work on the target, so where it begins is not
    known. Bits 16 to 28 count the laps, modulo 2^13. Bit 31 is set. Cells that were never taken are all 0.
    A record with NPUPROF_CELL_OPEN_ is kept in its place however long the ring runs: a span until it ends, a
-   name or metadata until there is a newer one of the same context, number or key, a device for ever, and the
-   four newest anchors of each. So a kept record may be older than those before it.
+   name or metadata until there is a newer one of the same context, number or key, a device for ever, the
+   four newest anchors of each, some of the metadata npuprof.anchor, and some names that others replaced.
+   What does not fit into the target's table is not kept. So a kept record may be older than those before it.
    Stamps: an old record's upper bits cannot follow from the one before it. They follow from `clock`: a start
    is at most a quarter of its range after that, and less than three quarters before.
    PARTS of a ring by npuprof_write_image(): all `cells`, from the oldest on, the first one as number 0;
@@ -66,6 +67,10 @@ enum { NPUPROF_RING_LAP_SHIFT_ = 16 };
 /* half[1] of a record in a ring with NPUPROF_CELL_OPEN_: `used` >> 16 of when it was taken, and flags. */
 #define NPUPROF_CELL_CLAIMED_ 0x4000u   /* being written or replaced: nothing is here, whatever `ref` says */
 #define NPUPROF_CELL_SENT_ 0x2000u      /* it was handed to the sink */
+/* In `end` of such a record: NPUPROF_STREAM sends it again with other numbers; a name of a number that had
+   another one before. */
+#define NPUPROF_CELL_AGAIN_ 0x80000000u
+#define NPUPROF_CELL_RENAMES_ 0x40000000u
 
 /* ---- CELL  A record is one cell, followed by field cells if it has more to say. A start has 48 -
    context_bits bits, an end 47. Above them: a start is the stamp with these bits that is nearest to the start
@@ -95,8 +100,9 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 /* Records that are no events: a thread's name, as an argument, and, as VALUE, its number in the system;
    metadata: the key is the name, the value an argument; a pause, as a span. SLEPT: the clock stood still just
    before the stamp for so many ticks, 47 bits in the place of an end, and the header's `first` was moved back
-   by them. NAME: the name of the number VALUE, as an argument. Then what npuprof_npu.h records. device: its
-   number, from 1.
+   by them. NAME: the name of a number from then on, which is in the upper half of `ref` as of an event; older
+   ones have it as VALUE, and the name as an argument. Then what npuprof_npu.h records. device: its number,
+   from 1.
      kind     VALUE           SECOND                                    THIRD
      DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8 |
                               1 << 32, if the counter may stand while time goes on
@@ -120,8 +126,10 @@ enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
    CLOSE has no fields: NPUPROF_STREAM, the end of a span that was sent while it was open. `start` and half[0]
    are the end's stamp and the span's context; `end` and half[1] the low 47 bits of the span's start. It ends
    the last such span of that context that has no end yet.
-   NPUPROF_STREAM sends what is kept once a lap: a record with NPUPROF_CELL_OPEN_ and the same index, kind or
-   call site, context and start as one before is that one again, for hosts that came late or lost it.
+   NPUPROF_STREAM sends what is kept once a lap, and names, metadata and npuprof.anchor between two headers,
+   with NPUPROF_CELL_AGAIN_, other numbers and the same contents. Of one lap: a record with NPUPROF_CELL_OPEN_
+   and the same index, kind or call site, context and start as one before is that one again, for hosts that
+   came late or lost it.
    A device span is an event of kind NPUPROF_KIND_DEVICE:
               start_ticks     end_ticks                                 device | epoch << 8 | flags | x << 32
    NPUPROF_CELL_SAMPLED_: x is the number, from 1, of the cell of its host span, whose name and category it

@@ -23,7 +23,8 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_open,
             npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
 /* Drains the ring, takes the last anchor, unmaps. Records that cannot be read any more are counted as lost. A
-   second close does nothing. One thread; no other call on this npu may be running. */
+   second close does nothing. One thread; no other call on this npu may be running. Waits for an
+   npuprof_read() that drains devices. */
 NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), )
 /* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3; where an
    epoch begins, those of two anchors. Any thread. *ticks is set with every result:
@@ -187,6 +188,14 @@ NPUPROF_NPU_RECORD_FN_(void, npuprof_npu_set_job_records,
    handle is not open on this device; _NPU_NO_RING. Any thread. */
 NPUPROF_NPU_RECORD_FN_(npuprof_result, npuprof_npu_set_job_of,
                        (npuprof_npu *npu, uint32_t handle, uint64_t id), return NPUPROF_OK;)
+
+/* The runtime's number for what the calling thread submits from now on, to any device, such as the
+   correlation id of ONNX Runtime or Kineto: the device spans have it as the argument `correlation`. 0: none.
+   Returns the one before, so that calls nest:
+     uint64_t before = npuprof_npu_set_correlation(id);  ...  npuprof_npu_set_correlation(before);
+   Any thread; one that never recorded has none while recording is off, and 0 is returned. OFF: 0. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_CORRELATION_, uint64_t, npuprof_npu_set_correlation, (uint64_t id),
+                       (void)id; return 0;)
 
 #ifndef NPUPROF_FREESTANDING
 /* This device's clock for npuprof_bench(): stamps are reads of its counter, and the time between two is what

@@ -62,5 +62,6 @@
 #define NPUPROF_NPU_NO_RING_ \
     "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, " \
     "or npuprof_npu_span() your own stamps"
+#define NPUPROF_NPU_NO_CORRELATION_ "the runtime's numbers are known on a host; give an argument of your own"
 #define NPUPROF_NPU_NO_PUSH_ "the counter is read there; give npuprof_npu_desc a bar or read_ticks"
 #define NPUPROF_NPU_NO_HOST_NS_ "the host maps the ticks when it converts the image"

@@ -9,6 +9,7 @@
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_npu_leave_(npuprof_npu_block_ *block)
 {
+    NPUPROF_USDT_END_
     if (block->token && npuprof_is_open_(block->token)) npuprof_npu_end_(block);
 }
 NPUPROF_MAYBE_POP_
@@ -76,7 +77,8 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
     NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \
                        NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) \
-                       NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN), \
+                       NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN) \
+                       NPUPROF_USDT_MARK_(NPUPROF_KIND_SPAN, (cat), (name)), \
                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), \
                                           NPUPROF_STREAM_(stream), \
                                           NPUPROF_NPU_LITERALS_(name, cat) \

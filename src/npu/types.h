@@ -264,6 +264,7 @@ typedef struct npuprof_npu {
 
 #ifndef NPUPROF_FREESTANDING
     /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
+    npuprof_device_drain_ drain_;        /* for npuprof_read(), from open to close */
     uintptr_t queue_lock_;               /* who holds it; 0 = nobody */
     npuprof_device_texts_ texts_;        /* of records that rings brought */
     uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */

@@ -70,8 +70,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
     }
 }
 
-/* ---- Sorting by merging, with as much memory beside the array: what is in order already costs one pass, and
-   equal elements keep their order */
+/* ---- Sorting by merging, with as much memory beside the array: equal elements keep their order */
 
 /* Merges the sorted runs [from, middle) and [middle, end) into `to`. */
 NPUPROF_ALWAYS_INLINE_ void npuprof_sort_merge_(uint8_t *to, const uint8_t *from, const uint8_t *middle,

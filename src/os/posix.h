@@ -78,6 +78,21 @@ static int64_t npuprof_os_boot_ns_(void)
 }
 #endif
 
+/* A clock that clock_gettime() takes. False: the system has none of that number. */
+static bool npuprof_os_read_clock_(int clock, int64_t *ns)
+{
+    struct timespec t;
+#ifdef CLOCK_BOOTTIME
+    if (clock == CLOCK_BOOTTIME) {
+        *ns = npuprof_os_boot_ns_();
+        return true;
+    }
+#endif
+    if (clock_gettime((clockid_t)clock, &t) != 0) return false;
+    *ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return true;
+}
+
 /* Fills boot_ns and unix_ns: what these clocks showed at a->monotonic_ns, which the caller has read.
    Why the monotonic clock is read before and after each: a read may be a system call of microseconds. The
    middle of the two is taken for the moment of the read. */

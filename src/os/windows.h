@@ -48,6 +48,16 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
                                     - 116444736000000000) * 100 - before;
 }
 
+/* clock: 0 CLOCK_REALTIME, 1 CLOCK_MONOTONIC. */
+static bool npuprof_os_read_clock_(int clock, int64_t *ns)
+{
+    npuprof_host_anchor_ a;
+    a.monotonic_ns = npuprof_os_monotonic_ns_();
+    npuprof_os_clocks_(&a);
+    *ns = clock ? a.monotonic_ns : a.unix_ns;
+    return clock == 0 || clock == 1;
+}
+
 /* ---- Threads; signals and cancelling do nothing */
 
 typedef int npuprof_os_signals_;

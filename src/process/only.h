@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/hot.h"
+#include "../public/read.h"
 #include "../arena/state.h"
 #include "../os/common.h"
 #include "../clock/host.h"
@@ -120,4 +121,37 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
 NPUPROF_API_ npuprof_result npuprof_poll(void)
 {
     return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out capture control");
+}
+
+NPUPROF_API_ npuprof_result npuprof_read(npuprof_cursor *cursor, uint32_t kinds,
+                                         bool (*fn)(void *user, const npuprof_read_span *span), void *user,
+                                         npuprof_read_result *result)
+{
+    (void)cursor;
+    (void)kinds;
+    (void)fn;
+    (void)user;
+    if (result) result->spans = result->lost = result->open = 0;
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out npuprof_read; dump a .npuprof");
+}
+
+NPUPROF_API_ void npuprof_read_end(npuprof_cursor *cursor) { (void)cursor; }
+
+NPUPROF_API_ npuprof_result npuprof_read_anchors(uint32_t device, uint64_t *place,
+                                                 bool (*fn)(void *user, const npuprof_read_anchor *anchor),
+                                                 void *user)
+{
+    (void)device;
+    (void)place;
+    (void)fn;
+    (void)user;
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out npuprof_read_anchors; dump a .npuprof");
+}
+
+NPUPROF_API_ npuprof_result npuprof_clock_pair(int clock, int64_t *other_ns, int64_t *ours_ns,
+                                               uint64_t *bracket_ns)
+{
+    (void)clock;
+    if (other_ns && ours_ns && bracket_ns) *other_ns = *ours_ns = (int64_t)(*bracket_ns = 0);
+    return NPUPROF_LEFT_OUT_("NPUPROF_RECORD_ONLY leaves out npuprof_clock_pair");
 }

@@ -9,7 +9,9 @@
 #include "../arena/thread.h"
 #include "../record/end.h"
 #include "../record/objects.h"
+#include "../record/device.h"
 #include "../control/start.h"
+#include "../control/attach.h"
 
 /* The end of a thread, and the empty trace with which the child of a fork begins.
 
@@ -123,6 +125,7 @@ static void npuprof_fork_start_over_(void)
     npuprof_arena_.chunk_free = 0;
     npuprof_arena_.slots_free = npuprof_arena_.slots_left = npuprof_arena_.slots_swept = 0;
     npuprof_arena_.zero_at_first = false;
+    npuprof_arena_.forgotten = 0;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();
 }
@@ -134,8 +137,12 @@ static void npuprof_process_forget_threads_(void)
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->hopeless = s->keeping_time = 0;
     NPUPROF_CALLS_(npuprof_record_objects_.listing = 0;)
+    /* Why none is drained: a device is the parent's, and so are its records. */
+    npuprof_record_drains_.first = NULL;
+    npuprof_record_drains_.holder = 0;
     s->slots_checking = s->slots_taken = s->slots_checked = 0;
     npuprof_control_.paused = 0;
+    NPUPROF_ATTACH_(npuprof_control_attach_forget_();)
     if (npuprof_control_.telling != npuprof_slot_me_()) npuprof_control_.telling = 0;
     /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
        tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,

@@ -13,6 +13,7 @@
 #include "../control/path.h"
 #include "../control/conditions.h"
 #include "../control/environment.h"
+#include "../control/attach.h"
 #include "../control/capture.h"
 #include "../read/live.h"
 #include "../write/stream.h"
@@ -91,6 +92,7 @@ static npuprof_result npuprof_setup_once_(void)
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     npuprof_arena_hooks_.ends = npuprof_process_end_slot_;
     npuprof_capture_hooks_.write = npuprof_file_capture_;
+    NPUPROF_ATTACH_(NPUPROF_STORE_RELEASE_(&npuprof_record_hooks_.answer, &npuprof_control_answer_);)
     NPUPROF_STORE_RELEASE_(&npuprof_record_setup_, 2);
     npuprof_env_read_();
     const char *const why = npuprof_capture_arm_();

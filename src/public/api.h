@@ -4,7 +4,8 @@
 /* The public functions.
 
    Threads: any thread may call a function, unless its comment says otherwise. Signal handlers may call those
-   that record: npuprof_async_begin(), npuprof_async_end(), npuprof_span().
+   that record: npuprof_async_begin(), npuprof_async_end(), npuprof_span(), npuprof_instant() and
+   npuprof_counter_*().
    Results: a function that returns npuprof_result returns NPUPROF_OK on success, NPUPROF_ERR_ARGUMENT for a
    NULL or a value out of range (npuprof_result_string() then says which), and NPUPROF_ERR_ARENA_SIZE if there
    is no arena. The comments name the other errors.
@@ -47,6 +48,8 @@ NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
 /* Is a span of level 1 recorded now? Cost: a load and a compare. */
 NPUPROF_FN_(bool, npuprof_is_recording, (void), return false;)
+/* The same of a level. */
+NPUPROF_FN_(bool, npuprof_is_recording_level, (int level), NPUPROF_UNUSED_(level); return false;)
 #ifndef NPUPROF_FREESTANDING
 /* Looks at the conditions of capture control now (npuprof_capture), and does what is due: starts, stops,
    writes a file. For the main loop of a program that has neither PROF_RECORD nor PROF_INFERENCE, or stands
@@ -110,6 +113,16 @@ NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, 
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
 /* Ends the span that npuprof_async_begin() began with this id. */
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
+#ifndef NPUPROF_FREESTANDING
+/* PROF_INSTANT and PROF_COUNTER with a name that comes at run time. Strings are copied; category may be NULL.
+   Cost: a record and a look-up of the name. */
+NPUPROF_FN_(void, npuprof_instant, (const char *category, const char *name, npuprof_args args),
+            NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(args);)
+NPUPROF_FN_(void, npuprof_counter_int, (const char *name, int64_t value),
+            NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);)
+NPUPROF_FN_(void, npuprof_counter_real, (const char *name, double value),
+            NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);)
+#endif
 /* Records a finished span with your own stamps, in ns on the clock of npuprof_now_ns(), on the track with
    that name. Strings are copied. If the end is before the start, the span gets length 0 and a mark. If a
    stamp is more than 13 days outside the trace, the span is drawn at the start of the trace and marked. */
@@ -176,7 +189,9 @@ NPUPROF_FN_(void, npuprof_slept, (uint64_t ticks), NPUPROF_UNUSED_(ticks);)
    yours around each call.
    desc.sink returns 0: it took all; NPUPROF_SINK_TOOK(n): it took n bytes, 0 for none, and is asked for the
    rest in a later call; an errno value: it failed, and the same bytes come again.
-   NPUPROF_ERR_BUSY: the sink did not take all, or another call is at work. NPUPROF_ERR_IO: the sink failed.
+   NPUPROF_ERR_BUSY: the sink did not take all, or another call is at work. A task that flushes while it keeps
+   the one that polls from running waits for ever: it must sleep between two tries, or one task does both.
+   NPUPROF_ERR_IO: the sink failed.
    NPUPROF_ERR_ARGUMENT: there is no sink. NPUPROF_ERR_UNSUPPORTED: another NPUPROF_WHEN_FULL.
    npuprof_flush() hands over all, also a part that is not full, and then a header, which says how many
    records were lost until then. The same results. npuprof_stop() before: what is recorded meanwhile is handed

@@ -143,6 +143,11 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_LINE_ __LINE__
 #endif
 
+/* NPUPROF_USDT: any file. A probe at each macro that begins or ends a span, marks a moment or counts, for
+   perf, bpftrace, SystemTap and gdb. >>public/usdt lists them. A file that includes both headers defines it
+   before the first. Needs gcc or clang, and ELF. Levels and categories are the recorder's: a probe has
+   neither. */
+
 /* NPUPROF_AUTO: implementing file. Records the functions of the files that are compiled with
    -finstrument-functions (gcc, clang), without a mark in them. Each call is a span of the category "auto",
    whose name is the function's address; the tools turn it into the function's name. Not with
@@ -169,12 +174,19 @@ extern "C++" {                     /* the user may include this header inside ex
 #error "npuprof.h: NPUPROF_THREAD_KEY must be 0 or 1"
 #endif
 
+/* NPUPROF_NO_ATTACH: implementing file. Leaves out what `npuprof.py attach PID` looks for, so nobody switches
+   the recording on from outside. It is there on Linux only, and neither with NPUPROF_RECORD_ONLY nor with
+   NPUPROF_FREESTANDING. */
+
 /* The rest is for NPUPROF_FREESTANDING.
 
    NPUPROF_WHEN_FULL: implementing file. NPUPROF_KEEP_OLDEST (default), NPUPROF_KEEP_NEWEST or NPUPROF_STREAM.
    Why while compiling: so that nobody has the flash of what he does not use.
    NPUPROF_SINK(bytes, count): implementing file, with NPUPROF_STREAM. Hands bytes on: its value is how many
    of them were taken, 0 for none. In place of desc.sink and npuprof_init(), which take more flash.
+   NPUPROF_NAMES: implementing file, with a ring: NPUPROF_KEEP_NEWEST or NPUPROF_STREAM. So many names of
+   numbers and tracks, and keys of metadata, stay however long it runs: a power of two, 1 to 4096, default 32.
+   Each takes 8 bytes of RAM. Those beyond are overwritten as other records are.
    NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
@@ -206,6 +218,12 @@ extern "C++" {                     /* the user may include this header inside ex
 #endif
 #if NPUPROF_RING_ && NPUPROF_ARENA_BYTES > 1024 * 1024
 #error "npuprof.h: with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM NPUPROF_ARENA_BYTES must be at most 1 MiB"
+#endif
+#ifndef NPUPROF_NAMES
+#define NPUPROF_NAMES 32
+#endif
+#if NPUPROF_NAMES < 1 || NPUPROF_NAMES > 4096 || (NPUPROF_NAMES & (NPUPROF_NAMES - 1)) != 0
+#error "npuprof.h: NPUPROF_NAMES must be a power of two, 1 to 4096"
 #endif
 #ifndef NPUPROF_CORES
 #define NPUPROF_CORES 1

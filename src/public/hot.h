@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "args.h"
+#include "usdt.h"
 
 /* What the macros call: the hot path as the user's file compiles it.
 
@@ -200,6 +201,7 @@ NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 {
+    NPUPROF_USDT_END_
     if (scope->token) npuprof_close_(scope->token);
 }
 
@@ -210,6 +212,7 @@ NPUPROF_INLINE_ void npuprof_wait_around_(const npuprof_device *device)
 
 NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 {
+    NPUPROF_USDT_END_
     if (!block->token) return;
     /* Why it checks the token first: after a goto into the block, device is garbage. */
     if (block->device && npuprof_is_open_(block->token) && block->device->wait_around)
@@ -219,6 +222,7 @@ NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 
 NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
 {
+    NPUPROF_USDT_END_
     if (once->token) npuprof_close_(once->token);
     once->left = 0;
 }

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "hot.h"
+#include "device.h"
 
 /* The macros that users write: PROF_* and WITH_*_PROFILER. Further down, after "The macros".
 
@@ -65,10 +66,12 @@
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                            \
     static constexpr const char *NPUPROF_GLUE_(npuprof_category_, id) = cat;  \
     NPUPROF_LITERAL_ONLY_(id, name) \
-    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), "" name "")
+    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), "" name "") \
+    NPUPROF_USDT_MARK_(kind, cat, name)
 #else
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name) \
-    NPUPROF_SITE_(id, kind, cat, "" name "") NPUPROF_LITERAL_ONLY_(id, name)
+    NPUPROF_SITE_(id, kind, cat, "" name "") NPUPROF_LITERAL_ONLY_(id, name) \
+    NPUPROF_USDT_MARK_(kind, cat, name)
 #endif
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
@@ -226,7 +229,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
    recorded or not. They nest, at most 64 deep in a thread. cat and name may be any strings; they are copied.
    cat may be NULL. Both are evaluated also while recording is off. */
 #define PROF_BEGIN(cat, name) NPUPROF_BY_HAND_(__COUNTER__, cat, name)
-#define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
+#define PROF_END() NPUPROF_ENDED_(npuprof_end_by_hand_())
 
 /* An arrow between two host spans. Write PROF_FLOW_OUT inside the span where it starts, PROF_FLOW_IN inside
    the span where it ends, with the same 64-bit id; the threads may differ. */
@@ -293,7 +296,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                   npuprof_begin_(NPUPROF_REF_(id, cat, "" name "")))
 #define NPUPROF_FUNCTION_(id)                                                                       \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
-                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_), \
+                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_) \
+                   NPUPROF_USDT_MARK_(NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_), \
                    npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_FUNCTION_NAME_)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
@@ -317,7 +321,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    npuprof_begin_boundary_(NPUPROF_CONSTANT_(name) \
                                            ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                                            NPUPROF_KEYS_REF_(id), "Runtime", (name)))
-#define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_)
+#define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
+    NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_) NPUPROF_USDT_MARK_(kind, cat, name)
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) \
     npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
@@ -327,6 +332,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_BY_HAND_(id, cat, name) \
     do { \
         NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN) \
+        NPUPROF_USDT_MARK_(NPUPROF_KIND_SPAN, (cat), (name)) \
         NPUPROF_ALWAYS_(npuprof_begin_by_hand_(NPUPROF_KEYS_REF_(id), (cat), (name))); \
     } while (0)
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_(NPUPROF_KEYS_REF_(id), (args))
@@ -351,11 +357,13 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                    npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""))); \
     NPUPROF_SHADOW_POP_
 #define NPUPROF_NEXT_PHASE_(id, name)                                                               \
-    NPUPROF_NEXT_(NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
+    NPUPROF_NEXT_(NPUPROF_USDT_END_ \
+                  NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
                   npuprof_next_(NPUPROF_PHASE_TOKEN_, \
                                 NPUPROF_REF_(id, NPUPROF_NULL_, "" name "")))
 #define NPUPROF_EVENT_(id, kind, name, value)                                                       \
-    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
+    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name) \
+                  NPUPROF_USDT_VALUE_(kind, name, value),                                          \
                   npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, "" name ""), (value)))
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) \
@@ -363,127 +371,3 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                   NPUPROF_EVENT_ARGS_(id, cat, "" name "", args))
 #define NPUPROF_ADD_RESULT_(id, level, args)                                                        \
     NPUPROF_VOID_(level, NPUPROF_KEYS_OF_(id, NPUPROF_KIND_SPAN), NPUPROF_RESULT_ARGS_(id, args))
-
-/* ---- Private: what npuprof_npu.h calls ----
-
-   Host ticks are the ticks of host records. */
-NPUPROF_BEGIN_C_
-
-/* The span that submitted a job. */
-typedef struct npuprof_link_ {
-    uint64_t position;              /* of the span, in the slot's sequence of records */
-    uint64_t root_position;         /* of the span that is the root of its trace */
-    uint64_t ticks;                 /* a host stamp inside the span; 0 = there is no span to link to */
-    uint32_t slot;
-    bool warm_up;
-    uint32_t thread;                /* the system's number of the submitter; 0 = `used` is not known */
-    uint64_t used[3];               /* npuprof_os_usage_() of it when it submitted */
-} npuprof_link_;
-
-/* A clock anchor: device_ticks was read between the two host stamps. */
-typedef struct npuprof_anchor_ {
-    uint64_t device_ticks, host_before, host_after;
-} npuprof_anchor_;
-
-/* Flags of what a device recorded. HOST: the stamps are host ticks, and the span's epoch is
-   npuprof_host_error_code_() of their error. INSTANT: one event, at its start; VALUE: besides, its end is the
-   value of a counter. */
-enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_HOST = 4, NPUPROF_STAMP_INSTANT = 8,
-       NPUPROF_STAMP_VALUE = 10 };
-/* Counts of a device's records, by why one is lost or what is odd about it. Written into images: append
-   only. */
-enum { NPUPROF_RECORDS_OVERWRITTEN, NPUPROF_RECORDS_STAMPS, NPUPROF_RECORDS_EPOCH, NPUPROF_RECORDS_NO_ANCHOR,
-       NPUPROF_RECORDS_DRIVER, NPUPROF_RECORDS_UNKNOWN, NPUPROF_RECORDS_UNMATCHED_END,
-       NPUPROF_RECORDS_UNFINISHED, NPUPROF_RECORDS_NO_LANE, NPUPROF_RECORDS_LOSS_UNKNOWN,
-       NPUPROF_RECORDS_DROPPED_JOBS, NPUPROF_RECORDS_OPEN_JOBS, NPUPROF_RECORDS_AMBIGUOUS,
-       NPUPROF_RECORDS_PERIOD, NPUPROF_RECORDS_CONTRADICTION,
-       NPUPROF_RECORDS_COUNT,
-       /* A bit for each of them that is a lost record. */
-       NPUPROF_RECORDS_LOST_MASK_ = 31 | 1 << NPUPROF_RECORDS_PERIOD | 1 << NPUPROF_RECORDS_CONTRADICTION,
-       NPUPROF_RECORDS_ROOM_ = 16 };
-enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
-       NPUPROF_NOTE_RING_LOST,
-       NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_UNIT, NPUPROF_NOTE_COUNT,
-       NPUPROF_NOTE_ROOM_ = 8 };
-#define NPUPROF_MAX_HZ_ \
-    UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
-/* What the table calls the texts of a device's records: so that each is looked up once. The caller's; one
-   thread uses it at a time. Only for texts that stay what they are. */
-enum { NPUPROF_DEVICE_KEYS_ = 25, NPUPROF_DEVICE_NAMES_ = 64 };
-typedef struct npuprof_device_texts_ {
-    uint32_t generation;                 /* that the rest is of; 0 = none */
-    const char *key[NPUPROF_DEVICE_KEYS_];
-    uint64_t word[NPUPROF_DEVICE_KEYS_];
-    const char *name[NPUPROF_DEVICE_NAMES_], *category[NPUPROF_DEVICE_NAMES_];
-    uint32_t id[NPUPROF_DEVICE_NAMES_];
-    uint64_t stamp;                      /* of the record before */
-    const void *behind;                  /* where that ended */
-    unsigned stamp_left;                 /* records that may have the same; 0 = read the clock */
-} npuprof_device_texts_;
-#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
-/* Host ticks now. */
-NPUPROF_API_ uint64_t npuprof_ticks_(void);
-/* Host ticks as ns on the clock of npuprof_now_ns(), by the rate that is known now. */
-NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
-/* The other way round, and how far off that may be. */
-NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks);
-/* The rate that is known now, in ns per 2^32 host ticks. */
-NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void);
-/* Adds a device to the arena. Returns its number, from 1, or 0 if the table is full. max_rate_ppb: how far
-   the rate of its clock may drift, in parts per 10^9. */
-NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
-                                          uint32_t max_rate_ppb);
-/* Stores an anchor of a device. epoch counts the device's resets. For one device, one thread at a time. */
-NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
-                                                   const npuprof_anchor_ *anchor);
-/* Adds to one of a device's counts; note: NPUPROF_NOTE_*. */
-NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
-/* Adds to the counts of a device's records: add[NPUPROF_RECORDS_COUNT]. */
-NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add);
-/* Names the track of a PE of a device. False: the table is full. */
-NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name);
-enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
-/* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality. */
-NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
-/* This thread's slot, and its innermost span that is open and recorded; slot 0: it never recorded. */
-NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
-/* What a device did: a span, or by its flags an instant or a value. */
-typedef struct npuprof_device_event_ {
-    uint32_t device, epoch;
-    unsigned pe, flags;            /* flags: NPUPROF_STAMP_* */
-    const char *category, *name;
-    uint64_t start, end;           /* extended device ticks */
-    const npuprof_link_ *link;     /* NULL: none */
-} npuprof_device_event_;
-/* Records it. */
-NPUPROF_API_ void npuprof_device_span_(const npuprof_device_event_ *event, npuprof_args args);
-/* An error in host ticks as 16 bits, rounded up, for a span with NPUPROF_STAMP_HOST; 0 = not known. */
-NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks);
-/* npuprof_device_span_() with integer arguments, whose keys are in `texts`; and the name, if keeps_name. */
-NPUPROF_API_ void npuprof_device_record_(npuprof_device_texts_ *texts, bool keeps_name,
-                                         const npuprof_device_event_ *event, npuprof_args args);
-/* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
-NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
-/* What is known of a device clock's rate. STEADY: it keeps within max_rate_ppb of a centre in a window of
-   host ticks. VARIES, STANDS: it is between hz_min and hz_max; 0 = no limit. second: in host ticks. */
-enum { NPUPROF_MAP_STEADY_, NPUPROF_MAP_VARIES_, NPUPROF_MAP_STANDS_ };
-typedef struct npuprof_map_rate_ {
-    uint32_t kind, max_rate_ppb;
-    uint64_t second, window, hz_min, hz_max;
-    bool may_be_late;              /* reads may show the counter late */
-} npuprof_map_rate_;
-/* The reads of a device's clock. */
-typedef struct npuprof_map_reads_ {
-    const npuprof_anchor_ *anchors;        /* sorted by device ticks */
-    size_t count;
-    const npuprof_anchor_ *newest;         /* a read behind them; NULL: none is */
-    uint64_t now;                          /* host ticks */
-    npuprof_map_rate_ rate;
-} npuprof_map_reads_;
-/* Maps device ticks to host ticks. *error_ticks gets the error bound in host ticks. Returns false if the
-   reads do not suffice: there are none, or only one, with other ticks; or they contradict each other, and the
-   ticks are behind all of them. */
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_map_reads_ *reads, uint64_t device_ticks,
-                                     uint64_t *host_ticks, uint64_t *error_ticks);
-#endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
-NPUPROF_END_C_

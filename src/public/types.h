@@ -61,8 +61,8 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_NOT_ENABLED, "the device's counter stands: an enable bit that it requires is not set") \
     X(NPUPROF_ERR_NPU_OFF, "the device is powered off: it was not touched")                              \
     X(NPUPROF_ERR_BUSY, \
-      "called from a sink, or by a signal handler that interrupted a writer or report; call again when " \
-      "that is done")                                                                                     \
+      "called from a sink, or above a writer, report or npuprof_poll() that it interrupted; let that go " \
+      "on first")                                                                                         \
     X(NPUPROF_ERR_NPU_CALLS, \
       "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end") \
     X(NPUPROF_ERR_NPU_MEMORY, \
@@ -77,8 +77,9 @@ typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUN
 /* What happens when the arena is full.
    NPUPROF_KEEP_OLDEST (default): later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk of
    all threads is recycled, and its records are counted as lost; while a writer or report reads none is, and a
-   thread that needs one loses records. NPUPROF_STREAM: the thread that fills a chunk hands it to the sink;
-   one that finds no free chunk waits for the sink, but not a signal handler that interrupted a record.
+   thread that needs one loses records; beside npuprof_read() it waits. NPUPROF_STREAM: the thread that fills
+   a chunk hands it to the sink; one that finds no free chunk waits for the sink, but not a signal handler
+   that interrupted a record.
    With NPUPROF_FREESTANDING the policy is NPUPROF_WHEN_FULL, and desc.when_full must say the same. There
    NPUPROF_KEEP_NEWEST replaces the oldest records one by one, in an arena of up to 1 MiB; open spans and
    names stay. While npuprof_write_json(), npuprof_write_image(), npuprof_get_stats() or npuprof_clear() is

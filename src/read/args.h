@@ -43,7 +43,7 @@ static inline bool npuprof_args_any_(const npuprof_event_ *ev)
 }
 
 /* Goes to the span's next list. False: there are no more. */
-static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
+NPUPROF_HOT_ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
 {
     const npuprof_image_ *const im = w->image;
     while (w->chunk) {
@@ -77,7 +77,7 @@ static bool npuprof_args_next_list_(npuprof_args_walk_ *w)
 }
 
 /* The next argument. False: there are no more. */
-static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
+NPUPROF_HOT_ static inline bool npuprof_args_next_(npuprof_args_walk_ *w, npuprof_value_ *v)
 {
     while (w->u >= w->end)
         if (!w->chunk || !npuprof_args_next_list_(w)) return false;

@@ -28,9 +28,13 @@ typedef struct npuprof_cursor_ {
     uint64_t last_ticks;
 } npuprof_cursor_;
 
-/* A plain record: one unit, with nothing that belongs to it. A closed span, or an event; its site says which.
-   Most records are plain spans. */
-typedef struct npuprof_plain_ { uint64_t start, end; uint32_t site; } npuprof_plain_;
+/* A plain record: one unit and its arguments, with nothing else that belongs to it. A span, or an event; its
+   site says which. Or a RESULT, which is its site then. Most records are plain spans. */
+typedef struct npuprof_plain_ {
+    uint64_t start, end;                   /* end: of an event, its value */
+    uint32_t site;
+    const npuprof_unit_ *behind;           /* the arguments end there; they begin behind the record's unit */
+} npuprof_plain_;
 
 /* Goes to the beginning of a chunk, index + 1; 0: to the end. */
 static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
@@ -267,33 +271,44 @@ NPUPROF_HOT_ static inline npuprof_plain_walk_ npuprof_cursor_begin_plains_(cons
     return p;
 }
 
-/* Moves the cursor to where the walk is. Returns over how many records. */
-NPUPROF_HOT_ static inline uint32_t npuprof_cursor_end_plains_(npuprof_cursor_ *c,
-                                                               const npuprof_plain_walk_ *p)
+/* Moves the cursor to where the walk is. */
+NPUPROF_HOT_ static inline void npuprof_cursor_end_plains_(npuprof_cursor_ *c, const npuprof_plain_walk_ *p)
 {
-    const uint32_t passed = p->at ? (uint32_t)(p->at - c->units) - c->unit : 0;
-    c->unit += passed;
-    return passed;
+    if (p->at) c->unit = (uint32_t)(p->at - c->units);
 }
 
 /* Is the next record plain, and shown? Its site is not looked up, and may be none at all: the caller knows
-   the sites that it met. `end` is the value if it is an event. */
+   the sites that it met, and asks npuprof_cursor_plain_ended_() of those of spans. */
 NPUPROF_HOT_ static inline bool npuprof_cursor_peek_plain_(const npuprof_plain_walk_ *c, npuprof_plain_ *p)
 {
     const npuprof_unit_ *const u = c->at;
-    if (u == c->end) return false;
+    if (u >= c->end) return false;
     const uint64_t w0 = npuprof_unit_load_w0_(u);
     /* Why first: behind a head that is not there yet, a thread may be writing arguments by plain stores. */
     if (!w0) return false;
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    if (npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
+    p->behind = u + 1;
+    if (NPUPROF_UNLIKELY_(npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_)) {
+        if (p->site >= NPUPROF_CONTROL_ && p->site != NPUPROF_CONTROL_RESULT_) return false;
+        p->behind = npuprof_cursor_skip_args_(u + 1, c->end);
+        const uint32_t next = npuprof_unit_load_id_(p->behind);
+        if (p->behind >= c->end) return false;
+        if (next >= NPUPROF_CONTROL_ && next != NPUPROF_CONTROL_RESULT_) return false;
+    }
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
-    if (p->start < c->clear_ticks || p->end > c->last_ticks) return false;
+    return p->start >= c->clear_ticks && p->start <= c->last_ticks;
+}
+
+/* Has the span ended, before what is shown ends? */
+NPUPROF_HOT_ static inline bool npuprof_cursor_plain_ended_(const npuprof_plain_walk_ *c,
+                                                            const npuprof_plain_ *p)
+{
+    if (p->end > c->last_ticks) return false;
     if (NPUPROF_LIKELY_(p->start < p->end)) return true;
     /* Why equal ones again: the second word of a span that moved away after the first was read is its start.
        */
-    return p->start == p->end && npuprof_unit_load_w0_(u) == w0;
+    return p->start == p->end && npuprof_unit_load_id_(c->at) == p->site;
 }
 
 /* The position of the record that npuprof_cursor_peek_plain_() found. */
@@ -304,7 +319,7 @@ NPUPROF_HOT_ static inline uint64_t npuprof_cursor_plain_position_(const npuprof
 }
 
 /* The slot's next event. False: there are no more. */
-static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
+NPUPROF_HOT_ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
     const npuprof_image_ *im = c->image;
     while (c->chunk) {

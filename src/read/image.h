@@ -116,7 +116,7 @@ NPUPROF_HOT_ static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
 }
 
 /* Where an offset of the table lies that is below table_used. */
-static const npuprof_entry_ *npuprof_image_table_at_(const npuprof_image_ *im, uint64_t at)
+NPUPROF_HOT_ static const npuprof_entry_ *npuprof_image_table_at_(const npuprof_image_ *im, uint64_t at)
 {
     const uint8_t *place = im->table + at;
     if (NPUPROF_UNLIKELY_(at >= im->h->table_bytes)) {

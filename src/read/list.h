@@ -41,7 +41,7 @@ NPUPROF_COLD_ static bool npuprof_list_grow_(npuprof_list_ *l)
 }
 
 /* False: the system has no memory for it. */
-static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
+NPUPROF_HOT_ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
 {
     if (l->count == l->capacity && !npuprof_list_grow_(l)) return false;
     memcpy(l->at + l->count++ * l->bytes, element, l->bytes);
@@ -52,7 +52,9 @@ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *element)
 NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, npuprof_heap_before_ before)
 {
     uint8_t *const array = l->at;
-    if (l->count < 2) return true;
+    size_t sorted = 1;
+    while (sorted < l->count && !before(array + sorted * bytes, array + (sorted - 1) * bytes)) sorted++;
+    if (sorted >= l->count) return true;
     uint8_t *const beside = (uint8_t *)npuprof_os_memory_(l->capacity * bytes);
     if (!beside) return false;
     l->at = (uint8_t *)npuprof_sort_(array, beside, bytes, l->count, before);

@@ -29,23 +29,37 @@ static void npuprof_image_init_live_(npuprof_image_ *im)
     im->slot_first = NPUPROF_LOAD_ACQUIRE_(&h->slot_first);
 }
 
-/* Chains the chunks of a slot. Returns the first one, index + 1; 0: it has none. */
-static uint32_t npuprof_image_chain_live_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+static uint32_t npuprof_image_owner_live_(const npuprof_slot_head_ *slot)
+{
+    return NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
+}
+
+/* Does the chunk hold records of this slot? */
+static bool npuprof_image_is_of_live_(const npuprof_chunk_ *chunk, uint32_t owner)
+{
+    const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+    const bool in_use = state == NPUPROF_CHUNK_RETIRED || state == NPUPROF_CHUNK_OPEN;
+    return in_use && NPUPROF_LOAD_ACQUIRE_(&chunk->owner) == owner;
+}
+
+/* Chains the chunks of a slot, from the one on that holds the record at `from`. Returns the first one,
+   index + 1; 0: it has none. */
+static uint32_t npuprof_image_chain_live_(const npuprof_image_ *im, const npuprof_slot_head_ *slot,
+                                          uint64_t from)
 {
     uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk), next = 0;
-    const uint32_t owner = NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
+    const uint32_t owner = npuprof_image_owner_live_(slot);
     for (uint64_t position = UINT64_MAX; index && index <= im->h->chunk_count;) {
         npuprof_chunk_ *const chunk = npuprof_chunk_at_(index - 1);
         /* Why: each chunk's head is a cache miss, and only the chunk itself says which one comes next. Most
            often it is the one that was taken eight before; a prefetch outside of the arena does nothing. */
         NPUPROF_PREFETCH_((uintptr_t)chunk - 8 * (uintptr_t)im->h->chunk_bytes);
-        const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
-        const bool in_use = state == NPUPROF_CHUNK_RETIRED || state == NPUPROF_CHUNK_OPEN;
-        const bool ours = in_use && NPUPROF_LOAD_ACQUIRE_(&chunk->owner) == owner;
+        const bool ours = npuprof_image_is_of_live_(chunk, owner);
         const uint64_t first = NPUPROF_LOAD_(&chunk->first_position);
         if (!ours || first >= position) break;       /* recycled */
         NPUPROF_STORE_(&chunk->next, next);
         next = index;
+        if (first <= from) break;
         position = first;
         index = NPUPROF_LOAD_(&chunk->prev);
     }
@@ -57,7 +71,7 @@ static void npuprof_image_open_live_(npuprof_image_ *im)
     npuprof_image_init_live_(im);
     for (uint32_t at = im->slot_first; at; at = npuprof_slot_at_(at)->head.next_slot) {
         npuprof_slot_head_ *const slot = &npuprof_slot_at_(at)->head;
-        NPUPROF_STORE_(&slot->first_chunk, npuprof_image_chain_live_(im, slot));
+        NPUPROF_STORE_(&slot->first_chunk, npuprof_image_chain_live_(im, slot, 0));
     }
     /* Why only now: just before its slot is looked at, a thread may take a chunk or a tid that was never
        used. */

@@ -14,7 +14,7 @@
    it is an end. */
 typedef struct npuprof_async_ { uint64_t id; int64_t ns; size_t span; } npuprof_async_;
 
-static bool npuprof_async_before_(const void *one, const void *other)
+NPUPROF_HOT_ static bool npuprof_async_before_(const void *one, const void *other)
 {
     const npuprof_async_ *const a = (const npuprof_async_ *)one, *const b = (const npuprof_async_ *)other;
     return a->id != b->id ? a->id < b->id : a->ns < b->ns;

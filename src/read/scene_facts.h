@@ -168,7 +168,7 @@ static void npuprof_fact_of_device_(npuprof_scene_event_ *e, const npuprof_image
     }
     if (!by_host || ev->epoch)
         (void)npuprof_fact_add_(e, NPUPROF_FACT_ERROR_NS_, NPUPROF_ARG_UINT,
-                                (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1);
+                                npuprof_image_error_ns_(im, error));
     if (npuprof_fact_causality_broken_(ev, start, start_error, end, end_error))
         npuprof_fact_add_words_(e, NPUPROF_FACT_CAUSALITY_, "violated");
     if (ev->has_link && ev->link.warm_up)

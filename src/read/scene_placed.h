@@ -17,7 +17,8 @@
 
 /* ---- Lanes and their names */
 
-static npuprof_lane_group_ npuprof_scene_group_(const npuprof_image_ *im, const npuprof_event_ *ev)
+NPUPROF_HOT_ static npuprof_lane_group_ npuprof_scene_group_(const npuprof_image_ *im,
+                                                            const npuprof_event_ *ev)
 {
     npuprof_lane_group_ group = npuprof_lane_no_group_;
     if (ev->kind != NPUPROF_KIND_DEVICE) return group;

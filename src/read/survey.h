@@ -57,17 +57,26 @@ npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npupro
     const uint64_t first = cursor->image->h->first.ticks;
     uint64_t newest = x->last;
     int64_t earliest = x->earliest;
+    uint32_t passed = 0;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint32_t site = sites[p.site % 256];
+        if (site >> 8 != p.site && p.site == NPUPROF_CONTROL_RESULT_) {
+            c.at = p.behind;
+            continue;
+        }
         if (site >> 8 != p.site) break;
-        const uint64_t at = npuprof_kind_nests_(site & 0xFF) ? p.end : p.start;
+        const bool nests = npuprof_kind_nests_(site & 0xFF);
+        if (nests && !npuprof_cursor_plain_ended_(&c, &p)) break;
+        const uint64_t at = nests ? p.end : p.start;
         if (at > newest) newest = at;
         if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
-        c.at++;
+        c.at = p.behind;
+        passed++;
     }
     x->last = newest;
     x->earliest = earliest;
-    return npuprof_cursor_end_plains_(cursor, &c);
+    npuprof_cursor_end_plains_(cursor, &c);
+    return passed;
 }
 
 static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
@@ -151,15 +160,19 @@ static void npuprof_image_open_unread_(npuprof_image_ *im)
     if (!npuprof_image_given_ && limits.until) im->last_ticks = limits.until;
 }
 
-/* Fills im->lost. */
-static void npuprof_image_sum_lost_(npuprof_image_ *im)
+/* Fills im->lost. Returns how many whole spans and events that is. */
+static uint64_t npuprof_image_sum_lost_(npuprof_image_ *im)
 {
     const npuprof_slot_head_ *slot = NULL;
+    uint64_t sum = 0;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     if (!im->next)
         im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
     while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++)
+        sum += npuprof_chunk_is_whole_loss_[i] ? im->lost[i] : 0;
+    return sum;
 }
 
 /* The newest clock anchor. A live arena takes one if anything was recorded since the last one, or spans are
@@ -179,7 +192,7 @@ static void npuprof_image_open_(npuprof_image_ *im)
 {
     const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
-    npuprof_image_sum_lost_(im);
+    (void)npuprof_image_sum_lost_(im);
     /* Why before the walk: what the walk finds open was open now. */
     const uint64_t now = npuprof_image_given_ ? 0 : npuprof_min_(im->last_ticks, npuprof_clock_());
     const npuprof_extent_ x = npuprof_survey_events_(im);

@@ -263,3 +263,9 @@ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_an
     if (error_ticks) *error_ticks = error;
     return true;
 }
+
+/* An error in ns, rounded up. */
+static uint64_t npuprof_image_error_ns_(const npuprof_image_ *im, uint64_t error_ticks)
+{
+    return (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error_ticks) + 1;
+}

@@ -43,25 +43,78 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     return token;
 }
 
-/* Writes the arguments of a record that begins at the cursor, if the fast path may. False: nothing was
-   written. */
-static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys,
-                                                   npuprof_args args, uint64_t now)
+/* With NPUPROF_RECORD_ONLY size counts more than the time of a record that is no plain span: strings take the
+   slow path, and texts of functions are looked up each time. */
+#ifdef NPUPROF_RECORD_ONLY
+#define NPUPROF_RECORD_SMALL_ 1
+#else
+#define NPUPROF_RECORD_SMALL_ 0
+#endif
+
+/* Writes a string argument of up to 64 bytes at u, if `room` units are enough for it. word: its key's.
+   Returns its last unit, or NULL: nothing was written. */
+static inline npuprof_unit_ *npuprof_record_write_string_fast_(npuprof_unit_ *u, size_t room,
+                                                               const npuprof_arg *a, uint64_t word)
+{
+    enum { MOST = 64, UNITS = 1 + NPUPROF_UNITS_(MOST - 8) };
+    const size_t length = a->type == NPUPROF_ARG_STR && a->value.s ? strlen(a->value.s) : MOST + 1;
+    if (NPUPROF_RECORD_SMALL_ || length > MOST || room < UNITS) return NULL;
+    u->w1 = 0;
+    memcpy(&u->w1, a->value.s, length < 8 ? length : 8);
+    u->w0 = ((uint64_t)length << 32 | NPUPROF_ARG_STR) << NPUPROF_ID_BITS_ | word;
+    if (length <= 8) return u;
+    memcpy(u + 1, a->value.s + 8, length - 8);
+    return u + NPUPROF_UNITS_(length - 8);
+}
+
+/* Writes the arguments from number i on, the first of which is a string or has an unknown key; those before
+   it are there. */
+static NPUPROF_NOINLINE_ npuprof_unit_ *npuprof_record_write_args_rest_(const npuprof_slot_ *slot,
+                                                                        const npuprof_keys_ *keys,
+                                                                        npuprof_args args, size_t i)
+{
+    npuprof_unit_ *u = slot->cursor + i;
+    for (; i < args.count; i++) {
+        const npuprof_arg *const a = &args.items[i];
+        const bool is_known = NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) == a->key;
+        const uint64_t word = NPUPROF_LOAD_(&keys->word[i]);
+        const size_t others = args.count - i - 1;
+        npuprof_unit_ *last = ++u;
+        if (!is_known) {
+            last = NULL;
+        } else if (a->type >= NPUPROF_ARG_STR) {
+            last = npuprof_record_write_string_fast_(u, (size_t)(slot->end - u) - others, a, word);
+        } else {
+            u->w1 = a->value.u;
+            u->w0 = word | (uint64_t)a->type << NPUPROF_ID_BITS_;
+        }
+        if (!last) {
+            /* Without a first unit this is no record. It must not become part of the next one. */
+            while (--u > slot->cursor) u->w0 = u->w1 = 0;
+            return NULL;
+        }
+        u = last;
+    }
+    return u + 1;
+}
+
+/* Writes the arguments of a record that begins at the cursor, if the fast path may. Returns where they end.
+   NULL: nothing was written. */
+static inline npuprof_unit_ *npuprof_record_write_args_fast_(const npuprof_slot_ *slot,
+                                                             const npuprof_keys_ *keys, npuprof_args args,
+                                                             uint64_t now)
 {
     npuprof_unit_ *const u = slot->cursor;
     const bool fits = (size_t)(slot->end - u) > args.count;
-    if (NPUPROF_UNLIKELY_(!fits || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
+    if (NPUPROF_UNLIKELY_(!fits || now > slot->deadline || args.count > NPUPROF_KEYS_)) return NULL;
     for (size_t i = 0; i < args.count; i++) {
         const npuprof_arg *const a = &args.items[i];
-        if (NPUPROF_UNLIKELY_(a->type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != a->key)) {
-            /* Without a first unit this is no record. It must not become part of the next one. */
-            for (; i; i--) u[i].w0 = u[i].w1 = 0;
-            return false;
-        }
+        if (NPUPROF_UNLIKELY_(a->type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != a->key))
+            return npuprof_record_write_args_rest_(slot, keys, args, i);
         u[1 + i].w1 = a->value.u;
         u[1 + i].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[i]) | (uint64_t)a->type << NPUPROF_ID_BITS_;
     }
-    return true;
+    return u + 1 + args.count;
 }
 
 /* From now on the fast path may be taken here: the call site is known, and those of its keys that are
@@ -98,14 +151,14 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
         return npuprof_record_begin_args_slow_(site, keys, args);
     const uint64_t now = npuprof_clock_fast_();
     npuprof_token_ token = 0;
-    const bool done = npuprof_record_write_args_fast_(slot, keys, args, now);
-    if (NPUPROF_LIKELY_(done)) {
+    npuprof_unit_ *const end = npuprof_record_write_args_fast_(slot, keys, args, now);
+    if (NPUPROF_LIKELY_(end != NULL)) {
         const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
         token = npuprof_record_put_span_(slot, slot->cursor, w0);
-        slot->cursor += 1 + args.count;
+        slot->cursor = end;
     }
     npuprof_record_leave_(slot);
-    return NPUPROF_LIKELY_(done) ? token : npuprof_record_begin_args_slow_(site, keys, args);
+    return NPUPROF_LIKELY_(end != NULL) ? token : npuprof_record_begin_args_slow_(site, keys, args);
 }
 
 /* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
@@ -285,6 +338,57 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
     const uint64_t at = in_first ? id * NPUPROF_TABLE_UNIT_ : id;
     NPUPROF_STORE_RELEASE_(&keys->text, at << 32 | generation | (in_first ? 0 : NPUPROF_KEYS_ANYWHERE_));
     return number;
+}
+
+/* ---- Texts of functions, which have no call site */
+
+/* Where the call site or string is in the table that came last with these addresses: as npuprof_keys_.text,
+   but always an id. Words: atomic, each by itself. */
+enum { NPUPROF_RECORD_NAMES_ = 128 };
+static uint64_t npuprof_record_names_[NPUPROF_RECORD_NAMES_];
+
+static inline uint64_t *npuprof_record_name_place_(uint32_t kind, const char *category, const char *name)
+{
+    const uint64_t all = (uint64_t)(uintptr_t)name * 31 + (uint64_t)(uintptr_t)category + kind;
+    return &npuprof_record_names_[all * UINT64_C(0x9E3779B97F4A7C15) >> 57];
+}
+
+/* The number of the call site of a record that a function makes. 0: it is not to be recorded, or the table is
+   full, which is counted. Why texts are compared, too: an address may hold another text by now. */
+static inline uint32_t npuprof_record_function_id_(uint32_t kind, const char *category, const char *name)
+{
+    uint64_t *const place = npuprof_record_name_place_(kind, category, name);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
+    const uint64_t known = NPUPROF_LOAD_ACQUIRE_(place);
+    if (NPUPROF_RECORD_SMALL_) return npuprof_record_resolve_name_(kind, category, name);
+    if (NPUPROF_LIKELY_((uint32_t)known == generation)) {
+        const npuprof_entry_ *const e = npuprof_record_entry_((uint32_t)(known >> 32), false);
+        const npuprof_site_entry_ *const site = (const npuprof_site_entry_ *)(const void *)e;
+        const bool is_site = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_SITE;
+        if (is_site && (e->a & 0xFF) == kind && npuprof_record_match_text_(site, false, category, name))
+            return e->a >> 8;
+    }
+    const uint32_t number = npuprof_record_resolve_name_(kind, category, name);
+    if (number) NPUPROF_STORE_RELEASE_(place, (uint64_t)npuprof_table_site_id_(number) << 32 | generation);
+    return number;
+}
+
+/* The id of a string, likewise. 0: the table is full. */
+static inline uint32_t npuprof_record_string_id_(const char *text)
+{
+    uint64_t *const place = npuprof_record_name_place_(0, NULL, text);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_);
+    const uint64_t known = NPUPROF_LOAD_ACQUIRE_(place);
+    const uint32_t before = (uint32_t)(known >> 32);
+    if (NPUPROF_RECORD_SMALL_) return npuprof_table_intern_string_(text);
+    if (NPUPROF_LIKELY_((uint32_t)known == generation)) {
+        const npuprof_entry_ *const e = npuprof_record_entry_(before, false);
+        const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
+        if (is_string && strcmp(text, (const char *)(e + 1)) == 0) return before;
+    }
+    const uint32_t id = npuprof_table_intern_string_(text);
+    if (id) NPUPROF_STORE_RELEASE_(place, (uint64_t)id << 32 | generation);
+    return id;
 }
 
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)

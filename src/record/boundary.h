@@ -34,16 +34,16 @@ static npuprof_token_ npuprof_record_mark_boundary_(npuprof_token_ token)
 }
 
 /* Begins a boundary while there is capture control; begins: that of npuprof_record_hooks_. */
-NPUPROF_COLD_ static NPUPROF_NOINLINE_ npuprof_token_
+static NPUPROF_NOINLINE_ npuprof_token_
 npuprof_record_begin_armed_(uint32_t (*begins)(uint32_t), npuprof_site_ *site, npuprof_keys_ *keys,
-                            const char *category, const char *name, npuprof_args args)
+                            const char *category, const char *name)
 {
     const uint32_t kind = keys->kind, as = begins(kind);
     const npuprof_token_ unrecorded = NPUPROF_TOKEN_BOUNDARY_ | (kind == NPUPROF_KIND_RECORD);
     if (!as) return unrecorded;
-    const npuprof_token_ token = as == kind
-        ? npuprof_begin_named_(NULL, site, keys, category, name, args)
-        : npuprof_record_begin_kind_(as, category, name, args);
+    const npuprof_token_ token = as != kind ? npuprof_record_begin_kind_(as, category, name, PROF_NO_ARGS)
+                                 : site     ? npuprof_begin_constant_(site, category, name)
+                                            : npuprof_begin_text_(name, category, keys);
     return token ? npuprof_record_mark_boundary_(token) : unrecorded;
 }
 
@@ -52,7 +52,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_boundary_(npuprof_site_ *site, npuprof
 {
     uint32_t (*const begins)(uint32_t) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins);
     if (NPUPROF_UNLIKELY_(begins != NULL))
-        return npuprof_record_begin_armed_(begins, site, keys, category, name, PROF_NO_ARGS);
+        return npuprof_record_begin_armed_(begins, site, keys, category, name);
     return site ? npuprof_begin_constant_(site, category, name) : npuprof_begin_text_(name, category, keys);
 }
 
@@ -68,7 +68,7 @@ NPUPROF_COLD_ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 }
 
 /* What capture control is to know of a span before it ends. */
-NPUPROF_COLD_ static npuprof_record_boundary_
+static npuprof_record_boundary_
 npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };

@@ -13,6 +13,7 @@
      block->count                 with release when the anchor is there
      d->overflow_used             0 while `overflow` is written, then a number it did not have before, with
                                   release: the same number before and after means a whole anchor
+     npuprof_record_drains_       the devices that npuprof_read() drains; of the thread in `holder`
    This part does not know how a device is read. */
 
 /* The first entry of a type whose `a` is the number of a device, or NULL. */
@@ -160,4 +161,57 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
     e->a = device;
     npuprof_table_finish_entry_(e, NPUPROF_ENTRY_LANE);
     return true;
+}
+
+/* ---- Devices that are drained before spans are handed back */
+
+static struct { npuprof_device_drain_ *first; uintptr_t holder; } npuprof_record_drains_;
+
+/* Takes the list. False: the caller has it already, further up its stack: in a function of a device that is
+   being drained. Why it is held during the drains: a device must not be closed meanwhile. */
+static bool npuprof_record_take_drains_(void)
+{
+    uintptr_t nobody = 0;
+    const uintptr_t me = npuprof_slot_me_();
+    while (!NPUPROF_CAS_(&npuprof_record_drains_.holder, &nobody, me)) {
+        if (nobody == me) return false;
+        nobody = 0;
+        npuprof_os_yield_();
+    }
+    return true;
+}
+
+static void npuprof_record_leave_drains_(bool taken)
+{
+    if (taken) NPUPROF_STORE_RELEASE_(&npuprof_record_drains_.holder, (uintptr_t)0);
+}
+
+NPUPROF_API_ void npuprof_device_watch_(npuprof_device_drain_ *device)
+{
+    const bool taken = npuprof_record_take_drains_();
+    device->next = npuprof_record_drains_.first;
+    npuprof_record_drains_.first = device;
+    npuprof_record_leave_drains_(taken);
+}
+
+NPUPROF_API_ void npuprof_device_unwatch_(npuprof_device_drain_ *device)
+{
+    const bool taken = npuprof_record_take_drains_();
+    for (npuprof_device_drain_ **at = &npuprof_record_drains_.first; *at; at = &(*at)->next) {
+        if (*at != device) continue;
+        *at = device->next;
+        break;
+    }
+    npuprof_record_leave_drains_(taken);
+}
+
+/* Drains them all. Not under the lock of the readers: a drain records. */
+static void npuprof_record_drain_devices_(void)
+{
+    if (!npuprof_record_take_drains_()) return;
+    for (npuprof_device_drain_ *at = npuprof_record_drains_.first, *next; at; at = next) {
+        next = at->next;
+        at->drain(at->user);
+    }
+    npuprof_record_leave_drains_(true);
 }

@@ -86,6 +86,22 @@ static NPUPROF_SLOW_ void npuprof_record_close_slow_(npuprof_token_given_ given)
     if (boundary.kind) npuprof_record_hooks_.ends(boundary.kind, boundary.ticks);
 }
 
+/* Ends a span that is not on top of the slot, which is busy, or one that has a flag there. */
+static NPUPROF_NOINLINE_ void npuprof_record_close_other_(npuprof_slot_ *slot, npuprof_token_given_ given,
+                                                          uint64_t now)
+{
+    const npuprof_token_ token = (npuprof_token_)given;
+    if (NPUPROF_RECORD_SMALL_ || *slot->top != (token | NPUPROF_TOKEN_BOUNDARY_)) {
+        npuprof_record_leave_(slot);
+        npuprof_record_close_slow_(given);
+        return;
+    }
+    const npuprof_record_boundary_ boundary = npuprof_record_look_at_end_(slot, token, now);
+    npuprof_record_pop_span_(slot, now, 0);
+    npuprof_record_leave_(slot);
+    npuprof_record_hooks_.ends(boundary.kind, boundary.ticks);
+}
+
 /* Why the clock first: what follows does not belong to the span. */
 NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
 {
@@ -96,8 +112,7 @@ NPUPROF_API_ void npuprof_close_(npuprof_token_given_ token)
         return;
     }
     if (NPUPROF_UNLIKELY_(*slot->top != (npuprof_token_)token)) {
-        npuprof_record_leave_(slot);
-        npuprof_record_close_slow_(token);
+        npuprof_record_close_other_(slot, token, now);
         return;
     }
     npuprof_unit_ *const u = (npuprof_unit_ *)(slot->token_zero + token);

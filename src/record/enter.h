@@ -7,6 +7,7 @@
 #include "../arena/table.h"
 #include "../arena/thread.h"
 #include "../arena/slots.h"
+#include "attach.h"
 
 #include <string.h>
 
@@ -22,11 +23,13 @@
    last, with release, and who uses one of them has loaded it with acquire.
    begins   as which kind a PROF_RECORD or PROF_INFERENCE is to be recorded; NPUPROF_KIND_NONE: not at all
    ends     its end. ticks: how long it took, if it was recorded, else UINT64_MAX
-   moved    a thread has got a new chunk. Its slot is busy, and it may be in a signal handler */
+   moved    a thread has got a new chunk. Its slot is busy, and it may be in a signal handler
+   answer   to a tool that attaches (attach.h): from the set-up on, with release */
 static struct {
     uint32_t (*begins)(uint32_t kind);
     void (*ends)(uint32_t kind, uint64_t ticks);
     void (*moved)(void);
+    NPUPROF_ATTACH_(void (*answer)(void);)
 } npuprof_record_hooks_;
 
 /* A list of categories. */
@@ -95,10 +98,33 @@ NPUPROF_COLD_ static bool npuprof_record_start_thread_(void)
     return npuprof_slot_mine_() != &npuprof_slot_none_;
 }
 
+#if NPUPROF_ATTACHES_
+#define NPUPROF_RECORD_IS_ASKED_() (NPUPROF_LOAD_(&npuprof_record_attach_.asked) != 0)
+
+/* The thread came to a mark, or to a new chunk, while a tool is attached or asks. */
+NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_answer_(void)
+{
+    void (*const answer)(void) = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.answer);
+    if (answer) answer();
+}
+
+/* A thread wanted a new chunk: is the tool still there? Why seldom in a full arena: there each record comes
+   here. */
+static inline void npuprof_record_look_at_lease_(const npuprof_slot_ *slot, bool has_chunk)
+{
+    const bool looks = has_chunk || NPUPROF_LOAD_(&slot->head.lost) % 1024 == 0;
+    if (NPUPROF_LOAD_(&npuprof_record_attach_.state) && looks) npuprof_record_answer_();
+}
+
+#else
+#define NPUPROF_RECORD_IS_ASKED_() false
+#endif
+
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */
 static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
+    NPUPROF_ATTACH_(if (NPUPROF_RECORD_IS_ASKED_()) npuprof_record_answer_();)
     if (npuprof_slot_mine_() == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
     npuprof_slot_ *slot = npuprof_slot_mine_();
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
@@ -119,7 +145,7 @@ static NPUPROF_SLOW_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
+    if (NPUPROF_UNLIKELY_(NPUPROF_RECORD_IS_ASKED_() || npuprof_test_and_set_(&slot->busy))) {
         slot = npuprof_record_enter_slow_();
         if (!slot) return NULL;
         NPUPROF_STORE_(&slot->busy, 1);

@@ -37,20 +37,20 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
 {
     npuprof_slot_ *slot = npuprof_slot_mine_();
     const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->fast);
-    bool done = false;
+    npuprof_unit_ *end = NULL;
     if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_arena_fast_) &&
                         !npuprof_test_and_set_(&slot->busy))) {
         const uint64_t now = npuprof_clock_fast_();
-        done = npuprof_record_write_args_fast_(slot, keys, args, now);
-        if (done) {
+        end = npuprof_record_write_args_fast_(slot, keys, args, now);
+        if (end) {
             NPUPROF_STORE_(&slot->cursor->w1, value);
             const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
             NPUPROF_STORE_RELEASE_(&slot->cursor->w0, w0);
-            slot->cursor += 1 + args.count;
+            slot->cursor = end;
         }
         npuprof_record_leave_(slot);
     }
-    if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
+    if (NPUPROF_UNLIKELY_(!end)) npuprof_record_event_slow_(site, keys, value, args);
 }
 
 static NPUPROF_SLOW_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
@@ -90,18 +90,40 @@ static void npuprof_record_named_event_(uint32_t kind, const char *category, con
         (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
+    const uint32_t id = npuprof_record_function_id_(kind, category, name);
     if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), r);
     npuprof_record_leave_(slot);
 }
 
 #define NPUPROF_GATE_IS_CLOSED_() (!NPUPROF_OPEN_(1))
 
-NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
+static void npuprof_record_emit_named_(uint32_t kind, const char *category, const char *name,
+                                       uint64_t value, npuprof_args args)
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    const npuprof_record_new_ r = npuprof_record_of_(id, NULL, PROF_NO_ARGS);
-    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, &r);
+    const npuprof_record_new_ r = npuprof_record_of_(value, NULL, args);
+    npuprof_record_named_event_(kind, category, name, &r);
+}
+
+NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
+{
+    npuprof_record_emit_named_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, PROF_NO_ARGS);
+}
+
+NPUPROF_API_ void npuprof_instant(const char *category, const char *name, npuprof_args args)
+{
+    npuprof_record_emit_named_(NPUPROF_KIND_INSTANT, category, name, 0, args);
+}
+
+NPUPROF_API_ void npuprof_counter_int(const char *name, int64_t value)
+{
+    npuprof_record_emit_named_(NPUPROF_KIND_COUNTER_INT, NULL, name, (uint64_t)value, PROF_NO_ARGS);
+}
+
+NPUPROF_API_ void npuprof_counter_real(const char *name, double value)
+{
+    const uint64_t bits = npuprof_real_bits_(value);
+    npuprof_record_emit_named_(NPUPROF_KIND_COUNTER_REAL, NULL, name, bits, PROF_NO_ARGS);
 }
 
 /* Recorded while the gate is closed, too, if the thread ever recorded. Why: its beginning may be in the
@@ -121,7 +143,7 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
         (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t track_id = npuprof_table_intern_string_(track ? track : "");
+    const uint32_t track_id = npuprof_record_string_id_(track ? track : "");
     if (!track_id) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return;

@@ -36,6 +36,19 @@ static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t p
     return u;
 }
 
+/* The number of the call site that has results beside this one. keys->text is what was found last here: the
+   number, its twin, and 24 bits of the generation. 0: the table is full. */
+static inline uint32_t npuprof_record_twin_(npuprof_keys_ *keys, uint32_t number)
+{
+    const uint64_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_arena_generation_) & 0xFFFFFFu;
+    const uint64_t asked = (uint64_t)number << 44 | generation, known = NPUPROF_LOAD_(&keys->text);
+    const uint64_t twin_mask = (uint64_t)NPUPROF_ID_MASK_ << 24;
+    if (NPUPROF_LIKELY_((known & ~twin_mask) == asked)) return (uint32_t)(known >> 24) & NPUPROF_ID_MASK_;
+    const uint32_t twin = npuprof_table_site_with_results_(number);
+    if (twin) NPUPROF_STORE_(&keys->text, asked | (uint64_t)twin << 24);
+    return twin;
+}
+
 /* Adds arguments to the newest open span of a slot, which has one. False: they are lost. */
 static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys, npuprof_args args)
 {
@@ -45,7 +58,7 @@ static bool npuprof_record_add_result_(npuprof_slot_ *slot, npuprof_keys_ *keys,
     /* Why only now: the span may have moved to a new chunk. */
     npuprof_unit_ *const span = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
     const uint64_t w0 = NPUPROF_LOAD_(&span->w0), mask = NPUPROF_ID_MASK_;
-    const uint32_t twin = npuprof_table_site_with_results_((uint32_t)(w0 & mask));
+    const uint32_t twin = npuprof_record_twin_(keys, (uint32_t)(w0 & mask));
     if (twin) NPUPROF_STORE_RELEASE_(&span->w0, (w0 & ~mask) | twin);
     return twin != 0;
 }

@@ -112,6 +112,7 @@ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_arena_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
+    NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, u != NULL);)
     return u ? npuprof_record_set_end_(slot, units) : NULL;
 }
 
@@ -152,7 +153,7 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
         npuprof_record_count_full_(slot);
         return NULL;
     }
-    if (extra_count) memcpy(u + 1, r->extra, extra_count * sizeof *u);
+    for (size_t i = 0; i < extra_count; i++) u[1 + i] = r->extra[i];
     if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
         memset(u + 1 + extra_count, 0, arg_units * sizeof *u);
         npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);

@@ -18,12 +18,15 @@
    different names do not. Words: slot_mine, and of both slots those of state.h, while both are owned. */
 
 /* The name of the rows of threads that found no row of their own left. 0: the table is full. */
-static uint32_t npuprof_record_name_of_others_(void) { return npuprof_table_intern_string_("other threads"); }
+NPUPROF_COLD_ static uint32_t npuprof_record_name_of_others_(void)
+{
+    return npuprof_table_intern_string_("other threads");
+}
 
 /* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays. Only
    the first name of a thread moves it, and not while spans are open. *id becomes the name of all other
    threads, which is counted, if the name is new and there are as many rows as may be. */
-static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
+NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
@@ -52,7 +55,7 @@ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t 
 }
 
 /* Names the thread that has this slot. Returns the slot it has then. */
-static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t id)
+NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t id)
 {
     uint32_t as = id;
     if (slot->head.name == id) return slot;
@@ -68,7 +71,7 @@ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t 
     return slot;
 }
 
-NPUPROF_API_ void npuprof_thread_name_(const char *name)
+NPUPROF_API_ NPUPROF_COLD_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     const uint32_t id = slot ? npuprof_table_intern_string_(name ? name : "") : 0;
@@ -77,7 +80,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
     if (slot) npuprof_record_leave_(slot);
 }
 
-NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
+NPUPROF_API_ NPUPROF_COLD_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_REFUSE_("npuprof_metadata: key is NULL");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
@@ -111,6 +114,7 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     slot = npuprof_record_enter_();
     if (!slot) return link;
     link.slot = slot->head.tid;
+    link.correlation = *npuprof_slot_correlation_(slot);
     if (slot->top > slot->open) {
         npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
         const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
@@ -127,4 +131,15 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     }
     npuprof_record_leave_(slot);
     return link;
+}
+
+NPUPROF_API_ uint64_t npuprof_correlate_(uint64_t id)
+{
+    if (!NPUPROF_OPEN_(1) && npuprof_slot_mine_() == &npuprof_slot_none_) return 0;
+    npuprof_slot_ *const slot = npuprof_record_enter_();
+    if (!slot) return 0;
+    uint64_t *const correlation = npuprof_slot_correlation_(slot), before = *correlation;
+    *correlation = id;
+    npuprof_record_leave_(slot);
+    return before;
 }

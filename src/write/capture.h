@@ -47,7 +47,7 @@ static npuprof_result npuprof_file_write_window_(npuprof_path_ *path)
     r = npuprof_file_write_next_(path);
     npuprof_image_limit_(0, 0);
     if (r == NPUPROF_OK) r = npuprof_get_stats(&now);
-    if (r == NPUPROF_OK) r = npuprof_control_clear_before_(until + 1);
+    if (r == NPUPROF_OK) r = npuprof_control_clear_before_(until + 1, true);
     /* What was lost meanwhile counts for the next file. */
     if (r == NPUPROF_OK && now.lost > before.lost)
         npuprof_count_lost_(NPUPROF_LOST_READING, now.lost - before.lost);

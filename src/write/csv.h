@@ -167,14 +167,14 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
-        if (cached->key != key) break;
+        if (cached->key != key || p.behind != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &p)) break;
         const uint64_t position = npuprof_cursor_plain_position_(&w->walk.cursor[0], &c);
         npuprof_walk_plain_(&w->walk, &p, position);
         npuprof_csv_thread_columns_(w, &row, p.start, p.end, position);
         npuprof_csv_cached_row_(w, cached, &row);
         c.at++;
     }
-    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
+    npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
 }
 
 /* The row of a span that has a place of its own: a device span, `within` an execution or NULL, or one with

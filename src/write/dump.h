@@ -35,24 +35,18 @@ static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im, const npupr
 
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
-#define NPUPROF_WHOLE_(name, text, whole) whole,
-    static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
-#undef NPUPROF_WHOLE_
     const npuprof_slot_head_ *slot = NULL;
     if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
     memset(out, 0, sizeof *out);
     if (!npuprof_reader_lock_()) return npuprof_reader_result_();
     npuprof_image_ im;
     npuprof_image_open_unread_(&im);
-    npuprof_image_sum_lost_(&im);
+    out->lost = npuprof_image_sum_lost_(&im);
     (void)npuprof_survey_events_(&im);
     const npuprof_header_ *const h = im.h;
     const uint64_t chunk_bytes = (uint64_t)im.chunk_total * h->chunk_bytes;
     out->recorded = im.events + NPUPROF_LOAD_(&h->streamed);
-    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        out->lost_by_cause[i] = im.lost[i];
-        if (is_whole[i]) out->lost += im.lost[i];
-    }
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) out->lost_by_cause[i] = im.lost[i];
     out->bytes_used = im.table_used;
     while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         out->bytes_used += npuprof_write_count_bytes_(&im, slot);

@@ -15,12 +15,13 @@
 #include "emit.h"
 #include "work.h"
 #include "span_text.h"
+#include "json_plain.h"
 
 /* The scene as events of Chrome's trace format. Times are microseconds with three decimals; tids are those of
    threads first, then one for each further track. A track's number is its tid.
 
-   Data: the work area. Most records are plain spans, and npuprof_json_plain_() is the fast path for them. The
-   other parts: json_clock.h (clocks of devices), json_head.h (metadata, and the order of it all). */
+   Data: the work area. The other parts: json_plain.h (the fast path, for most records), json_clock.h (clocks
+   of devices), json_head.h (metadata, and the order of it all). */
 
 /* Begins the scene of the open image. */
 static npuprof_scene_ *npuprof_work_scene_(npuprof_work_ *w, const npuprof_scene_output_ *output,
@@ -35,7 +36,7 @@ static npuprof_scene_ *npuprof_work_scene_(npuprof_work_ *w, const npuprof_scene
     return s;
 }
 
-/* ---- Events */
+/* ---- Text that is made once */
 
 /* Begins an event, up to its tid. name: NULL for name_id. category: 0 for none. */
 static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name,
@@ -53,6 +54,78 @@ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t nam
     npuprof_emit_uint_(o, "tid", tid);
 }
 
+/* The same for an event of a track and site, up to its first number: `spell` writes it, once for each key
+   (span_text.h). key 0: each time. What is written must follow from the key. */
+static void npuprof_json_begin_(npuprof_work_ *w, uint64_t key, const npuprof_scene_event_ *e,
+                                             void (*spell)(npuprof_work_ *w, const npuprof_scene_event_ *e))
+{
+    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+    npuprof_out_ aside;
+    bool fits = cached->key == key && key;
+    if (!fits && key) {
+        npuprof_span_text_begin_(w, cached, &aside);
+        spell(w, e);
+        fits = npuprof_span_text_end_(w, cached, key, &aside);
+    }
+    if (fits) {
+        char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
+        w->out.used = (size_t)(npuprof_span_text_copy_(p, cached) - w->out.bytes);
+    } else {
+        spell(w, e);
+    }
+}
+
+/* What the text of an event is cached by; 0: not at all. Why not what a device did at one moment: its kind is
+   that of its spans. */
+static uint64_t npuprof_json_key_(const npuprof_scene_event_ *e)
+{
+    const uint32_t kind = e->ev->kind;
+    if (e->of_process || (kind == NPUPROF_KIND_DEVICE && e->ev->flags & NPUPROF_STAMP_INSTANT)) return 0;
+    const bool has_results = kind == NPUPROF_KIND_SPAN && e->ev->results;
+    const uint32_t use = e->derived ? NPUPROF_JSON_DERIVED_ + kind
+                         : has_results ? (uint32_t)NPUPROF_JSON_RESULTS_ : kind;
+    return e->ev->site ? npuprof_span_text_key_((uint32_t)e->track, e->ev->site, use) : 0;
+}
+
+/* A hash that is the same for keys that are the same to npuprof_scene_same_key_(): bad bytes count as
+   U+FFFD. */
+static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
+{
+    size_t left;
+    uint64_t h = 0;
+    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
+        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
+        const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
+        for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        p += step;
+        left -= step;
+    }
+    return npuprof_hash_mix_(h);
+}
+
+/* A key of arguments, with its colon. */
+static void npuprof_json_put_key_(npuprof_work_ *w, uint32_t id)
+{
+    npuprof_work_key_ *const cached = &w->key_text[id % NPUPROF_KEY_TEXTS_];
+    npuprof_out_ *const o = &w->out;
+    if (id && cached->id == id) {
+        npuprof_out_put_(o, cached->text, cached->length);
+        return;
+    }
+    const uint64_t flushes = o->flushes;
+    const size_t used = o->used;
+    npuprof_out_text_(o, &w->image, id, true);
+    npuprof_out_put_(o, ":", 1);
+    const size_t length = o->used - used;
+    if (o->flushes != flushes || length > sizeof cached->text) return;
+    cached->id = id;
+    cached->mark = (uint32_t)npuprof_json_key_hash_(&w->image, id);
+    cached->length = (uint32_t)length;
+    memcpy(cached->text, o->bytes + used, length);
+}
+
+/* ---- Events */
+
 static void npuprof_json_value_(npuprof_out_ *o, uint32_t kind, uint64_t bits)
 {
     if (kind == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(o, (int64_t)bits);
@@ -60,58 +133,85 @@ static void npuprof_json_value_(npuprof_out_ *o, uint32_t kind, uint64_t bits)
     else npuprof_out_real_(o, bits);
 }
 
-/* "args":{...}, if there are any: facts, then the user's. Why of a key that comes twice only the last: strict
-   readers refuse a key twice. */
-static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+static void npuprof_json_facts_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
     npuprof_out_ *const o = &w->out;
-    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
-    npuprof_value_ v;
-    if (!e->fact_count && !npuprof_args_any_(e->ev)) return;
-    npuprof_emit_begin_(o, "args", "{");
     for (const npuprof_value_ *fact = e->facts; fact < e->facts + e->fact_count; fact++) {
         if (fact->key == NPUPROF_FACT_CHANGE_ && !fact->bits) continue;    /* as in the pool's own members */
         npuprof_emit_key_(o, npuprof_fact_keys_[fact->key]);
         if (fact->type == NPUPROF_ARG_UINT) npuprof_out_uint_(o, fact->bits);
         else npuprof_out_value_(o, fact);
     }
+}
+
+/* "args":{...}, if there are any: facts, then the user's. Why of a key that comes twice only the last: strict
+   readers refuse a key twice. */
+static void npuprof_json_args_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+{
+    npuprof_out_ *const o = &w->out;
+    if (!e->fact_count && !npuprof_args_any_(e->ev)) return;
+    npuprof_args_walk_ args = npuprof_args_begin_(&w->image, e->ev);
+    npuprof_value_ v;
+    npuprof_out_puts_(o, ",\"args\":{");
+    o->fresh = true;
+    if (e->fact_count) npuprof_json_facts_(w, e);
     while (npuprof_args_next_(&args, &v)) {
         if (npuprof_scene_key_comes_again_(&args, v.key)) continue;
         npuprof_emit_key_(o, NULL);
         const char *const fact = npuprof_fact_key_(e, &w->image, v.key);
-        if (fact) npuprof_out_puts_(o, "\"user.");
-        if (fact) npuprof_out_puts_(o, fact);
-        if (fact) npuprof_out_put_(o, "\"", 1);
-        else npuprof_out_text_(o, &w->image, v.key, true);
-        npuprof_out_put_(o, ":", 1);
+        if (fact) {
+            npuprof_out_puts_(o, "\"user.");
+            npuprof_out_puts_(o, fact);
+            npuprof_out_puts_(o, "\":");
+        } else {
+            npuprof_json_put_key_(w, v.key);
+        }
         npuprof_out_value_(o, &v);
     }
     npuprof_emit_end_(o, "}");
 }
 
-static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
+static void npuprof_json_spell_instant_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
-    npuprof_work_ *const w = (npuprof_work_ *)s->user;
     npuprof_out_ *const o = &w->out;
     npuprof_json_open_(w, "i", e->name, e->own_name, e->own_category ? 0 : e->category, e->track);
     if (e->own_category) npuprof_emit_text_(o, "cat", e->own_category);
     if (e->derived) npuprof_emit_word_(o, "derived", "true");
     npuprof_emit_text_(o, "s", e->of_process ? "p" : "t");
-    npuprof_emit_milli_(o, "ts", e->start);
-    npuprof_json_args_(w, e);
-    npuprof_emit_end_(o, "}");
+    npuprof_emit_key_(o, "ts");
 }
 
-static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_scene_event_ *e, uint32_t kind,
-                                  uint64_t bits)
+static void npuprof_json_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_instant_);
+    npuprof_out_milli_(&w->out, e->start);
+    npuprof_json_args_(w, e);
+    npuprof_emit_end_(&w->out, "}");
+}
+
+static void npuprof_json_spell_counter_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+{
     npuprof_json_open_(w, "C", e->name, NULL, 0, e->track);
-    npuprof_emit_milli_(&w->out, "ts", e->start);
-    npuprof_emit_begin_(&w->out, "args", "{");
-    npuprof_emit_key_(&w->out, "value");
+    npuprof_emit_key_(&w->out, "ts");
+}
+
+static void npuprof_json_counter_(npuprof_scene_ *s, const npuprof_scene_event_ *e,
+                                               uint32_t kind, uint64_t bits)
+{
+    npuprof_work_ *const w = (npuprof_work_ *)s->user;
+    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_counter_);
+    npuprof_out_milli_(&w->out, e->start);
+    npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
     npuprof_json_value_(&w->out, kind, bits);
     npuprof_out_puts_(&w->out, "}}");
+}
+
+static void npuprof_json_spell_pool_(npuprof_work_ *w, const npuprof_scene_event_ *e)
+{
+    npuprof_json_open_(w, "C", e->category, NULL, 0, e->track);
+    npuprof_emit_text_(&w->out, "cat", e->own_category);
+    npuprof_emit_name_(&w->out, "tag", &w->image, e->name);
 }
 
 /* The state of a memory pool as a counter of two values. */
@@ -119,31 +219,46 @@ static void npuprof_json_pool_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
     npuprof_out_ *const o = &w->out;
-    npuprof_json_open_(w, "C", e->category, NULL, 0, e->track);
-    npuprof_emit_text_(o, "cat", e->own_category);
-    npuprof_emit_name_(o, "tag", &w->image, e->name);
-    if (e->ev->change) npuprof_emit_int_(o, "change", e->ev->change);
-    if (s->walk->warm_up) npuprof_emit_word_(o, "warm_up", "true");
-    npuprof_emit_milli_(o, "ts", e->start);
-    npuprof_emit_begin_(o, "args", "{");
-    npuprof_emit_key_(o, "used");
+    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_pool_);
+    if (e->ev->change) {
+        npuprof_out_puts_(o, ",\"change\":");
+        npuprof_out_int_(o, e->ev->change);
+    }
+    npuprof_out_puts_(o, s->walk->warm_up ? ",\"warm_up\":true,\"ts\":" : ",\"ts\":");
+    npuprof_out_milli_(&w->out, e->start);
+    npuprof_out_puts_(o, ",\"args\":{\"used\":");
     npuprof_out_big_(o, e->ev->value);
-    npuprof_emit_key_(o, "allocated");
+    npuprof_out_puts_(o, ",\"allocated\":");
     npuprof_out_big_(o, e->ev->second);
     npuprof_out_puts_(o, "}}");
 }
 
-/* One arrow. Viewers match its two halves by id, category and name. */
-static void npuprof_json_put_arrow_(npuprof_work_ *w, const char *name, uint64_t from_tid, int64_t from_ns,
-                                    uint64_t to_tid, int64_t to_ns)
+/* Half of an arrow: e->own_name is its name, e->derived says that it ends there. */
+static void npuprof_json_spell_arrow_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
+    npuprof_json_open_(w, e->derived ? "f" : "s", 0, e->own_name, 0, e->track);
+    if (e->derived) npuprof_emit_text_(&w->out, "bp", "e");
+    npuprof_emit_text_(&w->out, "cat", e->own_name);
+    npuprof_emit_key_(&w->out, "id");
+}
+
+/* One arrow: of a flow, or to the job of a device that a span submitted. Viewers match its two halves by id,
+   category and name. */
+static void npuprof_json_put_arrow_(npuprof_work_ *w, bool submit, const uint64_t tids[2],
+                                                 const int64_t ns[2])
+{
+    npuprof_scene_event_ half;
+    half.own_name = submit ? "submit" : "flow";
+    w->arrows++;
     for (int end = 0; end < 2; end++) {
-        npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
-        if (end) npuprof_emit_text_(&w->out, "bp", "e");
-        npuprof_emit_text_(&w->out, "cat", name);
-        w->arrows += !end;
-        npuprof_emit_uint_(&w->out, "id", w->arrows);
-        npuprof_emit_milli_(&w->out, "ts", end ? to_ns : from_ns);
+        half.track = tids[end];
+        half.derived = end != 0;
+        npuprof_json_begin_(w, npuprof_span_text_key_((uint32_t)half.track, 2u * submit + (uint32_t)end,
+                                                      NPUPROF_JSON_ARROWS_), &half,
+                            npuprof_json_spell_arrow_);
+        npuprof_out_uint_(&w->out, w->arrows);
+        npuprof_out_puts_(&w->out, ",\"ts\":");
+        npuprof_out_milli_(&w->out, ns[end]);
         npuprof_emit_end_(&w->out, "}");
     }
 }
@@ -151,81 +266,34 @@ static void npuprof_json_put_arrow_(npuprof_work_ *w, const char *name, uint64_t
 static void npuprof_json_arrow_(npuprof_scene_ *s, uint32_t from_tid, int64_t from_ns, uint32_t to_tid,
                                 int64_t to_ns)
 {
-    npuprof_json_put_arrow_((npuprof_work_ *)s->user, "flow", from_tid, from_ns, to_tid, to_ns);
+    const uint64_t tids[2] = { from_tid, to_tid };
+    const int64_t ns[2] = { from_ns, to_ns };
+    npuprof_json_put_arrow_((npuprof_work_ *)s->user, false, tids, ns);
 }
 
-/* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
+/* ---- Spans */
 
-/* A span up to its arguments to p, where NPUPROF_SPAN_TEXT_ROOM_ bytes are free, and a closing brace that is
-   not counted: who writes no arguments counts it. Returns the end. */
-NPUPROF_HOT_ static inline char *npuprof_json_cached_span_(npuprof_work_ *w, char *p,
-                                                           const npuprof_span_text_ *cached, int64_t start,
-                                                           int64_t end)
+static void npuprof_json_spell_span_(npuprof_work_ *w, const npuprof_scene_event_ *e)
 {
-    p = npuprof_digits_stamp_(&w->stamps, npuprof_span_text_copy_(p, cached), start);
-    memcpy(p, ",\"dur\": ", 8);
-    p = npuprof_digits_milli_(p + 7, end - start);
-    *p = '}';
-    return p;
+    npuprof_json_open_(w, "X", e->ev->name, NULL, e->ev->category, e->track);
+    npuprof_emit_key_(&w->out, "ts");
 }
 
 static uint32_t npuprof_json_span_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
 {
     npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    const npuprof_event_ *const ev = e->ev;
-    const uint64_t key = npuprof_span_text_key_((uint32_t)e->track, ev->site, ev->kind);
-    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
-    bool fits = cached->key == key;
-    if (!fits) {
-        npuprof_out_ aside;
-        npuprof_span_text_begin_(w, cached, &aside);
-        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, e->track);
-        npuprof_emit_key_(&w->out, "ts");
-        fits = npuprof_span_text_end_(w, cached, key, &aside);
-    }
-    if (fits) {
-        char *const p = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-        w->out.used += (size_t)(npuprof_json_cached_span_(w, p, cached, e->start, e->end) - p);
-    } else {
-        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, e->track);
-        npuprof_emit_milli_(&w->out, "ts", e->start);
-        npuprof_emit_milli_(&w->out, "dur", e->end - e->start);
-    }
+    npuprof_json_begin_(w, npuprof_json_key_(e), e, npuprof_json_spell_span_);
+    npuprof_out_milli_(&w->out, e->start);
+    npuprof_out_puts_(&w->out, ",\"dur\":");
+    npuprof_out_milli_(&w->out, e->end - e->start);
     npuprof_json_args_(w, e);
     npuprof_emit_end_(&w->out, "}");
-    if (e->submitted)
-        npuprof_json_put_arrow_(w, "submit", ev->link.slot,
-                                npuprof_image_trace_ns_(&w->image, ev->link.ticks), e->track, e->start);
-    return 0;
-}
-
-/* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
-NPUPROF_HOT_ NPUPROF_NOINLINE_ static void npuprof_json_plain_(npuprof_scene_ *s)
-{
-    npuprof_work_ *const w = (npuprof_work_ *)s->user;
-    const bool walk = npuprof_scene_needs_walk_(&w->image);
-    const uint32_t tid = w->walk.tid;
-    npuprof_plain_walk_ c = npuprof_cursor_begin_plains_(&w->walk.cursor[0]);
-    npuprof_plain_ p;
-    char *at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-    const char *last = w->out.bytes + w->out.capacity - NPUPROF_SPAN_TEXT_ROOM_;
-    while (npuprof_cursor_peek_plain_(&c, &p)) {
-        const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_span_text_ *cached = npuprof_span_text_at_(w, key);
-        if (cached->key != key) break;
-        const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
-        const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
-        if (!npuprof_lane_nest_(&w->lanes, 0, start, end)) break;
-        if (walk) npuprof_walk_plain_(&w->walk, &p, npuprof_cursor_plain_position_(&w->walk.cursor[0], &c));
-        if (NPUPROF_UNLIKELY_(at > last)) {
-            w->out.used = (size_t)(at - w->out.bytes);
-            at = npuprof_out_reserve_(&w->out, NPUPROF_SPAN_TEXT_ROOM_);
-        }
-        at = npuprof_json_cached_span_(w, at, cached, start, end) + 1;
-        c.at++;
+    if (e->submitted) {
+        const uint64_t tids[2] = { e->ev->link.slot, e->track };
+        const int64_t ns[2] = { npuprof_image_trace_ns_(&w->image, e->ev->link.ticks), e->start };
+        npuprof_json_put_arrow_(w, true, tids, ns);
     }
-    w->out.used = (size_t)(at - w->out.bytes);
-    (void)npuprof_cursor_end_plains_(&w->walk.cursor[0], &c);
+    return 0;
 }
 
 /* ---- Tracks */

@@ -6,7 +6,7 @@
 #include "../read/image.h"
 #include "../read/args.h"
 #include "../numbers/digits.h"
-#include <stdlib.h>
+#include "../numbers/real.h"
 
 /* A buffered writer of text over a sink, for JSON and CSV: bytes, numbers, strings with their quotes, values
    of arguments. After an error of the sink it swallows what comes; the error stays. The buffer is the
@@ -100,25 +100,12 @@ static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
     o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
 }
 
-/* A double with all its digits, whatever the locale. False: it is not finite, and nothing was written. */
+/* A double, as the shortest digits that read back as it. False: it is not finite, and nothing was written. */
 static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
-    union { uint64_t u; double d; } v;
-    v.u = bits;
     if ((bits >> 52 & 0x7FF) == 0x7FF) return false;
-    char text[40];
-    int n = 0;
-    for (int digits = 15; digits <= 17; digits++) {
-        n = snprintf(text, sizeof text, "%.*g", digits, v.d);
-        if (digits == 17 || strtod(text, NULL) == v.d) break;
-    }
-    /* The locale's decimal point may be any bytes. */
-    for (int i = 0, point = 0; i < n; i++) {
-        const bool plain =
-            (text[i] >= '0' && text[i] <= '9') || text[i] == '-' || text[i] == '+' || text[i] == 'e';
-        if (plain) npuprof_out_put_(o, text + i, 1);
-        else if (!point++) npuprof_out_put_(o, ".", 1);
-    }
+    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
+    o->used += (size_t)(npuprof_digits_real_(p, bits) - p);
     return true;
 }
 

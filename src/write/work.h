@@ -25,6 +25,14 @@ typedef struct npuprof_span_text_ {
     char text[NPUPROF_SPAN_TEXT_MAX_];
 } npuprof_span_text_;
 
+/* A key of arguments as JSON, with its quotes and the colon. id: in the image's table; 0: none. Keys that are
+   the same once they are written have the same mark. */
+enum { NPUPROF_KEY_TEXTS_ = 64, NPUPROF_KEY_TEXT_MAX_ = 52 };
+typedef struct npuprof_work_key_ {
+    uint32_t id, mark, length;
+    char text[NPUPROF_KEY_TEXT_MAX_];
+} npuprof_work_key_;
+
 typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_image_ image;
@@ -35,6 +43,7 @@ typedef struct npuprof_work_ {
     npuprof_scene_ scene;
     /* text that is used again */
     npuprof_span_text_ span_text[NPUPROF_SPAN_TEXTS_];
+    npuprof_work_key_ key_text[NPUPROF_KEY_TEXTS_];
     npuprof_stamp_cache_ stamps;
     uint32_t trace_tid;                    /* trace_id is the text of the trace with this root */
     uint64_t trace_root;

@@ -334,7 +334,7 @@ int main(int argc, char **argv)
     if (before > 0) value("json: memory beyond the arena, KiB", "", after - before, 1024);
     else puts("note: no /proc/self/smaps_rollup, so no figure of memory");
     snprintf(path, sizeof path, "%s/npuprof-bench-%d.json", directory, (int)getpid());
-    measure("json: file / write", 1.5, dump, write_pieces);
+    measure("json: file / write", 1.4, dump, write_pieces);
     unlink(path);
     measure("json: null / snprintf", 0.15, json_to_null, snprintf_json);
     measure("csv: null / snprintf", 0, csv_to_null, snprintf_csv);

@@ -22,13 +22,18 @@ COUNTS = {
     "span, 1 int64 argument": ('PROF_SCOPE_ARGS("c", "one", PROF_ARGS(PROF_INT("n", n))); WORK();', 60, 60),
     "span, 4 arguments": ('PROF_SCOPE_ARGS("c", "four", PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), '
                           'PROF_REAL("r", 1), PROF_BOOL("d", true))); '
-                          'WORK();', 166, None),
+                          'WORK();', 176, None),
     "span, run-time name": ("WITH_BASE_PROFILER(NULL, name, NULL, PROF_NO_ARGS, WORK());", 78, 80),
     "span, constant name": ('WITH_BASE_PROFILER(NULL, "constant", "c", PROF_NO_ARGS, WORK());', 57, None),
     "PROF_NEXT": ('PROF_NEXT("next"); WORK();', 33, None),
     "instant": ('PROF_INSTANT("c", "moment", PROF_NO_ARGS);', 28, None),
     "counter": ('PROF_COUNTER("value", n);', 28, None),
-    "inference": ('PROF_INFERENCE("inference"); WORK();', 67, None),
+    "inference": ('PROF_INFERENCE("inference"); WORK();', 60, None),
+    "flow": ("PROF_FLOW_OUT(7);", 28, None),
+    "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 311, None),
+    "PROF_ALLOC": ('PROF_ALLOC(NULL, 64, "tag");', 294, None),
+    "async begin": ('npuprof_async_begin("c", "job", 7);', 174, None),
+    "npuprof_span": ('npuprof_span("track", "c", "copy", 1, 2, PROF_NO_ARGS);', 258, None),
     "function of NPUPROF_AUTO": ("HOOK(enter); WORK(); HOOK(exit);", 84, 90),
     "span, run-time name, table grown":
         ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 149, 160),

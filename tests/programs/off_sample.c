@@ -178,7 +178,7 @@ int with_api(int n)
     npuprof_async_end((uint64_t)n);
     npuprof_span("zebra track", "zebra category", "zebra span", n, n + 1, PROF_ARGS(PROF_INT("zebra n", n)));
     Z(npuprof_set_categories("zebra"));
-    if (npuprof_is_recording()) npuprof_poll();
+    if (npuprof_is_recording() || npuprof_is_recording_level(2)) npuprof_poll();
     npuprof_pause();
     npuprof_resume();
     npuprof_clear();
@@ -202,6 +202,17 @@ int with_api(int n)
     if (npuprof_bench_size()) n = 0;
     Z(npuprof_print_bench(NULL));
     if (npuprof_npu_clock(&npu).read) n = 0;
+    npuprof_instant("zebra category", "zebra instant", PROF_ARGS(PROF_INT("zebra n", n)));
+    npuprof_counter_int("zebra int", n);
+    npuprof_counter_real("zebra real", 0.5);
+    npuprof_cursor cursor = { 0, 0, NULL, { 0 } };
+    npuprof_read_result seen;
+    uint64_t place = 0, bracket;
+    int64_t other, ours;
+    Z(npuprof_read(&cursor, NPUPROF_READ_SPANS, NULL, &stats, &seen));
+    npuprof_read_end(&cursor);
+    Z(npuprof_read_anchors(1, &place, NULL, &stats));
+    Z(npuprof_clock_pair(0, &other, &ours, &bracket));
 #else /* NPUPROF_FREESTANDING */
     Z(npuprof_task("zebra", 1));
     Z(npuprof_name(1, "zebra"));
@@ -225,6 +236,7 @@ int with_api(int n)
     Z(npuprof_npu_end(&npu, 1));
     Z(npuprof_npu_end_args(&npu, 1, PROF_NO_ARGS));
     Z(npuprof_npu_set_job_of(&npu, 1, 1));
+    n += (int)npuprof_npu_set_correlation((uint64_t)n);
     Z(npuprof_npu_anchor(&npu, 1, 2, 3));
     Z(npuprof_npu_feed(&npu, 0, "zebra", 0));
     npuprof_npu_set_stamp_offset(&npu, 1);

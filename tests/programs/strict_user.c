@@ -34,6 +34,9 @@ double strict_user(npuprof_npu *npu, const char *name, double real, float small,
     PROF_COUNTER("real", real);
     PROF_COUNTER("small", small);
     PROF_INSTANT("c", "i", PROF_ARGS(PROF_REAL("real", real), PROF_UINT("address", queue)));
+    npuprof_instant("c", name, PROF_NO_ARGS);
+    npuprof_counter_int(name, 1);
+    npuprof_counter_real(name, 0.5);
     npuprof_span("track", "c", name, 1, 2, PROF_NO_ARGS);
 #endif
     PROF_MEMORY(&npu->device, 1u, big, name);

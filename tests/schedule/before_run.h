@@ -58,6 +58,8 @@ static void set_up(int when_full, uint32_t chunks, bool grows)
 static void before_run(const scenario *sc)
 {
     memset(&done, 0, sizeof done);
+    npuprof_read_end(&taken.cursor);       /* of a run that failed */
+    memset(&taken, 0, sizeof taken);
     stream.count = 0;
     stream.cut = has_image = false;
     in_sink = 0;

@@ -270,6 +270,52 @@ static void write_image(int me)
     has_image = true;
 }
 
+/* A cursor: each span and event comes once, whole, or is lost. What a clear beside other threads makes lost
+   is an estimate: an event that is being written may be left out, and an open span that moves counted twice.
+   ahead: by so many records `lost` may run ahead while spans move between chunks. */
+static struct { npuprof_cursor cursor; uint64_t ids[512], count, lost, open; unsigned left; } taken;
+static bool take(void *user, const npuprof_read_span *span)
+{
+    (void)user;
+    for (uint64_t i = 0; i < taken.count; i++)
+        if (taken.ids[i] == span->id) fiber_fail("a span came twice");
+    if (taken.count < 512) taken.ids[taken.count++] = span->id;
+    if (span->end_ns < span->start_ns) fiber_fail("a span ends before it begins");
+    const npuprof_arg *const v = span->args;
+    if (span->arg_count && (span->arg_count != 2 || (v[0].value.i ^ 0x5555) != v[1].value.i))
+        fiber_fail("torn arguments");
+    return !taken.left || --taken.left;
+}
+
+static void read_once(unsigned stop_after, unsigned ahead)
+{
+    npuprof_read_result r = { .struct_size = sizeof r };
+    const uint64_t ended = done.ended;
+    taken.left = stop_after;
+    const npuprof_result result = npuprof_read(&taken.cursor, NPUPROF_READ_ALL, take, NULL, &r);
+    if (result != NPUPROF_OK) fiber_fail("npuprof_read: %s", npuprof_result_string(result));
+    taken.lost += r.lost;
+    taken.open = r.open;
+    if (taken.count > done.begun) fiber_fail("a cursor got more than there was");
+    if (!stop_after && !done.clears_begun)
+        check_total("a cursor", taken.count + r.open, taken.lost, ended, done.begun + ahead);
+}
+
+static void reads_on(int me)
+{
+    (void)me;
+    read_once(0, 4);
+    read_once(3, 4);
+    read_once(0, 4);
+}
+
+static void check_cursor(void)
+{
+    read_once(0, 0);
+    if (taken.open) fiber_fail("a cursor has %d open spans", (int)taken.open);
+    npuprof_read_end(&taken.cursor);
+}
+
 static void flushes(int me)
 {
     (void)me;
@@ -422,6 +468,13 @@ static const scenario scenarios[] = {
     { "flush2", { mixed, restarts, flushes, flushes }, 0, NULL },
     { "flush+names", { names, mixed, flushes }, 0, NULL },
     { "flush+stats", { mixed, spans, flushes, stats }, 0, NULL },
+    { "cursor1", { mixed, reads_on }, 0, check_cursor },
+    { "cursor", { mixed, nested, reads_on }, 0, check_cursor },
+    { "cursor+restarts", { nested, restarts, reads_on, stats }, 0, check_cursor },
+    { "cursor+names", { names, mixed, reads_on }, 0, check_cursor },
+    { "cursor+flush", { mixed, restarts, flushes, reads_on }, 0, check_cursor },
+    { "cursor+clear", { mixed, nested, clears, reads_on }, 0, check_cursor },
+    { "cursor+handlers", { mixed, nested, reads_on }, HANDLERS, check_cursor },
     { "clear", { mixed, spans, clears }, 0, NULL },
     { "clear2", { spans_and_clear, spans_and_clear, read_json }, 0, NULL },
     { "pause", { pauses, pauses }, UNCOUNTED, check_gate },

@@ -57,6 +57,14 @@ class Results(unittest.TestCase):
         self.check_all(spans)
         self.assertFalse(any(lost.values()), lost)
 
+    def test_between_plain_spans(self):
+        """Where most spans are plain, too, each has its results."""
+        out = scratch() / "between.json"
+        run([helpers.build("results_between.c", "results_between"), out], code=0, said="")
+        spans = [e["args"] for e in events(helpers.load(out), "X") if e["name"] == "with"]
+        self.assertEqual(spans, [{"n": n, "twice": 2 * n, "text": 'a "quote"' if n % 2 else "plain"}
+                                 for n in range(5)])
+
     def test_cpp(self):
         program = scratch() / "results_cpp"
         helpers.need(helpers.CXX[0])

@@ -35,8 +35,7 @@ static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
                                      (uint64_t)npuprof_npu_may_stand_(npu) << 32 };
     (void)npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, PROF_NO_ARGS);
     if (d->pmu_count)
-        npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
-                             "desc.pmu is not sampled on firmware");
+        (void)npuprof_metadata(npu->device.name, "desc.pmu is not sampled on firmware");
     if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
 #ifdef NPUPROF_NPU_RECORDS
     return npuprof_npu_take_rings_(npu, true);

@@ -60,6 +60,8 @@ static void npuprof_npu_draw_(npuprof_npu *npu, npuprof_npu_drawing_ *d,
     if (of->known && d->takes_arrow && npu->desc_.cpu_ns)
         d->arg_count += npuprof_npu_usage_args_(&of->link, d->args + first + d->arg_count);
     if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
+    if (of->known && of->link.correlation)
+        d->args[--first] = npuprof_uint_("correlation", of->link.correlation);
     const npuprof_device_event_ event = {
         npu->number_, d->epoch, d->lane, d->flags, d->category ? d->category : "NPU",
         d->name ? d->name : of->name, d->start, d->end, arrow ? &of->link : NULL

@@ -107,9 +107,10 @@ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npu
                                       npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_arg list[2 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_ + NPUPROF_NPU_USAGE_ARGS_];
+    npuprof_arg list[3 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_ + NPUPROF_NPU_USAGE_ARGS_];
     size_t count = 0;
     list[count++] = npuprof_int_("stream", (int64_t)block->stream);
+    if (block->link.correlation) list[count++] = npuprof_uint_("correlation", block->link.correlation);
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (end->pmu_good & block->pmu_good & 1u << i)
@@ -170,6 +171,11 @@ static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npupr
     if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end, args);
     if (end.is.renew) (void)npuprof_npu_renew_anchor_(npu);
     return result;
+}
+
+NPUPROF_API_ uint64_t npuprof_npu_set_correlation(uint64_t id)
+{
+    return npuprof_correlate_(id);
 }
 
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)

@@ -34,6 +34,34 @@ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
     return npuprof_npu_start_queues_(npu);
 }
 
+/* Hashes of the names of open devices, by their numbers. Each is written by who opens and closes it. */
+static uint64_t npuprof_npu_open_names_[256];
+
+static uint64_t npuprof_npu_hash_name_(const char *name)
+{
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
+    return hash | 1;
+}
+
+/* Notes in the trace that two devices of one name are open. Why: a driver and a runtime of one process may
+   both open one device, and neither sees that from what it is returned. */
+static void npuprof_npu_say_open_twice_(const npuprof_npu *npu)
+{
+    char key[96];
+    const char *const name = npu->device.name ? npu->device.name : "";
+    const uint64_t hash = npuprof_npu_hash_name_(name);
+    bool twice = false;
+    for (unsigned i = 1; i < 256; i++) twice |= NPUPROF_LOAD_(&npuprof_npu_open_names_[i]) == hash;
+    NPUPROF_STORE_(&npuprof_npu_open_names_[npu->number_ & 255], hash);
+    if (!twice) return;
+    snprintf(key, sizeof key, "npuprof_npu_open_twice %.70s", name);
+    npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, key,
+                            "a device of this name is open already in this process: if a driver and a "
+                            "runtime both open one device, its work is drawn and counted twice; open it in "
+                            "one of them, and give two devices two names");
+}
+
 /* What of a description needs a BAR, for a sentence. */
 static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
 {
@@ -94,6 +122,11 @@ static npuprof_result npuprof_npu_open_desc_(npuprof_npu *npu)
     return result == NPUPROF_OK ? result : npuprof_npu_explain_(npu, result);
 }
 
+static void npuprof_npu_drain_for_read_(void *user)
+{
+    (void)npuprof_npu_drain_((npuprof_npu *)user, false);
+}
+
 /* Why a note in the trace: who reads it may not be who saw the result, and there is no device in it. */
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
@@ -108,6 +141,10 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         npuprof_npu_unmap_(npu);
         npuprof_npu_give_tables_back_(npu);
     }
+    npu->drain_.drain = npuprof_npu_drain_for_read_;
+    npu->drain_.user = npu;
+    if (npu->number_) npuprof_device_watch_(&npu->drain_);
+    if (npu->number_) npuprof_npu_say_open_twice_(npu);
     if (npu->number_ || !npuprof_record_is_ready_()) return result;
     snprintf(key, sizeof key, "npuprof_npu_open %.70s", desc && desc->name ? desc->name : "");
     npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, key, npuprof_result_string(result));
@@ -119,10 +156,12 @@ NPUPROF_NPU_OPEN_OF_1_0_
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
+    npuprof_device_unwatch_(&npu->drain_);
     npuprof_npu_drop_calls_(npu);
     npuprof_npu_finish_records_(npu);
     if (npuprof_npu_is_pushed_(npu)) (void)npuprof_npu_keep_pushed_(npu, true);
     else (void)npuprof_npu_sync(npu);
+    NPUPROF_STORE_(&npuprof_npu_open_names_[npu->number_ & 255], (uint64_t)0);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
     npuprof_npu_give_tables_back_(npu);
