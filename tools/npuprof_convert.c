@@ -3,6 +3,7 @@
    SPDX-License-Identifier: MIT
 
    usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]
+          npuprof-convert --live MEMORY [--elf FIRMWARE.elf] [-o FILE] [--report]
           npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE], see --help
    FILE ends in .json, .csv, .npuprof or .pftrace (Perfetto's own format).
    IMAGE may be a JSON trace of npuprof: then FILE is a copy in which automatic spans have the names of their
@@ -28,9 +29,12 @@
 static const char usage[] =
     "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]\n"
     "                       [--symbols FILE] [--debug-dir DIR]\n"
+    "       npuprof-convert --live MEMORY --elf FIRMWARE.elf [-o FILE] [--report]\n"
     "       npuprof-convert --follow SOURCE [--elf FIRMWARE.elf] [-o FILE] [--baud N] [--seconds N]\n"
     "                       [--every N] [--split MIB] [--files N]\n"
     "FILE ends in .json, .csv, .npuprof or .pftrace\n"
+    "MEMORY of a target that goes on recording: a file that can be mapped, such as a BAR's resource2 in\n"
+    "             /sys, or three dumps of the same memory, made one after the other\n"
     "SOURCE: a serial device, a pipe, a pty, a file that grows, or - for the standard input.\n"
     "--baud N     rate of a serial device, which is set to raw bytes, 8N1 (115200)\n"
     "--seconds N  ends after so long; 0: when no more bytes come. Without it, Ctrl-C ends it\n"
@@ -110,16 +114,19 @@ static void warn_of_damage(const char *path, const npuprof_damage *damage)
         npuprof_os_say_("npuprof-convert: %s: damaged, the rest was read: %s at byte %llu%s\n", path,
                         damage->what, offset, others);
     warn_of_firmware(path);
-    if (damage->changed)
+    if (damage->changed && npuprof_loaded_.is_target)
+        npuprof_os_say_("npuprof-convert: %s: the target went on recording: %llu cells of 16 bytes changed "
+                        "while they were read, and are left out\n", path, changed);
+    else if (damage->changed)
         npuprof_os_say_("npuprof-convert: %s: a process is writing into it: "
                         "%llu of its chunks were taken for newer records meanwhile\n", path, changed);
 }
 
 /* The options of --follow; the others are image, elf and output. */
 typedef struct options {
-    const char *image, *output, *elf, *follow;
+    const char *image, *output, *elf, *follow, *again[2];
     unsigned long baud, seconds, every, split_mib, files;
-    bool report, follow_only;              /* follow_only: an option that means something to --follow alone */
+    bool live, report, follow_only;        /* follow_only: an option that means something to --follow alone */
     bool only_names;                       /* behind "--": no more options come */
     npuprof_symbols_options_ symbols;
 } options;
@@ -142,9 +149,13 @@ static bool number_of(const char *text, unsigned long least, unsigned long most,
 
 static bool read_image(options *o, const char *name)
 {
-    if (o->image) return false;
-    o->image = name;
-    return true;
+    const char **const names[] = { &o->image, &o->again[0], &o->again[1] };
+    for (int i = 0; i < 3; i++) {
+        if (*names[i]) continue;
+        *names[i] = name;
+        return true;
+    }
+    return false;
 }
 
 /* Reads the option at argv[*i]. False: it is none, or its value cannot be. */
@@ -159,6 +170,7 @@ static bool read_option(options *o, char **argv, int argc, int *i)
         { "--files", 1, 1000000, &o->files } };
     if (o->only_names) return read_image(o, name);
     if (strcmp(name, "--report") == 0) return o->report = true;
+    if (strcmp(name, "--live") == 0) return o->live = true;
     if (npuprof_symbols_read_option_(&o->symbols, argv, argc, i)) return true;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         if (strcmp(name, texts[k].name) != 0 || !value || strncmp(value, "--", 2) == 0) continue;
@@ -198,7 +210,9 @@ static int convert_trace(const options *o, unsigned number, uint64_t *at)
     char path[1100];
     npuprof_damage damage;
     const char *const output = o->output;
-    npuprof_result r = o->elf ? npuprof_load_firmware_from(o->image, o->elf, *at, &damage)
+    const char *const live[3] = { o->image, o->again[0], o->again[1] };
+    npuprof_result r = o->live ? npuprof_load_live(live, o->elf, &damage)
+                     : o->elf ? npuprof_load_firmware_from(o->image, o->elf, *at, &damage)
                      : *at    ? npuprof_load_firmware_from(o->image, NULL, *at, &damage)
                               : npuprof_load(o->image, &damage);
     *at = damage.next;
@@ -274,10 +288,14 @@ int main(int argc, char **argv)
     }
     const char *const input = o.follow ? o.follow : o.image;
     if (!input) return misuse("no image given");
+    if (!o.live && o.again[0]) return misuse(o.again[0]);
+    if (o.live && o.again[0] && !o.again[1])
+        return fail("--live", "a file that can be mapped, or three dumps");
+    if (o.live && o.follow) return fail("--live", "not with --follow");
     if (o.follow && (o.image || o.report)) return fail(o.image ? o.image : "--report", "not with --follow");
     if (!o.follow && o.follow_only) return fail("--baud, --seconds, --every, --split", "only with --follow");
     if (o.output && (same_file(o.output, input) || (o.elf && same_file(o.output, o.elf))))
         return fail(o.output, "is an input, write to another file");
-    if (!o.follow && npuprof_symbols_is_json_(input)) return convert_json(&o);
+    if (!o.follow && !o.live && npuprof_symbols_is_json_(input)) return convert_json(&o);
     return o.follow ? follow(&o) : convert(&o);
 }

@@ -1,5 +1,6 @@
 /* npuprof_freertos.h - FreeRTOS in a trace of npuprof: a track for each task under its name, a track that
-   shows who runs, a track of the interrupts, and counters. One core, Cortex-M. Works with FreeRTOS 10 and 11.
+   shows who runs, a track of the interrupts, and counters. One core: Cortex-M, or RISC-V with 32 bits. Works
+   with FreeRTOS 10 and 11.
    SPDX-License-Identifier: MIT
 
    1. FreeRTOSConfig.h, last line:      #include "npuprof_freertos.h"
@@ -13,8 +14,11 @@
       The tick is in the trace by itself in FreeRTOS 11 only; 10 has no hook in its handler.
    5. Now and then, from a task: npuprof_freertos_counters().
 
-   The clock is SysTick as FreeRTOS sets it; it begins with the scheduler. For another one, and always with
-   tickless idle, define NPUPROF_NOW() and NPUPROF_NOW_HZ in FreeRTOSConfig.h before the #include.
+   RISC-V: step 4 is for your freertos_risc_v_application_interrupt_handler(). The port's tick has no hook for
+   interrupts, so it is not in the trace.
+   The clock is SysTick as FreeRTOS sets it; it begins with the scheduler. On RISC-V it is the timer at
+   configMTIME_BASE_ADDRESS. For another one, and always with tickless idle on a Cortex-M, define
+   NPUPROF_NOW() and NPUPROF_NOW_HZ in FreeRTOSConfig.h before the #include.
    A switch takes 16 bytes of the arena, as an interrupt does; a name is recorded once. With NPUPROF_OFF
    nothing is left.
    A task's number is in its uxTaskNumber. If your program uses that itself (vTaskSetTaskNumber()), define
@@ -78,13 +82,34 @@ void npuprof_freertos_isr_exit(void);
 #error "npuprof_freertos.h: NPUPROF_CONTEXTS must be 5 or more"
 #endif
 
-/* The exception that runs; 0: a task. */
+extern volatile uint32_t npuprof_freertos_depth;          /* interrupts that were entered and not left */
+
+/* The exception that runs; 0: a task. RISC-V: 16 + the code of the one that came last. */
 static inline uint32_t npuprof_freertos_exception(void)
 {
     uint32_t number;
+#ifdef __riscv
+    __asm__ volatile("csrr %0, mcause" : "=r"(number));
+    return 16 + (number & 0xFF);
+#else
     __asm__ volatile("mrs %0, ipsr" : "=r"(number));
     return number & 0x1FF;
+#endif
 }
+
+#ifdef __riscv
+#define NPUPROF_FREERTOS_IN_TASK() (!npuprof_freertos_depth)
+#else
+#define NPUPROF_FREERTOS_IN_TASK() (!npuprof_freertos_exception())
+#endif
+
+#if !defined(NPUPROF_NOW) && defined(__riscv)
+#if defined(configMTIME_BASE_ADDRESS) && !(configMTIME_BASE_ADDRESS)
+#error "npuprof_freertos.h: no timer at configMTIME_BASE_ADDRESS: define NPUPROF_NOW(), another clock"
+#endif
+#define NPUPROF_NOW() (*(volatile uint32_t *)(configMTIME_BASE_ADDRESS))
+#define NPUPROF_NOW_HZ configCPU_CLOCK_HZ
+#endif /* !NPUPROF_NOW && __riscv */
 
 #ifndef NPUPROF_NOW
 #if configUSE_TICKLESS_IDLE
@@ -118,7 +143,7 @@ static inline uint32_t npuprof_freertos_now(void)
 #endif /* NPUPROF_NOW */
 
 #define NPUPROF_FREESTANDING
-#define NPUPROF_CONTEXT() (npuprof_freertos_exception() ? 0 : npuprof_freertos_running)
+#define NPUPROF_CONTEXT() (NPUPROF_FREERTOS_IN_TASK() ? npuprof_freertos_running : 0)
 #include "npuprof.h"
 
 /* The number of an interrupt, from 0, for npuprof_name(NPUPROF_FREERTOS_IRQ(5), "uart"). */
@@ -152,7 +177,7 @@ static uint32_t npuprof_freertos_names[NPUPROF_CONTEXTS];       /* hashes */
 static uint32_t npuprof_freertos_next = NPUPROF_FREERTOS_FIRST, npuprof_freertos_idle_ticks;
 /* The exceptions that were entered and not left, the innermost one last. One that is deeper is not shown. */
 static volatile uint16_t npuprof_freertos_open[16];
-static volatile uint32_t npuprof_freertos_depth;
+volatile uint32_t npuprof_freertos_depth;
 
 npuprof_result npuprof_freertos_start(int level)
 {

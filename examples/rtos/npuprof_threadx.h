@@ -2,10 +2,12 @@
    shows who runs, a track of the interrupts, and counters. One core, Cortex-M.
    SPDX-License-Identifier: MIT
 
-   1. tx_user.h: #define TX_ENABLE_EXECUTION_CHANGE_NOTIFY
-                 #include "npuprof_threadx.h"
-      The ports then call the four functions _tx_execution_* that this file has, instead of those of the
-      execution profile kit. With TX_ENABLE_STACK_CHECKING, too, there are counters of the stacks.
+   1. tx_user.h, last line: #include "npuprof_threadx.h"
+      Compile all files of the kernel with -DTX_ENABLE_EXECUTION_CHANGE_NOTIFY and
+      -DTX_INCLUDE_USER_DEFINE_FILE, also those in assembler: tx_initialize_low_level.S, which has the tick,
+      does not include tx_user.h. The ports then call the functions _tx_execution_* that this file has,
+      instead of those of the execution profile kit. With TX_ENABLE_STACK_CHECKING, too, there are counters
+      of the stacks.
    2. Each file that records: #define your clock, NPUPROF_NOW() and NPUPROF_NOW_HZ, such as
       examples/firmware/systick.h; #include "tx_api.h" and then "npuprof_threadx.h" (it includes npuprof.h).
       One of them has #define NPUPROF_IMPLEMENTATION before it.
@@ -15,7 +17,10 @@
    5. Now and then, from a thread: npuprof_threadx_counters().
 
    A switch takes 16 bytes of the arena, as an interrupt does; a name is recorded once, when the thread first
-   runs. While no thread runs, the track "CPU" is empty. With NPUPROF_OFF, leave step 1 out. */
+   runs. While no thread runs, the track "CPU" is empty. With NPUPROF_OFF, leave step 1 out.
+   The kernel has no hook for a thread that is deleted. So when a thread first runs, those that the kernel
+   does not list any more give their numbers back: to a thread of the same name, or to others when all are in
+   use. */
 #ifndef NPUPROF_THREADX_HOOKS
 #define NPUPROF_THREADX_HOOKS
 /* Where a thread keeps its number. If you have an extension of your own, add this member to it. */
@@ -67,10 +72,13 @@ static inline void npuprof_threadx_counters(void) { }
 
 #if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF)
 enum { NPUPROF_THREADX_START_UP = 2, NPUPROF_THREADX_FIRST, NPUPROF_THREADX_STACKS = NPUPROF_CONTEXTS + 512 };
-extern TX_THREAD *_tx_thread_current_ptr;
+extern TX_THREAD *_tx_thread_current_ptr, *_tx_thread_created_ptr;
+extern ULONG _tx_thread_created_count;
 volatile uint32_t npuprof_threadx_running = NPUPROF_THREADX_START_UP;
 static TX_THREAD *npuprof_threadx_threads[NPUPROF_CONTEXTS];
+static uint32_t npuprof_threadx_names[NPUPROF_CONTEXTS];        /* hashes */
 static uint32_t npuprof_threadx_next = NPUPROF_THREADX_FIRST, npuprof_threadx_idle_ticks;
+static bool npuprof_threadx_ticked, npuprof_threadx_warned;
 
 VOID _tx_execution_initialize(VOID);
 VOID _tx_execution_thread_enter(VOID);
@@ -88,10 +96,45 @@ npuprof_result npuprof_threadx_start(int level)
     return npuprof_start(level);
 }
 
-static void npuprof_threadx_name(const TX_THREAD *thread, uint32_t number)
+/* Whether the thread with that number is still there. Its memory may be gone, or another thread's by now. */
+static bool npuprof_threadx_exists(uint32_t number)
+{
+    const TX_THREAD *thread = _tx_thread_created_ptr;
+    for (ULONG n = _tx_thread_created_count; n; n--, thread = thread->tx_thread_created_next)
+        if (thread == npuprof_threadx_threads[number]) return thread->npuprof_number == number;
+    return false;
+}
+
+/* The number of a new thread whose name has this hash. */
+static uint32_t npuprof_threadx_choose(uint32_t hash)
+{
+    uint32_t free_number = NPUPROF_CONTEXTS - 1;
+    for (uint32_t i = NPUPROF_THREADX_FIRST; i < npuprof_threadx_next; i++) {
+        if (npuprof_threadx_exists(i)) continue;
+        if (npuprof_threadx_names[i] == hash) return i;
+        free_number = i;
+    }
+    return npuprof_threadx_next < NPUPROF_CONTEXTS - 1 ? npuprof_threadx_next++ : free_number;
+}
+
+/* Gives a thread that runs for the first time its number. The number, if it needs this thread's name; else
+   0. */
+static uint32_t npuprof_threadx_adopt(TX_THREAD *thread, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *c = name; *c; c++) hash = (hash ^ (uint8_t)*c) * 16777619u;
+    const uint32_t number = npuprof_threadx_choose(hash);
+    thread->npuprof_number = number;
+    if (number == NPUPROF_CONTEXTS - 1) return 0;
+    npuprof_threadx_threads[number] = thread;
+    if (npuprof_threadx_names[number] == hash) return 0;
+    npuprof_threadx_names[number] = hash;
+    return number;
+}
+
+static void npuprof_threadx_name(uint32_t number, const char *name)
 {
     static const char what[] = "stack free ";
-    const char *name = thread->tx_thread_name ? thread->tx_thread_name : "thread";
     char text[sizeof what + 32];
     size_t n = 0;
     for (; what[n]; n++) text[n] = what[n];
@@ -106,13 +149,11 @@ VOID _tx_execution_initialize(VOID) { }
 VOID _tx_execution_thread_enter(VOID)
 {
     TX_THREAD *const thread = _tx_thread_current_ptr;
-    const bool is_new = !thread->npuprof_number;
-    if (is_new) thread->npuprof_number = npuprof_threadx_next;
-    const uint32_t number = npuprof_threadx_running = (uint32_t)thread->npuprof_number;
-    npuprof_switch(1, number);
-    if (!is_new || number == NPUPROF_CONTEXTS - 1) return;
-    npuprof_threadx_threads[npuprof_threadx_next++] = thread;
-    npuprof_threadx_name(thread, number);
+    const char *const name = thread->tx_thread_name ? thread->tx_thread_name : "thread";
+    const uint32_t is_new = thread->npuprof_number ? 0 : npuprof_threadx_adopt(thread, name);
+    npuprof_threadx_running = (uint32_t)thread->npuprof_number;
+    npuprof_switch(1, npuprof_threadx_running);
+    if (is_new) npuprof_threadx_name(is_new, name);
 }
 
 VOID _tx_execution_thread_exit(VOID) { npuprof_switch(1, NPUPROF_NOBODY); }
@@ -123,6 +164,7 @@ VOID _tx_execution_isr_enter(VOID)
     npuprof_enter(0, NPUPROF_CONTEXTS + exception);
     if (exception != 15) return;
     npuprof_tick();
+    npuprof_threadx_ticked = true;
     if (!_tx_thread_current_ptr) npuprof_threadx_idle_ticks++;
 }
 
@@ -132,11 +174,21 @@ void npuprof_threadx_counters(void)
 {
     PROF_COUNTER("tick", (uint32_t)tx_time_get());
     PROF_COUNTER("idle ticks", npuprof_threadx_idle_ticks);
+    if (tx_time_get() > 1 && !npuprof_threadx_ticked && !npuprof_threadx_warned) {
+        npuprof_threadx_warned = true;
+        npuprof_metadata("npuprof.clock", "the tick has no hook, so times are too short: step 1 of "
+                                          "npuprof_threadx.h");
+    }
 #ifdef TX_ENABLE_STACK_CHECKING
     for (uint32_t i = NPUPROF_THREADX_FIRST; i < npuprof_threadx_next; i++) {
-        const TX_THREAD *const thread = npuprof_threadx_threads[i];
-        const uintptr_t start = (uintptr_t)thread->tx_thread_stack_start;
-        npuprof_count(NPUPROF_THREADX_STACKS + i, (uintptr_t)thread->tx_thread_stack_highest_ptr - start);
+        TX_INTERRUPT_SAVE_AREA
+        uintptr_t left = 0;
+        TX_DISABLE                           /* Why: nobody deletes the thread meanwhile. */
+        const TX_THREAD *const thread = npuprof_threadx_exists(i) ? npuprof_threadx_threads[i] : NULL;
+        if (thread) left = (uintptr_t)thread->tx_thread_stack_highest_ptr -
+                           (uintptr_t)thread->tx_thread_stack_start;
+        TX_RESTORE
+        if (thread) npuprof_count(NPUPROF_THREADX_STACKS + i, left);
     }
 #endif
 }

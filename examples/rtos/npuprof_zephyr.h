@@ -9,7 +9,8 @@
    3. main(): npuprof_zephyr_start(1). Threads that exist before are named when they first run.
    4. Now and then, from a thread: npuprof_zephyr_counters().
 
-   The clock is k_cycle_get_32(); for another one define NPUPROF_NOW() and NPUPROF_NOW_HZ.
+   The clock is k_cycle_get_64(), or k_cycle_get_32() where the timer has no 64 bits: then something must be
+   recorded in each period. For another one define NPUPROF_NOW() and NPUPROF_NOW_HZ.
    A switch takes 16 bytes of the arena, as an interrupt does; a name is recorded once. With NPUPROF_OFF
    nothing is left. */
 #ifndef NPUPROF_ZEPHYR_H
@@ -27,7 +28,11 @@
 #error "npuprof_zephyr.h: NPUPROF_CONTEXTS must be 5 or more"
 #endif
 #ifndef NPUPROF_NOW
+#ifdef CONFIG_TIMER_HAS_64BIT_CYCLE_COUNTER
+#define NPUPROF_NOW() k_cycle_get_64()
+#else
 #define NPUPROF_NOW() k_cycle_get_32()
+#endif
 #define NPUPROF_NOW_HZ sys_clock_hw_cycles_per_sec()
 #endif
 #ifdef __cplusplus
@@ -125,7 +130,8 @@ void sys_trace_thread_name_set_user(struct k_thread *thread)
 
 void sys_trace_thread_switched_in_user(void)
 {
-    struct k_thread *const thread = k_current_get();
+    /* Why not k_current_get(): with CONFIG_CURRENT_THREAD_USE_TLS it is NULL at a thread's first switch. */
+    struct k_thread *const thread = k_sched_current_thread_query();
     bool is_new;
     const uint32_t number = npuprof_zephyr_number(thread, &is_new);
     if (number != npuprof_zephyr_running) npuprof_switch(1, number);

@@ -33,7 +33,7 @@ def need(*tools):
             raise Skip(f"{tool} is not installed (Debian package {PACKAGES.get(tool, tool)})")
 
 
-def command(words, seconds=60, codes=(0,), **options):
+def command(words, seconds=240, codes=(0,), **options):
     name = " ".join(pathlib.Path(str(w)).name for w in words)[:200]
     try:
         done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -159,10 +159,15 @@ void PORT_IRQ0(void);
 void PORT_IRQ1(void);
 #endif
 static void port_fault(void) { port_exit(99); }
+#ifndef PORT_SVC
+#define PORT_SVC port_fault
+#else
+void PORT_SVC(void);
+#endif
 __attribute__((section(".vectors"), used)) static void (*const port_vectors[18])(void) = {
     (void (*)(void))(uintptr_t)stack_end, port_start, port_fault, port_fault, port_fault, port_fault,
         port_fault, NULL, NULL, NULL, NULL,
-    port_fault, NULL, NULL, PORT_PENDSV, PORT_TICK, PORT_IRQ0, PORT_IRQ1 };
+    PORT_SVC, NULL, NULL, PORT_PENDSV, PORT_TICK, PORT_IRQ0, PORT_IRQ1 };
 void reset(void) { port_start(); }
 
 #elif defined(__aarch64__)

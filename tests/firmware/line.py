@@ -22,6 +22,7 @@ class Target:
         self.sent, self.parts = 0, 0
         self.places = []                  # (offset, bytes) of each header and part
         self.spans, self.parts_of = {}, {}
+        self.lengths = {}                 # of the records that have more than one cell
         self.lost = 0
 
     def header(self):
@@ -69,6 +70,7 @@ class Target:
         start = self.clock
         self.clock += 5
         self.spans[self.sent + len(self.pending)] = (f"@{site:08x}", start - self.start, 5)
+        self.lengths[self.sent + len(self.pending)] = 3
         self.cell(site | 1, start, self.clock, start >> 32, self.clock >> 32 & 0x7FFF)
         for more in (0x80000000, 0):
             field = struct.pack(self.order + "4I", 0x20000, 2 | more | (3 << 20 if more else 0), value, 0)

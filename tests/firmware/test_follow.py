@@ -72,7 +72,7 @@ def damaged(target, chance):
 
 def truth(target, data, order="<"):
     """The spans whose cells came, how many runs of cells are missing, from the target's first one on, and how
-    many cells; None: no header came."""
+    many cells; None: no header came. And whether the last record is cut off: its span is shown, as damage."""
     parts, headers = line.parts_in(data, order), line.headers_in(data, order)
     if not headers:
         return None
@@ -80,7 +80,8 @@ def truth(target, data, order="<"):
     end = max([max(cells) + 1] + [used for _, used in headers]) if cells else 0
     missing = sorted(set(range(end)) - cells)
     runs = sum(n == 0 or missing[n - 1] + 1 != cell for n, cell in enumerate(missing))
-    return sorted(span for n, span in target.spans.items() if n in cells), runs, len(missing)
+    is_cut = any(n in cells and n + length - 1 > max(cells) for n, length in target.lengths.items())
+    return sorted(span for n, span in target.spans.items() if n in cells), runs, len(missing), is_cut
 
 
 class Follow(unittest.TestCase):
@@ -117,7 +118,7 @@ class Follow(unittest.TestCase):
         self.assertEqual(self.spans(traces[0]), wanted[0])
         gaps = self.gaps(traces[0])
         self.assertEqual(sum(gaps), wanted[2], said)
-        self.assertEqual(code, 1 if wanted[2] else 0, said)
+        self.assertEqual(code, 1 if wanted[2] or wanted[3] else 0, said)
         self.assertIn(f"{wanted[1]} gaps, {wanted[2]} cells", self.about(traces[0]))
         return traces[0]
 
@@ -274,7 +275,7 @@ class Follow(unittest.TestCase):
         self.assertEqual((code, len(traces)), (1 if late else 0, 2), said)
         sums = [0, 0]
         for target, data, trace in ((first, old, traces[0]), (second, new, traces[1])):
-            spans, *wanted = truth(target, data)
+            spans, *wanted, _ = truth(target, data)
             self.assertEqual(self.spans(trace), spans)
             self.assertEqual([len(self.gaps(trace)), sum(self.gaps(trace))], wanted)
             sums = [a + b for a, b in zip(sums, wanted)]

@@ -18,14 +18,20 @@ class Ring(Target):
         events = [e for e in trace["traceEvents"] if e["ph"] in "XC"]
         self.assertEqual(about["recorded"] + about["lost"]["overwritten"], 1 + 256 * laps)
         self.assertEqual(about["lost"]["notes"], 0)
-        self.assertGreater(about["recorded"], 90)
+        self.assertGreater(about["recorded"], 70)
         last = 8 * laps - 1
         self.assertIn({"name": f"task {last}"},
                       [e["args"] for e in trace["traceEvents"] if e["name"] == "thread_name"])
         self.assertEqual(about["user"]["key"], f"value {last}")
         # The oldest device span is called by its device when its host span was overwritten.
-        self.assertEqual({e["name"] for e in events} - {"npu"},
-                         {"open all the time", "filler", "kernel", f"counter {last}"})
+        counters = sorted((e["ts"], e["name"], list(e["args"].values())[0]) for e in events if e["ph"] == "C")
+        self.assertEqual({e["name"] for e in events if e["ph"] == "X"} - {"npu"},
+                         {"open all the time", "filler", "kernel"})
+        # The past keeps its names.
+        self.assertEqual([name for _, name, _ in counters],
+                         [f"counter {n}" for n in range(last + 1 - len(counters), last + 1)])
+        self.assertEqual([value for _, _, value in counters],
+                         [n % 8 for n in range(last + 1 - len(counters), last + 1)])
         self.assertTrue([e for e in events if e["name"] == "open all the time"][0]["args"]["unfinished"])
         self.assertGreater(max(e["ts"] for e in events), laps * ticks)
         self.assertLess(max(e["ts"] for e in events), laps * (ticks + 25000))

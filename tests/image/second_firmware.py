@@ -201,7 +201,8 @@ class Reader:
         elif kind == PAUSE:
             trace.pauses.append((event["start"], event["end"] or 0))
         elif kind == NAME_OF:
-            self.names[event["value"]] = next(iter(event["args"].values()), "")
+            number_of = event["named"] - 1 if event["named"] else event["value"]
+            self.names[number_of] = next(iter(event["args"].values()), event["name"])
         elif kind == DEVICE:
             trace.devices[event["third"] & 0xFF] = {
                 "name": event["name"], "nominal_hz": event["value"],

@@ -101,14 +101,31 @@ class Pftrace(unittest.TestCase):
             both[extension] = out
         ours, found = FromJson(both["json"]), pftrace.read(both["pftrace"].read_bytes())
         self.same(found, ours)
+        self.correlated(found)
         (metadata,) = [i.args["metadata"] for i in found.instants if "metadata" in i.args]
         self.assertEqual(json.loads(metadata, parse_float=Decimal)["npuprof"], ours.metadata)
         # The tool that needs no compiler makes the same of the JSON.
         again = scratch() / "again.pftrace"
         tool = helpers.ROOT / "tools" / "npuprof.py"
         run([sys.executable, tool, "convert", both["json"], "-o", again], code=0)
-        self.same(pftrace.read(again.read_bytes()), ours)
+        same = pftrace.read(again.read_bytes())
+        self.correlated(same)
+        self.same(same, ours)
         return found, ours
+
+    def correlated(self, found):
+        """The ends of an arrow to a device have one number, which no other span of a host has."""
+        threads = {track.ids[1] for track in found.tracks.values() if track.kind == "thread"}
+        for mark in found.instants:
+            if mark.cats == "memory" and "tid" in mark.args:
+                self.assertIn(mark.args["tid"], threads)
+        hosts = [s.correlation for s in found.slices if s.track.kind == "thread" and s.correlation]
+        self.assertEqual(len(hosts), len(set(hosts)))
+        for begin, end in found.arrows:
+            reached = found.slices[end]
+            if begin is not None and reached.track.kind == "track" and "stamp" in reached.args:
+                self.assertTrue(reached.correlation)
+                self.assertEqual(found.slices[begin].correlation, reached.correlation)
 
     def same(self, found, ours):
         """Is a decoded trace the same as the JSON, event by event?"""
@@ -118,6 +135,9 @@ class Pftrace(unittest.TestCase):
                                     for s in found.slices)
         self.assertEqual(spans, collections.Counter(s[:5] for s in ours.spans))
         instants = [i for i in found.instants if "metadata" not in i.args]
+        for mark in (i for i in instants if "pool" in i.args and i.cats == "memory"):
+            self.assertEqual(mark.track.name, mark.args["pool"] or "unnamed")
+            mark.args.pop("tid", None)
         marks = collections.Counter((i.name, i.cats, i.start - base, arguments(i.args)) for i in instants)
         self.assertEqual(marks, ours.instants)
         samples = collections.Counter((s.track.name, s.start - base, float(s.value)) for s in found.samples)

@@ -22,7 +22,8 @@ typedef struct npuprof_damage {
     uint64_t places;               /* how many places are damaged; 0: the image is whole */
     uint64_t offset;               /* of the first, in bytes from the start of the image */
     const char *what;              /* what is wrong there; "" if nothing is */
-    uint64_t changed;              /* no damage: chunks that a running process reused while they were read */
+    uint64_t changed;              /* no damage: chunks that a running process reused while they were read;
+                                      of npuprof_load_live() cells that were left out */
     uint64_t next;                 /* no damage: the target began anew here, for npuprof_load_firmware_from();
                                       0: it did not */
 } npuprof_damage;
@@ -51,6 +52,14 @@ NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *
    NULL. */
 NPUPROF_API_ npuprof_result npuprof_load_firmware_from(const char *dump, const char *elf, uint64_t offset,
                                                        npuprof_damage *damage);
+
+/* Loads the arena of firmware that goes on recording, as it was when the reading began. paths[0] is a file
+   that can be mapped, such as a BAR's, and paths[1] is NULL; or they are three dumps of the same memory, made
+   one after the other in this order. Of the last one only the arena's header counts. What the target replaced
+   while it was read is left out, and counts as overwritten: damage->changed says how many cells. Not on
+   Windows: paths[1] NULL. */
+NPUPROF_API_ npuprof_result npuprof_load_live(const char *const paths[3], const char *elf,
+                                              npuprof_damage *damage);
 
 /* Releases the loaded image. The library reads the live arena again. */
 NPUPROF_API_ void npuprof_unload(void);

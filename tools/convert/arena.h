@@ -52,7 +52,8 @@ static void npuprof_load_check_chunk_(npuprof_cursor_ *c, uint32_t index, uint64
     npuprof_cursor_begin_chunk_(c, index + 1);
     for (uint32_t n = 0, taken = 1; n < im->units && taken; n += taken) {
         c->unit = n;
-        n += npuprof_survey_plain_(c, sites, &unused);
+        (void)npuprof_survey_plain_(c, sites, &unused);
+        n = c->unit;
         taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
         if (ev.kind != NPUPROF_KIND_NONE) sites[ev.site % 256] = ev.site << 8 | ev.kind;
         bool good = ev.kind != NPUPROF_KIND_NONE;

@@ -12,6 +12,9 @@
    Set by the one thread that follows. */
 static bool npuprof_expand_is_continued_;
 
+/* The stream goes on: a record at its end whose rest is still to come is no damage. Set as that one. */
+static bool npuprof_expand_goes_on_;
+
 /* Cells that lie one behind the other in the file. */
 typedef struct npuprof_expand_run_ {
     uint32_t start;                /* number of the first one, as counted here */

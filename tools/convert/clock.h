@@ -6,23 +6,30 @@
    show it; the records stay. So does an entry NPUPROF_NAMES_SECTION: names that were to stay in the ELF file
    take flash. */
 
-/* Of a context: whether its records come in the order of time. */
+/* Of a context: whether its records come in the order of time. An interrupt may come in a record, behind its
+   cell and before its stamp; its own records then lie behind it in the cells and before it in time. `late`
+   are records that may be such ones, each before the one in front of it; `done` is the newest of those that
+   are not: a later one came behind them. Nothing explains a record before that. */
+enum { NPUPROF_EXPAND_LATE_ = 16 };
 typedef struct npuprof_expand_order_ {
-    uint64_t newest, before;       /* latest start so far; start of the record before */
-    uint32_t behind;               /* so many records in a row lie before `newest` */
+    uint64_t late[NPUPROF_EXPAND_LATE_], done, before;     /* before: start of the record before */
+    uint32_t lates, behind;                                /* behind: so many in a row are not explained */
 } npuprof_expand_order_;
 
 /* Counts a record that lies before an earlier one and that no interrupt explains.
-   Why two in a row, the second one later, or a hundred: the records of an interrupt lie before the record
-   that it interrupted, which gets its stamp first and its cell last. */
+   Why two in a row, the second one later, or a hundred: other records get their stamp first and their cell
+   last, so one of them lies behind those of its interrupts. */
 static void npuprof_expand_check_order_(npuprof_expander_ *x, npuprof_expand_order_ *o, uint64_t start)
 {
-    const bool is_behind = start < o->newest;
+    while (o->lates && o->late[o->lates - 1] <= start) o->done = npuprof_max_(o->done, o->late[--o->lates]);
+    const bool is_behind = start < o->done;
     if (is_behind && o->behind && (start > o->before || o->behind > 100)) x->back++;
     else if (start < x->h->first.ticks) x->back++;
     o->behind = is_behind ? o->behind + 1 : 0;
     o->before = start;
-    if (!is_behind) o->newest = start;
+    if (is_behind) return;
+    if (o->lates == NPUPROF_EXPAND_LATE_) o->done = npuprof_max_(o->done, o->late[--o->lates]);
+    o->late[o->lates++] = start;
 }
 
 /* Checks the stamps of all records, in the order of their cells. stamps: space for two of each record, and
@@ -31,7 +38,7 @@ static void npuprof_expand_check_clock_(npuprof_expander_ *x, uint64_t *stamps)
 {
     const uint64_t longest = (UINT64_C(1) << NPUPROF_CELL_STAMP_BITS_) - (UINT64_C(1) << 40);
     const unsigned bits = x->g->c.clock_bits;
-    npuprof_expand_order_ order[256];
+    static npuprof_expand_order_ order[256];   /* Why static: it is large for a stack. */
     uint32_t count = 0;
     memset(order, 0, sizeof order);
     stamps[count++] = x->h->first.ticks;

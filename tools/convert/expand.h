@@ -6,15 +6,17 @@
 #include "clock.h"
 #include "units.h"
 #include "host_time.h"
+#include "host_clock.h"
 #include "replay_run.h"
 
 /* Expansion: makes of a firmware's image (COMPACT or PARTS) the ARENA that a host would have recorded. The
    rest of loading, and every output, then knows only one form.
    The steps: gather the cells (cells.h), read the records (records.h), look at the clock (clock.h), add the
-   time slept and the names of numbers (numbers.h), sort the records by context and start, write each
-   context's units into chunks (units.h). All memory is one block, counted in advance:
-       header | table | chunks | list, twice | expander | stamps | parts | runs | numbers | places |
-       results | cells | names of numbers */
+   time slept and the names of numbers (numbers.h), make the times the host's (host_clock.h), sort the records
+   by context and start, write each context's units into chunks (units.h). All memory is one block, counted
+   in advance:
+       header | table | chunks | list, twice | expander | stamps | anchors | parts | runs | numbers |
+       places | results | cells | names of numbers */
 
 enum { NPUPROF_EXPAND_CHUNK_BYTES_ = 65536,
        NPUPROF_EXPAND_RECORD_UNITS_ = 512 };   /* a record that may be longer begins a new chunk */
@@ -69,6 +71,10 @@ static bool npuprof_expand_trace_note_(npuprof_expander_ *x, const npuprof_expan
     if (r->kind == NPUPROF_CELL_KIND_METADATA_) {
         const uint32_t ids[2] = { r->name, r->category ? r->category : npuprof_expand_text_(x, "", 0) };
         (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_METADATA, 0, ids, sizeof ids);
+    }
+    if (r->kind == NPUPROF_CELL_KIND_METADATA_ && npuprof_expand_is_key_(x, r->name, "npuprof.clock")) {
+        const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_NOW", 11), r->category };
+        (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);
     }
     if (r->kind == NPUPROF_CELL_KIND_PAUSE_) {
         const uint64_t ticks[2] = { r->start, r->open ? 0 : r->end };
@@ -214,17 +220,18 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     npuprof_expand_count_overwritten_(x);
     npuprof_expand_check_clock_(x, stamps);
     npuprof_expand_move_stamps_(x, spare);
-    npuprof_expand_give_names_(x);
+    npuprof_expand_give_names_(x, spare);
     npuprof_expand_note_devices_(x, spare);
     size_t drawn_bytes;
     void *const drawn = npuprof_replay_(x, &drawn_bytes);
+    npuprof_expand_use_host_clock_(x);
     npuprof_expand_order_records_(x, spare);
     uint64_t last = h->first.ticks;
     npuprof_expand_contexts_(x, slots, &last);
     npuprof_load_free_(drawn, drawn_bytes);
     npuprof_expand_warn_of_clock_(x);
     npuprof_expand_warn_of_names_(x);
-    npuprof_expand_place_trace_(x, last);
+    npuprof_expand_end_trace_(x, last);
     npuprof_expand_number_tasks_(x, slots);
     h->chunk_count = h->chunk_next;
     return NULL;
@@ -233,7 +240,7 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
 /* What the memory of an expansion holds, in this order: bytes of each, and of all. */
 typedef struct npuprof_expand_sizes_ {
     uint32_t cells, runs;
-    size_t header, table, chunks, arena, list, stamps, parts, all;
+    size_t header, table, chunks, arena, list, stamps, anchors, parts, all;
 } npuprof_expand_sizes_;
 
 /* A record takes at most as many units as it has cells, and a gap two; a chunk is at least half full, but for
@@ -254,9 +261,10 @@ static void npuprof_expand_size_(npuprof_expand_sizes_ *z, const npuprof_compact
     z->arena = z->header + z->table + z->chunks * NPUPROF_EXPAND_CHUNK_BYTES_;
     z->list = records * sizeof(npuprof_expand_item_);
     z->stamps = (2 * records + 1) * 8;
+    z->anchors = (cells / NPUPROF_EXPAND_ANCHOR_CELLS_ + 1) * sizeof(npuprof_expand_said_anchor_);
     z->parts = parts * sizeof(npuprof_expand_part_);
     const size_t cell_bytes = 3 * sizeof(uint32_t) + sizeof(npuprof_cell_);
-    z->all = z->arena + 2 * z->list + sizeof(npuprof_expander_) + z->stamps + z->parts +
+    z->all = z->arena + 2 * z->list + sizeof(npuprof_expander_) + z->stamps + z->anchors + z->parts +
              z->runs * sizeof(npuprof_expand_run_) + cells * cell_bytes +
              NPUPROF_EXPAND_NUMBERS_ * sizeof(uint32_t);
 }
@@ -270,7 +278,8 @@ static const char *npuprof_expand_into_(uint8_t *arena, const npuprof_expand_siz
     npuprof_expand_cells_ g;
     uint8_t *const spare = arena + z->arena + z->list;
     npuprof_expander_ *const x = (npuprof_expander_ *)(void *)(spare + z->list);
-    uint8_t *const stamps = (uint8_t *)(x + 1), *const parts = stamps + z->stamps;
+    uint8_t *const stamps = (uint8_t *)(x + 1), *const anchors = stamps + z->stamps;
+    uint8_t *const parts = anchors + z->anchors;
     memset(&g, 0, sizeof g);
     g.c = section ? section->line.c : found->header;
     if (section && section->line.is_stream) {
@@ -288,6 +297,7 @@ static const char *npuprof_expand_into_(uint8_t *arena, const npuprof_expand_siz
                                      (uint8_t *)(x->results + z->cells));
     else npuprof_expand_gather_memory_(&g, image, count, found->at, z->cells,
                                        (uint8_t *)(x->results + z->cells));
+    x->anchor = (npuprof_expand_said_anchor_ *)(void *)anchors;
     x->elf = elf;
     x->g = &g;
     x->pointer_bytes = g.c.pointer_bytes;

@@ -22,6 +22,8 @@ typedef struct npuprof_expand_item_ {
     uint32_t kept;                         /* the next one in a list of `kept`, from 1; 0: the last */
     const struct npuprof_replay_drawn_ *drawn;   /* a device span that replay.h drew; NULL: it is a record */
     bool open, cut, warm_up;
+    bool is_old;                           /* a kept note of a ring, from before all that is not kept there:
+                                              by `end` as they came */
 } npuprof_expand_item_;
 
 /* A device span that the host drew of a raw record. */
@@ -40,6 +42,14 @@ typedef struct npuprof_expand_device_info_ {
     bool may_stand;                        /* while time goes on */
 } npuprof_expand_device_info_;
 
+/* A clock anchor that the target took: see host_time.h. */
+typedef struct npuprof_expand_said_anchor_ {
+    npuprof_host_anchor_ is;
+    uint32_t cell;
+} npuprof_expand_said_anchor_;
+/* Its record has at least a head, two cells of its key, and two of its text. */
+enum { NPUPROF_EXPAND_ANCHOR_CELLS_ = 5 };
+
 enum { NPUPROF_EXPAND_KEPT_ = 16384, NPUPROF_EXPAND_LAPS_ = 0x1FFF };   /* LAPS: bits of `used` that count */
 
 typedef struct npuprof_expander_ {
@@ -57,8 +67,11 @@ typedef struct npuprof_expander_ {
     uint32_t *place;                       /* of a cell: the event there, by its number in the list, from 1 */
     uint32_t *results;                     /* of a cell: the next one with its span's results, + 1; 0: none */
     uint32_t refs, foreign;                /* references to call sites; those that lead to none */
-    uint32_t anchors;                      /* how many the target took: see host_time.h */
-    npuprof_host_anchor_ anchor[2];        /* the first and the newest */
+    uint32_t anchors;                      /* how many the target took; once sorted, each once */
+    npuprof_expand_said_anchor_ *anchor;
+    uint32_t rate_ppb;                     /* what the target says of its rate, if rate_is_said */
+    bool rate_is_said;
+    uint64_t host_error_ns;                /* of all times, by the anchors; UINT64_MAX: nothing bounds them */
     uint32_t task[256];                    /* of a context: the system's number; 0: not known */
     uint32_t *names;                       /* of the numbers, 65536; 0: none */
     uint64_t slept;                        /* ticks that the clock stood still, up to the record being read */

@@ -62,29 +62,36 @@ static int npuprof_load_read_file_(const char *path, void **memory, size_t *byte
     return error;
 }
 
-/* Maps a file that a running process has locked, as its arena or its stream. NULL: no process has. */
-static void *npuprof_load_map_in_use_(const char *path, size_t *bytes)
+/* Maps a file for reading. in_use: only one that a running process has locked, as its arena or its stream.
+   *memory NULL: it is not such a file. Returns 0 or an errno value. */
+static int npuprof_load_map_file_(const char *path, bool in_use, void **memory, size_t *bytes)
 {
     struct stat st;
-    void *memory = MAP_FAILED;
+    void *at = MAP_FAILED;
+    int error = 0;
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) return NULL;
+    *memory = NULL;
+    if (fd < 0) return errno;
     const bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
-    if (is_file && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
+    if (is_file && (uint64_t)st.st_size <= SIZE_MAX / 2 && (!in_use || npuprof_os_is_locked_(fd))) {
         *bytes = (size_t)st.st_size;
-        memory = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, fd, 0);
+        at = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, fd, 0);
+        error = at == MAP_FAILED ? errno : 0;
     }
     close(fd);
-    return memory == MAP_FAILED ? NULL : memory;
+    if (at != MAP_FAILED) *memory = at;
+    return error;
 }
 
 #else /* _WIN32 */
-static void *npuprof_load_map_in_use_(const char *path, size_t *bytes)
+static int npuprof_load_map_file_(const char *path, bool in_use, void **memory, size_t *bytes)
 {
     /* Such a file is read as any other. */
     (void)path;
+    (void)in_use;
     (void)bytes;
-    return NULL;
+    *memory = NULL;
+    return 0;
 }
 
 static int npuprof_load_read_file_(const char *path, void **memory, size_t *bytes)

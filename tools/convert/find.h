@@ -75,7 +75,9 @@ static const char *npuprof_load_find_fault_(const uint8_t *bytes, size_t count, 
         return words[0] == 0x01020304u && words[1] > 1 ? "an image format that this version does not know"
                                                        : "a damaged header";
     }
-    if (in_dump || !npuprof_load_find_layout_(bytes, count, layout, layout, &found)) return NULL;
+    if (in_dump) return "nothing of npuprof is in this dump: it must hold the memory of the arena, after "
+                        "npuprof_start(); the search began";
+    if (!npuprof_load_find_layout_(bytes, count, layout, layout, &found)) return NULL;
     *at = found.at;
     return "a dump of memory, whose names are in the program: give --elf FIRMWARE.elf; its image begins";
 }

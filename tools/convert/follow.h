@@ -75,6 +75,7 @@ static bool npuprof_follow_write_(void)
     if (!o->output && (isatty(1) || !npuprof_follow_.is_end)) return true;
     npuprof_follow_.is_new = false;
     npuprof_expand_is_continued_ = npuprof_follow_.is_continued;
+    npuprof_expand_goes_on_ = true;
     npuprof_result r = npuprof_load_any_(NULL, npuprof_follow_.kept, npuprof_follow_.now.kept_bytes, o->elf,
                                          0, &damage);
     if (r == NPUPROF_ERR_FORMAT) npuprof_follow_say_(o->source, damage.what);

@@ -4,7 +4,9 @@
 /* What a target that runs on a host says of it: examples/kernel/npuprof_kernel.h is such a one. A thread's
    note may have the system's number of the task. The rest is metadata:
      npuprof.anchor    five numbers: ticks; ns of CLOCK_BOOTTIME, CLOCK_MONOTONIC and CLOCK_REALTIME at that
-                       tick; its error in ticks. By the first and the last one the trace has its place in time
+                       tick; its error in ticks. By all of them times are the host's: host_clock.h
+     npuprof.rate_ppb  the clock's rate stays within so many parts per billion of one rate as long as the
+                       trace lasts
      npuprof.host      the name of the machine
      npuprof.program   whose trace it is
      npuprof.kernel    the release of the kernel it is of: contexts without a task are no threads of a process
@@ -51,15 +53,28 @@ static void npuprof_expand_take_anchor_(npuprof_expander_ *x, npuprof_expand_ite
     size_t length;
     const char *const text = npuprof_expand_entry_text_(x, r->category, &length);
     if (!npuprof_expand_parse_anchor_(text, length, n)) return;
-    npuprof_host_anchor_ *const anchor = &x->anchor[x->anchors ? 1 : 0];
+    npuprof_expand_said_anchor_ *const anchor = &x->anchor[x->anchors++];
     const uint64_t distance = (r->start - n[0]) << (64 - bits);
-    anchor->ticks = n[0];
-    anchor->error_ticks = n[4];
-    anchor->boot_ns = (int64_t)n[1];
-    anchor->monotonic_ns = (int64_t)n[2];
-    anchor->unix_ns = (int64_t)n[3];
-    if (!x->anchors++) x->anchor[1] = x->anchor[0];
+    anchor->cell = r->cell;
+    anchor->is.ticks = n[0];
+    anchor->is.error_ticks = n[4];
+    anchor->is.boot_ns = (int64_t)n[1];
+    anchor->is.monotonic_ns = (int64_t)n[2];
+    anchor->is.unix_ns = (int64_t)n[3];
     r->start = n[0] + (uint64_t)((int64_t)distance >> (64 - bits));
+}
+
+/* Takes the parts per billion that the rate stays within: a number of up to 9 digits. */
+static void npuprof_expand_take_rate_(npuprof_expander_ *x, uint32_t id)
+{
+    size_t length, at = 0;
+    uint32_t ppb = 0;
+    const char *const text = npuprof_expand_entry_text_(x, id, &length);
+    for (; at < length && at < 9 && text[at] >= '0' && text[at] <= '9'; at++)
+        ppb = ppb * 10 + (uint32_t)(text[at] - '0');
+    if (!at || at < length) return;
+    x->rate_ppb = ppb;
+    x->rate_is_said = true;
 }
 
 /* Copies a text into a field of the header, whole characters of it. */
@@ -79,6 +94,7 @@ static void npuprof_expand_host_note_(npuprof_expander_ *x, npuprof_expand_item_
     if (r->kind == NPUPROF_CELL_KIND_THREAD_) x->task[r->context] = (uint32_t)r->values[0];
     if (r->kind != NPUPROF_CELL_KIND_METADATA_) return;
     if (npuprof_expand_is_key_(x, r->name, "npuprof.anchor")) npuprof_expand_take_anchor_(x, r, bits);
+    if (npuprof_expand_is_key_(x, r->name, "npuprof.rate_ppb")) npuprof_expand_take_rate_(x, r->category);
     if (npuprof_expand_is_key_(x, r->name, "npuprof.host"))
         npuprof_expand_name_header_(x, r->category, h->host, sizeof h->host);
     if (npuprof_expand_is_key_(x, r->name, "npuprof.program"))
@@ -94,29 +110,4 @@ static void npuprof_expand_number_tasks_(const npuprof_expander_ *x, npuprof_slo
         const uint32_t tid = x->tid[c], task = x->task[c];
         if (tid) slots[tid - 1].os_tid = task || !is_kernel ? task : NPUPROF_EXPAND_NO_TASK_ + tid;
     }
-}
-
-/* Puts the trace where its anchors say: it begins at the first one, unless an event is before that. `last`:
-   the latest stamp. */
-static void npuprof_expand_place_trace_(npuprof_expander_ *x, uint64_t last)
-{
-    npuprof_header_ *const h = x->h;
-    const npuprof_host_anchor_ *const first = &x->anchor[0], *const newest = &x->anchor[1];
-    const uint64_t hz = h->clock_hz ? h->clock_hz : 1;
-    uint64_t start = first->ticks;
-    if (!x->anchors) {
-        h->last[0] = h->last[1] = h->first;
-        h->last[0].ticks = last;
-        return;
-    }
-    for (uint32_t i = 0; i < x->record_count; i++)
-        if (x->list[i].kind && x->list[i].kind < NPUPROF_KIND_COUNT)
-            start = npuprof_min_(start, x->list[i].start);
-    const int64_t earlier = (int64_t)npuprof_scale_(first->ticks - start, 1000000000u, hz);
-    h->first = *first;
-    h->first.ticks = start;
-    h->first.boot_ns -= earlier;
-    h->first.monotonic_ns -= earlier;
-    h->first.unix_ns -= earlier;
-    h->last[0] = h->last[1] = *newest;
 }

@@ -7,6 +7,7 @@
 #include "arena.h"
 #include "expand.h"
 #include "live.h"
+#include "target_live.h"
 
 /* The public functions: they read files, find the image in them, expand one of firmware, and load it. Include
    this one.
@@ -19,8 +20,9 @@ static const npuprof_damage npuprof_load_no_damage_ = { 0, 0, "", 0, 0 };
 static npuprof_result npuprof_load_read_image_(const char *path)
 {
     size_t bytes = 0;
-    void *const in_use = npuprof_load_map_in_use_(path, &bytes);
+    void *in_use;
     int error = 0;
+    (void)npuprof_load_map_file_(path, true, &in_use, &bytes);
     if (in_use) {
         npuprof_loaded_.file = npuprof_load_copy_arena_((const uint8_t *)in_use, bytes);
         npuprof_loaded_.file_bytes = bytes;
@@ -79,22 +81,33 @@ static npuprof_result npuprof_load_with_names_(uint8_t *image, size_t bytes, con
     return r;
 }
 
-/* Loads a file from an offset on, or, with path NULL, an image in memory. */
-static npuprof_result npuprof_load_any_(const char *path, void *image, size_t bytes, const char *elf_path,
-                                        uint64_t from, npuprof_damage *damage)
+/* What is to be loaded. */
+typedef struct npuprof_load_source_ {
+    const char *path;                      /* a file; NULL: an image in memory, or what goes on recording */
+    void *image;
+    size_t bytes;
+    const char *const *live;               /* of what goes on recording: its path, or those of three dumps */
+    const char *elf;
+    uint64_t from;                         /* offset in the file */
+} npuprof_load_source_;
+
+static npuprof_result npuprof_load_source_of_(const npuprof_load_source_ *s, npuprof_damage *damage)
 {
     npuprof_result r = NPUPROF_OK;
+    void *image = s->image;
+    size_t bytes = s->bytes;
+    const bool is_there = s->path || s->image || s->live;
     if (damage) *damage = npuprof_load_no_damage_;
-    if ((!path && !image) || ((uintptr_t)image & 7) || !npuprof_reader_lock_()) return NPUPROF_ERR_ARGUMENT;
+    if (!is_there || ((uintptr_t)image & 7) || !npuprof_reader_lock_()) return NPUPROF_ERR_ARGUMENT;
     npuprof_load_release_locked_();
     npuprof_loaded_.damage = npuprof_load_no_damage_;
-    if (path) {
-        r = npuprof_load_read_image_(path);
+    if (!image) {
+        r = s->live ? npuprof_load_read_live_(s->live) : npuprof_load_read_image_(s->path);
         image = npuprof_loaded_.file;
         bytes = npuprof_loaded_.file_bytes;
     }
-    npuprof_loaded_.from = (size_t)npuprof_min_(from, bytes);
-    if (r == NPUPROF_OK) r = npuprof_load_with_names_((uint8_t *)image, bytes, elf_path);
+    npuprof_loaded_.from = (size_t)npuprof_min_(s->from, bytes);
+    if (r == NPUPROF_OK) r = npuprof_load_with_names_((uint8_t *)image, bytes, s->elf);
     if (damage) *damage = npuprof_loaded_.damage;
     if (r == NPUPROF_OK) {
         npuprof_loaded_.image.in_use = npuprof_loaded_.is_live;
@@ -105,6 +118,14 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
     }
     npuprof_reader_unlock_();
     return r;
+}
+
+/* Loads a file from an offset on, or, with path NULL, an image in memory. */
+static npuprof_result npuprof_load_any_(const char *path, void *image, size_t bytes, const char *elf_path,
+                                        uint64_t from, npuprof_damage *damage)
+{
+    const npuprof_load_source_ s = { path, image, bytes, NULL, elf_path, from };
+    return npuprof_load_source_of_(&s, damage);
 }
 
 /* The path of a file by its number: t.json, t-2.json, t-3.json. */
@@ -136,6 +157,13 @@ NPUPROF_API_ npuprof_result npuprof_load_firmware_from(const char *dump, const c
                                                        npuprof_damage *damage)
 {
     return npuprof_load_any_(dump ? dump : "", NULL, 0, elf, offset, damage);
+}
+
+NPUPROF_API_ npuprof_result npuprof_load_live(const char *const paths[3], const char *elf,
+                                              npuprof_damage *damage)
+{
+    const npuprof_load_source_ s = { NULL, NULL, 0, paths, elf, 0 };
+    return npuprof_load_source_of_(&s, damage);
 }
 
 NPUPROF_API_ void npuprof_unload(void)

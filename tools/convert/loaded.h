@@ -25,7 +25,7 @@ static struct {
     npuprof_damage damage;
     bool swap;                             /* the image has the other byte order */
     size_t from;                           /* offset in the file where the image to load begins */
-    bool is_live;                          /* a process goes on writing into the file */
+    bool is_live, is_target;               /* a process goes on writing into the file; firmware does */
     uint32_t *order;                       /* indexes of the chunks with records, by owner and position */
     uint32_t ordered;                      /* how many */
     /* of a stream whose units were coded (coded.h): its blocks; how many; the file's size */

@@ -7,12 +7,9 @@
 
 enum { NPUPROF_EXPAND_NUMBERS_ = 65536 };
 
-/* Notes a record that names a number or a context, and one that says how long the clock stood still. */
-static void npuprof_expand_note_number_(npuprof_expander_ *x, npuprof_expand_item_ *r)
+/* Notes a record that says how long the clock stood still. */
+static void npuprof_expand_note_sleep_(npuprof_expander_ *x, npuprof_expand_item_ *r)
 {
-    if (r->kind == NPUPROF_CELL_KIND_THREAD_) x->names[r->context] = r->name;
-    if (r->kind == NPUPROF_CELL_KIND_NAME_ && r->values[0] < NPUPROF_EXPAND_NUMBERS_)
-        x->names[r->values[0]] = r->category;
     if (r->kind != NPUPROF_CELL_KIND_SLEPT_) return;
     r->values[0] = r->end & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_));
     x->slept += r->values[0];
@@ -59,6 +56,10 @@ static void npuprof_expand_move_stamps_(npuprof_expander_ *x, npuprof_expand_ite
         if (count && r->start < sleeps[count - 1].start) sleeps[count].start = sleeps[count - 1].start;
         sleeps[count++].values[1] = slept += r->values[0];
     }
+    for (uint32_t i = 0; count && i < x->anchors; i++) {
+        npuprof_host_anchor_ *const a = &x->anchor[i].is;
+        a->ticks += npuprof_expand_slept_before_(sleeps, count, a->ticks, x->anchor[i].cell);
+    }
     for (npuprof_expand_item_ *r = x->list; count && r < x->list + x->record_count; r++) {
         const bool by_host = r->kind == NPUPROF_KIND_DEVICE && (r->values[2] & NPUPROF_CELL_BY_HOST_);
         for (int i = 0; i < 2 && by_host; i++)
@@ -72,13 +73,62 @@ static void npuprof_expand_move_stamps_(npuprof_expander_ *x, npuprof_expand_ite
     }
 }
 
-/* Gives the records of a number its name. A number without one is called by itself. */
-static void npuprof_expand_give_names_(npuprof_expander_ *x)
+/* A record that names a number or a context: that number. UINT32_MAX: it is none. */
+static uint32_t npuprof_expand_named_(const npuprof_expand_item_ *r)
+{
+    if (r->kind == NPUPROF_CELL_KIND_THREAD_) return r->context;
+    const bool is_name = r->kind == NPUPROF_CELL_KIND_NAME_ && r->values[0] < NPUPROF_EXPAND_NUMBERS_;
+    return is_name ? (uint32_t)r->values[0] : UINT32_MAX;
+}
+
+static bool npuprof_expand_is_named_before_(const void *a, const void *b)
+{
+    const npuprof_expand_item_ *const p = (const npuprof_expand_item_ *)a;
+    const npuprof_expand_item_ *const q = (const npuprof_expand_item_ *)b;
+    const uint32_t n = npuprof_expand_named_(p), m = npuprof_expand_named_(q);
+    if (n != m) return n < m;
+    if (p->is_old || q->is_old) return p->is_old && (!q->is_old || p->end < q->end);
+    return p->start != q->start ? p->start < q->start : p->cell < q->cell;
+}
+
+static uint32_t npuprof_expand_said_name_(const npuprof_expand_item_ *r)
+{
+    return r->kind == NPUPROF_CELL_KIND_THREAD_ ? r->name : r->category;
+}
+
+/* The name that a number had then, 0: none is known. A number's first name is that of what came before it,
+   too. said: what names numbers, sorted. */
+static uint32_t npuprof_expand_name_then_(const npuprof_expand_item_ *said, uint32_t count, uint32_t number,
+                                          uint64_t then)
+{
+    uint32_t from = 0, to = count;
+    while (from < to) {
+        const uint32_t middle = from + (to - from) / 2, n = npuprof_expand_named_(&said[middle]);
+        const uint64_t since = said[middle].is_old ? 0 : said[middle].start;
+        if (n < number || (n == number && since <= then)) from = middle + 1;
+        else to = middle;
+    }
+    if (from && npuprof_expand_named_(&said[from - 1]) == number)
+        return npuprof_expand_said_name_(&said[from - 1]);
+    const bool is_first = from < count && npuprof_expand_named_(&said[from]) == number &&
+                          (said[from].kind == NPUPROF_CELL_KIND_THREAD_ || !said[from].values[1]);
+    return is_first ? npuprof_expand_said_name_(&said[from]) : 0;
+}
+
+/* Gives the records of a number the name that it had at their start. A number without one is called by
+   itself. said: as much memory as the list has. */
+static void npuprof_expand_give_names_(npuprof_expander_ *x, npuprof_expand_item_ *said)
 {
     char text[16];
+    uint32_t count = 0;
+    for (const npuprof_expand_item_ *r = x->list; r < x->list + x->record_count; r++)
+        if (npuprof_expand_named_(r) != UINT32_MAX) said[count++] = *r;
+    npuprof_heap_sort_(said, sizeof *said, count, npuprof_expand_is_named_before_);
+    for (uint32_t i = 0; i < count; i++)
+        x->names[npuprof_expand_named_(&said[i])] = npuprof_expand_said_name_(&said[i]);
     for (npuprof_expand_item_ *r = x->list; r < x->list + x->record_count; r++) {
         if (!r->number) continue;
-        r->name = x->names[r->number - 1];
+        r->name = npuprof_expand_name_then_(said, count, r->number - 1, r->start);
         if (r->name) continue;
         const int length = snprintf(text, sizeof text, "number %u", (unsigned)r->number - 1);
         r->name = npuprof_expand_text_(x, text, (size_t)length);

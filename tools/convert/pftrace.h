@@ -53,6 +53,7 @@ typedef struct npuprof_pftrace_tie_ {
     int64_t ns;
     uint32_t tid;
     bool in;                             /* the arrow ends here */
+    bool submits;                        /* it leads to a device span */
 } npuprof_pftrace_tie_;
 
 /* The beginning of an event that has nothing but name and category, for the spans that come next. */
@@ -71,6 +72,7 @@ typedef struct npuprof_pftrace_ {
     uint64_t process;                    /* uuid */
     uint32_t sequence, clock;            /* of all events */
     uint64_t track;                      /* of events that name none */
+    uint64_t tid;                        /* of the thread at hand, as the viewer shows it */
     int64_t last_ns;                     /* the stamp of the last event, after the beginning of the trace */
     uint32_t lanes, iids;                /* given out */
     uint32_t device;                     /* whose track was described last */
@@ -96,7 +98,8 @@ static uint64_t npuprof_pftrace_number_(const npuprof_pftrace_ *p, uint32_t what
 
 enum { NPUPROF_PFTRACE_OF_SEQUENCE_, NPUPROF_PFTRACE_OF_PROCESS_, NPUPROF_PFTRACE_OF_THREAD_,
        NPUPROF_PFTRACE_OF_DEVICE_, NPUPROF_PFTRACE_OF_LANE_, NPUPROF_PFTRACE_OF_COUNTER_,
-       NPUPROF_PFTRACE_OF_ARROW_, NPUPROF_PFTRACE_OF_SUBMIT_, NPUPROF_PFTRACE_OF_GROUP_ };
+       NPUPROF_PFTRACE_OF_ARROW_, NPUPROF_PFTRACE_OF_SUBMIT_, NPUPROF_PFTRACE_OF_GROUP_,
+       NPUPROF_PFTRACE_OF_JOBS_ };
 
 /* ---- Packets */
 
@@ -262,8 +265,8 @@ static uint32_t npuprof_pftrace_intern_id_(npuprof_pftrace_ *p, unsigned space, 
 /* ---- Tracks: track_descriptor.proto */
 
 enum { NPUPROF_PFTRACE_UUID_ = 1, NPUPROF_PFTRACE_NAME_ = 2, NPUPROF_PFTRACE_PARENT_ = 5,
-       NPUPROF_PFTRACE_ORDERING_ = 11, NPUPROF_PFTRACE_RANK_ = 12, NPUPROF_PFTRACE_MERGE_ = 15,
-       NPUPROF_PFTRACE_MERGE_KEY_ = 17 };
+       NPUPROF_PFTRACE_ORDERING_ = 11, NPUPROF_PFTRACE_RANK_ = 12, NPUPROF_PFTRACE_DESCRIPTION_ = 14,
+       NPUPROF_PFTRACE_MERGE_ = 15, NPUPROF_PFTRACE_MERGE_KEY_ = 17 };
 enum { NPUPROF_PFTRACE_NEVER_ = 2, NPUPROF_PFTRACE_BY_KEY_ = 3 };      /* what is drawn as one track */
 
 /* Begins a descriptor. parent 0: none. */

@@ -64,6 +64,7 @@ static void npuprof_pftrace_collect_submits_(npuprof_pftrace_ *p)
             tie.position = ev.link.position;
             tie.tid = ev.link.slot;
             tie.ns = npuprof_image_trace_ns_(&w->image, ev.link.ticks);
+            tie.submits = true;
             tie.id = npuprof_pftrace_submit_number_(p, &ev);
             npuprof_pftrace_add_tie_(p, &tie);
         }
@@ -128,15 +129,19 @@ static void npuprof_pftrace_begin_ties_(npuprof_pftrace_ *p, const npuprof_scene
                        npuprof_pftrace_tie_by_span_);
 }
 
-/* Puts the arrows that leave a span on its begin. Returns the index + 1 of the first one that reaches it, for
-   its end; 0: none does. */
+/* Puts the arrows that leave a span on its begin, and its correlation with what it submitted. Returns the
+   index + 1 of the first one that reaches it, for its end; 0: none does. */
 static uint32_t npuprof_pftrace_put_ties_(npuprof_pftrace_ *p, uint64_t position)
 {
     const npuprof_pftrace_tie_ *const ties = npuprof_pftrace_tie_at_(p, 0);
     size_t i = p->tie_end;
     if (p->tie_first < p->tie_end) i = npuprof_pftrace_find_tie_(p, true, position, 0);
-    for (; i < p->tie_end && ties[i].position == position && !ties[i].in; i++)
+    bool submits = false;
+    for (; i < p->tie_end && ties[i].position == position && !ties[i].in; i++) {
         npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_IDS_, ties[i].id);
+        submits |= ties[i].submits;
+    }
+    if (submits) npuprof_pftrace_put_correlation_(p, ties[i - 1].tid, position);
     return i < p->tie_end && ties[i].position == position ? (uint32_t)i + 1 : 0;
 }
 

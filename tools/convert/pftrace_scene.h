@@ -34,7 +34,7 @@ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
     while (npuprof_cursor_peek_plain_(&c, &span)) {
         const uint64_t key = npuprof_span_text_key_(1, span.site, NPUPROF_KIND_SPAN);
         const npuprof_pftrace_plain_ *const plain = &p->plain[((uint32_t)key >> 8) % 256];
-        if (plain->key != key) break;
+        if (plain->key != key || span.behind != c.at + 1 || !npuprof_cursor_plain_ended_(&c, &span)) break;
         const int64_t start = npuprof_image_trace_ns_(s->image, span.start);
         const int64_t end = npuprof_image_trace_ns_(s->image, span.end);
         npuprof_scene_close_(s, 0, start);
@@ -44,7 +44,7 @@ static void npuprof_pftrace_plain_spans_(npuprof_scene_ *s)
         npuprof_pftrace_send_short_(p, s->lanes->track[0], start, plain->bytes, plain->length);
         c.at++;
     }
-    (void)npuprof_cursor_end_plains_(&w->cursor[0], &c);
+    npuprof_cursor_end_plains_(&w->cursor[0], &c);
 }
 
 /* Begins an event of the scene, up to its facts. */
@@ -69,6 +69,8 @@ static uint32_t npuprof_pftrace_span_(npuprof_scene_ *s, const npuprof_scene_eve
         npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_END_IDS_,
                                npuprof_pftrace_submit_number_(p, ev));
     npuprof_pftrace_put_args_(p, e);
+    if (ev->kind == NPUPROF_KIND_DEVICE && ev->has_link)
+        npuprof_pftrace_put_correlation_(p, ev->link.slot, ev->link.position);
     const uint32_t tie = npuprof_kind_nests_(ev->kind) ? npuprof_pftrace_put_ties_(p, ev->position) : 0;
     npuprof_pftrace_send_(p, e->track, e->start);
     return tie;
@@ -79,27 +81,20 @@ static void npuprof_pftrace_end_(npuprof_scene_ *s, uint64_t track, int64_t ns, 
     npuprof_pftrace_send_end_(npuprof_pftrace_of_(s), track, ns, tie);
 }
 
-static void npuprof_pftrace_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
-{
-    npuprof_pftrace_ *const p = npuprof_pftrace_of_(s);
-    npuprof_pftrace_begin_shown_(p, e, NPUPROF_PFTRACE_INSTANT_);
-    npuprof_pftrace_put_facts_(p, e);
-    npuprof_pftrace_put_args_(p, e);
-    npuprof_pftrace_send_(p, e->track, e->start);
-}
-
 /* ---- Counters: a track for each name */
 
-enum { NPUPROF_PFTRACE_UNIT_BYTES_ = 3 };     /* counter_descriptor.proto */
+/* counter_descriptor.proto; tracks of one key have one scale */
+enum { NPUPROF_PFTRACE_UNIT_BYTES_ = 3, NPUPROF_PFTRACE_SCALE_KEY_ = 7 };
 
-/* What a counter's track shows: the value of a counter, or one of the two of a memory pool. */
-enum { NPUPROF_PFTRACE_VALUE_ = 0, NPUPROF_PFTRACE_USED_, NPUPROF_PFTRACE_ALLOCATED_ };
+/* What a track shows: the value of a counter; one of the two of a memory pool; or what changed the pool, and
+   below it those two. */
+enum { NPUPROF_PFTRACE_VALUE_ = 0, NPUPROF_PFTRACE_USED_, NPUPROF_PFTRACE_ALLOCATED_, NPUPROF_PFTRACE_POOL_ };
 
-/* Describes the track of a counter, if that was not done yet, and returns its number; 0: it has no name in
-   the image. */
+/* Describes the track of a counter or a pool, if that was not done yet, and returns its number; 0: it has no
+   name in the image. */
 static uint64_t npuprof_pftrace_counter_track_(npuprof_pftrace_ *p, uint32_t name, unsigned shows)
 {
-    static const char *const suffixes[] = { "", " used", " allocated" };
+    static const char *const suffixes[] = { "", " used", " allocated", "" };
     size_t length;
     const char *const text = npuprof_image_text_(&p->work->image, name, &length);
     const uint64_t key = npuprof_hash_text_(text, length) ^ (uint64_t)shows << 40;
@@ -109,10 +104,17 @@ static uint64_t npuprof_pftrace_counter_track_(npuprof_pftrace_ *p, uint32_t nam
     const uint32_t bit = 1u << (NPUPROF_PFTRACE_SPACES_ + 1 + shows);
     if (p->names[at].sent & bit) return uuid;
     p->names[at].sent |= bit;
-    const size_t track = npuprof_pftrace_begin_track_(p, uuid, p->process);
+    const bool of_pool = shows == NPUPROF_PFTRACE_USED_ || shows == NPUPROF_PFTRACE_ALLOCATED_;
+    const uint64_t pool = of_pool ? npuprof_pftrace_counter_track_(p, name, NPUPROF_PFTRACE_POOL_) : 0;
+    const size_t track = npuprof_pftrace_begin_track_(p, uuid, of_pool ? pool : p->process);
     npuprof_pftrace_name_track_(p, name, suffixes[shows]);
+    if (shows == NPUPROF_PFTRACE_POOL_) {
+        npuprof_pftrace_end_track_(p, track);
+        return uuid;
+    }
     const size_t counter = npuprof_proto_begin_(&p->event, 8);
-    if (shows) npuprof_proto_uint_(&p->event, 3, NPUPROF_PFTRACE_UNIT_BYTES_);
+    if (of_pool) npuprof_proto_uint_(&p->event, 3, NPUPROF_PFTRACE_UNIT_BYTES_);
+    if (of_pool) npuprof_proto_text_(&p->event, NPUPROF_PFTRACE_SCALE_KEY_, text, length);
     npuprof_proto_end_(&p->event, counter);
     npuprof_pftrace_end_track_(p, track);
     return uuid;
@@ -151,6 +153,24 @@ static void npuprof_pftrace_pool_(npuprof_scene_ *s, const npuprof_scene_event_ 
     npuprof_pftrace_sample_(p, track, e->start, kind, e->ev->second);
 }
 
+/* What changed a pool is on the pool's track, with the number of the thread that did it. */
+static void npuprof_pftrace_instant_(npuprof_scene_ *s, const npuprof_scene_event_ *e)
+{
+    npuprof_pftrace_ *const p = npuprof_pftrace_of_(s);
+    const uint64_t pool = e->derived ? npuprof_pftrace_counter_track_(p, e->ev->category,
+                                                                      NPUPROF_PFTRACE_POOL_) : 0;
+    npuprof_pftrace_begin_shown_(p, e, NPUPROF_PFTRACE_INSTANT_);
+    npuprof_pftrace_put_facts_(p, e);
+    if (pool) {
+        const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
+        npuprof_proto_words_(&p->event, 10, "tid");
+        npuprof_proto_uint_(&p->event, 3, p->tid);
+        npuprof_proto_end_(&p->event, arg);
+    }
+    npuprof_pftrace_put_args_(p, e);
+    npuprof_pftrace_send_(p, pool ? pool : e->track, e->start);
+}
+
 /* ---- Tracks */
 
 /* Begins the description of a lane's track. The caller names it. */
@@ -166,11 +186,12 @@ static uint64_t npuprof_pftrace_thread_(npuprof_scene_ *s, const npuprof_scene_t
     npuprof_pftrace_ *const p = npuprof_pftrace_of_(s);
     const uint64_t uuid = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_THREAD_, t->tid);
     size_t length;
+    p->tid = t->native_id ? t->native_id : t->tid;
     npuprof_pftrace_begin_ties_(p, s, t->tid);
     const size_t track = npuprof_pftrace_begin_track_(p, uuid, 0);
     const size_t thread = npuprof_proto_begin_(&p->event, 4);
     npuprof_proto_uint_(&p->event, 1, s->image->h->pid);
-    npuprof_proto_uint_(&p->event, 2, t->native_id ? t->native_id : t->tid);
+    npuprof_proto_uint_(&p->event, 2, p->tid);
     const char *const name = npuprof_image_text_(s->image, t->name, &length);
     if (t->name) npuprof_proto_text_(&p->event, 5, name, npuprof_utf8_cut_(name, length, 100));
     else npuprof_proto_words_(&p->event, 5, t->own);
@@ -193,6 +214,20 @@ static uint64_t npuprof_pftrace_overlap_(npuprof_scene_ *s, const npuprof_scene_
     return uuid;
 }
 
+/* Says below the device's name how wrong its stamps may be. */
+static void npuprof_pftrace_describe_clock_(npuprof_pftrace_ *p, const npuprof_device_entry_ *d)
+{
+    const npuprof_image_ *const im = &p->work->image;
+    npuprof_json_sync_ sync;
+    char text[96];
+    npuprof_json_collect_sync_(im, d, &sync);
+    if (!sync.max_error) return;
+    const int64_t ns = npuprof_image_ns_(im, im->h->first.ticks + sync.max_error) + 1;
+    snprintf(text, sizeof text, "the device's stamps, at most %lld ns wrong on the host's clock",
+             (long long)ns);
+    npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_DESCRIPTION_, text);
+}
+
 /* The track of an event's device, which is described before the first lane of it. */
 static uint64_t npuprof_pftrace_device_track_(npuprof_pftrace_ *p, const npuprof_event_ *ev)
 {
@@ -202,6 +237,7 @@ static uint64_t npuprof_pftrace_device_track_(npuprof_pftrace_ *p, const npuprof
     p->device = ev->device;
     const size_t track = npuprof_pftrace_begin_track_(p, uuid, 0);
     npuprof_pftrace_name_track_(p, d ? d->name : 0, "");
+    if (d) npuprof_pftrace_describe_clock_(p, d);
     npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_ORDERING_, 3);      /* its children by their rank */
     npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_MERGE_, 2);         /* not with another process's device */
     npuprof_pftrace_end_track_(p, track);

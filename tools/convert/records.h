@@ -41,7 +41,7 @@ static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t c
     if (ref & 2) {
         const bool is_event = kind < NPUPROF_KIND_COUNT;
         const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_HAND_ &&
-                             !(ref >> 16);
+                             (!(ref >> 16) || kind == NPUPROF_CELL_KIND_NAME_);
         return !(ref & 0xFC) && (is_event || is_note) ? NULL : "a record of no known kind";
     }
     x->refs++;
@@ -56,9 +56,9 @@ static void npuprof_expand_check_fields_(const npuprof_expander_ *x, uint32_t ce
 {
     const bool is_span = npuprof_kind_nests_(r->kind) || r->kind == NPUPROF_CELL_KIND_PAUSE_ ||
                          r->kind == NPUPROF_CELL_KIND_SLEPT_ || r->kind == NPUPROF_CELL_KIND_CLOSE_;
-    /* A gap was counted when the cells were gathered. A stream may end anywhere. */
+    /* A gap was counted when the cells were gathered. */
     const bool is_end = next >= x->g->count;
-    const bool is_gap = is_end ? x->g->line.is_stream : !npuprof_expand_are_adjacent_(x->g, next - 1, 2);
+    const bool is_gap = is_end ? npuprof_expand_goes_on_ : !npuprof_expand_are_adjacent_(x->g, next - 1, 2);
     const uint64_t offset = npuprof_expand_cell_offset_(x->g, cell);
     size_t length = 0;
     if (broken && !is_gap) npuprof_load_note_damage_(offset, "a record that is cut off");
@@ -87,6 +87,15 @@ static bool npuprof_expand_lacks_own_field_(const npuprof_expander_ *x, uint32_t
     return last >= NPUPROF_FIELD_NAME_ && has_own;
 }
 
+/* Whether the record at a cell is a note that a ring keeps: its place tells nothing of its time. */
+static bool npuprof_expand_is_kept_note_(const npuprof_expander_ *x, uint32_t cell)
+{
+    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), kind = ref >> 8 & 0xFF;
+    const bool is_open = (npuprof_expand_cell_half_(x, cell, 1) & NPUPROF_CELL_OPEN_) != 0;
+    return npuprof_expand_is_ring_(&x->g->c) && is_open && (ref & 2) && kind >= NPUPROF_CELL_KIND_THREAD_ &&
+           kind != NPUPROF_CELL_KIND_PAUSE_;
+}
+
 /* The stamps, kind and context of a record. before: the start of the record before it, which the upper bits
    of this start follow from; those of the end follow from the start. */
 static void npuprof_expand_read_cell_(const npuprof_expander_ *x, uint32_t cell, uint64_t before,
@@ -107,6 +116,10 @@ static void npuprof_expand_read_cell_(const npuprof_expander_ *x, uint32_t cell,
     if (npuprof_expand_is_ring_(&x->g->c))
         r->start = npuprof_expand_ring_start_(start, 64 - above, before, r->open || !x->g->line.is_stream);
     r->end = r->start + ((end - r->start) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_)));
+    if (!npuprof_expand_is_kept_note_(x, cell)) return;
+    if (!x->g->line.is_stream) npuprof_expand_ring_age_(x, cell, high_half, r);
+    else if ((uint32_t)end & NPUPROF_CELL_AGAIN_)
+        r->start = npuprof_expand_ring_again_(start, 64 - above, before);
 }
 
 /* The kind and names of a record that refers to a call site. */
@@ -160,6 +173,17 @@ static void npuprof_expand_place_by_host_(npuprof_expand_item_ *r)
     if (error) r->values[2] |= (uint64_t)npuprof_host_error_code_(error) << 8;
 }
 
+/* A name of a number: as VALUE the number, as SECOND whether it had another name before, as category the
+   name, as older programs record it. */
+static void npuprof_expand_read_name_(const npuprof_expander_ *x, uint32_t cell, npuprof_expand_item_ *r)
+{
+    if (r->kind != NPUPROF_CELL_KIND_NAME_ || !r->number) return;
+    r->values[0] = r->number - 1;
+    r->values[1] = (npuprof_expand_cell_word_(x, cell, 2) & NPUPROF_CELL_RENAMES_) != 0;
+    r->category = r->name;
+    r->number = 0;
+}
+
 static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t before,
                                    npuprof_expand_item_ *r)
 {
@@ -169,9 +193,10 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
     else npuprof_expand_read_site_(x, ref, r);
     NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) npuprof_expand_read_field_(x, f, r);
     if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
+    npuprof_expand_read_name_(x, cell, r);
     npuprof_expand_place_by_host_(r);
     npuprof_expand_host_note_(x, r, 48 - x->g->c.context_bits);
-    npuprof_expand_note_number_(x, r);
+    npuprof_expand_note_sleep_(x, r);
 }
 
 /* Bits of the start of the record at a cell. */
@@ -241,17 +266,19 @@ static void npuprof_expand_read_records_(npuprof_expander_ *x)
     for (uint32_t at = 0, next; at < x->g->count; at = next) {
         npuprof_expand_item_ *r = &x->list[x->record_count];
         missing += npuprof_expand_begin_run_(x, at, &run, &before);
-        const uint32_t index = x->record_count + (missing != 0);
+        const bool is_timed = !x->g->line.is_stream || !npuprof_expand_is_kept_note_(x, at);
+        const uint32_t index = x->record_count + (missing && is_timed);
         if (!npuprof_expand_read_record_(x, at, &before, r, &next, index)) continue;
-        if (missing) {
+        if (missing && is_timed) {
             r[1] = r[0];
             npuprof_expand_gap_(x, r++, missing, last);
             missing = 0;
         }
         npuprof_expand_read_anchor_(r);
+        x->record_count++;
+        if (!is_timed) continue;
         last = r->start;
         context = r->context;
-        x->record_count++;
     }
     for (uint32_t i = x->record_count; i; i--) npuprof_expand_chain_result_(x, &x->list[i - 1]);
     missing += npuprof_expand_begin_run_(x, x->g->count, &run, &before) + x->g->missing_behind;

@@ -19,6 +19,28 @@ static uint64_t npuprof_expand_ring_start_(uint64_t low, unsigned bits, uint64_t
     return back <= latest ? latest - back : low;
 }
 
+/* The start of a note that a stream sends again: before now. Why more: the clock of the header may be a bit
+   before that of the note. */
+static uint64_t npuprof_expand_ring_again_(uint64_t low, unsigned bits, uint64_t now)
+{
+    const uint64_t range = UINT64_C(1) << bits, latest = now + range / 64;
+    const uint64_t back = (latest - low) & (range - 1);
+    return back <= latest ? npuprof_min_(latest - back, now) : low;
+}
+
+/* In an image of a ring: notes that are older than all that is not kept. Why by laps: the bits of a stamp may
+   be fewer than they are old. */
+static void npuprof_expand_ring_age_(const npuprof_expander_ *x, uint32_t cell, uint32_t lap,
+                                     npuprof_expand_item_ *r)
+{
+    const npuprof_expand_cells_ *const g = x->g;
+    const uint32_t newest = g->c.used & NPUPROF_RING_INDEX_, oldest = newest < g->c.cells ? newest : 0;
+    const uint32_t at = (uint32_t)(((uint64_t)g->number[cell] + oldest) % g->c.cells);
+    const uint32_t laps = ((g->c.used >> NPUPROF_RING_LAP_SHIFT_) - lap) & NPUPROF_EXPAND_LAPS_;
+    r->is_old = laps > 1 || (laps == 1 && at < oldest);
+    r->end = ((uint64_t)NPUPROF_EXPAND_LAPS_ - laps) * g->c.cells + at;
+}
+
 /* The bits of a start that a record and its CLOSE have. */
 static uint64_t npuprof_expand_ring_mask_(const npuprof_expander_ *x)
 {

@@ -4,6 +4,7 @@
     convert t.npuprof -o t.json              Chrome JSON; also t.csv, and t.npuprof (packs a mapped arena)
     convert t.npuprof -o t.otlp.json         OTLP/JSON, one document
     convert t.npuprof -o t.otlp.jsonl        OTLP/JSON, one document in each line for every 10,000 spans
+    convert 1234      -o t.json              what process 1234 has in its arena, if that is in a file
     convert t.json    -o t.otlp.json         the same from JSON or CSV
     convert t.json    -o t.csv
     convert t.json    -o named.json          the same trace with the names of functions, for viewers
@@ -29,12 +30,14 @@ from ..base.files import check_output, plain_path, whole_file
 from ..base.messages import Refused
 from ..read import load
 from ..read.image import converter, is_addressed
+from ..read.running import arena_path
 from .forms import ENDINGS, FORMS, form_of
 from .image import convert_image, is_image
 
 
 def add_arguments(parser):
-    parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
+    parser.add_argument("trace", metavar="TRACE",
+                        help="a .json, .csv or .npuprof file, or the number of a process with a mapped arena")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=" ".join(ENDINGS))
 
 
@@ -55,7 +58,7 @@ def load_with_ids(path):
 
 
 def run(arguments):
-    path, output = arguments.trace, arguments.output
+    path, output = arena_path(arguments.trace), arguments.output
     form = form_of(output)
     check_output(output, ENDINGS, path)
     image = is_image(path)
@@ -72,6 +75,6 @@ def run(arguments):
         if left_out:
             print(f"{output}: {left_out} instants lie in no span and are left out", file=sys.stderr)
     if trace.left_out:
-        said = ", ".join(f"{count} of ph {phase}" for phase, count in sorted(trace.left_out.items()))
-        print(f"{path}: events without a place in other forms are left out: {said}", file=sys.stderr)
+        print(f"{path}: events without a place in other forms are left out: {trace.left_out_text()}",
+              file=sys.stderr)
     return 1 if trace.damage else 0

@@ -8,26 +8,29 @@ import subprocess
 import sys
 import tempfile
 
+from ..base.built import remedy
 from ..base.files import in_place, open_plain, plain_path, whole_file, whole_folder
 from ..base.messages import Refused, show_progress
+from ..read.foreign import file_of
 from ..read.image import converter, symbol_options
 
 
 def is_image(path):
-    """True if the file is an image of npuprof, or binary: then the converter says what is wrong."""
+    """True if the file is an image of npuprof, or binary and nobody's: then the converter says what is
+    wrong."""
     try:
         with open_plain(path) as file:
             head = file.read(4096)
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
-    return head.startswith(b"NPUPROF") or b"\0" in head
+    return head.startswith(b"NPUPROF") or b"\0" in head and not file_of(head)
 
 
 def convert_image(path, output):
     """Converts, and shows on a terminal how much is written. Returns the exit code of npuprof-convert."""
     tool = converter()
     if not tool:
-        raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
+        raise Refused(f"{path}: an image needs npuprof-convert: {remedy()}")
     folder, name = os.path.split(output)
     packed = name.lower().endswith(".gz")
     with plain_path(path) as plain:
@@ -62,7 +65,7 @@ def run_converter(tool, plain, path, made, output):
 
 def watch(process, path, folder):
     """Shows how much is written into the private folder until the process ends."""
-    pause = 1
+    pause = 2
     while True:
         try:
             process.wait(pause)

@@ -10,13 +10,11 @@ import re
 from collections import defaultdict
 
 from ..base.messages import Refused
-from ..read.ftrace import fields, whole_number
+from ..kernel.contexts import SHORT_SWITCH, SWITCH
+from ..kernel.lines import MARKS, Hole, fields, whole_number
 from .pftrace import inside, number, text
 
 BUNDLE = 2048                      # events of a CPU in one packet
-SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) ==> "
-                    r"next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)")
-SHORT_SWITCH = re.compile(r"(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]")
 # Bits of prev_state as Perfetto reads them where no release is said: those of kernels before 4.14. The
 # letters are those of any kernel. Why not the release: no trace of the tracer tells it.
 STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 16, "Z": 32, "x": 64, "K": 128, "W": 256, "P": 512,
@@ -69,19 +67,27 @@ def message(event):
     return inside(kind, content)
 
 
-def write_kernel(ftrace, file, to_boottime):
-    """Writes all events. to_boottime(ns of the tracer's clock) gives CLOCK_BOOTTIME ns."""
-    waiting, threads = defaultdict(list), {}
+def write_kernel(source, file):
+    """Writes all events of a KernelText whose stamps are CLOCK_BOOTTIME ns."""
+    waiting, threads, lost = defaultdict(list), {}, set()
 
     def flush(cpu):
-        events = b"".join(inside(2, event) for event in waiting.pop(cpu))
+        events = b"".join(inside(2, event) for event in waiting.pop(cpu, ()))
+        if cpu in lost:
+            events += number(3, 1)
+            lost.remove(cpu)
         file.write(inside(1, inside(1, number(1, cpu) + events)))
-    for event in ftrace.events():
-        ns = to_boottime(event.ns)
-        if ns < 0:
-            raise Refused(f"{ftrace.path}: an event before the host's start: is it of another host, "
+    for event in source.items():
+        if type(event) is Hole:
+            flush(event.cpu)
+            lost.add(event.cpu)
+            continue
+        if event.name in MARKS:
+            continue
+        if event.ns < 0:
+            raise Refused(f"{source.path}: an event before the host's start: is it of another host, "
                           "or is its clock another one (--ftrace-clock)?")
-        waiting[event.cpu].append(number(1, ns) + number(2, event.tid) + message(event))
+        waiting[event.cpu].append(number(1, event.ns) + number(2, event.tid) + message(event))
         if event.tgid is not None:
             threads[event.tid] = event.tgid, event.comm
         if len(waiting[event.cpu]) == BUNDLE:

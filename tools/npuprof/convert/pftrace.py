@@ -11,6 +11,7 @@ import json
 import re
 import struct
 from collections import defaultdict
+from functools import cached_property
 
 from ..base.contract import DEVICE
 from ..base.metadata import sources
@@ -195,11 +196,18 @@ class Tracks:
                 break
             n += 1
         if (pid, device, n) not in self.devices:
-            described = text(2, device) + number(11, 3) + number(15, NEVER)
+            described = text(2, device) + self.clock(device, n) + number(11, 3) + number(15, NEVER)
             self.devices[pid, device, n] = self.writer.track(described), {}
         number_of, engines = self.devices[pid, device, n]
         engines[engine] = base
         return number_of, engine
+
+    def clock(self, device, n):
+        """What stands below a device's name: how wrong its stamps may be."""
+        own = [d for d in self.trace.metadata.get("devices", ()) if d.get("name") == device][n:n + 1]
+        sync = own[0].get("clock_sync") or {} if own else {}
+        return text(14, f"the device's stamps, at most {sync['max_error_ns']} ns wrong on the host's clock") \
+            if sync.get("spans") and sync.get("max_error_ns") else b""
 
     def describe(self, track, lane):
         """Describes a lane of a track, and its process and device if they are new. Returns its number."""
@@ -243,7 +251,7 @@ class Drawing:
         self.trace, self.lane = trace, 0
         self.writer = Writer(file, clocks_of(trace), sources(trace.metadata), trace.metadata.get("pid"))
         self.tracks, self.arrows = Tracks(trace, self.writer), Arrows(trace)
-        self.pools = {change.device for change in trace.memory}
+        self.pools = dict.fromkeys(change.device for change in trace.memory)       # name -> its track
 
     def first_process(self):
         """The number of its track, or None."""
@@ -264,26 +272,52 @@ class Drawing:
     def span(self, row):
         trace, writer = self.trace, self.writer
         content = writer.names(trace.text(row), trace.names[trace.cat[row]], trace.kind[row] != DEVICE)
-        content += writer.arguments(trace.args(row))
+        content += writer.arguments(trace.args(row)) + self.correlation(row)
         writer.event(self.lane, BEGIN, trace.start[row],
                      content + b"".join(fixed(47, arrow) for arrow in self.arrows.leave.get(row, ())))
+
+    @cached_property
+    def submitters(self):
+        """{row of a device span, or of the span that submitted it: row of the latter}"""
+        kind, found = self.trace.kind, {}
+        for row in (row for row, of in enumerate(kind) if of == DEVICE):
+            caller = self.trace.parents[row]
+            if caller >= 0 and kind[caller] == DEVICE:
+                caller = self.trace.parents[caller]
+            if caller >= 0:
+                found[row] = found[caller] = caller
+        return found
+
+    def correlation(self, row):
+        """A span and what it submitted have one number, by which the viewer colours them."""
+        of = self.submitters.get(row)
+        return b"" if of is None else number(52, self.writer.key("jobs", of) >> 29)
 
     def close(self, row):
         self.writer.event(self.lane, END, self.trace.start[row] + self.trace.dur[row],
                           b"".join(fixed(48, arrow) for arrow in self.arrows.reach.get(row, ())))
 
     def instant(self, instant):
-        track = self.first_process() if instant.track is None else self.lane
+        track = self.lane
+        if instant.track is None:
+            track = self.pool(instant.args["pool"]) if "pool" in instant.args else self.first_process()
         if track:
             self.writer.event(track, INSTANT, instant.ts, self.writer.names(instant.name, instant.cat)
                               + self.writer.arguments(instant.args))
 
+    def pool(self, name):
+        """The track of a memory pool: what changed it, and below it its counters."""
+        if not self.pools[name]:
+            self.pools[name] = self.writer.track(text(2, name or "unnamed"), self.first_process())
+        return self.pools[name]
+
     def counter(self, counter):
         """Each has a track for itself."""
         name = counter.name if counter.key == "value" else f"{counter.name} {counter.key}"
-        unit = number(3, BYTES) if counter.name in self.pools and counter.key != "value" else b""
-        process = self.tracks.processes.get(counter.pid, (None,))[0]
-        track = self.writer.track(text(2, name or "unnamed") + inside(8, unit), process)
+        of_pool = counter.name in self.pools and counter.key != "value"
+        unit = number(3, BYTES) + text(7, counter.name) if of_pool else b""      # both have one scale
+        parent = self.pool(counter.name) if of_pool else self.tracks.processes.get(counter.pid, (None,))[0]
+        track = self.writer.track(text(2, name or "unnamed") + inside(8, unit), parent)
         self.writer.use(track)
         for ns, value in zip(counter.ts, counter.values):
             whole = isinstance(value, int) and -2**63 <= value < 2**63

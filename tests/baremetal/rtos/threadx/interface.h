@@ -1,6 +1,7 @@
 /* interface.h - what ThreadX gives the threads.
    SPDX-License-Identifier: MIT */
-TX_THREAD *_tx_thread_current_ptr;
+TX_THREAD *_tx_thread_current_ptr, *_tx_thread_created_ptr;
+ULONG _tx_thread_created_count;
 ULONG tx_time_get(VOID) { return kernel_ticks; }
 
 /* What the kernel's stack check finds out. */

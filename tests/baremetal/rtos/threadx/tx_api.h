@@ -14,7 +14,13 @@ typedef struct TX_THREAD_STRUCT {
     CHAR *tx_thread_name;
     VOID *tx_thread_stack_start;
     VOID *tx_thread_stack_highest_ptr;
+    struct TX_THREAD_STRUCT *tx_thread_created_next;
     TX_THREAD_USER_EXTENSION
 } TX_THREAD;
 ULONG tx_time_get(VOID);
-#endif
+#define TX_INTERRUPT_SAVE_AREA uint32_t before;
+#define TX_DISABLE before = lock();
+#define TX_RESTORE unlock(before);
+static uint32_t lock(void);
+static void unlock(uint32_t before);
+#endif /* TX_API_H */

@@ -1,7 +1,8 @@
 /* interface.h - what Zephyr gives the threads. The cycles are those of a SysTick.
    SPDX-License-Identifier: MIT */
 #include "systick.h"
-struct k_thread *k_current_get(void) { return kernel_current; }
+struct k_thread *k_current_get(void) { return kernel_current->has_run ? kernel_current : NULL; }
+struct k_thread *k_sched_current_thread_query(void) { return kernel_current; }
 const char *k_thread_name_get(struct k_thread *thread) { return thread->name; }
 
 int k_thread_stack_space_get(const struct k_thread *thread, size_t *unused)

@@ -9,6 +9,7 @@
 #define CONFIG_THREAD_STACK_INFO 1
 struct k_thread;
 struct k_thread *k_current_get(void);
+struct k_thread *k_sched_current_thread_query(void);
 const char *k_thread_name_get(struct k_thread *thread);
 int k_thread_stack_space_get(const struct k_thread *thread, size_t *unused);
 int64_t k_uptime_ticks(void);
