@@ -11,7 +11,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 EXAMPLE = ROOT / "examples" / "kernel"
 # module -> (folder of its sources, variables of its Makefile)
-MODULES = {"npuprof_demo": (EXAMPLE, ()), "storm": (HERE / "kernel", ("TSC=y",))}
+MODULES = {"npuprof_demo": (EXAMPLE, ()), "storm": (HERE / "kernel", ("TSC=y",)),
+           "toy": (HERE / "scheduler", ())}
 
 
 def version_of(kernel):

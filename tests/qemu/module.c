@@ -4,7 +4,6 @@
 #include "guest.h"
 
 #include <pthread.h>
-#include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
@@ -158,17 +157,4 @@ static void remove_modules(void)
     CHECK(access(DEBUG "/storm", F_OK) != 0 && access(DEBUG "/npuprof_demo", F_OK) != 0);
 }
 
-/* What the kernel said, all of it; the host looks for complaints. */
-static void log_of_the_kernel(void)
-{
-    static char text[1 << 18];
-    const int n = klogctl(3, text, sizeof text);
-    CHECK_STOP(n > 0);
-    FILE *file = fopen("dmesg.txt", "w");
-    CHECK_STOP(file != NULL);
-    CHECK_INT(fwrite(text, 1, (size_t)n, file), n);
-    fclose(file);
-    guest_send("dmesg.txt");
-}
-
-CHECK_MAIN(CASE(storm), CASE(jobs), CASE(crowd), CASE(mapped), CASE(remove_modules), CASE(log_of_the_kernel))
+CHECK_MAIN(CASE(storm), CASE(jobs), CASE(crowd), CASE(mapped), CASE(remove_modules), CASE(guest_log))

@@ -31,6 +31,7 @@ import sys
 import threading
 import time
 
+import jobs
 import kbuild
 import modules
 import traces
@@ -61,6 +62,7 @@ MACHINES = {
 }
 APPEND = "panic=-1 quiet loglevel=1 nokaslr nowatchdog mitigations=off lsm=capability cryptomgr.notests"
 ICOUNT = "-smp 1 -m 256 -accel tcg -icount shift=3,sleep=off -seed 1 -rtc base=2020-01-01,clock=vm".split()
+SHARED = 128 << 20           # bytes of memory that the guest shares with the host, for large files
 REAL_TIME = "-smp 2 -m 512 -accel tcg,thread=multi".split()
 
 
@@ -77,7 +79,7 @@ class Rig:
         self.kernel = kernel or self.machine["kernel"]
         self.needs_igb = needs_igb          # a newer QEMU than Debian 12's
         self.built = built                  # modules of kbuild.MODULES, loaded last
-        self.real_time = real_time          # two processors at once, a disk for large files, no -icount
+        self.real_time = real_time          # two processors, shared memory for large files, no -icount
 
 
 # Why romfile: else the firmware loads the card's boot ROM, which is in another package.
@@ -102,6 +104,10 @@ RIGS = [
         machine_options=",iommu=smmuv3,gic-version=3"),
     Rig("arm64 counters", "arm64", COUNTERS, ["hda", "rtl8139", "mfindex"]),
     Rig("x86 ftrace", "x86", [], ["ftrace"]),
+    Rig("x86 jobs", "x86", ["edu"], ["scheduler"], modules=["drm", "gpu_sched"], built=["toy"],
+        kernel="amd64", real_time=True),
+    Rig("x86 jobs and pointers", "x86", ["edu"], ["scheduler"], modules=["drm", "gpu_sched"], built=["toy"],
+        kernel="amd64", append="no_hash_pointers", real_time=True),
     Rig("x86 module", "x86", [], ["module"], built=["npuprof_demo", "storm"], real_time=True),
 ]
 
@@ -203,13 +209,15 @@ class Archive:
 ARCHIVE = Archive()
 BUILDING = threading.Lock()
 MODULES = ["drivers/uio/", "drivers/vfio/", "virt/lib/", "drivers/net/ethernet/intel/igb/", "drivers/dca/",
-           "drivers/i2c/algos/i2c-algo-bit.ko"]
+           "drivers/i2c/algos/i2c-algo-bit.ko", "drivers/gpu/drm/drm.ko", "drivers/gpu/drm/scheduler/"]
 
 
 def fetch_kernel(flavour):
     """The folder of a kernel's package, unpacked: boot/vmlinuz-* and the modules."""
-    folder = BUILD / f"kernel-{flavour}"
-    if not folder.exists():
+    folder, wanted = BUILD / f"kernel-{flavour}", "\n".join(MODULES)
+    stamp = folder / "modules"                   # what was unpacked
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
         ARCHIVE.update()
         arch = flavour.split("-")[-1]
         shown = ARCHIVE.apt("apt-cache", "depends", f"linux-image-{flavour}:{arch}").stdout
@@ -220,6 +228,7 @@ def fetch_kernel(flavour):
         shutil.rmtree(part, ignore_errors=True)
         ARCHIVE.unpack(real.group(1).split(":")[0] + f":{arch}", part,
                        ["./boot/vmlinuz-*", *(f"./lib/modules/*/kernel/{m}*" for m in MODULES)])
+        (part / "modules").write_text(wanted)
         part.rename(folder)
     return folder
 
@@ -318,17 +327,19 @@ def boot(rig):
         files[f"modules/{number}-{path.name}"] = path.read_bytes()
     for number, name in enumerate(rig.built, 50):
         headers = fetch_headers(rig.kernel)
-        module = kbuild.build_module(name, headers, BUILD / "modules", Missing)
+        with BUILDING:
+            module = kbuild.build_module(name, headers, BUILD / "modules", Missing)
         files[f"modules/{number}-{name}.ko"] = module.read_bytes()
     stem = rig.name.replace(" ", "-")
-    initrd, disk = BUILD / f"{stem}.cpio", BUILD / f"{stem}.disk"
+    initrd, shared = BUILD / f"{stem}.cpio", BUILD / f"{stem}.shared"
     initrd.write_bytes(cpio(files))
     timing = ICOUNT
     if rig.real_time:
-        with open(disk, "wb") as file:
-            file.truncate(128 << 20)
-        timing = [*REAL_TIME, "-drive", f"file={disk},if=none,format=raw,cache=unsafe,id=disk",
-                  "-device", "nvme,drive=disk,serial=1"]
+        with open(shared, "wb") as file:
+            file.truncate(SHARED)
+        timing = [*REAL_TIME, "-object",
+                  f"memory-backend-file,id=shared,share=on,mem-path={shared},size={SHARED}", "-device",
+                  "ivshmem-plain,memdev=shared"]
     command = [*qemu, "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
                "-M", machine["machine"] + rig.machine_options, *machine["flags"], *timing,
                *(word for device in rig.devices
@@ -342,20 +353,20 @@ def boot(rig):
         text = (error.stdout or b"").decode("utf-8", "replace") + f"\nnot done after {BOOT_SECONDS} s\n"
     text = text.replace("\r", "")
     (BUILD / f"{stem}.log").write_text(text)
-    sent = read_disk(disk) if rig.real_time else {}
+    sent = read_shared(shared) if rig.real_time else {}
     for match in re.finditer(r"^FILE (\S+)\n([A-Za-z0-9+/=\n]*)^FILE end$", text, re.M):
         sent[match.group(1)] = base64.b64decode(match.group(2))
     return re.sub(r"^FILE (\S+)\n[A-Za-z0-9+/=\n]*^FILE end$", r"FILE \1", text, flags=re.M), sent
 
 
-def read_disk(path):
-    """The files that the guest put on its disk: name -> bytes. See guest_store() in guest.h."""
+def read_shared(path):
+    """The files that the guest put into shared memory: name -> bytes. See guest_store() in guest.h."""
     files = {}
-    with open(path, "rb") as disk:
-        while match := re.match(rb"FILE (\S+) (\d+)\n", disk.read(512)):
+    with open(path, "rb") as shared:
+        while match := re.match(rb"FILE (\S+) (\d+)\n", shared.read(512)):
             size = int(match[2])
-            files[match[1].decode()] = disk.read(size)
-            disk.seek(-size % 512, os.SEEK_CUR)
+            files[match[1].decode()] = shared.read(size)
+            shared.seek(-size % 512, os.SEEK_CUR)
     path.unlink()
     return files
 
@@ -385,8 +396,8 @@ def check_traces(rig, sent):
 
 
 def check_files(sent, folder):
-    """The same for what is judged with the tools of the project: modules.py."""
-    for check in modules.checks_for(sent):
+    """The same for what is judged with the tools of the project: modules.py, jobs.py."""
+    for check in [*modules.checks_for(sent), *jobs.checks_for(sent)]:
         try:
             yield "ok", check.__doc__, check(folder) or ""
         except AssertionError as error:

@@ -1,0 +1,188 @@
+# test: time=30 - jobs from drivers' own lines: ivpu, amdxdna, virtio_gpu, and a driver of ten lines of TOML
+# SPDX-License-Identifier: MIT
+import unittest
+
+import helpers
+from helpers import scratch
+from test_kernel_jobs import jobs_of, merged
+
+TOML = """
+[[device]]
+name = "toy"
+lane = "core {core}"
+key = ["id"]
+in_order = true
+submit = { event = "toy_submit", match = "core={core} id={id}" }
+start = { event = "toy:toy_start", match = "id={id}" }
+end = { event = "toy_done", match = "{_} id={id} in {_}" }
+"""
+
+
+def text(*lines):
+    """Lines of a text: (us, cpu, "comm-tid", flags, event and its text)."""
+    return "".join(f"{who:>20} [{cpu:03}] {flags} {us // 10**6}.{us % 10**6:06}: {what}\n"
+                   for us, cpu, who, flags, what in lines)
+
+
+class Drivers(unittest.TestCase):
+    def jobs(self, lines, *words):
+        said, trace = merged(text(*lines), *words, name="d")
+        helpers.npuprof_py("check", "d.json")
+        self.lanes = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"]
+                      if event["name"] == "thread_name"}
+        return said, [(label, start // 1000, end // 1000, args) for label, start, end, args in jobs_of(trace)]
+
+    def test_ivpu(self):
+        said, found = self.jobs([
+            (1000, 0, "app-7", ".....", "job: create context:1 engine:0 job:0"),
+            (1010, 0, "app-7", ".....", "job: submit context:1 engine:0 job:256"),
+            (1020, 0, "app-7", ".....", "job: submit context:1 engine:0 job:257"),
+            (1900, 1, "<idle>-0", "d.h..", "irq_handler_entry: irq=160 name=intel_vpu"),
+            (1905, 1, "<idle>-0", "d.h..", "job: done context:1 engine:0 job:256"),
+            (1907, 1, "<idle>-0", "d.h..", "irq_handler_exit: irq=160 ret=handled"),
+            (2900, 1, "<idle>-0", "d.h..", "irq_handler_entry: irq=160 name=intel_vpu"),
+            (2905, 1, "<idle>-0", "d.h..", "job: done context:1 engine:0 job:257"),
+            (2907, 1, "<idle>-0", "d.h..", "irq_handler_exit: irq=160 ret=handled"),
+            (2910, 1, "<idle>-0", "d.h..", "job: done context:1 engine:0 job:12")])
+        (a, *times, first), (b, *more, second) = found
+        self.assertEqual((a, times, b, more), ("1:256", [1010, 1900], "1:257", [1900, 2900]))
+        self.assertIn("follows the doorbell", first["start"])
+        self.assertNotIn("start_error_ns", first)
+        self.assertEqual((second["start"], second["start_error_ns"]), ("start by order", 5000))
+        self.assertEqual((first["end_by"], first["end_error_ns"]), ("interrupt 160 (intel_vpu)", 5000))
+        self.assertIn("Intel NPU engine 0", self.lanes.values())
+        self.assertIn("1 without a begin and 0 without an end", said)
+
+    def test_interrupt_before_a_hole(self):
+        """What was open before events were lost is not open behind them."""
+        lines = [(1010, 0, "app-7", ".....", "job: submit context:1 engine:0 job:256"),
+                 (1500, 1, "<idle>-0", "d.h..", "irq_handler_entry: irq=27 name=disk"),
+                 (1900, 1, "<idle>-0", "d.h..", "job: done context:1 engine:0 job:256")]
+        for lost, end, known in (("", 1500, True), ("CPU:1 [LOST EVENTS]\n", 1900, False)):
+            _, trace = merged(text(*lines[:2]) + lost + text(lines[2]), name="d")
+            (_, _, ended, args), = jobs_of(trace)
+            self.assertEqual((ended, "end_error_ns" in args), (end * 1000, known))
+
+    def test_interrupt_without_a_name(self):
+        """Of an interrupt that only flags tell of nobody knows when it came."""
+        lines = [(1010, 0, "app-7", ".....", "job: submit context:1 engine:0 job:256"),
+                 (1500, 1, "<idle>-0", "d.h..", "sched_waking: comm=irq/160-vpu pid=33 prio=49 "
+                                                "target_cpu=001"),
+                 (1510, 1, "<idle>-0", "d..2.", "sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 "
+                                                "prev_state=R ==> next_comm=irq/160-vpu next_pid=33 "
+                                                "next_prio=49"),
+                 (1520, 1, "irq/160-vpu-33", ".....", "job: done context:1 engine:0 job:256")]
+        _, ((_, _, end, args),) = self.jobs(lines)
+        self.assertEqual((end, args["end"]), (1520, "end as told, no interrupt seen"))
+
+    def test_end_of_the_job_before(self):
+        """It lies between its interrupt and its line, and so does the begin of a job that came meanwhile."""
+        def fence(what, context, n):
+            return f"dma_fence_{what}: driver=drm_sched timeline=npu context={context} seqno={n}"
+        app, worker, irq = (0, "app-70", "....."), (0, "worker-87", "....."), (1, "<idle>-0", "d.h..")
+        lines = [(us + n, *app, fence("init", 11 + n, job))
+                 for job, us in ((1, 1000), (2, 1010)) for n in (0, 1)]
+        lines += [(1100, *worker, fence("signaled", 11, 1)),
+                  (1900, *irq, "irq_handler_entry: irq=45 name=npu"),
+                  (1903, *worker, "drm_run_job: entity=1, id=2, fence=2, ring=npu, job count:0, "
+                                  "hw job count:2"),
+                  (1905, *worker, fence("signaled", 11, 2)), (1930, *irq, fence("signaled", 12, 1)),
+                  (1940, *irq, "irq_handler_exit: irq=45 ret=handled"),
+                  (2900, *irq, "irq_handler_entry: irq=45 name=npu"), (2910, *irq, fence("signaled", 12, 2))]
+        _, (_, (_, start, _, args)) = self.jobs(lines)
+        self.assertEqual((start, args["start_error_ns"]), (1905, 25000))
+
+    def test_end_of_another_job_meanwhile(self):
+        """Of jobs that do not run in order, one's end says nothing of the other's."""
+        def fence(what, context, n):
+            return f"dma_fence_{what}: driver=drm_sched timeline=npu context={context} seqno={n}"
+        app, other, irq = (0, "app-70", "....."), (0, "<idle>-0", "d.h.."), (1, "<idle>-0", "d.h..")
+        lines = [(1000 + 10 * n + context, *app, fence("init", context, n))
+                 for n in (1, 2) for context in (11, 12)]
+        lines += [(1100 + n, 0, "worker-87", ".....", fence("signaled", 11, n)) for n in (1, 2)]
+        lines += [(1900, *irq, "irq_handler_entry: irq=45 name=npu"),
+                  (1950, *other, "irq_handler_entry: irq=45 name=npu"),
+                  (1960, *other, fence("signaled", 12, 2)),
+                  (1970, *other, "irq_handler_exit: irq=45 ret=handled"),
+                  (2100, *irq, fence("signaled", 12, 1))]
+        _, found = self.jobs(lines)
+        self.assertEqual({label: (end, args["end_error_ns"]) for label, _, end, args in found},
+                         {"12:1": (1900, 200000), "12:2": (1950, 10000)})
+
+    def test_addresses(self):
+        """perf and trace.dat hold addresses where ivpu has texts: that is said."""
+        said, _ = merged("app 7/7 [000] 1.000000: vpu:job: 0xffffffffc1234567 context:1 engine:0 job:2\n"
+                         "app 7/7 [000] 1.000100: amdxdna:xdna_job: fence=(context:1, seqno:2), hwctx.1 "
+                         "seq#:4 job run\napp 7/7 [000] 1.000200: amdxdna:xdna_job: fence=(context:1, "
+                         "seqno:2), hwctx.1 seq#:4 signaled fence\n")
+        self.assertIn("1 events job hold an address where the text is", said)
+
+    def test_amdxdna(self):
+        """Both formats, alone and beside the scheduler's events, whose fences they name."""
+        for tail, last in (("", "signaled fence"), (", op=0", "signaling fence")):
+            with self.subTest(last=last):
+                own = [(2000, 0, "kworker/1-8", ".....", "xdna_job: fence=(context:6, seqno:1), "
+                        f"hwctx.42.1 seq#:0 job run{tail}"),
+                       (2010, 0, "kworker/1-8", ".....", "xdna_job: fence=(context:6, seqno:1), "
+                        f"hwctx.42.1 seq#:0 sent to device{tail}"),
+                       (2900, 1, "kworker/2-9", ".....", "xdna_job: fence=(context:6, seqno:1), "
+                        f"hwctx.42.1 seq#:0 {last}{tail}")]
+                _, found = self.jobs(own)
+                self.assertEqual([job[:3] for job in found], [("6:1", 2010, 2900)])
+                self.assertIn("AMD NPU hwctx.42.1", self.lanes.values())
+                both = [(1900, 0, "app-7", ".....", "drm_sched_job_queue: dev=0000:c5:00.1, fence=6:1, "
+                         "ring=amdxdna_js, job count:0, hw job count:0, client_id:3"),
+                        (1990, 0, "kworker/1-8", ".....", "drm_sched_job_run: dev=0000:c5:00.1, fence=6:1, "
+                         "ring=amdxdna_js, job count:0, hw job count:1, client_id:3"), *own,
+                        (2950, 1, "kworker/2-9", ".....", "drm_sched_job_done: fence=6:1 signaled")]
+                said, found = self.jobs(both)
+                self.assertEqual([job[:3] for job in found], [("6:1", 2010, 2900)])
+                self.assertEqual(found[0][3]["start"], "start as the driver's line says")
+                self.assertEqual(found[0][3]["thread"], "app (7)")
+                self.assertIn("0000:c5:00.1 amdxdna_js stream 6", self.lanes.values())
+                self.assertIn("0 without a begin and 0 without an end", said)
+
+    def test_virtio_gpu(self):
+        """Commands without a fence all have the number 0: first in, first out."""
+        def line(us, what, fence, more):
+            return us, 0, "Xorg-7", ".....", (f"virtio_gpu_cmd_{what}: vdev=0 vq=0 name=control type=0x207 "
+                                              f"flags=0x0 fence_id={fence} ctx_id=1{more}")
+        for more in ("", " num_free=63 seqno=4"):
+            _, found = self.jobs([line(1000, "queue", 0, more), line(1010, "queue", 0, more),
+                                  line(1020, "queue", 8, more), line(1100, "response", 0, more),
+                                  line(1150, "response", 8, more), line(1200, "response", 0, more)])
+            self.assertEqual(sorted(job[2] for job in found), [1100, 1150, 1200])
+            self.assertEqual(sorted(job[0] for job in found), ["0:0:0", "0:0:0", "0:0:8"])
+
+    def test_toml(self):
+        (scratch() / "toy.toml").write_text(TOML)
+        lines = [(1000, 0, "app-7", ".....", "toy_submit: core=1 id=0x10 more=2"),
+                 (1050, 0, "app-7", ".....", "toy_start: id=16"),
+                 (1900, 1, "worker-9", ".....", "toy_done: job id=16 in 850 us"),
+                 (1905, 1, "worker-9", ".....", "toy_done: job id=17 in 850 us"),
+                 (1910, 0, "app-7", ".....", "toy_submit: core=1 id=18"),
+                 (1920, 0, "app-7", ".....", "toy_submit: core=1 id=18"),
+                 (1940, 0, "app-7", ".....", "toy_submit_more: core=1 id=18"),
+                 (1950, 1, "worker-9", ".....", "toy_done: job id=18 in 850 us")]
+        said, found = self.jobs(lines, "--ftrace-devices", "toy.toml")
+        self.assertEqual([job[:3] for job in found], [("16", 1050, 1900), ("18", 1940, 1950)])
+        self.assertEqual(found[1][3]["start"], "start bracketed 20 us")
+        self.assertIn("toy core 1", self.lanes.values())
+        self.assertIn("1 without a begin and 1 without an end", said)
+
+    def test_toml_refused(self):
+        for old, new, said in (
+                ("[[device]]", "[[devices]]", "must have [[device]] tables"),
+                ('key = ["id"]', "", "has no key"),
+                ("key", "keys", "keys = ['id']: not a member"),
+                ("in_order = true", "in_order = 1", "in_order = 1"),
+                ('match = "id={id}"', 'match = "id={it}"', "start: match has no {id}"),
+                ("core={core} ", "", "submit: match has no {core}"), ("event", "evnt", "it must be { event"),
+                ('"toy"', "toy", "no TOML")):
+            with self.subTest(said=said):
+                (scratch() / "bad.toml").write_text(TOML.replace(old, new))
+                (scratch() / "d.txt").write_text(text((1, 0, "app-7", ".....", "x: y")))
+                refused = helpers.refused("merge", "--ftrace", "d.txt", "--ftrace-devices", "bad.toml", "-o",
+                                          "d.json")
+                self.assertIn(said, refused)
+                self.assertIn("bad.toml", refused)

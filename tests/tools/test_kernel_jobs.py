@@ -1,0 +1,166 @@
+# test: time=60 - jobs of a device without a mark, from the kernel's texts: the truth of a made machine
+# SPDX-License-Identifier: MIT
+import unittest
+
+import helpers
+import kernel_texts
+from helpers import scratch
+from kernel_texts import Machine, Ring
+
+# ns from a job's end to its interrupt in the made machine, which no text tells: another one may be open
+LATENCY = 13000
+
+
+def merged(text, *words, name="k", code=0):
+    """(what merge said, the trace) of a text of the kernel."""
+    (scratch() / f"{name}.txt").write_text(text)
+    (scratch() / f"{name}.json").unlink(missing_ok=True)
+    done = helpers.npuprof_py("merge", "--ftrace", f"{name}.txt", "-o", f"{name}.json", *words, code=code)
+    return done.stdout + done.stderr, helpers.load(scratch() / f"{name}.json") if not code else None
+
+
+def jobs_of(trace):
+    """[(label, start, end, args)] of the jobs, ns of the tracer's clock."""
+    base = trace["metadata"]["npuprof"]["start_boottime_ns"]
+    found = []
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and event.get("args", {}).get("stamp") == "kernel":
+            start = base + round(event["ts"] * 1000)
+            found.append((event["args"]["job"], start, start + round(event["dur"] * 1000), event["args"]))
+    return found
+
+
+class Jobs(unittest.TestCase):
+    def check(self, machine, text, *words, quantum=0, known=1.0):
+        """Every job is there once, within its errors; at least a share `known` has them. Returns the args."""
+        said, trace = merged(text, *words)
+        found = jobs_of(trace)
+        self.assertEqual(sorted(label for label, *_ in found), sorted(machine.truth), said)
+        sure = 0
+        for label, start, end, args in found:
+            _, begin, ended = machine.truth[label]
+            if "start_error_ns" in args:
+                off = args["start_error_ns"] + quantum
+                self.assertTrue(start - off - LATENCY <= begin <= start + off, (label, start, begin, args))
+            if "end_error_ns" in args:
+                off = args["end_error_ns"] + quantum
+                self.assertTrue(end - off - LATENCY <= ended <= end + off, (label, end, ended, args))
+            self.assertLessEqual(begin, end + quantum + LATENCY)
+            sure += "error_ns" in args
+        self.assertGreaterEqual(sure, known * len(found), said)
+        return [args for *_, args in found]
+
+    def test_every_form(self):
+        """The same jobs from each form of the text."""
+        lines = Machine(1).run(150).lines
+        texts = {"tracefs": kernel_texts.ftrace(lines, 6),
+                 "no columns": kernel_texts.ftrace(lines, 6, tgids=False, flags=False),
+                 "trace-cmd report -t": kernel_texts.ftrace(lines, tgids=False, flags=False),
+                 "a buffer's name": kernel_texts.ftrace(lines, prefix="mine: "),
+                 "trace-cmd report -l": kernel_texts.report_l(lines),
+                 "perf script --ns -F": kernel_texts.perf(lines),
+                 "perf script": kernel_texts.perf(lines, 6, both=False)}
+        for name, text in texts.items():
+            with self.subTest(form=name):
+                self.check(Machine(1).run(150), text, quantum=2000)
+
+    def test_ten_thousand(self):
+        """Two schedulers of one name, one and two credits."""
+        rings = [Ring("npu", "a.npu", 5, 1, 45), Ring("npu", "b.npu", 2**32 + 9, 2, 46)]
+        machine = Machine(2, rings).run(10000, gap=900000)
+        args = self.check(machine, kernel_texts.ftrace(machine.lines))
+        helpers.npuprof_py("check", "k.json")
+        by_order = sum(a["start"] == "start by order" for a in args)
+        bracketed = sum(a["start"].startswith("start bracketed") for a in args)
+        self.assertGreater(by_order, 100)
+        self.assertGreater(bracketed, 5000)
+        self.assertEqual({a["end"].partition(",")[0] for a in args}
+                         - {"ended in one interrupt with the next job"}, {"end by interrupt"})
+        self.assertEqual({(a["thread"], a["process"], a["client"]) for a in args}, {("app (70)", 70, 4)})
+
+    def test_ways(self):
+        """Each kernel's events, threaded interrupts, jobs out of order, with and without scheduling."""
+        for way in ({}, {"threaded": True}, {"swapped": 0.1}, {"stable": False},
+                    {"old": True, "stable": False}, {"old": True, "stable": False, "threaded": True},
+                    {"stable": False, "swapped": 0.1}, {"switches": False}):
+            with self.subTest(**way):
+                # Why that context: the finished fences have 2^32, of which dma_fence prints 0.
+                machine = Machine(3, [Ring("npu", "a.npu", 2**32 - 1, 2, 45)], **way).run(150, gap=700000)
+                if "stable" in way:
+                    machine.truth = {label.replace("4294967296:", "0:"): truth
+                                     for label, truth in machine.truth.items()}
+                args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0)
+                if "swapped" in way:
+                    self.assertGreater(sum("in order" in a["start"] for a in args), 5)
+                elif "switches" in way:
+                    self.assertEqual({a["end"] for a in args}, {"end as told, no interrupt seen"})
+                else:
+                    self.assertEqual({a["end"] for a in args if "one interrupt" not in a["end"]},
+                                     {"end by interrupt, one-sided"})
+
+    def test_shared_ring(self):
+        """Two contexts of one ring may be one engine or two: what nobody knows is not claimed."""
+        rings = [Ring("npu", "a.npu", context, 2, 45) for context in (5, 7)]
+        machine = Machine(9, rings).run(300, gap=500000)
+        args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0)
+        self.assertGreater(sum("another lane" in a["start"] for a in args), 20)
+        self.assertEqual({a["stream"] for a in args}, {6, 8})
+
+    def test_scheduler_alone(self):
+        """Without dma_fence, the hardware had the job nobody knows when."""
+        machine = Machine(4, fences=False).run(200)
+        args = self.check(machine, kernel_texts.ftrace(machine.lines), known=0)
+        self.assertEqual({"start_error_ns" in a for a in args}, {False})
+
+    def test_edges(self):
+        """Jobs that began before the text or end behind it are counted, and not drawn."""
+        machine = Machine(5, [Ring("npu", "a.npu", 5, 2, 45)]).run(200, gap=300000)
+        cut = machine.lines[len(machine.lines) // 4:len(machine.lines) * 3 // 4]
+        begun, ended = set(), set()
+        for _, _, _, _, _, _, _, name, text in cut:
+            label = text.split("fence=")[-1].split(",")[0].split(" ")[0]
+            seen = {"drm_sched_job_queue": begun, "drm_sched_job_done": ended}.get(name)
+            if seen is not None:
+                seen.add(label)
+        said, trace = merged(kernel_texts.ftrace(cut))
+        self.assertEqual(sorted(label for label, *_ in jobs_of(trace)), sorted(begun & ended))
+        about = trace["metadata"]["npuprof"]["ftrace"]
+        self.assertEqual((about["no_begin_seen"], about["no_end_seen"]),
+                         (len(ended - begun), len(begun - ended)))
+        self.assertGreater(min(about["no_begin_seen"], about["no_end_seen"]), 0)
+        self.assertIn("are not drawn", said)
+
+    def test_lost(self):
+        """What events are missing from is never closed, and is not claimed to be known."""
+        machine = Machine(6, [Ring("npu", "a.npu", 5, 2, 45)], threaded=True).run(2000, gap=700000)
+        random, kept, lost = machine.random, [], {0: 0, 1: 0}
+        out = []
+        for line in machine.lines:
+            cpu = line[1]
+            if lost[cpu] or random.random() < 0.002:
+                lost[cpu] += 1
+                if random.random() < 0.95:
+                    continue
+                out.append(f"CPU:{cpu} [LOST {lost[cpu] - 1} EVENTS]\n" if random.random() < 0.5
+                           else f"CPU:{cpu} [LOST EVENTS]\n")
+                lost[cpu] = 0
+            kept.append(line)
+            out.append(kernel_texts.ftrace([line]).split("\n", 2)[2])
+        said, trace = merged("".join(out))
+        helpers.npuprof_py("check", "k.json")
+        found = jobs_of(trace)
+        self.assertGreater(len(found), 1000)
+        self.assertLess(len(found), 2000)
+        unknown = 0
+        for label, start, end, args in found:
+            _, begin, ended = machine.truth[label]
+            unknown += "start_error_ns" not in args
+            if "start_error_ns" in args:
+                self.assertTrue(start - args["start_error_ns"] - LATENCY <= begin
+                                <= start + args["start_error_ns"], (label, start, begin, args))
+            if "end_error_ns" in args:
+                self.assertTrue(end - args["end_error_ns"] - LATENCY <= ended
+                                <= end + args["end_error_ns"], (label, end, ended, args))
+        self.assertGreater(unknown, 20)
+        self.assertRegex(said, r"\d+ lost, and in \d+ places nobody knows how many")
+        self.assertGreater(trace["metadata"]["npuprof"]["lost"]["kernel_events"], 100)

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""Who ran on each CPU: the open interrupts, the threads and their states, and who woke whom.
+
+States follow sched_switch and sched_waking. After a Hole, what ran on its CPU is not known until the next
+switch, and its interrupts are forgotten.
+"""
+
+import re
+from collections import defaultdict, namedtuple
+
+# Without the arrow trace-cmd -R prints it, and the state as bits.
+SWITCH = re.compile(r"prev_comm=(.{0,16}) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) (?:==> )?"
+                    r"next_comm=(.{0,16}) next_pid=(\d+) next_prio=(-?\d+)")
+SHORT_SWITCH = re.compile(r"(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]")
+WOKEN = re.compile(r"comm=(.{0,16}) pid=(\d+) prio=-?\d+(?: success=\d)? target_cpu=(\d+)"
+                   r"|(.*):(\d+) \[-?\d+\].*")
+IRQ = re.compile(r"irq=(\d+)(?: name=(.*))?")
+IRQ_THREAD = re.compile(r"irq/(\d+)-")
+TIMER = re.compile(r"hrtimer=\S+ function=(\S+(?: \[\w+\])?)")
+SOFT = re.compile(r"vec=(\d+)(?: \[action=(\w+)\])?")
+UNNAMED = "an interrupt"         # the flags say so, and no line says which
+HOPS = 4                         # of a chain of wake-ups
+KEPT = 4096                      # Contexts in which a job ended
+RUNS, READY, SLEEPS, UNKNOWN = range(4)
+# What ran somewhere. who: words; hard: a hard interrupt; since: when it began; key: equal for all that
+# happens in it
+Context = namedtuple("Context", "who hard since key cpu")
+# One step of a chain of wake-ups: when, in which Context, and the job whose end was told there at `done`;
+# "": none
+Hop = namedtuple("Hop", "ns context job done")
+
+
+class Thread:
+    """A thread: its state since when, and the Hops that woke it last, the latest first."""
+
+    __slots__ = ("tid", "comm", "tgid", "state", "since", "cpu", "hops", "ran_since", "ready_since")
+
+    def __init__(self, tid):
+        self.tid, self.comm, self.tgid, self.state, self.since = tid, "", None, UNKNOWN, None
+        self.cpu, self.hops, self.ran_since, self.ready_since = None, (), None, None
+
+
+class Contexts:
+    """What is known of all CPUs and threads.
+
+    off(thread, kind, out, woken, back, ran): called when a thread is known to have been off its CPU, or when
+    that is not known. kind: READY, SLEEPS or UNKNOWN; ran: who had the CPU that it got."""
+
+    def __init__(self, off):
+        self.off, self.threads, self.missing = off, {}, 0      # missing: returns to a CPU without a line
+        self.stacks = defaultdict(list)      # CPU -> open interrupts, the innermost last
+        self.running = {}                    # CPU -> Thread
+        self.left = {}                       # CPU -> the Context of the handler that returned last
+        self.raised = {}                     # (CPU, vector) -> the Context that raised a softirq
+        self.done = {}                       # key of a Context -> (ns, label) of the last job that ended
+        self.handlers = {
+            "sched_switch": self.switch, "sched_waking": self.waking, "sched_wakeup_new": self.waking,
+            "irq_handler_entry": self.irq_entry, "irq_handler_exit": self.handler_exit,
+            "softirq_raise": self.soft_raise, "softirq_entry": self.soft_entry, "softirq_exit": self.irq_exit,
+            "hrtimer_expire_entry": self.timer_entry, "hrtimer_expire_exit": self.irq_exit}
+
+    def thread(self, tid):
+        found = self.threads.get(tid)
+        if found is None:
+            found = self.threads[tid] = Thread(tid)
+        return found
+
+    def take(self, event):
+        """Takes any event."""
+        thread = self.threads.get(event.tid) or self.thread(event.tid)
+        if event.comm != thread.comm and event.comm != "<...>":
+            thread.comm = event.comm
+        if event.tgid is not None:
+            thread.tgid = event.tgid
+        handler = self.handlers.get(event.name)
+        # Why not of its own switch: that is no sign of it before.
+        if thread.state in (READY, SLEEPS) and event.name != "sched_switch" and event.tid:
+            self.missed(thread, event.ns)
+            thread.state, thread.since, thread.cpu, thread.ran_since = RUNS, event.ns, event.cpu, event.ns
+            thread.ready_since = None
+        if handler:
+            handler(event)
+
+    def hole(self, hole):
+        """Takes a Hole: of what was on that CPU nothing is known."""
+        self.stacks.pop(hole.cpu, None)
+        self.running.pop(hole.cpu, None)
+        self.left.pop(hole.cpu, None)
+        for key in [key for key in self.raised if key[0] == hole.cpu]:
+            del self.raised[key]
+        for thread in self.threads.values():
+            if thread.cpu == hole.cpu or thread.cpu is None:
+                if thread.state != UNKNOWN:
+                    self.end_of(thread, hole.since)
+                    thread.state, thread.since = UNKNOWN, hole.since
+                thread.hops = ()
+
+    def end_of(self, thread, ns, ran=None):
+        """Tells what a thread did until now, if it was not running."""
+        if thread.since is not None and thread.state != RUNS:
+            self.off(thread, thread.state, thread.since, thread.ready_since, ns, ran)
+        thread.ready_since = None
+
+    def missed(self, thread, ns):
+        """A thread runs, and no line tells since when: it slept until it was woken, and the rest is not
+        known."""
+        self.missing += 1
+        woken = thread.ready_since if thread.state == SLEEPS else None
+        if woken is not None:
+            self.off(thread, SLEEPS, thread.since, woken, woken, None)
+        self.off(thread, UNKNOWN, thread.since if woken is None else woken, None, ns, None)
+
+    def who_ran(self, event, prev_pid, prev_comm, thread):
+        """(CPU, name or "" if it was idle, True: nobody else) that had a CPU while a thread was ready."""
+        if prev_pid == "0":
+            return event.cpu, "", True
+        since = self.thread(int(prev_pid)).ran_since
+        ready = thread.since if thread.ready_since is None else thread.ready_since
+        return event.cpu, prev_comm, since is not None and ready is not None and since <= ready
+
+    # ---- Events
+
+    def switch(self, event):
+        found = SWITCH.fullmatch(event.text) or SHORT_SWITCH.fullmatch(event.text)
+        if not found:
+            return
+        prev_comm, prev_pid, _, state, comm, next_pid, _ = found.groups()
+        ns = event.ns
+        self.stacks.pop(event.cpu, None)      # Why: no interrupt is open then; an exit may not be recorded
+        if prev_pid != "0":
+            thread = self.thread(int(prev_pid))
+            if thread.state in (READY, SLEEPS):                        # its switch in was lost
+                self.missed(thread, ns)
+            elif thread.state == UNKNOWN and thread.since is not None:
+                self.off(thread, UNKNOWN, thread.since, None, ns, None)
+            thread.state = READY if state[0] == "R" or state.isdigit() and not int(state) & 255 else SLEEPS
+            thread.since, thread.cpu, thread.ready_since = ns, event.cpu, None
+        if next_pid == "0":
+            self.running.pop(event.cpu, None)
+            return
+        thread = self.thread(int(next_pid))
+        if thread.state == RUNS and thread.since is not None:          # its switch out was lost
+            self.off(thread, UNKNOWN, thread.since, None, ns, None)
+        else:
+            if thread.ready_since is None and thread.state != READY:
+                thread.hops = ()                                       # the line of its waking is not there
+            self.end_of(thread, ns, self.who_ran(event, prev_pid, prev_comm, thread))
+        if comm:
+            thread.comm = comm
+        thread.state, thread.since, thread.cpu, thread.ran_since = RUNS, ns, event.cpu, ns
+        thread.ready_since = None
+        self.running[event.cpu] = thread
+
+    def waking(self, event):
+        found = WOKEN.fullmatch(event.text)
+        if not found:
+            return
+        thread = self.thread(int(found[2] or found[5]))
+        thread.comm = thread.comm or found[1] or found[4]
+        if thread.state in (RUNS, READY) or thread.ready_since is not None:
+            return                                                     # spurious: it had not gone to sleep
+        context = self.wakes_its_thread(event, found[1] or found[4]) or self.context(event)
+        ended = self.done.get(context.key)
+        ended = ended if ended and ended[0] >= context.since else (None, "")
+        hop = Hop(event.ns, context, ended[1], ended[0])
+        before = ()
+        if not context.hard and context.key[0] == "thread":
+            waker = self.thread(context.key[1])
+            # Why: what woke the waker before this thread slept has nothing to do with its sleep.
+            if waker.hops and (thread.since is None or waker.hops[0].ns >= thread.since):
+                before = waker.hops[:HOPS - 1]
+        thread.hops, thread.ready_since = (hop, *before), event.ns
+
+    def irq_entry(self, event):
+        found = IRQ.match(event.text)
+        name = f"interrupt {found[1]} ({found[2]})" if found and found[2] else "interrupt without a name"
+        self.stacks[event.cpu].append(self.opened(event, name))
+
+    def timer_entry(self, event):
+        found = TIMER.match(event.text)
+        self.stacks[event.cpu].append(self.opened(event, f"a timer ({found[1]})" if found else "a timer"))
+
+    def soft_entry(self, event):
+        found = SOFT.match(event.text)
+        vector, action = (found[1], found[2] or found[1]) if found else ("", "")
+        cause = self.raised.pop((event.cpu, vector), None)
+        self.stacks[event.cpu].append(cause or self.opened(event, f"softirq {action}", hard=False))
+
+    def soft_raise(self, event):
+        found, context = SOFT.match(event.text), self.context(event)
+        if found and context.hard:
+            self.raised.setdefault((event.cpu, found[1]), context)
+
+    def handler_exit(self, event):
+        stack = self.stacks.get(event.cpu)
+        if stack:
+            self.left[event.cpu] = stack.pop()
+
+    def wakes_its_thread(self, event, comm):
+        """The Context of the interrupt that wakes its own thread, or None. Why: the kernel does that when the
+        handler has returned, and its line is behind that of the return."""
+        number, left = IRQ_THREAD.match(comm or ""), self.left.get(event.cpu)
+        stack = self.stacks.get(event.cpu)
+        if not number or not left or (stack and stack[-1].since > left.since):
+            return None
+        return left if left.who.startswith(f"interrupt {number[1]} (") else None
+
+    def irq_exit(self, event):
+        stack = self.stacks.get(event.cpu)
+        if stack:
+            stack.pop()
+
+    def opened(self, event, who, hard=True):
+        return Context(who, hard, event.ns, ("cpu", event.cpu, event.ns, who), event.cpu)
+
+    # ---- Questions
+
+    def context(self, event):
+        """The Context in which an event happened: the flags say it, else the open interrupts."""
+        kind = event.flags[2:3]
+        stack = self.stacks.get(event.cpu)
+        if stack and (not kind or kind in "hHzZs"):
+            return stack[-1]
+        if kind and kind in "hHzZ":
+            return Context(UNNAMED, True, event.ns, ("cpu", event.cpu, event.ns, ""), event.cpu)
+        if kind == "s":
+            return Context("a softirq", False, event.ns, ("cpu", event.cpu, event.ns, ""), event.cpu)
+        thread = self.thread(event.tid)
+        name = f"thread {thread.comm or '?'} ({event.tid})"
+        since = thread.ran_since if thread.ran_since is not None else 0
+        return Context(name, False, since, ("thread", event.tid), event.cpu)
+
+    def interrupt_before(self, event):
+        """The Hop of the hard interrupt that led to an event: it is open, or it woke the thread in at most
+        HOPS steps. None: none is known."""
+        context = self.context(event)
+        if context.hard:
+            return Hop(context.since, context, "", None) if context.who != UNNAMED else None
+        if context.key[0] != "thread":
+            return None
+        thread = self.thread(event.tid)
+        hop = next((hop for hop in thread.hops if hop.context.hard), None)
+        # Why: of one without a name nobody knows when it came.
+        if hop is None or hop.context.who == UNNAMED:
+            return None
+        return Hop(hop.context.since, hop.context, "", None)
+
+    def job_ended(self, event, label):
+        """Notes that a job's end was told here, so that who is woken here was woken by it."""
+        self.done[self.context(event).key] = event.ns, label
+        if len(self.done) > KEPT:
+            del self.done[next(iter(self.done))]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Jobs of the DRM scheduler: by its own events (stable from Linux 6.17 on), and on every kernel by dma_fence.
+
+A job has two fences of one number: "scheduled" in context C, signalled when the hardware has the job, and
+"finished" in C + 1. dma_fence prints 32 bits of both, so all are joined modulo 2^32; no pointer is used. The
+line of run and the signal of "scheduled" are of one thread: between them the hardware gets the job.
+"""
+
+import re
+
+from .jobs import Job, Lane
+
+LOW = 2**32 - 1
+FENCE = re.compile(r"driver=(.*) timeline=(.*) context=(\d+) seqno=(\d+)")
+STABLE = re.compile(r"dev=(.*), fence=(\d+):(\d+), ring=(.*), job count:(\d+), hw job count:(-?\d+)"
+                    r"(?:, client_id:(\d+))?")
+DONE = re.compile(r"fence=(\d+):(\d+) signaled")
+# Before 6.17. Its fence is a pointer and its id counts per ring: the thread tells which job it is.
+OLD_RUN = re.compile(r"entity=.*, fence=.*, ring=(.*), job count:(\d+), hw job count:(-?\d+)")
+SCHEDULER = "drm_sched"
+STRANGERS, KEPT = 100_000, 4096  # fences that are kept: without a begin; closed by the scheduler
+
+
+class Fences:
+    """Feeds Jobs with what the DRM scheduler and dma_fence tell."""
+
+    def __init__(self, jobs):
+        self.jobs = jobs
+        self.inits = {}              # tid -> (context, seqno, ns, ring) of its last fence "scheduled"
+        self.runs = {}               # tid -> (ring, ns) of the job that it gives to the hardware
+        self.handed = {}             # tid -> ns at which it gave the last one
+        self.closed = {}             # keys that the scheduler's own event closed: their signal follows
+        self.strangers, self.finished = set(), set()    # signalled fences without a begin; contexts C + 1
+        self.pointers, self.fences = 0, 0               # events of the old scheduler; of its fences
+        self.seen = False                               # some event of the scheduler's own
+        self.handlers = {
+            "drm_sched_job_queue": self.queue, "drm_sched_job_run": self.run, "drm_sched_job_done": self.done,
+            "drm_run_job": self.old_run, "dma_fence_init": self.init, "dma_fence_signaled": self.signaled}
+
+    # ---- The scheduler's own events
+
+    def queue(self, event):
+        found = STABLE.match(event.text)
+        if not found:
+            return
+        device, context, seqno, ring, _, _, client = found.groups()
+        key = int(context) & LOW, int(seqno) & LOW
+        job = self.jobs.get(key)
+        if job is None:
+            job = Job("", event.ns, event.tid)
+            self.jobs.submitted(key, job)
+        job.label = f"{context}:{seqno}"
+        job.submit, job.tid, job.client = event.ns, event.tid, int(client) if client else None
+        self.jobs.submitters.add(event.tid)
+        job.lane = Lane(f"{device} {ring}", f"stream {context}", int(context))
+        self.finished.add(key[0])
+
+    def run(self, event):
+        found = STABLE.match(event.text)
+        job = found and self.jobs.get((int(found[2]) & LOW, int(found[3]) & LOW))
+        if job is None:
+            return
+        job.low, job.runner = event.ns, event.tid
+        self.runs[event.tid] = found[4], event.ns
+
+    def done(self, event):
+        found, self.seen = DONE.match(event.text), True
+        if found:
+            key = int(found[1]) & LOW, int(found[2]) & LOW
+            self.finished.add(key[0])
+            self.closed[key] = None
+            if len(self.closed) > KEPT:
+                del self.closed[next(iter(self.closed))]
+            if not self.jobs.ended(key, event):
+                self.stranger(key, event.ns)
+
+    def old_run(self, event):
+        self.pointers += 1
+        found = OLD_RUN.match(event.text)
+        if found:
+            self.runs[event.tid] = found[1], event.ns
+
+    # ---- dma_fence
+
+    def init(self, event):
+        found = FENCE.fullmatch(event.text)
+        if not found or found[1] != SCHEDULER:
+            return
+        self.fences += 1
+        ring, context, seqno = found[2], int(found[3]), int(found[4])
+        before = self.inits.pop(event.tid, None)
+        if before and before[:2] == ((context - 1) & LOW, seqno) and before[3] == ring:
+            job = Job(f"{context}:{seqno}", event.ns, event.tid)
+            job.arm, job.lane = before[2], Lane(ring, f"stream {context}", context)
+            self.jobs.submitted((context, seqno), job)
+            self.finished.add(context)
+        else:
+            self.inits[event.tid] = context, seqno, event.ns, ring
+
+    def signaled(self, event):
+        found = FENCE.fullmatch(event.text)
+        if not found or found[1] != SCHEDULER:
+            return
+        self.seen = True
+        self.fences += 1
+        key = int(found[3]), int(found[4])
+        if key in self.closed:
+            del self.closed[key]
+        elif not self.jobs.ended(key, event):
+            job = self.jobs.get(((key[0] + 1) & LOW, key[1]))
+            if job is None:
+                self.stranger(key, event.ns)
+            else:
+                self.give(job, found[2], event)
+
+    def give(self, job, ring, event):
+        """The hardware has the job: its fence "scheduled" is signalled, in the thread that ran run_job."""
+        ran = self.runs.pop(event.tid, None)
+        if job.stated:
+            return
+        if ran and ran[0] == ring:
+            job.low = ran[1]
+        elif job.low is None:
+            # Why the job before: a scheduler's thread gives one after the other.
+            job.low = max(job.submit, self.handed.get(event.tid, 0))
+        job.runner = event.tid
+        job.high = self.handed[event.tid] = event.ns
+
+    # ---- What began before the trace
+
+    def stranger(self, key, ns):
+        self.jobs.strange.append(ns)
+        if len(self.strangers) < STRANGERS:
+            self.strangers.add(key)
+
+    def edge_jobs(self):
+        """How many jobs ended whose begin is not in the trace: fences of contexts that are known as
+        "finished", or that follow a context with the same number."""
+        return sum(key[0] in self.finished or ((key[0] - 1) & LOW, key[1]) in self.strangers
+                   for key in self.strangers)

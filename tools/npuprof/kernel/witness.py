@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""One pass over a text of the kernel's tracer: its jobs, and the waits of threads."""
+
+from .contexts import Contexts
+from .fences import LOW, Fences
+from .jobs import Job, Jobs, Lane
+from .lines import MARKS, Hole
+from .patterns import filled
+from .power import Power
+from .waits import Waits
+
+
+class Witness:
+    """What a KernelText tells. After read():
+
+    spans     Lane -> [Span], in the order of their ends; times in the tracer's clock
+    waits     Waits of the threads in `marked`, and of those that submit jobs from then on
+    power     a Power
+    threads   tid -> Thread
+    counts    Counter of edge jobs: "no begin seen", "no end seen"
+    notes     sentences for the user"""
+
+    def __init__(self, text, patterns, marked=()):
+        self.text, self.patterns, self.notes = text, patterns, []
+        wanted = set(marked)
+        self.waits = Waits(wanted)
+        self.contexts = Contexts(self.waits.off)
+        self.jobs = Jobs(self.contexts, wanted)
+        self.fences, self.power = Fences(self.jobs), Power()
+        self.threads, self.counts, self.spans = self.contexts.threads, self.jobs.counts, {}
+
+    def read(self):
+        """Reads the text once. Returns self."""
+        handlers, of_event, holes = self.fences.handlers | self.power.handlers, self.patterns.of_event, []
+        take, tick, waiting = self.contexts.take, self.jobs.tick, self.jobs.waiting
+        for item in self.text.items():
+            if type(item) is Hole:
+                self.contexts.hole(item)
+                holes.append((item.since, item.until))
+                continue
+            if item.name in MARKS:
+                continue
+            if waiting:
+                tick(item)
+            take(item)
+            handler = handlers.get(item.name)
+            if handler:
+                handler(item)
+            elif item.name in of_event:
+                self.driver(item)
+        self.waits.first, self.waits.last = self.text.first_ns or 0, self.text.last_ns or 0
+        for thread in self.threads.values():
+            self.contexts.end_of(thread, self.waits.last)
+        self.spans = self.jobs.finish(holes)
+        self.counts["no begin seen"] += self.fences.edge_jobs()
+        self.counts += {}
+        self.note()
+        return self
+
+    def driver(self, event):
+        """Takes a line that the map of a driver may know."""
+        for device, step, fields in self.patterns.find(event):
+            values = tuple(fields[key] for key in device.key)
+            if device.fence:
+                values = tuple(value & LOW if type(value) is int else value for value in values)
+            key = values if device.fence else (device, *values)
+            job = self.jobs.get(key)
+            if step == "submit":
+                self.submit(event, device, fields, key, job)
+            elif step == "start" and job is not None and job.high is None:
+                job.low = job.high = event.ns
+                job.stated = True
+            elif step == "end":
+                self.end(event, device, fields, key, job)
+
+    def submit(self, event, device, fields, key, job):
+        if device.fence and job is not None:
+            return                            # the scheduler has told it
+        job = Job(":".join(str(fields[name]) for name in device.key), event.ns, event.tid)
+        job.lane = Lane(filled(device.name, fields), filled(device.lane, fields), None)
+        job.in_order, job.after_doorbell = device.in_order, device.after_doorbell
+        if device.after_doorbell:
+            job.low = job.high = event.ns
+        else:
+            self.jobs.waiting[event.tid] = job
+        self.jobs.submitted(key, job, device.fifo)
+
+    def end(self, event, device, fields, key, job):
+        if job is None:
+            if not device.fence or not self.fences.seen:
+                self.counts["no begin seen"] += 1
+                self.jobs.strange.append(event.ns)
+        elif job.lane.number is not None:
+            self.jobs.told(job, event)        # the scheduler will close it
+        else:
+            self.jobs.ended(key, event)
+
+    def note(self):
+        """What a user should know of this text."""
+        if self.fences.pointers and not self.fences.fences:
+            self.notes.append("its events of the DRM scheduler name jobs by pointers only: record "
+                              "dma_fence_init and dma_fence_signaled, too")
+        if self.contexts.missing:
+            self.notes.append(f"{self.contexts.missing} times a thread was back on a CPU and no line tells "
+                              "since when: some kernels leave out switches from idle; it slept until it was "
+                              "woken, and what follows is not known")
+        if self.text.backwards:
+            self.notes.append(f"{self.text.backwards} events are earlier than the one before them: jobs and "
+                              "waits need the order of time, as the `trace` file of all CPUs has it")
+        for name, count in sorted(self.patterns.addresses.items()):
+            self.notes.append(f"{count} events {name} hold an address where the text is: the kernel prints "
+                              "such texts only in the `trace` file of tracefs, so record that")
+
