@@ -1,0 +1,1 @@
+#include "../npuprof_itt.h"   /* SPDX-License-Identifier: MIT */

@@ -1,0 +1,1 @@
+#include "../../npuprof_nvtx.h"   /* SPDX-License-Identifier: MIT */

@@ -1,0 +1,1 @@
+#include "../../npuprof_tracy.h"   /* SPDX-License-Identifier: MIT */
