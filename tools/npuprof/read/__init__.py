@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reads a trace into columns: Chrome JSON, CSV, or an image (through build/npuprof-convert).
+"""Reads a trace into columns: Chrome JSON, CSV, a database of `export`, an image (through
+build/npuprof-convert), or the file of another tool (see foreign/).
 
     trace = load(path)
     len(trace)                               spans, by track and start
@@ -20,6 +21,8 @@
     trace.to_pandas()                        the same as a data frame
     trace.memory_peaks                       of a CSV: (Unix ns, name) of the peak of each memory pool
     trace.counters, trace.memory, trace.instants, trace.flows, trace.metadata, trace.damage
+    trace.tool, trace.notes                  of another tool: its name, and what its trace does not say
+    trace.left_out                           {what: how many} of what has no place here
 
 What is not named here is private, and may change.
 
@@ -33,18 +36,37 @@ a span named "warm up" is a warm-up record.
 
 import os
 
+from ..base.built import SLOW_BYTES, say_slow
+from ..base.files import open_plain
 from ..base.messages import Progress, Refused
+from ..loops import native
 from .chrome_json import read_json
 from .csv_rows import read_csv
+from .database import is_database, read_database
+from .events import EventReader
+from .foreign import file_of, read_file
 from .image import is_json, opened
+from .trace import Trace
 
 
 def load(path, progress=False):
     """Reads a trace file. Raises Refused, with one line, if it cannot be used. progress: show it on a
     terminal."""
     path = os.fspath(path)
+    if is_database(path):
+        trace = read_database(path)
+        check_times(trace)
+        return trace
+    if (tool := tool_of(path)) is not None:
+        trace = Trace(path)
+        read_file(tool, path, open_plain(path), EventReader(trace))
+        check_times(trace)
+        return trace
     file, damage, head = opened(path)
-    bar = Progress(f"reading {path}", os.fstat(file.fileno()).st_size) if progress else None
+    size = os.fstat(file.fileno()).st_size
+    bar = Progress(f"reading {path}", size) if progress else None
+    if progress and size > SLOW_BYTES and not native.library():
+        say_slow()
     if is_json(head):
         trace = read_json(path, file, bar)
     elif b"span_id" in head.partition(b"\n")[0]:
@@ -57,6 +79,15 @@ def load(path, progress=False):
     if bar:
         bar.done()
     return trace
+
+
+def tool_of(path):
+    """The tool whose own file this is; None: of none, or it cannot be read."""
+    try:
+        with open_plain(path) as file:
+            return file_of(file.read(16))
+    except OSError:
+        return None
 
 
 def check_times(trace):

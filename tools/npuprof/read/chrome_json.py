@@ -2,14 +2,18 @@
 """Reads Chrome JSON: npuprof's own layout by pattern; any other layout strictly, event by event."""
 
 import json
+import re
 
 from ..base.messages import Refused
 from ..base.numbers import BOUNDED
-from ..base.strict_json import NotJson, read_events, read_trace
+from ..base.strict_json import NotJson, decode, read_events, read_trace
 from .events import BadEvent
 from .own_layout import BLOCK, HEAD
 from .own_lines import LineReader
 from .trace import Trace
+
+
+CUT = re.compile(r'[-+.\\\w"]*\s*')      # a part of a word, a number or an escape, and nothing behind it
 
 
 def read_json(path, file, bar):
@@ -57,6 +61,26 @@ def read_own_lines(path, file, reader, bar):
             bar.at(offset)
 
 
+def read_array(text, reader):
+    """Reads events without an object around them. Why the end may miss: Chrome's format says so, and programs
+    that crash use it."""
+    begun = 0
+
+    def event(position, event):
+        nonlocal begun
+        reader.event(event, position)
+        begun = position
+    try:
+        read_events(text, text.index("["), event, BOUNDED)
+    except NotJson as error:
+        # Of a part of a value nothing follows it: else the text is damaged, and not cut off.
+        ends = CUT.fullmatch(text, error.position) or str(error).startswith("Unterminated")
+        if isinstance(error, BadEvent) or not begun or not ends:
+            raise
+        if text[decode(text, begun, BOUNDED)[1]:].strip(" \t\r\n,"):
+            reader.trace.left_out["cut off event"] += 1
+
+
 def read_any_json(path, file, reader):
     """Reads any layout strictly, one event at a time. Returns the other members."""
     file.seek(0)
@@ -71,7 +95,7 @@ def read_any_json(path, file, reader):
     reader.own = '"npuprof"' in text
     try:
         if text.lstrip().startswith("["):
-            read_events(text, text.index("["), lambda position, event: reader.event(event, position), BOUNDED)
+            read_array(text, reader)
             top = {"traceEvents": None}
         else:
             top = read_trace(text, lambda position, event: reader.event(event, position), BOUNDED)

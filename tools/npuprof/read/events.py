@@ -10,10 +10,15 @@ from ..base.contract import (COUNTED, DEVICE, IN_WARM_UP, INDEXES, KINDS, NULL, 
 from ..base.metadata import check_about, roles_of
 from ..base.numbers import DOUBLE_MAX, plain
 from ..base.strict_json import NotJson, shown
-from .order import renumber_tracks, settle, text_of
+from .foreign import place
+from .order import renumber_tracks, settle
+from .pairs import BEGINS, ENDS, STEPS, Pairs, id_of
 from .trace import Counter, Instant, Memory, Numbered, Track, kinds_by_name
-from .track_names import AsyncId, name_tracks
+from .track_names import name_tracks
 
+# Metadata events that are read, or only say how a viewer sorts and labels tracks.
+METADATA = {"thread_name", "thread_sort_index", "process_name", "process_labels", "process_sort_index"}
+POINTS = "iIRPO" + STEPS          # phases of events without a length
 TIME_LIMIT_US = 4 * 10**15        # 64 bits hold the sum of two such times in ns
 
 
@@ -25,19 +30,16 @@ class BadEvent(NotJson):
     """An event that cannot be placed in time."""
 
 
-class EventReader:
+class EventReader(Pairs):
     """Fills a Trace from Chrome events."""
 
     def __init__(self, trace):
+        super().__init__()
         self.trace = trace
         self.tracks = Numbered(self.new_track)        # (pid, tid) -> number
         self.track_names = {}         # (pid, tid) -> what metadata events say about the track
-        self.begun = {}               # (pid, tid) -> rows of B events
-        self.ended = {}               # (pid, tid) -> (ns, name, arguments) of E events
-        self.ends = {}                # (name, id) -> (ns, phase, track) of arrows
-        self.asyncs = {}              # (pid, category, id) -> (ns, ends, name, event) of asynchronous spans
         self.series = {}              # (pid, name, key) -> Counter
-        self.last_ns = 0
+        self.tool = None              # of foreign/FILES, if the file is one of theirs
         self.own = False              # True: npuprof wrote the file
 
     def new_track(self, key):
@@ -46,49 +48,63 @@ class EventReader:
         return track.number
 
     def event(self, event, position):
-        """Takes one event, a dict. Numbers are int, float or Decimal."""
+        """Takes one event, a dict. Numbers are int, float or Decimal. What has no place here is counted."""
         if type(event) is not dict:
+            self.trace.left_out["value that is no event"] += 1
             return
         phase, args = event.get("ph"), event.get("args")
-        args = args if type(args) is dict else {}
+        args = args if type(args) is dict else {} if args is None else {"args": args}
         ids = self.id_key(event.get("pid")), self.id_key(event.get("tid"))
         if phase == "M":
-            names, key = self.track_names.setdefault(ids, {}), str(event.get("name"))
-            said = args.get("name", args.get("sort_index"))
-            # If it is said twice, the greater one holds: the order of events means nothing.
-            names[key] = max(said, names.get(key, said), key=str)
-            if key == "thread_name" and type(args.get("native_id")) is int:
-                names["native_id"] = max(args["native_id"], names.get("native_id", 0))
+            self.metadata(ids, str(event.get("name")), args)
             return
         ts = self.nanoseconds(event.get("ts"))
         if ts is None:
             if phase in ("X", "B", "E"):
                 raise BadEvent(position or 0, f"ts {shown(event.get('ts'))} of an event is no time")
-            return
-        self.last_ns = max(self.last_ns, ts)
+            if phase != "C" or type(event.get("entries")) is not list:
+                self.trace.left_out[f"{phase} event without ts"] += 1
+                return
+        self.last_ns = max(self.last_ns, ts or 0)
         if phase == "X" or phase == "B":
-            duration = self.nanoseconds(event.get("dur")) if phase == "X" else -1
+            endless = phase == "B" or event.get("dur") is None
+            duration = -1 if endless else self.nanoseconds(event["dur"])
             if duration is None:
                 raise BadEvent(position or 0, f"dur {shown(event.get('dur'))} of an event is no time")
             self.span(ids, event, ts, duration, args)
+            if phase == "B":
+                self.begun.setdefault(ids, []).append(len(self.trace) - 1)
+            elif endless:
+                self.endless.append(len(self.trace) - 1)
+            if "bind_id" in event:
+                self.bound_flow(event, ids, ts, self.trace.track[-1])
         elif phase == "E":
             self.ended.setdefault(ids, []).append((ts, event.get("name"), plain(args)))
         elif phase == "C":
             self.counter(ids, event, ts, args)
-        # derived: it repeats a counter for viewers
-        elif phase in ("i", "I", "R", "n", "T") and event.get("derived") is not True:
-            self.trace.instants.append(Instant(ts, self.tracks[ids], str(event.get("name", "")),
-                                               str(event.get("cat", "")), plain(args)))
-        elif phase in ("s", "t", "f"):
+        elif type(phase) is str and phase and phase in "stf":
             name = self.trace._numbers[str(event.get("name", ""))]
-            self.flow(name, str(event.get("id")), ts, "stf".index(phase), self.tracks[ids])
-        elif phase in ("b", "e", "S", "F"):
-            local = event.get("id2") if type(event.get("id2")) is dict else {"id": event.get("id")}
-            key = ids[0] if "global" not in local else None, str(event.get("cat", "")), text_of(local)
-            name = str(event.get("name", ""))
-            self.asyncs.setdefault(key, []).append((ts, phase in "eF", name, event, ids[0]))
-        elif phase not in ("i", "I"):
+            apart = str(event.get("cat", "")), *id_of(event, ids[0] if "id2" in event else "")
+            self.flow(name, apart, ts, "stf".index(phase), self.tracks[ids])
+        elif type(phase) is str and phase and phase in BEGINS + ENDS:
+            self.asynchronous(event, phase, ids, ts)
+        elif type(phase) is str and phase and phase in POINTS:
+            # derived: it repeats a counter for viewers
+            if event.get("derived") is not True:
+                self.trace.instants.append(Instant(ts, self.tracks[ids], str(event.get("name", "")),
+                                                   str(event.get("cat", "")), plain(args)))
+        else:
             self.trace.left_out[str(phase)] += 1
+
+    def metadata(self, ids, key, args):
+        names = self.track_names.setdefault(ids, {})
+        said = args.get("name", args.get("labels", args.get("sort_index")))
+        # If it is said twice, the greater one holds: the order of events means nothing.
+        names[key] = max(said, names.get(key, said), key=str)
+        if key == "thread_name" and type(args.get("native_id")) is int:
+            names["native_id"] = max(args["native_id"], names.get("native_id", 0))
+        if key not in METADATA:
+            self.trace.left_out[f"{key} metadata event"] += 1
 
     def id_key(self, value):
         """A pid or tid: a whole number, or a text for anything else."""
@@ -124,8 +140,6 @@ class EventReader:
                            | IN_WARM_UP * (args.get("warm_up") is True)
                            | SAMPLED * (on_device and args["stamp"] == "sampled")
                            | COUNTED * (on_device and "busy_ticks" in args))
-        if duration < 0:
-            self.begun.setdefault(ids, []).append(i)
         if args:
             trace._args[i] = plain(args)
             for key in INDEXES:
@@ -136,18 +150,15 @@ class EventReader:
                     self.column(key, i).append(value)
 
     def counter(self, ids, event, ts, args):
-        name = str(event.get("name", ""))
-        for key, value in args.items():
-            if not isinstance(value, (int, float, Decimal)):
-                continue
-            if not abs(value) <= DOUBLE_MAX:
-                raise BadEvent(0, f"a counter value {str(value)[:20]} is out of all bounds")
-            series = self.series.get((ids[0], name, key))
-            if series is None:
-                series = self.series[ids[0], name, key] = Counter(name, ids[0], key, [], [])
-                self.trace.counters.append(series)
-            series.ts.append(ts)
-            series.values.append(value if type(value) is int else float(value))
+        name, entries = str(event.get("name", "")), event.get("entries")
+        if type(entries) is list:           # XProf: [µs, value, ...] of one counter, one after the other
+            for entry in entries:
+                at = self.nanoseconds(entry[0]) if type(entry) is list and len(entry) > 1 else None
+                self.samples(ids[0], name, at, enumerate(entry[1:]) if at is not None else ())
+            return
+        if event.get("id") is not None:
+            name += f" [{event['id']}]"
+        self.samples(ids[0], name, ts, args.items())
         # Why reals, too: what 63 bits cannot hold is one in JSON.
         if set(args) == {"used", "allocated"} and all(is_whole(value) for value in args.values()):
             change = event.get("change")
@@ -155,68 +166,23 @@ class EventReader:
                                             str(event.get("tag", "")), change if type(change) is int else 0,
                                             event.get("warm_up") is True))
 
-    def flow(self, name, flow, ts, phase, track):
-        """One end of an arrow. phase: 0 it leaves, 1 it passes, 2 it arrives."""
-        self.ends.setdefault((name, flow), []).append((ts, phase, track))
-
-    def join_flows(self):
-        """Makes arrows of their ends: each leads from the end before it in time."""
-        for (name, _), ends in self.ends.items():
-            last = None
-            for ts, phase, track in sorted(ends) if len(ends) > 2 else sorted(ends, key=lambda end: end[1]):
-                if phase and last:
-                    self.trace.flows.add(name, *last, track, ts)
-                last = None if phase == 2 else (track, ts)
-
-    def close_begun(self):
-        """Finds the E of each B. At one time, what was begun before ends first."""
-        trace = self.trace
-        for ids, rows in self.begun.items():
-            marks = [(trace.start[i], 1, trace.text(i), text_of(trace._args.get(i)), i) for i in rows]
-            marks += [(ts, 0, str(name), text_of(args), (name, args))
-                      for ts, name, args in self.ended.get(ids, ())]
-            begun, waiting = [], []
-            for ts, begins, _, _, what in [*sorted(marks, key=lambda mark: mark[:4]), (None,) * 5]:
-                while waiting and waiting[0][0] != ts and begun:      # of no length: ends in the same tick
-                    self.close(begun.pop(), *waiting.pop(0))
-                waiting = [end for end in waiting if end[0] == ts]
-                if begins == 1:
-                    begun.append(what)
-                elif ts is not None and begun:
-                    self.close(begun.pop(), ts, what)
-                elif ts is not None:
-                    waiting.append((ts, what))
-            for i in begun:
-                trace.dur[i] = max(0, self.last_ns - trace.start[i])
-                trace.flags[i] |= UNFINISHED
-
-    def close(self, i, ts, end):
-        """The E of a B: its time, and its arguments are the span's, too."""
-        trace = self.trace
-        trace.dur[i] = max(0, ts - trace.start[i])
-        for key, value in end[1].items():
-            trace._args.setdefault(i, {})[key] = value
-            if key in INDEXES and type(value) is int and -2**63 < value < 2**63:
-                self.column(key, len(trace))[i] = value
-
-    def join_asyncs(self):
-        """Makes spans of asynchronous begins and ends; those of one name are on one track."""
-        for found in self.asyncs.values():
-            begun = []
-            for ts, ends, name, event, pid in sorted(found, key=lambda f: (*f[:3], text_of(f[3]))):
-                if not ends:
-                    begun.append((ts, event, begun[0][2] if begun else AsyncId(name or "async"), pid))
-                elif begun:
-                    self.async_span(*begun.pop(), event.get("args"), ts)
-                else:
-                    self.trace.left_out["e without b"] += 1
-            for left in begun:
-                self.async_span(*left, {"unfinished": True}, self.last_ns)
-
-    def async_span(self, start, event, track, pid, more, end):
-        args = {key: value for part in (event.get("args"), more) if type(part) is dict
-                for key, value in part.items()}
-        self.span((pid, track), event, start, max(0, end - start), args)
+    def samples(self, pid, name, ts, values):
+        """Takes the values of a counter at one time: (key, value)."""
+        found = 0
+        for key, value in values:
+            if not isinstance(value, (int, float, Decimal)):
+                continue
+            if not abs(value) <= DOUBLE_MAX:
+                raise BadEvent(0, f"a counter value {str(value)[:20]} is out of all bounds")
+            series = self.series.get((pid, name, key))
+            if series is None:
+                series = self.series[pid, name, key] = Counter(name, pid, str(key), [], [])
+                self.trace.counters.append(series)
+            series.ts.append(ts)
+            series.values.append(value if type(value) is int else float(value))
+            found += 1
+        if not found:
+            self.trace.left_out["counter event without a number"] += 1
 
     def column(self, key, rows):
         """The index column, filled with NULL up to that many rows."""
@@ -235,8 +201,12 @@ class EventReader:
         if about is not None:
             trace.metadata = check_about(trace.path, about)
             trace.base_ns, trace.roles = trace.metadata["start_unix_ns"], roles_of(trace.metadata)
+        else:
+            place(self, top)
         for column in trace.index:
             self.column(column, len(trace))
+        trace.processes = {pid: str(names["process_name"]) for (pid, _), names in self.track_names.items()
+                           if "process_name" in names}
         renumber_tracks(trace, self.tracks)
         name_tracks(trace, self.tracks, self.track_names)
         if not trace.metadata:

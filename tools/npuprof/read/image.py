@@ -4,13 +4,14 @@ functions."""
 
 import mmap
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
-from ..base.files import BUILD, open_plain, plain_path
+from ..base import built
+from ..base.files import open_plain, plain_path
 from ..base.messages import Refused
+from .database import MAGIC
 from .own_layout import HEAD
 
 NAMES = "npuprof-convert: names of functions: "      # how its lines about them begin
@@ -25,8 +26,7 @@ def is_json(head):
 
 def converter():
     """The path of npuprof-convert; None: there is none."""
-    built = BUILD / "npuprof-convert"
-    return str(built) if built.exists() else shutil.which("npuprof-convert")
+    return built.program("npuprof-convert")
 
 
 def has_addresses(file, head):
@@ -80,15 +80,17 @@ def opened(path):
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
     if not head:
         raise Refused(f"{path}:1: byte 0: the file is empty")
+    if head.startswith(MAGIC):
+        raise Refused(f"{path}: this command takes no database: give the trace that it was made of")
     text = is_json(head) or b"span_id" in head.partition(b"\n")[0]
     tool, named = converter(), text and has_addresses(file, head)
     if named and not tool:
-        tell([f"{NAMES}{path}: they need npuprof-convert: run `make tools` first"])
+        tell([f"{NAMES}{path}: they need npuprof-convert: {built.remedy()}"])
     if not (named and tool) and (text or not (b"\0" in head or head.startswith(b"NPUPROF"))):
         return file, "", head
     file.close()
     if not tool:
-        raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
+        raise Refused(f"{path}: an image needs npuprof-convert: {built.remedy()}")
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder, plain_path(path) as plain:
         out = os.path.join(folder, "trace.json")
         done = subprocess.run([tool, "-o", out, *symbol_options, "--", plain], stdin=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ from array import array
 from itertools import islice, takewhile
 from operator import gt
 
+from .. import loops
 from ..base.contract import DEVICE, INFERENCE, OPERATOR, RECORD, SPAN, WARM_UP
 
 # Of two spans of one time, what stands around the other.
@@ -44,31 +45,19 @@ def renumber_tracks(trace, numbers):
 
 def row_order(trace):
     """The rows in their order; None: they have it."""
-    groups = [track.base for track in trace.tracks]
-    group = array("I", map(groups.__getitem__, trace.track))
-    start, dur, track, kind = trace.start, trace.dur, trace.track, trace.kind
-    after = zip(islice(group, 1, None), islice(start, 1, None))
-    if any(map(gt, zip(group, start), after)):
-        order = sorted(range(len(start)), key=lambda i: (group[i], start[i]))
-    else:
-        order = range(len(start))
-        if not any(map(int.__eq__, start, islice(start, 1, None))):
-            return None
-    order, n = array("I", order), 0
+    track, kind = trace.track, trace.kind
+    order, equal, moved = loops.row_order(track, trace.start, trace.dur, [t.base for t in trace.tracks])
 
     def shape(i):
-        return -dur[i], OUTER[kind[i]], track[i], trace.names[trace.name[i]], trace.names[trace.cat[i]]
-    while n + 1 < len(order):
-        end, i = n + 1, order[n]
-        while end < len(order) and start[order[end]] == start[i] and group[order[end]] == group[i]:
-            end += 1
-        if end > n + 1:
-            run = [(shape(i), i) for i in order[n:end]]
-            if len({of for of, _ in run}) < len(run):
-                run = [(of, text_of(trace.args(i)), i) for of, i in run]
-            order[n:end] = array("I", [of[-1] for of in sorted(run)])
-        n = end
-    return None if all(map(int.__eq__, order, range(len(order)))) else order
+        return OUTER[kind[i]], track[i], trace.names[trace.name[i]], trace.names[trace.cat[i]]
+    for first, end in equal:
+        run = [(shape(i), i) for i in order[first:end]]
+        if len({of for of, _ in run}) < len(run):
+            run = [(of, text_of(trace.args(i)), i) for of, i in run]
+        rows = array("i", [of[-1] for of in sorted(run)])
+        moved = moved or rows != order[first:end]
+        order[first:end] = rows
+    return order if moved else None
 
 
 def chained(records):
@@ -98,8 +87,12 @@ def settle(trace):
             counter.ts[:], counter.values[:] = ([s[0] for s in samples], [s[1] for s in samples])
     trace.memory[:] = chained(trace.memory)
     trace.instants.sort(key=lambda i: (i.ts, i.track, i.name, i.cat, text_of(i.args)))
-    names, columns = trace.names, (trace.flows.name, *trace.flows.columns)
-    flows = sorted(zip(columns[3], columns[4], columns[2], columns[1], map(names.__getitem__, columns[0]),
-                       columns[0]))
-    for column, place in zip(columns, (5, 3, 2, 0, 1)):
-        column[:] = array(column.typecode, [flow[place] for flow in flows])
+    columns = trace.flows.name, *trace.flows.columns
+
+    def flows():
+        return zip(columns[3], columns[4], columns[2], columns[1], map(trace.names.__getitem__, columns[0]),
+                   columns[0])
+    if any(map(gt, flows(), islice(flows(), 1, None))):
+        ordered = sorted(flows())
+        for column, place in zip(columns, (5, 3, 2, 0, 1)):
+            column[:] = array(column.typecode, [flow[place] for flow in ordered])

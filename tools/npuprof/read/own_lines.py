@@ -11,10 +11,11 @@ from ..base.contract import (COUNTED, DEVICE, IN_WARM_UP, INDEXES, KINDS, SAMPLE
 from ..base.numbers import leading_integer
 from .events import EventReader
 from .own_layout import FLOW_LINE, FLOWS, LABEL, X_LINE
-from .trace import Numbered
+from .trace import ASKED, Numbered
 
 # Why no pattern: inside a string the quotes would have backslashes, so these bytes are the key.
 QUOTED = {key: f'"{key}":'.encode() for key in INDEXES}
+ASKED_TEXTS = [(key, (f'"{key[0]}":' + (f'"{key[1]}"' if key[1] else "")).encode()) for key in ASKED]
 IDS = re.compile(rb'"trace_id":"([0-9a-f]{32})","span_id":"([0-9a-f]{16})"')
 
 
@@ -76,6 +77,7 @@ class LineReader(EventReader):
             if {rest[:9] for rest in texts} != {b',"args":{'} or {rest[-3:] for rest in texts} != {b"}},"}:
                 return False
             trace._blocks.append((first, offset, len(block)))
+            trace._mentioned |= {key for key, text in ASKED_TEXTS if text in block}
         numbers = list(map(self.labels.__getitem__, labels))
         trace.name.extend(map(self.label_names.__getitem__, numbers))
         trace.cat.extend(map(self.label_cats.__getitem__, numbers))
@@ -104,6 +106,7 @@ class LineReader(EventReader):
         native.into(trace, count, self.label_names, self.label_cats, self.ids_tracks)
         if native.block.rich:
             trace._blocks.append((first, offset, len(block)))
+            trace._mentioned |= {key for bit, key in enumerate(ASKED) if native.block.asked >> bit & 1}
         given = native.block.given_count
         trace._given[0].extend(map(first.__add__, native.column("given", 4 * given).cast("I")))
         trace._given[1].extend(native.column("given_ids", 24 * given))

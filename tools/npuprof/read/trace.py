@@ -16,6 +16,9 @@ from ..base.numbers import PLAIN
 from .own_layout import X_LINE
 
 WARM_OF_FLAGS = bytes(flags & IN_WARM_UP and 1 for flags in range(256))
+# Arguments that mentions() knows of, by bit as C counts them: name and value, None for any.
+ASKED = (("kind", "wait"), ("cpu_ns", None), ("ne.type", None), ("doorbell_ns", None), ("wait_cpu_ns", None),
+         ("ops", None), ("bytes", None))
 WARM_UP_NAMES = re.compile(r"warm[ _-]?up", re.I)
 MASK = 2**64 - 1
 # One counter over time: ts (as trace.start) and values are lists of the same length.
@@ -106,11 +109,13 @@ class Trace:
         self.damage = ""              # what the converter said about a damaged image
         self.names = [""]
         self.tracks = []
+        self.processes = {}           # of JSON: pid -> the name of the process, if it has one
         self.start, self.dur = array("q"), array("q")
         self.name, self.cat, self.track = array("I"), array("I"), array("I")
         self.kind, self.flags = bytearray(), bytearray()
         self.index = {}               # index columns by name, only those that occur
-        self.left_out = collections.Counter()      # events of other tools that have no place here, by phase
+        self.left_out = collections.Counter()      # events that have no place here, by what they are
+        self.tool, self.notes = "", []             # of a foreign trace: see foreign/__init__.py
         self.counters, self.memory, self.instants, self.flows = [], [], [], Flows(self.names)
         self.memory_peaks = []        # of a CSV
         self.ids = None               # of a CSV: trace ids (16 bytes each), span ids, parent ids
@@ -118,12 +123,14 @@ class Trace:
         self._blocks = []             # (first row, offset, bytes) of blocks read by pattern
         self._block = (0, 0, [])      # the last block asked for: first row, end row, arguments
         self._args = {}               # row -> arguments, of events not read by pattern
+        self._mentioned = set()       # of ASKED, those of the rest
         # By row, the row that it was in the file, where these three know it; None: the same.
         self._places = None
         # The rows whose ids the JSON states, and these ids: 16 bytes of the trace and 8 of the span for each.
         self._given = array("I"), bytearray()
-        self._nesting = self._executions = self._finder = None
+        self._executions = self._finder = None
         self._warm_up = None
+        self.one_id_an_inference = False       # else one a PROF_RECORD, as in the files
         self._numbers = Numbered(self._new_name)
         self._numbers[""] = 0
 
@@ -146,6 +153,11 @@ class Trace:
         cells = ("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in texts)
         head = "".join(f"<th>{c}</th>" for c in COLUMNS)
         return f"<p>{escape(repr(self)[1:-1])}</p><table><tr>{head}</tr>{''.join(cells)}</table>"
+
+    def left_out_text(self):
+        """What has no place here, in words: how many of what."""
+        return ", ".join(f"{count} of ph {what}" if len(what) == 1 else f"{count} {what}{'s' * (count > 1)}"
+                         for what, count in sorted(self.left_out.items()))
 
     # ---- Rows
 
@@ -173,26 +185,20 @@ class Trace:
         return i if self._places is None else self._places[i]
 
     def reorder(self, order):
-        """Puts the rows in another order. order: the present rows."""
-        for name in ("start", "dur", "name", "cat", "track"):
-            column = getattr(self, name)
-            setattr(self, name, array(column.typecode, map(column.__getitem__, order)))
-        self.kind = bytearray(map(self.kind.__getitem__, order))
-        self.flags = bytearray(map(self.flags.__getitem__, order))
-        self.index = {key: array("q", map(column.__getitem__, order)) for key, column in self.index.items()}
+        """Puts the rows in another order. order: the present rows, an array "i"."""
+        for name in ("start", "dur", "name", "cat", "track", "kind", "flags"):
+            setattr(self, name, loops.permuted(getattr(self, name), order))
+        self.index = {key: loops.permuted(column, order) for key, column in self.index.items()}
         self._places = order
 
     def mentions(self, key, text=None):
-        """False: no span has an argument of this name (text: with this value, of plain letters). Much faster
-        than asking each span."""
+        """False: no span has an argument of this name (text: with this value), which is one of ASKED. Much
+        faster than asking each span."""
+        if (key, text) not in ASKED:
+            raise KeyError(key)
         if any(key in args and text in (None, args[key]) for args in self._args.values()):
             return True
-        quoted = (f'"{key}":' if text is None else f'"{key}":"{text}"').encode()
-        for _, offset, length in self._blocks:
-            self._file.seek(offset)
-            if quoted in self._file.read(length):
-                return True
-        return False
+        return (key, text) in self._mentioned
 
     def _arguments(self, i):
         """What follows the times in a line of npuprof's own writer; None: no arguments there."""
@@ -256,30 +262,47 @@ class Trace:
             rows.append(i)
         return rows
 
+    def values_of(self, key):
+        """{track: the set of its values} of an index column; without it {}."""
+        column, found = self.index.get(key), {}
+        for i in loops.turns(self.track, column, len(self.tracks)) if column else ():
+            if column[i] != NULL:
+                found.setdefault(self.track[i], set()).add(column[i])
+        return found
+
+    @functools.cached_property
+    def host_rows(self):
+        """The rows that are on no device."""
+        bases = [self.tracks[track.base] for track in self.tracks]
+        return loops.on_tracks(self.track, bytearray(base.kind != "device" for base in bases))
+
     # ---- Nesting and ids
 
-    @property
+    @functools.cached_property
     def parents(self):
-        if self._nesting is None:
-            self._nesting = self._nest()
-        return self._nesting[0]
-
-    @property
-    def roots(self):
-        if self._nesting is None:
-            self._nesting = self._nest()
-        return self._nesting[1]
-
-    def _nest(self):
-        """Parents and roots of all rows: from the ids of a CSV, else from times, executions and arrows."""
+        """Of all rows: from the ids of a CSV, else from times, executions and arrows."""
         if self.ids:
-            parents = loops.nest_by_id(self.ids[1], self.ids[2])
-        else:
-            # All tracks of a thread share its stack.
-            parents = loops.nest(self.track, self.start, self.dur,
-                                 [t.base if t.kind == "thread" else -1 for t in self.tracks])
-            self._nest_devices(parents)
-        return parents, loops.roots_of(parents, self.kind)
+            return loops.nest_by_id(self.ids[1], self.ids[2])
+        # All tracks of a thread share its stack.
+        parents = loops.nest(self.track, self.start, self.dur,
+                             [t.base if t.kind == "thread" else -1 for t in self.tracks])
+        self._nest_devices(parents)
+        return parents
+
+    @functools.cached_property
+    def roots(self):
+        return loops.roots_of(self.parents, self.kind)
+
+    @functools.cached_property
+    def inference_of(self):
+        """Of all rows: the outermost inference around it, or itself; -1: none."""
+        found = array("i", [-1]) * len(self)
+        for i in range(len(self)):
+            chain = [i]
+            while (parent := self.parents[chain[-1]]) >= 0:
+                chain.append(parent)
+            found[i] = next((row for row in reversed(chain) if self.kind[row] == INFERENCE), -1)
+        return found
 
     def _nest_devices(self, parents):
         """A device span's parent is its execution, else the host span that submitted it."""
@@ -338,6 +361,9 @@ class Trace:
             return self.ids[0][16 * i:16 * i + 16].hex()
         if "traceparent" in self.metadata:
             return self.metadata["traceparent"][3:35]
+        inference = self.inference_of[i] if self.one_id_an_inference else -1
+        if inference >= 0:
+            return f"{_mix(self._seed() ^ _mix(inference)):016x}{self.span_id(inference)}"
         root = self.roots[i]
         given = self._given_id(i, "trace_id") or self._given_id(root, "trace_id")
         return given or f"{_mix(self._seed() ^ root):016x}{self.span_id(root)}"
@@ -345,7 +371,8 @@ class Trace:
     def ids_of(self, rows):
         """Yields (trace_id, span_id) of each row. Fast if the file states them."""
         given, ids = self._given
-        if self.ids or not self.metadata or "traceparent" in self.metadata or not given or self._places:
+        others = self.one_id_an_inference or self.ids or self._places or not given
+        if others or not self.metadata or "traceparent" in self.metadata:
             return ((self.trace_id(i), self.span_id(i)) for i in rows)
         return self._given_ids(rows, given, ids)
 

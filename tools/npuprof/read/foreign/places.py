@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""What the spans of a foreign trace are: the one interface between a tool's conventions and a Trace."""
+
+import re
+from collections import Counter
+
+from ...base.contract import DEVICE
+from ..track_names import AsyncId
+
+UNKNOWN = ("the error of the clocks is not known: {} merged those of host and device, and does not say how "
+           "well; no finding is sure")
+STATED = "the error of each device time is its error_ns, as npuprof states it; no finding is sure"
+
+
+class Places:
+    """trace, top (members of the file), and by number of a track its key (pid, tid).
+
+    A module calls job() for each span that a device executes, aside() for what only stands on a device's
+    track, and submitted() for the call that a job comes from."""
+
+    def __init__(self, reader, top):
+        self.reader, self.trace, self.top = reader, reader.trace, top
+        self.keys = {number: key for key, number in reader.tracks.items()}
+        self.categories = {self.trace.names[number] for number in set(self.trace.cat)}
+        self.jobs, self.device_tracks = {}, set()      # (track, start) -> row of a job; their tracks
+
+    # ---- What the file says
+
+    def cat(self, i):
+        return self.trace.names[self.trace.cat[i]]
+
+    def args(self, i):
+        return self.trace._args.get(i, {})
+
+    def said(self, track, what):
+        """What a metadata event says about a track or, if `what` is of a process, its process."""
+        pid, tid = self.keys[track]
+        names = self.reader.track_names
+        if not what.startswith("process_"):
+            return names.get((pid, tid), {}).get(what)
+        return next((own[what] for (of, _), own in names.items() if of == pid and what in own), None)
+
+    # ---- What a module says
+
+    def job(self, i):
+        """Row i is an execution or an instruction of a device."""
+        self.trace.kind[i] = DEVICE
+        self.jobs[self.trace.track[i], self.trace.start[i]] = i
+        self.device_tracks.add(self.trace.track[i])
+
+    def lane(self, track, device, stream=None):
+        """The track is one of the device's: of that stream, or its only one."""
+        name = device if stream is None else f"{device} stream {re.sub(r'[^0-9A-Za-z_]', '_', str(stream))}"
+        self.reader.track_names.setdefault(self.keys[track], {})["thread_name"] = name
+
+    def aside(self, i, name):
+        """Row i stands on a track of that name instead: it is no work of the device."""
+        key = self.keys[self.trace.track[i]][0], AsyncId(name)
+        self.trace.track[i] = self.reader.tracks[key]
+        self.keys[self.trace.track[i]] = key
+
+    def aside_track(self, track, name):
+        """The same of all of a track."""
+        pid, tid = self.keys[track]
+        del self.reader.tracks[pid, tid]
+        key = pid, AsyncId(name)
+        if key in self.reader.tracks:
+            key = pid, AsyncId(f"{name} ({tid})")
+        self.reader.tracks[key] = track
+        self.keys[track], self.trace.tracks[track].tid = key, key[1]
+
+    def column(self, key, i, value):
+        """An index of row i, such as execution_index."""
+        self.reader.column(key, len(self.trace))[i] = value
+
+    def submit_arrows(self):
+        """An arrow from the host to the begin of a job is its submission. Returns the rows that have one."""
+        flows, found, submit = self.trace.flows, set(), self.trace._numbers["submit"]
+        from_track, _, to_track, to_ns = flows.columns
+        for n, end in enumerate(zip(to_track, to_ns)):
+            row = self.jobs.get(end)
+            if row is not None and row not in found and from_track[n] not in self.device_tracks:
+                flows.name[n] = submit
+                found.add(row)
+        return found
+
+    def submitted(self, row, caller):
+        """A call, in row `caller`, submitted the job in row `row`."""
+        trace = self.trace
+        trace.flows.add(trace._numbers["submit"], trace.track[caller], trace.start[caller], trace.track[row],
+                        trace.start[row])
+
+    def note(self, sentence):
+        self.trace.notes.append(sentence)
+
+    # ---- What the times are worth
+
+    def finish(self):
+        """Says what arrows and clocks are worth."""
+        trace, flows = self.trace, self.trace.flows
+        if DEVICE not in trace.kind:
+            return
+        rows = (i for i, kind in enumerate(trace.kind) if kind == DEVICE)
+        is_stated = all("error_ns" in self.args(i) for i in rows)
+        self.note(STATED if is_stated and trace.tool == "IREE" else UNKNOWN.format(trace.tool))
+        arrows, back, exact, worst = Counter(), Counter(), Counter(), Counter()
+        _, from_ns, to_track, to_ns = flows.columns
+        for n, name in enumerate(flows.name):
+            if trace.names[name] == "submit":
+                device = str(self.said(to_track[n], "thread_name")).partition(" stream ")[0]
+                arrows[device] += 1
+                back[device] += to_ns[n] < from_ns[n]
+                exact[device] += to_ns[n] == from_ns[n]
+                worst[device] = max(worst[device], from_ns[n] - to_ns[n])
+        for device in sorted(arrows):
+            if back[device]:
+                self.note(f"{device}: {back[device]} of {arrows[device]} arrows go back in time, by up to "
+                          f"{worst[device]} ns: its clock and the host's differ by at least that; believe no "
+                          "shorter time between host and device")
+            if exact[device]:
+                self.note(f"{device}: {exact[device]} of {arrows[device]} jobs begin in the very tick of "
+                          "their submission: the tool may have moved them there")
