@@ -1,5 +1,7 @@
 # For tests of what a program outside the tree gets: make install, and projects that use it
 # SPDX-License-Identifier: MIT
+import os
+import re
 import shutil
 import unittest
 
@@ -27,6 +29,36 @@ def make(*arguments):
 
 def tree(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
+
+
+def dead_links(root):
+    """(page, target) of each link between files that leads nowhere, and links of the file system that do."""
+    return [(str(page), target) for page in root.rglob("*.md")
+            for target in LINK.findall(page.read_text(encoding="utf-8"))
+            if not (page.parent / target).exists()] + [
+        (str(path), os.readlink(path)) for path in root.rglob("*") if path.is_symlink() and not path.exists()]
+
+
+def check_command(test, command, python, path=None, command_path=None):
+    """The installed command and module, from outside the tree: an image, gen's words, a recording. The paths
+    are PYTHONPATH, where Python does not look by itself."""
+    folder, plain = test.folder("outside"), helpers.environment()
+    plain.pop("PYTHONPATH", None)
+
+    def done(words, path):
+        return run(words, code=0, said="", cwd=folder, env=plain | ({"PYTHONPATH": path} if path else {}))
+    run([helpers.build("images.c", "images"), "all", folder / "t.npuprof"], code=0, env=plain)
+    version = re.search(r'NPUPROF_VERSION_STRING "(.*)"', helpers.HEADERS[0].read_text())[1]
+    test.assertEqual(done([*command, "--version"], command_path).stdout, f"npuprof {version}\n")
+    for words in (("check", "t.npuprof"), ("report", "t.npuprof", "--html", "t.html"),
+                  ("gen", ROOT / "examples/digits/npusim.toml", "-o", "regs.h")):
+        done([*command, *words], command_path)
+    text = "import npuprof\nwith npuprof.profile('p.json'):\n  with npuprof.scope('outside'): pass\n"
+    done([*python, "-c", text], path)
+    test.assertIn('"outside"', (folder / "p.json").read_text())
 
 
 class Outside(unittest.TestCase):

@@ -1,4 +1,4 @@
-# test: time=300 - make dist and what installs the archive: CMake and Meson for real, Debian's package built,
+# test: time=900 - make dist and what installs the archive: CMake and Meson for real, Debian's package built,
 # checked and unpacked. vcpkg and Conan are in no Debian package: stand-ins with their interfaces run them
 # SPDX-License-Identifier: MIT
 import hashlib
@@ -14,7 +14,7 @@ from helpers import ROOT, run
 
 sys.path.insert(0, str(ROOT / "tests" / "compile"))
 
-from outside import Outside, make  # noqa: E402
+from outside import Outside, check_command, dead_links, make  # noqa: E402
 
 DIST = ROOT / "build/dist"
 # What vcpkg offers a portfile, as far as this one asks.
@@ -201,25 +201,29 @@ class Packaging(Outside):
         self.assertTrue((work / "package/licenses/LICENSE").exists())
 
     def debian(self):
-        """The binary package that dpkg-buildpackage makes, and the unpacked source."""
+        """The folder with the binary packages that dpkg-buildpackage makes, and the unpacked source."""
         helpers.need("dpkg-buildpackage")
         helpers.need("dh")
+        helpers.need("dh_python3")
         work = self.folder("debian")
         tree = work / f"npuprof-{self.version}"
         with tarfile.open(self.archive) as tar:
             tar.extractall(work)
         shutil.copy(self.archive, work / f"npuprof_{self.version}.orig.tar.gz")
         shutil.copytree(DIST / "debian", tree / "debian")
-        self.commands(["dpkg-buildpackage", "-us", "-uc"], cwd=tree)
+        self.commands(["dpkg-buildpackage", "-us", "-uc"], cwd=tree, timeout=800)
         self.assertTrue((work / f"npuprof_{self.version}-1.dsc").exists())
-        return work / f"libnpuprof-dev_{self.version}-1_all.deb", tree
+        return work, tree
 
     @helpers.thorough
     def test_debian_package(self):
-        """It builds and runs its tests; what is in it; a program built with it; Debian's own checks."""
-        package, tree = self.debian()
-        root = package.parent / "root"
-        self.commands(["dpkg-deb", "-x", package, root])
+        """They build and run their tests; what is in them; a program built with them; Debian's own checks."""
+        work, tree = self.debian()
+        root, packages = work / "root", [
+            work / f"libnpuprof-dev_{self.version}-1_all.deb",
+            *(path for path in work.glob(f"npuprof-tools_{self.version}-1_*.deb"))]
+        self.assertEqual(len(packages), 2)
+        self.commands(["dpkg-deb", "-x", packages[0], root])
         files = {str(p.relative_to(root / "usr")) for p in root.rglob("*") if p.is_file()}
         self.assertEqual({f for f in files if not f.startswith("share/doc/")},
                          {"include/npuprof.h", "include/npuprof_npu.h", "share/pkgconfig/npuprof.pc",
@@ -227,7 +231,9 @@ class Packaging(Outside):
                           "share/cmake/npuprof/npuprof-config-version.cmake",
                           "share/lintian/overrides/libnpuprof-dev"})
         self.assertLessEqual({f"share/doc/libnpuprof-dev/{name}" for name in
-                              ("copyright", "changelog.gz", "README.md.gz", "examples/01_hello.c")}, files)
+                              ("copyright", "changelog.gz", "README.md", "tools/README.md",
+                               "examples/01_hello.c")}, files)
+        self.assertEqual(dead_links(root), [])
         # As autopkgtest runs it, but without installing the package here.
         env = helpers.environment(AUTOPKGTEST_TMP=str(self.folder("autopkgtest")),
                                   PKG_CONFIG_SYSROOT_DIR=str(root), PKG_CONFIG_PATH="",
@@ -237,6 +243,12 @@ class Packaging(Outside):
         self.assertEqual((done.returncode, done.stdout.splitlines(), done.stderr),
                          (0, ["./app: ok", "./app2: ok", "b/c: ok", "b/cpp: ok"], ""))
         helpers.need("lintian")
-        done = run(["lintian", "--allow-root", "--fail-on", "error,warning", package,
-                    package.parent / f"npuprof_{self.version}-1.dsc"])
+        done = run(["lintian", "--allow-root", "--fail-on", "error,warning", *packages,
+                    work / f"npuprof_{self.version}-1.dsc"])
         self.assertEqual((done.returncode, done.stdout), (0, ""))
+        # The command, as after dpkg -x: Debian's Python would find the package by itself.
+        self.commands(["dpkg-deb", "-x", packages[1], root])
+        for name in ("share/man/man1/npuprof.1.gz", "share/zsh/vendor-completions/_npuprof"):
+            self.assertTrue((root / "usr" / name).exists(), name)
+        modules = str(root / "usr/lib/python3/dist-packages")
+        check_command(self, [sys.executable, root / "usr/bin/npuprof"], [sys.executable], modules, modules)

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""npuprof: the command for device headers and traces.
+"""npuprof: traces of programs that use an NPU, read, checked, compared and recorded.
 
-    npuprof.py gen DEVICE -o HEADER [--check]         C header from a device description, TOML or CMSIS-SVD
-    npuprof.py check TRACE.json [...]                 test traces against the rules of the viewers
-    npuprof.py convert TRACE -o FILE                  image to JSON or CSV, any trace to OTLP
-    npuprof.py export TRACE --sqlite FILE             every span, argument and counter as a database
-    npuprof.py report TRACE [--html F] [--csv F]      tables; a page; the Neural Engine sheet
-    npuprof.py merge TRACE [...] -o OUT.json          processes, ranks and hosts on one timeline
-    npuprof.py diff A B [--fail-above 5%]             which spans got slower, and how certain that is
-    npuprof.py view TRACE                             open it in the Perfetto UI, from this machine
-    npuprof.py top ARENA                              what a running program records, once a second
+    npuprof gen DEVICE -o HEADER [--check]         C header from a device description, TOML or CMSIS-SVD
+    npuprof check TRACE.json [...]                 test traces against the rules of the viewers
+    npuprof convert TRACE -o FILE                  image to JSON or CSV, any trace to OTLP
+    npuprof export TRACE --sqlite FILE             every span, argument and counter as a database
+    npuprof report TRACE [--html F] [--csv F]      tables; a page; the Neural Engine sheet
+    npuprof merge TRACE [...] -o OUT.json          processes, ranks and hosts on one timeline
+    npuprof diff A B [--fail-above 5%]             which spans got slower, and how certain that is
+    npuprof view TRACE                             open it in the Perfetto UI, from this machine
+    npuprof top ARENA                              what a running program records, once a second
+    npuprof run [-o FILE] -- COMMAND               record a program that uses ITT or NVTX, as it is
+    npuprof attach PID [-o FILE]                   record a program that is already running
+    npuprof system-trace [-o F] [N | -- COMMAND]   what the Linux kernel sees of devices and threads
+    npuprof counters [-o F] [N | -- COMMAND]       energy, clocks and memory of devices, sampled
+    npuprof clock TRACE [-o FILE]                  do arrows between host and device go backwards; set right
+    npuprof completion bash|zsh|fish               what the shell needs to complete all this
 
 Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check: the header is stale; diff
 --fail-above: a span got slower); 2 wrong usage, or an input or output that cannot be used; 130 interrupted;
-141 the reader of the output went away.
+141 the reader of the output went away. Where a command is run, its exit code.
 
 A subcommand is a module with a docstring (its --help), add_arguments(parser) and run(arguments), which
 returns the exit code, and an entry in COMMANDS. If it cannot go on it raises Refused, with the line to print.
@@ -24,52 +30,124 @@ import contextlib
 import os
 import sys
 
-from . import check, diff, merge, top, view
+from . import check, completion, diff, merge, run as recorded, system_trace, top, view
+from .attach import command as attach
+from .base.built import version
 from .base.messages import Harmless, Refused
+from .clock import command as clock
 from .convert import command as convert
+from .counters import command as counters
 from .export import command as export
 from .gen import command as gen
+from .parser import Parser
 from .read.image import add_symbol_arguments, take_symbol_arguments
 from .report import command as report
 
 COMMANDS = {"gen": gen, "check": check, "convert": convert, "export": export, "report": report,
-            "merge": merge, "diff": diff, "view": view, "top": top}
+            "merge": merge, "diff": diff, "view": view, "top": top, "run": recorded, "attach": attach,
+            "system-trace": system_trace, "counters": counters, "clock": clock, "completion": completion}
+EXAMPLES = {
+    "gen": ("gen npu.toml -o npu_regs.h", "gen --check npu.toml -o npu_regs.h"),
+    "check": ("check t.json", "check run.npuprof --ftrace kernel.txt"),
+    "convert": ("convert run.npuprof -o t.json", "zcat t.json.gz | npuprof convert - -o t.pftrace"),
+    "export": ("export t.json --sqlite t.db",),
+    "report": ("report t.json", "report t.json --table operators", "report t.json --html t.html",
+               "report run.npuprof --verdict --fail-on sure", "report traces/ --jobs 4"),
+    "merge": ("merge rank0.json rank1.json -o all.json",),
+    "diff": ("diff before.json after.json --fail-above 5%",),
+    "view": ("view t.json",),
+    "top": ("top run.npuprof", "top 1234 --interval 0.5"),
+    "run": ("run -o t.json -- ./program --its-option",),
+    "attach": ("attach 1234 --seconds 10 -o t.json",),
+    "system-trace": ("system-trace -o kernel.txt 10", "system-trace -o kernel.txt -- ./program"),
+    "counters": ("counters -o power.json 10", "counters -o power.json -- ./program"),
+    "clock": ("clock t.json", "clock profile.json --device 'stream' -o right.json"),
+    "completion": ("completion bash > ~/.local/share/bash-completion/completions/npuprof",)}
 TOO_LARGE = {MemoryError: "there is not enough memory for this trace: use a larger machine, or a part of it",
              RecursionError: "the input is nested too deep: `check` names the place",
              OverflowError: "the input has a number that is too large: `check` names the event"}
-NAME_FUNCTIONS = (convert, export, report, merge, diff, view, top)
+NAME_FUNCTIONS = (convert, export, report, merge, diff, view, top, attach)
 
 
-def main(argv=None):
-    """Runs one command line and returns its exit code. Wrong usage raises SystemExit(2), as argparse does."""
-    parser = argparse.ArgumentParser(prog="npuprof.py", description=__doc__.partition("\n")[0])
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+class Version(argparse.Action):
+    def __call__(self, parser, *_):
+        print(f"npuprof {version()}")
+        parser.exit()
+
+
+def make_parser():
+    """The parser of the whole command line."""
+    lines = __doc__.split("\n")
+    parser = Parser(prog="npuprof", description=lines[0],
+                    epilog="npuprof COMMAND --help says more, with examples. A trace may be - for standard "
+                           "input, or a pipe.")
+    parser.add_argument("--version", action=Version, nargs=0, help="print the version and end")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, module in COMMANDS.items():
         own = commands.add_parser(name, help=module.__doc__.partition("\n")[0], description=module.__doc__,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
         module.add_arguments(own)
         if module in NAME_FUNCTIONS:
             add_symbol_arguments(own)
+        examples = "".join(f"\n  {'' if '|' in line else 'npuprof '}{line}" for line in EXAMPLES[name])
+        own.epilog = f"{own.epilog or ''}\n\nexamples:{examples}".strip()
+    return parser
+
+
+def main(argv=None):
+    """Runs one command line and returns its exit code. Wrong usage raises SystemExit(2), as argparse does."""
     with contextlib.redirect_stdout(Harmless(sys.stdout)), contextlib.redirect_stderr(Harmless(sys.stderr)):
-        return run(parser.parse_args(argv))
+        return run(argv)
 
 
-def run(arguments):
-    """Runs a command and returns its exit code."""
-    take_symbol_arguments(arguments)
+def run(argv):
+    """Runs a command line and returns its exit code."""
+    command = "npuprof"
     try:
-        code = COMMANDS[arguments.command].run(arguments)
+        arguments = parsed(argv)
+        command = arguments.command
+        take_symbol_arguments(arguments)
+        code = COMMANDS[command].run(arguments)
         sys.stdout.flush()
         return code
     except Refused as refused:
-        print(refused, file=sys.stderr)
+        say(refused)
         return 2
     except (MemoryError, RecursionError, OverflowError) as error:
-        print(f"{arguments.command}: {TOO_LARGE[type(error)]}; nothing was written", file=sys.stderr)
+        say(f"{command}: {TOO_LARGE[type(error)]}; nothing was written")
         return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Why: Python flushes stdout once more at exit and would print a traceback there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        end_of_output(sys.stdout)
         return 141
+
+
+def parsed(argv):
+    """The arguments of a command line."""
+    parser = make_parser()
+    try:
+        arguments = parser.parse_args(argv, argparse.Namespace(parser=parser))
+        if not arguments.command:
+            parser.error("no command is given")
+        return arguments
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+
+
+def say(sentence):
+    """Prints the last words on stderr. What stdout still holds is printed before, or cannot be."""
+    try:
+        sys.stdout.flush()
+    except (Refused, BrokenPipeError):
+        end_of_output(sys.stdout)
+    try:
+        print(sentence, file=sys.stderr, flush=True)
+    except (Refused, BrokenPipeError):
+        end_of_output(sys.stderr)
+
+
+def end_of_output(stream):
+    """Why: Python flushes once more at exit and would print a traceback there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = "tools/packaging/"
 OUT = ROOT / "build/dist"
 # The files of each way, and the folder that the archive is put into.
-PLACES = {"meson": ("packagefiles", "npuprof.wrap", "packagefiles/npuprof/meson.build"),
+PLACES = {"meson": ("packagefiles", "npuprof.wrap"),
           "vcpkg": ("npuprof", "npuprof/portfile.cmake", "npuprof/vcpkg.json"),
           "conan": (".", "conanfile.py")}
 LINK = 0o120000

@@ -14,5 +14,11 @@ KINDS = {b"record": RECORD, b"warm_up": WARM_UP, b"inference": INFERENCE, b"oper
 # The flags of a span.
 UNFINISHED, UNWOUND, VIOLATED, IN_WARM_UP, SAMPLED, COUNTED = 1, 2, 4, 8, 16, 32
 
+# What merge adds of a text of the kernel: the category of its spans, and the arrow from a job to the sleep
+# that its end ended.
+KERNEL, ENDED = "kernel", "ended"
+# The unit of a counter of energy: all that was used since its first sample.
+ENERGY = "uJ"
+
 # The newest npuprof.h whose files this reads, by its major version: minor ones only add to what files hold.
 MAJOR = 1

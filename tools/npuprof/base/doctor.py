@@ -6,7 +6,7 @@ doubt: what is missing is counted, or is as the program wanted it."""
 
 from collections import Counter, namedtuple
 
-from .contract import NULL, UNFINISHED
+from .contract import UNFINISHED
 from .losses import counted, doubts, lost_by_cause, missing_in, syncs_of
 
 Finding = namedtuple("Finding", "is_fault sentence")
@@ -25,6 +25,7 @@ class Evidence:
         self.open = Counter()            # name of a span that was open at the end -> how many
         self.no_span = Counter()         # (device, why) of submissions without a device span -> how many
         self.pauses = self.resumes = 0
+        self.notes = []                  # what the reader says of a trace of another tool
         self.executions = {}             # device -> the values of execution_index of its spans
 
     def instant(self, name, args):
@@ -47,12 +48,13 @@ def evidence_of(trace):
     for instant in trace.instants:
         if instant.name == NO_SPAN or instant.name.startswith("npuprof "):
             found.instant(instant.name, instant.args)
+    found.notes = [*trace.notes, *([f"left out: {trace.left_out_text()}"] if trace.left_out else ())]
     devices = [name for name, _ in syncs_of(trace.metadata)]
-    numbers = trace.index.get("execution_index", ())
-    for track, number in set(zip(trace.track, numbers)):
-        if number != NULL and trace.tracks[track].kind == "device":
+    for track, values in trace.values_of("execution_index").items():
+        if trace.tracks[track].kind == "device":
             name = device_of(trace.tracks[trace.tracks[track].base].name, devices)
-            found.executions.setdefault(name, set()).add(number)
+            known = found.executions.get(name)
+            found.executions[name] = known | values if known else values
     return found
 
 
@@ -91,6 +93,10 @@ def findings(about, evidence):
         found.append((False, "recording was paused at the end: what came later is not in the trace; "
                              "call npuprof_resume()"))
     found += [(False, sentence) for sentence in doubts(about) if sentence != f"lost: {ends} ends"]
+    found += [(False, note) for note in evidence.notes]
+    ftrace = about.get("ftrace")
+    notes = ftrace.get("notes") if isinstance(ftrace, dict) else None
+    found += [(False, note) for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
     for part in parts:
         found += refused(part)
     return sorted((Finding(*one) for one in dict.fromkeys(found)), key=lambda one: not one.is_fault)
@@ -115,13 +121,15 @@ def missing_devices(parts, about, evidence):
             what, _, name = key.partition(" ")
             if what == "npuprof_npu_open" and name[:60] not in names:
                 yield True, f"device {name[:60]!a} could not be opened: {str(why)[:300]}"
+            if what == "npuprof_npu_open_twice":
+                yield False, f"device {name[:60]!a}: {str(why)[:300]}"
 
 
 def refused(part):
     """Settings that were refused."""
     unused = part.get("unused_environment")
     for key, why in unused.items() if isinstance(unused, dict) else ():
-        if not key.startswith(("npuprof_npu_open ", "NPUPROF_NOW", "NPUPROF_LINE")):
+        if not key.startswith(("npuprof_npu_open", "NPUPROF_NOW", "NPUPROF_LINE")):
             yield False, f"{key[:60]} was refused: {str(why)[:300]}"
 
 

@@ -5,7 +5,6 @@ others; an output whose name ends in .gz is packed."""
 import contextlib
 import gzip
 import os
-import pathlib
 import re
 import secrets
 import shutil
@@ -15,11 +14,8 @@ import zlib
 
 from .messages import Refused
 
-# `make tools` puts the C part of the tools here.
 UNPACKED_BYTES, UNPACKED_TIMES = 1 << 28, 64     # a packed file may become the larger of the two
 UNPACK_MAX = "NPUPROF_UNPACK_MAX"               # an environment variable with another limit
-
-BUILD = pathlib.Path(__file__).resolve().parents[3] / "build"
 
 
 def unpacked_limit(file):
@@ -33,11 +29,43 @@ def unpacked_limit(file):
     return int(number[1]) << 10 * " KMGT".index(number[2] or " ")
 
 
+piped = {}             # the path of a pipe -> a temporary file with all that came: a pipe can be read once
+
+
+def open_input(path):
+    """Opens an input to read bytes, from its start. "-" is standard input; a pipe is read to its end."""
+    if path in piped:
+        return again(piped[path])
+    file = open(0, "rb", closefd=False) if path == "-" else open(path, "rb")
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISREG(mode):
+        return again(file) if path == "-" else file
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        what = "a terminal" if file.isatty() else "a device"
+        raise Refused(f"{path}: is {what}, and no trace comes from there: name a file or a pipe")
+    with file:
+        piped[path] = tempfile.TemporaryFile(prefix="npuprof-")
+        shutil.copyfileobj(file, piped[path], 1 << 20)
+        piped[path].flush()
+    return again(piped[path])
+
+
+def again(file):
+    """The same file with a position of its own."""
+    with contextlib.suppress(OSError):
+        return open(f"/proc/self/fd/{file.fileno()}", "rb")
+    copy = tempfile.TemporaryFile(prefix="npuprof-")
+    file.seek(0)
+    shutil.copyfileobj(file, copy, 1 << 20)
+    copy.seek(0)
+    return copy
+
+
 def open_plain(path):
     """Opens a file to read bytes; one packed with gzip as a temporary file without a name, unpacked."""
     place = 0
     try:
-        file = open(path, "rb")
+        file = open_input(path)
         if file.read(2) != b"\x1f\x8b":
             file.seek(0)
             return file
@@ -64,10 +92,10 @@ def open_plain(path):
 
 @contextlib.contextmanager
 def plain_path(path):
-    """The path of a file for other programs; of one packed with gzip that of an unpacked copy, until the
-    block ends."""
+    """The path of a file for other programs; of a pipe, and of what gzip packed, that of a plain copy, until
+    the block ends."""
     with open_plain(path) as file:
-        if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+        if path != "-" and path not in piped and os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
             yield path
             return
         with tempfile.NamedTemporaryFile(prefix="npuprof-") as copy:
@@ -143,6 +171,14 @@ def refusing(path):
         raise Refused(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
+def renamed(written, path):
+    """Gives a whole file the name of an output, and the mode of the file that it replaces."""
+    mode = mode_of(path)
+    if mode is not None:
+        os.chmod(written, mode)
+    os.replace(written, path)
+
+
 @contextlib.contextmanager
 def whole_folder(folder):
     """A private folder inside `folder` for files that other programs write by their names. At the end of the
@@ -150,11 +186,7 @@ def whole_folder(folder):
     with refusing(folder), tempfile.TemporaryDirectory(prefix=".npuprof-", dir=folder or ".") as private:
         yield private
         for name in sorted(os.listdir(private)):
-            written, target = os.path.join(private, name), os.path.join(folder, name)
-            mode = mode_of(target)
-            if mode is not None:
-                os.chmod(written, mode)
-            os.replace(written, target)
+            renamed(os.path.join(private, name), os.path.join(folder, name))
 
 
 @contextlib.contextmanager

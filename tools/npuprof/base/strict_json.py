@@ -25,10 +25,13 @@ def shown(value):
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def json_text(value):
     """A value as compact JSON in UTF-8. Why DEL is escaped: Perfetto refuses a file that has it raw in the
     metadata."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = ENCODER.encode(value)
     return text.replace("\x7f", "\\u007f")
 
 
