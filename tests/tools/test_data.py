@@ -13,14 +13,15 @@ import npuprof
 from npuprof.report.data import COLUMNS, NAMES
 from sample import HOSTILE, sample
 
-UNIT = re.compile(r"_(ns|pct|bytes|hz|ppm|per_s|ratio|ticks|ops)$")
+UNIT = re.compile(r"_(ns|pct|bytes|hz|ppm|per_s|ratio|ticks|ops|uj|mw)$")
 # Columns that hold a text, a count or a number of something: they have no unit.
 BARE = {"name", "category", "thread", "thread_id", "count", "spans", "track", "phase", "trace_id", "span_id",
         "pe_index", "execution_index", "operator_index", "device", "record", "records", "tag", "peak_tag",
         "allocated_tag", "drops", "anchors", "causality_violations", "unplaced_spans", "ring_lost", "cause",
         "queue", "class", "span", "confidence", "previous", "next", "view", "max", "depth", "part", "pe",
         "executions", "pes", "used", "pes_busy", "operator", "pieces", "kind", "bound", "inferences", "first",
-        "k", "instruction", "pool", "growth_steps", "allocations", "samples", "owner", "change", "note"}
+        "k", "instruction", "pool", "growth_steps", "allocations", "samples", "owner", "change", "note",
+        "counter"}
 
 
 def report(*arguments, **options):

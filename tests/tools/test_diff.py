@@ -6,7 +6,7 @@ import re
 import unittest
 
 import helpers
-from npuprof.diff import compare, interval, rank_test
+from npuprof.diff import compare, compare_runs, interval, rank_test
 
 
 def capture(name, seed, count, slower=0):
@@ -64,6 +64,47 @@ class Verdicts(unittest.TestCase):
                                  ((BASE, helpers.scratch() / "missing.json"), "cannot be read"),
                                  ((BASE, BASE, "--fail-above", "much"), "percentage")):
             self.assertRegex(helpers.refused("diff", *arguments), rf"^[^\n]*{re.escape(words)}[^\n]*\n$")
+
+
+class Runs(unittest.TestCase):
+    """Several runs a side."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.before = [BASE, AGAIN, capture("third.json", 6, 50)]
+        cls.after = [SLOWER, capture("slower2.json", 7, 50, 12), capture("slower3.json", 8, 50, 12)]
+
+    def test_slower(self):
+        done = diff(*self.before, "--to", *self.after, "--fail-above", "5%", code=1, said="")
+        found = verdicts(done.stdout)
+        self.assertEqual([name for name, verdict in found.items() if verdict != "same"], ["op3"])
+        self.assertEqual(found["op3"], "slower")
+        self.assertIn("chance alone does that for up to 1 of 10 spans", done.stdout)
+        self.assertNotIn("too few", done.stdout)
+
+    def test_figures(self):
+        """Medians over the runs, and the largest run without the smallest, from the runs themselves."""
+        samples = [[{("host", "a"): values} for values in side]
+                   for side in (([10], [12], [11]), ([14, 14], [20], [13]))]      # medians 11, 14
+        [row] = compare_runs(*samples)
+        self.assertEqual(row[:5], ("host", "a", 11, 14, (3, 4)))
+        self.assertEqual((row.low, row.high, row.verdict), (2, 7, "same"))        # 3 apart, a spread of 7
+        samples[1][1] = {("host", "a"): [15]}
+        self.assertEqual(compare_runs(*samples)[0].verdict, "slower")
+        self.assertEqual(compare_runs(*samples[::-1])[0].verdict, "faster")
+
+    def test_runs_among_the_others(self):
+        """Medians 5 apart, spreads of 3, and one run of each side lies among those of the other."""
+        before, after = ([{("host", "a"): [ns]} for ns in side] for side in ((10, 10, 13), (12, 15, 15)))
+        self.assertEqual(compare_runs(before, after)[0].verdict, "same")
+
+    def test_same_code(self):
+        done = diff(BASE, AGAIN, "--to", AGAIN, BASE, "--fail-above", "0.1%")
+        self.assertEqual(set(verdicts(done.stdout).values()), {"same"})
+
+    def test_sides(self):
+        self.assertIn("TRACE... --to TRACE...", helpers.refused("diff", BASE, AGAIN, SLOWER))
+        self.assertIn("TRACE... --to TRACE...", helpers.refused("diff", BASE))
 
 
 class Figures(unittest.TestCase):

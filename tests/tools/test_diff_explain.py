@@ -5,10 +5,8 @@ import unittest
 from fractions import Fraction
 
 import helpers
-import npuprof
 from npuprof.analysis import compare
-from npuprof.analysis.facts import Facts
-from npuprof.diff import holm, tested
+from npuprof.diff import Run, tested
 from planted.cases import BASE, QUICK, TOKENIZE
 from planted.model import Instr, chance, simulate
 from planted.programs import capped, ops
@@ -25,7 +23,7 @@ def trace_of(model, name, error=0, **form):
 def explained(before, after, error=0, **form):
     """({(kind, owner): row as a dict}, the Table, the difference of the means straight from the files)"""
     paths = trace_of(before, "before.json", error), trace_of(after, "after.json", error, **form)
-    table = compare.table(*(Facts(npuprof.load(path)) for path in paths), tested, holm)
+    table = compare.table(*([Run(path)] for path in paths), tested)
     means = []
     for path in paths:
         durations = [Fraction(str(e["dur"])) * 1000 for e in json.loads(path.read_text())["traceEvents"]

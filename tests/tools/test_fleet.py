@@ -233,6 +233,23 @@ class Verdict(unittest.TestCase):
         worth = [float(row["median_gain_pct"]) * int(row["ranks"]) for row in rows]
         self.assertEqual(worth, sorted(worth, reverse=True))
 
+    def test_devices_of_ranks_are_one(self):
+        """What each rank finds on a device with a number of its own is told once; stragglers are named."""
+        folder = scratch() / "numbered"
+        folder.mkdir()
+        for n in range(5):
+            planted.case("P6").write(folder / f"{n}.json")
+            text = (folder / f"{n}.json").read_text()
+            (folder / f"{n}.json").write_text(text.replace('"npu0', f'"npu{n}'))
+        done = report("numbered", "--verdict", said="")
+        words = " ".join(done.stdout.split())
+        self.assertIn("npu0 and 4 more: ", words)
+        self.assertIn("in 5 of 5 ranks", words)
+        self.assertEqual(done.stdout.count("npu0 and 4 more"), 1, done.stdout)
+        words = " ".join(report("fleet", "--verdict", said="").stdout.split())
+        self.assertIn(f"! rank {SLOW} (host1) is slower than the others: device ", words)
+        self.assertEqual(words.count("is slower than the others"), 1)
+
     def test_text_and_gates(self):
         done = report("planted", "--verdict", said="")
         self.assertRegex(done.stdout,

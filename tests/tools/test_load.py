@@ -123,7 +123,7 @@ class ProgressLine(unittest.TestCase):
     def test_only_what_takes_long_and_only_to_a_terminal(self):
         self.assertEqual(self.said(True, [0.1, 0.5, 0.9]), "")
         self.assertEqual(self.said(False, [0.1, 5, 50]), "")
-        text = self.said(True, [0.1] * 50 + [1.1, 1.15, 1.4])
+        text = self.said(True, [0.1] * 50 + [2.1, 2.15, 2.4])
         self.assertEqual(text.count("reading t.json: "), 2)
         self.assertIn("reading t.json: 25 %", text)
         self.assertTrue(text.endswith("\r\033[K"))

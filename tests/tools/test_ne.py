@@ -86,7 +86,8 @@ class Layout(unittest.TestCase):
 
     def test_refusals(self):
         for options, words in ((["--ratio", "256x256=4,0,2"], "--ratio"),
-                               (["--ratio", "7x7=4,3,2"], "weight of 7x7"), (["--aim", "50%"], "choice")):
+                               (["--ratio", "7x7=4,3,2"], "weight of 7x7"),
+                               (["--aim", "50%"], "unknown word: did you mean 90% or 80%?")):
             done = helpers.npuprof_py("report", TRACE, "--csv", helpers.scratch() / "no.csv", *options,
                                       code=2)
             self.assertIn(words, done.stderr)

@@ -33,7 +33,7 @@ FOREIGN = [
     {"ph": "T", "id": "0x2", "name": "step", "ts": 2}, {"ph": "F", "id": "0x2", "name": "old", "ts": 6},
     {"ph": "R", "name": "mark", "ts": 7}, {"ph": "s", "id": 5, "name": "flow", "ts": 1},
     {"ph": "t", "id": 5, "name": "flow", "ts": 4, "tid": 2}, {"ph": "f", "id": 5, "name": "flow", "ts": 6},
-    {"ph": "X", "name": "second", "ts": 4, "dur": 2, "tid": 2}, {"ph": "P", "name": "sample", "ts": 3}]
+    {"ph": "X", "name": "second", "ts": 4, "dur": 2, "tid": 2}, {"ph": "v", "name": "sample", "ts": 3}]
 
 
 def outputs(document, words):
@@ -122,7 +122,7 @@ class Order(unittest.TestCase):
         self.same(self.foreign(), (1, 2, 3), (["convert", "-o", "out.pftrace"],))
         code, _, said, files = outputs(self.foreign(), ["convert", "-o", "out.pftrace"])
         self.assertEqual(code, 0)
-        self.assertIn("left out: 1 of ph P\n", said)
+        self.assertIn("left out: 1 of ph v\n", said)
         found = pftrace.read(files["out.pftrace"])
         self.assertEqual(found.errors, [])
         spans = {s.name: (s.start - found.snapshots[0][6], s.dur, s.args) for s in found.slices}
@@ -136,7 +136,7 @@ class Order(unittest.TestCase):
 
 
 class Forms(unittest.TestCase):
-    """One trace as image, JSON and CSV."""
+    """One trace as image, JSON, database and CSV."""
 
     @classmethod
     def setUpClass(cls):
@@ -153,6 +153,39 @@ class Forms(unittest.TestCase):
 
     def test_image_and_json(self):
         self.assertEqual(self.tables("npuprof"), self.tables("json"))
+
+    def verdict(self, form, *options, code=0):
+        done = helpers.npuprof_py("report", f"trace.{form}", *options, code=code)
+        return done.stdout.replace(f"trace.{form}", "trace"), done.stderr
+
+    def test_one_verdict(self):
+        """The image, the JSON and a database have one; a CSV says in one sentence that it has none."""
+        helpers.npuprof_py("export", "trace.json", "--sqlite", "trace.db")
+        first = self.verdict("npuprof", "--verdict")
+        self.assertEqual(self.verdict("json", "--verdict"), first)
+        self.assertEqual(self.verdict("db", "--verdict"), first)
+        self.assertEqual(self.tables("db"), self.tables("json"))
+        self.assertNotIn("No verdict", first[0])
+        for options in (["--verdict"], []):
+            said = " ".join(self.verdict("csv", *options)[0].split())
+            self.assertIn("No verdict: a CSV has no arrows, marks, losses or errors of clocks; give the "
+                          ".json or .npuprof of the same recording.", said)
+            self.assertNotRegex(said, r" 1 [A-Z]|Not looked at|Record to know more|faster|missing")
+        document = json.loads(self.verdict("csv", "--verdict", "json")[0])
+        self.assertEqual((document["findings"], document["questions"]), ([], []))
+        self.assertIn("there is no verdict", self.verdict("csv", "--fail-on", "any", code=2)[1])
+
+    def test_csv_names_no_devices(self):
+        """PEs that share the numbers of executions are one device: nothing is missing in it."""
+        program = helpers.build("many_spans.c", "many_spans", "-DNPUPROF_ARENA_BYTES=4000000u")
+        run([program, "network", 4000, "pes.csv", "pes.json"], code=0, env=helpers.environment(),
+            cwd=scratch())
+        said = [helpers.npuprof_py("report", f"pes.{form}", "--verdict", "json").stdout
+                for form in ("csv", "json")]
+        heads = [json.loads(text)["headline"] for text in said]
+        for key in ("inferences", "executions", "devices", "pes", "p50_ns", "parallelism_ratio", "lost"):
+            self.assertEqual(heads[0][key], heads[1][key], key)
+        self.assertEqual((heads[0]["devices"], heads[0]["pes"]), (1, 2))
 
     def test_csv(self):
         """It has neither arrows nor metadata; what it knows is the same. Of devices it has no name."""

@@ -33,6 +33,72 @@ class Case(unittest.TestCase):
         return [e["name"] for e in events(trace, "X")]
 
 
+class Reading(Case):
+    """npuprof.reader(): spans come back while the program runs."""
+
+    def test_reader(self):
+        python("""
+            import threading
+            with npuprof.profile(), npuprof.reader() as r:
+                with npuprof.scope("outer", "cpu", rows=3, text="a", ok=True, ratio=0.5):
+                    with npuprof.scope("inner"):
+                        npuprof.counter("queue", -7)
+                    (inner,) = r.read()
+                    assert (inner.kind, inner.name, r.open, r.lost) == ("span", "inner", 1, 0), inner
+                    assert inner.end_ns >= inner.start_ns and inner.error_ns == 0
+                    assert r.read() == []
+                (outer,) = r.read()
+                assert outer.args == {"rows": 3, "text": "a", "ok": True, "ratio": 0.5}, outer
+                assert (outer.category, outer.id) == ("cpu", inner.parent)
+                def work():
+                    for i in range(1000):
+                        with npuprof.scope("work"):
+                            npuprof.instant("point")
+                threads = [threading.Thread(target=work, name=f"worker {n}") for n in range(3)]
+                for t in threads:
+                    t.start()
+                got = []
+                while any(t.is_alive() for t in threads):
+                    got += r.read(kinds=("span", "instant"))
+                got += r.read(kinds=("span", "instant"), drain=False)
+                assert len(got) == 6000 == len({s.id for s in got}), len(got)
+                assert {s.track for s in got} <= {f"worker {n}" for n in range(3)} and r.lost == 0
+                npuprof.counter("queue", -7)
+                npuprof.counter("load", 0.25)
+                assert [s.value for s in r.read(kinds="counter")] == [-7, 0.25]
+            r.close()
+            try:
+                r.read()
+            except npuprof.Refused as refused:
+                assert "this reader is closed" in str(refused), refused
+            else:
+                raise AssertionError("a read after the close")
+            """)
+
+    def test_refused(self):
+        python("""
+            import npuprof.recording.reading as reading
+            with npuprof.profile(), npuprof.reader() as r:
+                def inside(span):
+                    r.read()
+                reading.span_of = inside
+                with npuprof.scope("one"):
+                    pass
+                try:
+                    r.read()
+                except npuprof.Refused as refused:
+                    assert "this cursor is being read" in str(refused), refused
+                else:
+                    raise AssertionError("a read in a read")
+                try:
+                    r.read(kinds=("spam",))
+                except npuprof.Refused as refused:
+                    assert str(refused) == "read(): kind 'spam': unknown: did you mean span?", refused
+                else:
+                    raise AssertionError("an unknown kind")
+            """)
+
+
 class Spans(Case):
     def test_all_kinds(self):
         trace = self.recorded("""
@@ -347,7 +413,7 @@ class Errors(Case):
             except npuprof.Refused as refused:
                 print(refused)
             """, bare)
-        self.assertRegex(done.stdout, r"libnpuprof\.so: not built: .*run `make tools` in ")
+        self.assertRegex(done.stdout, r"libnpuprof\.so: not built: .*run `make tools` first")
         done = python("""
             with npuprof.scope("a"): pass
             with npuprof.scope("b"): pass

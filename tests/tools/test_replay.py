@@ -13,6 +13,7 @@ import npuprof
 import planted
 from npuprof import loops
 from npuprof.analysis import replay, whatif
+from npuprof.analysis.effects import MARGIN
 from npuprof.analysis.facts import Facts
 from npuprof.analysis.paths import by_owner, slack_of
 from npuprof.analysis.programs import Instruction, Program
@@ -58,9 +59,15 @@ class AgainstSimulation(unittest.TestCase):
             return                     # the device was always done before the wait: no notice is known
         effect = found.effect(*changes)
         self.assertEqual(effect.before, median(latencies(run)))
-        self.assertIn(median(latencies(after)), effect.after, changes)
+        self.holds(effect.after, median(latencies(after)), changes)
         gain = Fraction(100 * (window(run) - window(after)), window(run))
         self.assertTrue(min(effect.window) <= gain <= max(effect.window), (changes, effect, gain))
+
+    def holds(self, ends, truth, changes):
+        """It is one of the ends, but for the margin where threads share something."""
+        self.assertTrue(ends[0] <= truth <= ends[1], (changes, ends, truth))
+        near = Fraction(3 * MARGIN, 100) * truth
+        self.assertLess(min(abs(end - truth) for end in ends), max(near, 1), (changes, ends, truth))
 
     def test_device_and_host(self):
         for seed in range(12):
@@ -109,7 +116,7 @@ class AgainstSimulation(unittest.TestCase):
             with mock.patch.object(planted.model.Run, "start_job", tracking(free)):
                 after = simulate(wider)
             effect = replay.of(facts_of(run)).effect(("pes", None, 1))
-            self.assertIn(median(latencies(after)), effect.after)
+            self.holds(effect.after, median(latencies(after)), "pes")
 
     def test_dependency(self):
         """A job that needs the result of the one before gains only the notice from a deeper queue."""
@@ -132,9 +139,10 @@ class AgainstSimulation(unittest.TestCase):
                 effect = replay.of(facts).effect(change)
                 for told, truth in zip((effect.inference, effect.window), case.gain(rule)):
                     self.assertTrue(told[0] - 1 <= truth <= told[1] + 1, (name, error, told, truth))
-                    # P14 has a pipelined pair, and notices that P4 does not show may take no time.
-                    if name not in ("P4", "P14"):
-                        self.assertEqual(*told)
+                    # P14 has a pipelined pair, notices that P4 does not show may take no time, and start
+                    # latencies are known but for the clock's error.
+                    if name not in ("P4", "P14", "P9"):
+                        self.assertLessEqual(told[1] - told[0], 2 * MARGIN)
         both = planted.case("P25")
         facts = Facts(npuprof.load(both.write(helpers.scratch() / "gain.json")))
         effect = replay.of(facts).effect(("host", "tokenize", 0), ("load", "op7", Fraction(20, 420)))
@@ -245,10 +253,11 @@ class ByHand(unittest.TestCase):
         self.span(1, "Wait", 9, 95, kind="wait")
         found = self.replay()
         self.assertIsNone(found.why)
-        # Twice as slow: the second job is there at 12 + 156, and is noticed 5 later.
-        self.assertEqual(self.after(found, ("device", None, 2)), 178)
-        # Nothing to do: the first at 10, the second at 12, noticed at 17.
-        self.assertEqual(self.after(found, ("device", None, 0)), 22)
+        # Twice as slow: the second job is there at 12 + 156, and is noticed 5 later. Nothing to do: the first
+        # at 10, the second at 12, noticed at 17. Of an inference of 100, the margin is 1.
+        for factor, after in ((2, 178), (0, 22)):
+            low, high = (ns / 2000 for ns in found.effect(("device", None, factor)).after)
+            self.assertEqual((low, high), (after - MARGIN, after + MARGIN))
         self.assertEqual({key: ns for key, (_, ns) in by_owner(found.paths.whole()).items()},
                          {("host", "no span"): 12_000, ("host", "Submit"): 1000,
                           ("dispatch", "start latency"): 4000, ("operator", "kernel"): 78_000,

@@ -57,7 +57,8 @@ class Requests(unittest.TestCase):
         """One inference after the other: one number."""
         for values in ({}, {"noise": 0.05}, {"depth": 2}):
             effect, _ = told(values, "device")
-            self.assertEqual((effect.assumed, effect.window[0]), (frozenset(), effect.window[1]), values)
+            self.assertEqual(effect.assumed, frozenset(), values)
+            self.assertLess(effect.window[1] - effect.window[0], Fraction(1, 2), values)
 
     def test_waits_for_a_name(self):
         """A span in an inference that sounds like waiting for a request, before anything is submitted."""
@@ -137,7 +138,8 @@ class Polls(unittest.TestCase):
     def test_words(self):
         Looks.every = 3000
         text = " ".join(" ".join(screen.lines(judge(Looks("no span").facts()))).split())
-        self.assertIn("Threads look now and then", text)
+        self.assertIn("? Not known yet: what a faster device brings: 0 to ", text)
+        self.assertIn("look more often, or wait for an interrupt", text)
 
 
 class Doubted(Driver):

@@ -97,7 +97,8 @@ class Blocking(unittest.TestCase):
 
     def test_marked(self):
         low, high, truth = gains("marked")
-        self.assertLess(high - low, 0.1)
+        # Why not one number: threads may be woken as soon as they ever were, 20 us behind the end.
+        self.assertTrue(0.1 < high - low < 0.5, (low, high))
         self.assertAlmostEqual(low, truth, delta=0.2)
 
     def test_nothing_to_change(self):
@@ -153,7 +154,8 @@ class Blocking(unittest.TestCase):
             self.assertTrue(effect.inference[0] < 0.1 and effect.inference[1] > 44, (style, effect))
 
     def test_questions(self):
-        """What hangs on an unknown wait is a question; where the wait is marked, it is a finding."""
+        """What hangs on an unknown wait is the question what a faster device brings; where the wait is
+        marked, operators are findings."""
         text = fleet_traces.trace(1, 200)[0]
         path = helpers.scratch() / "decides.json"
         for marked in (True, False):
@@ -161,7 +163,8 @@ class Blocking(unittest.TestCase):
             verdict = judge(Facts(npuprof.load(path)))
             told = [[f.subject for f in some if f.rule.name == "hot_operator"]
                     for some in (verdict.findings, verdict.questions)]
-            self.assertEqual(told, [["conv"], []] if marked else [[], ["conv"]])
+            self.assertEqual(told, [["conv", "dense", "pool"] if marked else [], []])
+            self.assertEqual(verdict.is_open, not marked)
 
     def test_inferences_elsewhere(self):
         """The inferences are spans of a thread that submits nothing: no gain is told."""
@@ -198,6 +201,35 @@ class Blocking(unittest.TestCase):
             self.assertNotIn(between, [finding.subject for finding in verdict.every()])
             labels = {key[2] for key in verdict.facts.idle.entries if key[3] == between}
             self.assertEqual(labels, {"work_or_idle"})
+
+
+class Used(unittest.TestCase):
+    """What desc.cpu_ns records: CPU time and switches of the thread until the end is noticed."""
+
+    def effect(self, cpu, switches=1, lost=0, **how):
+        """(the Facts, low, high, what the device twice as fast brings) of a driver with these counts."""
+        driver, draw = Driver(**how), random.Random(1)
+        for line in [line for line in driver.lines if line["name"] == "kernel"]:
+            line["args"] |= {"wait_cpu_ns": int(1000 * cpu * draw.uniform(0.8, 1.2)),
+                             "wait_switches": switches, "wait_preempted": lost}
+        facts, after = driver.facts(), sorted(Driver(**how, faster=0.5).latencies)
+        low, high = replay.of(facts).effect(("device", None, Fraction(1, 2))).inference
+        return facts, low, high, 100 - 100 * after[N // 2] / sorted(driver.latencies)[N // 2]
+
+    def test_slept(self):
+        """One switch, and the notice follows the end: a wait, behind no more work than that CPU time."""
+        for style, work in (*((style, 0) for style in UNKNOWN), ("step", 1500), ("step", 3000)):
+            facts, low, high, truth = self.effect(12 + work, style=style, work=work)
+            self.assertTrue(low - 0.1 <= truth <= high + 0.1 and high - low < 1 + work / 50,
+                            (style, work, float(low), float(high), truth))
+            self.assertEqual(facts.jobs.unmarked_names, [], style)
+
+    def test_nothing_said(self):
+        """Slept for something else, worked, looked often, or lost the CPU: as without the counts."""
+        for counts in ({"work": 6000, "hidden": True}, {"switches": 0}, {"switches": 2}, {"lost": 1}):
+            facts, low, high, truth = self.effect(12, style="ioctl", **counts)
+            self.assertTrue(low < 0.5 and truth <= high and high > 30, (counts, float(low), float(high)))
+            self.assertEqual(facts.jobs.unmarked_names, ["ioctl"], counts)
 
 
 class Stretches(unittest.TestCase):

@@ -48,6 +48,30 @@ def top(path, *arguments):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+class ByNumber(unittest.TestCase):
+    def test_process(self):
+        """The number of a process stands for its arena, for top and convert."""
+        with Program(scratch() / "number.npuprof") as program:
+            program.step(500)
+            pid = str(program.process.pid)
+            done = helpers.npuprof_py("top", pid, "--once", "--interval", "0.05", "--json")
+            self.assertIn("names", json.loads(done.stdout.splitlines()[-1]))
+            helpers.npuprof_py("convert", pid, "-o", "number.json", said="")
+            names = [event.get("name") for event in helpers.load(scratch() / "number.json")["traceEvents"]]
+            self.assertEqual(names.count("fast"), 500)
+
+    def test_refusals(self):
+        """No process, one without an arena in a file; and a file that is called like a number is a file."""
+        self.assertIn("neither a file nor a process", helpers.refused("top", "4194305"))
+        with subprocess.Popen(["sleep", "60"]) as other:
+            said = helpers.refused("convert", other.pid, "-o", "x.json")
+            self.assertIn("start it with NPUPROF_ARENA_PATH=FILE; what needs no start is "
+                          f"`attach {other.pid}`", said)
+            other.kill()
+        (scratch() / "1").write_text("no trace")
+        self.assertNotIn("process", helpers.refused("convert", "1", "-o", "x.json"))
+
+
 def looks_until(process, count, name="fast"):
     """The looks until so many spans of a name were seen."""
     looks, seen = [], 0

@@ -6,10 +6,11 @@ load(path) reads a trace: see read/__init__.py. The other functions record one: 
 
 from .base.messages import Refused
 from .read import load
-from .recording import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,
-                        memory,
-                        metadata, now_ns, operator, pause, profile, record, resume, scope, thread_name)
+from .recording import (RecordFormat, alloc, asynchronous, clear, counter, dump, finished, flow_in,
+                        flow_out, free, get, inference, instant, memory, metadata, now_ns, operator,
+                        pause, profile, reader, record, resume, scope, start, stop, thread_name)
 
-__all__ = ["Refused", "alloc", "asynchronous", "counter", "finished", "flow_in", "flow_out", "free",
-           "inference", "instant", "load", "memory", "metadata", "now_ns", "operator", "pause", "profile",
-           "record", "resume", "scope", "thread_name"]
+__all__ = ["RecordFormat", "Refused", "alloc", "asynchronous", "clear", "counter", "dump", "finished",
+           "flow_in", "flow_out", "free", "get", "inference", "instant", "load", "memory", "metadata",
+           "now_ns", "operator", "pause", "profile", "reader", "record", "resume", "scope", "start",
+           "stop", "thread_name"]

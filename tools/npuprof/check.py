@@ -18,6 +18,7 @@ Exit code 0: neither errors nor faults (warnings are allowed). 1: a rule is brok
 """
 
 import bisect
+import contextlib
 import math
 import re
 import sys
@@ -28,11 +29,13 @@ from decimal import Decimal
 from .base.doctor import Evidence, Finding, device_of, evidence_of, findings
 from .base.files import open_plain, read_bytes
 from .base.losses import syncs_of
-from .base.messages import Refused
+from .base.messages import Refused, tell
 from .base.numbers import plain
-from .base.strict_json import NotJson, decode, read_trace, shown
-from .export.facts import facts_of
+from .base.strict_json import NotJson, decode, read_events, read_trace, shown
+from .merging.beside import add_kernel_arguments, beside, kernel_arguments, only_trace
 from .read import load
+from .read.database import MAGIC
+from .read.foreign import file_of
 from .read.image import opened
 
 PRINTED_PER_RULE = 10
@@ -377,11 +380,12 @@ def head_of(path):
 
 
 def check_other(path, head):
-    """check_file() of what has no rules of viewers: a CSV, a database of `export`. None: it is another
-    file."""
-    if head.startswith(b"SQLite format 3\0"):
-        about, evidence, spans = facts_of(path)
-        return concluded(path, 0, spans, findings(about, evidence), what="spans")
+    """check_file() of what has no rules of viewers: a CSV, a database of `export`, another tool's own file.
+    None: it is another file."""
+    if head.startswith(MAGIC) or file_of(head):
+        trace = load(path)
+        found = findings(trace.metadata, evidence_of(trace))
+        return concluded(path, 0, len(trace), found, trace.damage, what="spans")
     if b"span_id" in head.partition(b"\n")[0] and not head.startswith(b"{"):
         trace = load(path)
         silent = Finding(False, "a CSV does not say what was lost, nor what its clocks are worth")
@@ -393,13 +397,23 @@ def check_file(path):
     """Prints the findings of one file and returns the exit code. Raises Refused if it is no trace."""
     head = head_of(path)
     code = check_other(path, head)
-    if code is not None:
-        return code
-    text, damage = text_of(path, head)
+    return check_text(path, *text_of(path, head)) if code is None else code
+
+
+def check_beside(path, arguments):
+    """check_file() of a trace, or None, with the text of --ftrace."""
+    with beside(path, arguments) as (merged, damage):
+        return check_text(path or arguments.ftrace, text_of(merged, head_of(merged))[0], damage)
+
+
+def check_text(path, text, damage):
+    """check_file() of a text that should be JSON."""
+    if re.match(r"\s*\[\s*[^\s{\]]", text):
+        raise Refused(f"{path}:1: not a trace: its array does not begin with an event")
     rules = Findings(path, text)
     checker = Checker(rules)
     try:
-        top = read_trace(text, checker.event)
+        top = read_any(text, checker.event)
     except NotJson as error:
         line = text.count("\n", 0, error.position) + 1
         raise Refused(f"{path}:{line}: byte {rules.byte(error.position)}: not strict JSON: "
@@ -415,19 +429,42 @@ def check_file(path):
                              "Perfetto refuses the file; write \\u007f")
     checker.finish(top)
     rules.print_rest()
-    return concluded(path, rules.counts.total(), len(rules.positions), checker.diagnosis(), damage)
+    found = diagnosis(path, text, checker)
+    return concluded(path, rules.counts.total(), len(rules.positions), found, damage)
+
+
+def read_any(text, on_event):
+    """read_trace(), also of a mere array of events. Chrome's format lets that end anywhere: diagnosis()
+    refuses one that is damaged."""
+    if not text.lstrip().startswith("["):
+        return read_trace(text, on_event)
+    with contextlib.suppress(NotJson):
+        read_events(text, text.index("["), on_event)
+    return {"traceEvents": None}
+
+
+def diagnosis(path, text, checker):
+    """What the doctor says; of another tool's trace, what its reader says."""
+    if '"npuprof"' in text:
+        return checker.diagnosis()
+    try:
+        return findings({}, evidence_of(load(path)))
+    except Refused:
+        if text.lstrip().startswith("["):
+            raise
+        return checker.diagnosis()       # the rules have named what it is
 
 
 def concluded(path, errors, events, diagnosis, damage="", what="events"):
     """Prints what the doctor says, and the last line. Returns the exit code."""
     if events > EVENTS_SLOW:
-        print(f"{path}: warning: {events} events, Chrome's viewer is slow above {EVENTS_SLOW}")
+        tell(f"{path}: warning: {events} events, Chrome's viewer is slow above {EVENTS_SLOW}")
     for finding in diagnosis:
-        print(f"{path}: {'fault' if finding.is_fault else 'warning'}: {finding.sentence}")
+        tell(f"{path}: {'fault' if finding.is_fault else 'warning'}: {finding.sentence}")
     faults = sum(finding.is_fault for finding in diagnosis) + bool(damage)
     counts = [f"{count} {kind}{'s' * (count > 1)}" for count, kind in (
         (errors, "error"), (faults, "fault"), (len(diagnosis) + bool(damage) - faults, "warning")) if count]
-    print(f"{path}: {', '.join(counts) or 'ok'}" + ("" if errors else f", {events} {what}"))
+    tell(f"{path}: {', '.join(counts) or 'ok'}" + ("" if errors else f", {events} {what}"))
     return 1 if errors or faults else 0
 
 
@@ -440,11 +477,16 @@ def deletes(text, positions):
 
 
 def add_arguments(parser):
-    parser.add_argument("traces", metavar="TRACE.json", nargs="+",
-                        help="a .json, .npuprof or .csv file, or a database of `export`")
+    parser.add_argument("traces", metavar="TRACE.json", nargs="*",
+                        help="a .json, .npuprof or .csv file, or a database of `export`; none is needed with "
+                             "--ftrace")
+    add_kernel_arguments(parser)
 
 
 def run(arguments):
+    kernel_arguments(arguments)
+    if arguments.ftrace or not arguments.traces:
+        return check_beside(only_trace(arguments.traces, arguments), arguments)
     code = 0
     for path in arguments.traces:
         try:

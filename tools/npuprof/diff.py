@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compares two traces: which spans and operators got slower or faster, and how certain that is.
+"""Compares two traces, or several runs a side: which spans and operators got slower or faster,
+and how certain that is.
 
 It compares spans by name, host and device apart, without warm-up and unfinished spans; and NPU Run and NPU
 IoWait of the executions. For each it prints:
@@ -16,20 +17,25 @@ what else differs: versions, devices, warm-up, losses.
 
 It assumes that the spans of a name are independent. Spans of one run share its clock rates, caches and
 neighbours, so a small p says that these two runs differ. To say it of two programs, record each more than
-once and see whether the answer stays. Both traces should be of the same work.
+once: diff A1 A2 A3 --to B1 B2 B3 prints medians over the runs, and of each side the spread: its largest run
+without its smallest. A difference is told if all runs of one side lie beyond those of the other, and the
+medians are further apart than either spread. All traces should be of the same work.
 
 Exit code 0; 1: with --fail-above, some span is slower by more than that, with p < 0.05; 2: a file cannot be
 used.
 """
 
+import gc
 import math
 import random
 import re
 from array import array
 from collections import namedtuple
 
+from . import loops
 from .analysis import compare as attribution
 from .analysis.facts import Facts
+from .analysis.figures import holm
 from .base.contract import UNFINISHED
 from .base.files import check_output
 from .base.messages import Refused
@@ -47,24 +53,37 @@ STATISTICS = {"p50": 500, "p90": 900, "p99": 990}
 
 def samples(trace):
     """(where, name) -> durations, ascending. where: "host", "device" or "npu"."""
-    found = {}
-    warm_up, flags = trace.warm_up, trace.flags
-    skip = any(warm_up) or any(flags)
-    places = ["device" if track.kind == "device" else "host" for track in trace.tracks]
-    for i, (name, track, dur) in enumerate(zip(trace.name, trace.track, trace.dur)):
-        if skip and (warm_up[i] or flags[i] & UNFINISHED):
-            continue
-        key = places[track], name
-        if key in found:
-            found[key].append(dur)
-        else:
-            found[key] = array("q", [dur])
-    found = {(where, trace.names[name]): sorted(column) for (where, name), column in found.items()}
-    executions = [e for e in Device(trace).executions() if e.run is not None]
+    devices, names = bytearray(track.kind == "device" for track in trace.tracks), len(trace.names)
+    keys = loops.placed(trace.track, trace.name, devices, names, trace.warm_up, trace.flags, UNFINISHED)
+    # Why not the last: its key is that of spans left out.
+    columns = loops.grouped(keys, 2 * names + 1, trace.dur)[:-1]
+    found = {(("host", "device")[key // names], trace.names[key % names]): column
+             for key, column in enumerate(columns) if len(column)}
+    executions = [(e.run, e.wait) for e in Device(trace).executions() if e.run is not None]
     if executions:
-        found["npu", "NPU Run"] = sorted(e.run for e in executions)
-        found["npu", "NPU IoWait"] = sorted(e.wait for e in executions)
+        for name, own in zip(("NPU Run", "NPU IoWait"), zip(*executions)):
+            found["npu", name] = array("q", sorted(own))
     return found
+
+
+class Run:
+    """What is compared of one trace. samples: see samples(). paths, host, about: see analysis/compare.py."""
+
+    def __init__(self, path):
+        facts = Facts(load(path, progress=True))
+        self.path, self.samples = facts.trace.path, samples(facts.trace)
+        if not self.samples:
+            raise Refused(f"{path}: no spans to compare outside warm-up")
+        self.paths, self.host = attribution.sides_of(facts)
+        self.about = attribution.about(facts)
+
+
+def runs_of(paths):
+    """Yields the Run of each path. Why the collection: a trace is large, and holds itself in circles."""
+    for path in paths:
+        run = Run(path)
+        gc.collect()
+        yield run
 
 
 def rank_test(a, b):
@@ -120,20 +139,32 @@ def compare(a, b, per_mille=500):
                            high, rank_test(a[key], b[key]) if enough else None, "too few"))
     for n, (row, p) in enumerate(zip(rows, holm([row.p for row in rows]))):
         if p is not None:
-            sure = p < ALPHA and row.before != row.after
-            verdict = "same" if not sure else "slower" if row.after > row.before else "faster"
-            rows[n] = row._replace(p=p, verdict=verdict)
+            rows[n] = row._replace(p=p, verdict=direction(row) if p < ALPHA else "same")
+    return by_weight(rows)
+
+
+def compare_runs(before, after, per_mille=500):
+    """The Changes between the samples() of several runs a side: medians over the runs, and for the interval
+    and p the spread of each side. What is not in every run is left out."""
+    rows = []
+    for key in sorted(set.intersection(*(set(own) for own in (*before, *after)))):
+        values = [[percentile(own[key], per_mille) for own in side] for side in (before, after)]
+        one, two = (percentile(sorted(own), 500) for own in values)
+        counts = tuple(sum(len(own[key]) for own in side) for side in (before, after))
+        row = Change(*key, one, two, counts, percent_of(one, two), *(max(own) - min(own) for own in values),
+                     None, "same")
+        rows.append(row._replace(verdict=direction(row)) if attribution.apart(*values) else row)
+    return by_weight(rows)
+
+
+def direction(row):
+    return "same" if row.before == row.after else "slower" if row.after > row.before else "faster"
+
+
+def by_weight(rows):
+    """The largest change of total time first."""
     return sorted(rows, key=lambda row: (-abs(row.after * row.counts[1] - row.before * row.counts[1]),
                                          row.where, row.name))
-
-
-def holm(chances):
-    """The same p with Holm's correction for their number; None stays None."""
-    tested = sorted((p, n) for n, p in enumerate(chances) if p is not None)
-    out, least = list(chances), 0.0
-    for k, (p, n) in enumerate(tested):
-        least = out[n] = max(least, min(1.0, p * (len(tested) - k)))
-    return out
 
 
 def tested(a, b):
@@ -141,23 +172,29 @@ def tested(a, b):
     return rank_test(a, b) if min(len(a), len(b)) >= LEAST else None
 
 
-def lines(rows, label):
+def lines(rows, label, many=False):
+    """The table. many: several runs a side, which have a spread in place of an interval and p."""
     head = ("span", "where", "n before", "n after", f"{label} before", f"{label} after", "change (%)",
-            "95 % from", "to", "p", "")
+            *(("spread before", "after") if many else ("95 % from", "to", "p")), "")
     cells = [(cell(r.name), r.where, str(r.counts[0]), str(r.counts[1]), str(r.before), str(r.after),
-              f"{r.percent:+.2f}",
-              "" if r.low is None else f"{r.low:+.2f}", "" if r.high is None else f"{r.high:+.2f}",
-              "" if r.p is None else f"{r.p:.2g}", r.verdict)
+              f"{r.percent:+.2f}", *((str(r.low), str(r.high)) if many else statistics(r)), r.verdict)
              for r in rows]
     widths = [max(map(len, column)) for column in zip(head, *cells)]
     for line in (head, *cells):
-        yield "  ".join(c.ljust(w) if n in (0, 1, 10) else c.rjust(w)
+        yield "  ".join(c.ljust(w) if n in (0, 1, len(head) - 1) else c.rjust(w)
                         for n, (c, w) in enumerate(zip(line, widths))).rstrip()
 
 
+def statistics(row):
+    """The cells of an interval and of p."""
+    return ("" if row.low is None else f"{row.low:+.2f}", "" if row.high is None else f"{row.high:+.2f}",
+            "" if row.p is None else f"{row.p:.2g}")
+
+
 def add_arguments(parser):
-    parser.add_argument("before", metavar="A", help="a .json, .csv or .npuprof file")
-    parser.add_argument("after", metavar="B")
+    parser.add_argument("traces", metavar="TRACE", nargs="+",
+                        help="A and B, .json, .csv or .npuprof files; with --to all runs before the change")
+    parser.add_argument("--to", metavar="TRACE", nargs="+", help="all runs after the change")
     parser.add_argument("--of", choices=tuple(STATISTICS), default="p50",
                         help="what is compared (default: p50, the median)")
     parser.add_argument("--json", metavar="FILE", help="write where the difference comes from as JSON, too")
@@ -165,10 +202,10 @@ def add_arguments(parser):
                         help="exit code 1 if a span is slower by more than that, such as 5%%")
 
 
-def explain(a, b, path):
+def explain(before, after, path):
     """Prints where the difference comes from, and writes it to `path`, if that is not None."""
-    found = attribution.table(a, b, tested, holm)
-    conditions = attribution.conditions(a, b)
+    found = attribution.table(before, after, tested)
+    conditions = attribution.conditions(*([run.about for run in runs] for runs in (before, after)))
     print()
     if found is None:
         print("no inferences or executions on both sides: nothing to attribute the difference to")
@@ -178,43 +215,70 @@ def explain(a, b, path):
     for line in conditions:
         print(f"differs: {cell(line, 160)}")
     if path:
-        write_json({"npuprof_diff": 1, "traces": [a.trace.path, b.trace.path], "differs": conditions},
-                   [found] if found else [], path)
+        about = {"npuprof_diff": 1, "traces": [run.path for run in (*before, *after)],
+                 "before": len(before), "differs": conditions}
+        write_json(about, [found] if found else [], path)
+
+
+def sides(arguments):
+    """The paths of the runs before, and after."""
+    if arguments.to:
+        return arguments.traces, arguments.to
+    if len(arguments.traces) != 2:
+        raise Refused("usage: npuprof diff TRACE TRACE, or of several runs a side TRACE... --to TRACE...")
+    return arguments.traces[:1], arguments.traces[1:]
+
+
+def limit_of(text):
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d+(\.\d+)?%?", text):
+        raise Refused(f"--fail-above {text}: not a percentage such as 5%")
+    return float(text.rstrip("%"))
+
+
+def told_by(before, after):
+    """In words, how differences are told."""
+    if len(before) == len(after) == 1:
+        return f"p < {ALPHA}, Mann-Whitney with Holm's correction"
+    one_in = math.comb(len(before) + len(after), len(before)) // 2
+    return ("told where all runs of one side lie beyond those of the other, and further than runs of one "
+            f"side from each other; chance alone does that for up to 1 of {one_in} spans")
 
 
 def run(arguments):
-    limit = None
-    if arguments.fail_above is not None:
-        if not re.fullmatch(r"\d+(\.\d+)?%?", arguments.fail_above):
-            raise Refused(f"--fail-above {arguments.fail_above}: not a percentage such as 5%")
-        limit = float(arguments.fail_above.rstrip("%"))
+    limit, paths = limit_of(arguments.fail_above), sides(arguments)
     if arguments.json:
-        check_output(arguments.json, (".json",), arguments.before, arguments.after)
-    sides, facts = [], []
-    for path in (arguments.before, arguments.after):
-        facts.append(Facts(load(path, progress=True)))
-        found = samples(facts[-1].trace)
-        if not found:
-            raise Refused(f"{path}: no spans to compare outside warm-up")
-        sides.append(found)
-    a, b = sides
-    rows = compare(a, b, STATISTICS[arguments.of])
+        check_output(arguments.json, (".json",), *paths[0], *paths[1])
+    before, after = (list(runs_of(side)) for side in paths)
+    many, last = len(before) + len(after) > 2, paths[1][-1]
+    samples_of = [[run.samples for run in runs] for runs in (before, after)]
+    rows = (compare_runs(*samples_of, STATISTICS[arguments.of]) if many else
+            compare(samples_of[0][0], samples_of[1][0], STATISTICS[arguments.of]))
     if not rows:
-        raise Refused(f"{arguments.after}: no span has a name that {arguments.before} has, too")
-    for line in lines(rows, arguments.of):
+        raise Refused(f"{last}: no span has a name that {paths[0][0]} has, too")
+    for line in lines(rows, arguments.of, many):
         print(line)
-    counts = {word: sum(row.verdict == word for row in rows)
-              for word in ("slower", "faster", "same", "too few")}
-    print(f"\n{counts['slower']} slower, {counts['faster']} faster, "
-          f"{counts['same']} without a difference that can be told, "
-          f"{counts['too few']} with fewer than {LEAST} spans on a side (p < {ALPHA}, "
-          "Mann-Whitney with Holm's correction)")
-    for path, only in ((arguments.before, a.keys() - b.keys()), (arguments.after, b.keys() - a.keys())):
-        if only:
-            print(f"only in {path}: {', '.join(sorted(cell(name) for _, name in only))}")
-    explain(*facts, arguments.json)
+    print_counts(rows, before, after)
+    explain(before, after, arguments.json)
     worst = [row for row in rows if limit is not None and row.verdict == "slower" and row.percent > limit]
     for row in worst:
-        print(f"{arguments.after}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, "
+        print(f"{last}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, "
               f"the limit is {limit:g} %")
     return 1 if worst else 0
+
+
+def print_counts(rows, before, after):
+    """How many are slower, and what only some runs have."""
+    counts = {word: sum(row.verdict == word for row in rows)
+              for word in ("slower", "faster", "same", "too few")}
+    few = "" if len(before) + len(after) > 2 else \
+        f", {counts['too few']} with fewer than {LEAST} spans on a side"
+    print(f"\n{counts['slower']} slower, {counts['faster']} faster, "
+          f"{counts['same']} without a difference that can be told{few} ({told_by(before, after)})")
+    common = {(row.where, row.name) for row in rows}
+    for one in (*before, *after):
+        only = one.samples.keys() - common
+        if only:
+            where = "only in" if len(before) + len(after) == 2 else "not in all runs, but in"
+            print(f"{where} {one.path}: {', '.join(sorted(cell(name) for _, name in only))}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What a running program records: its mapped arena, looked at once a second.
 
-The program must record into a mapped arena: start it with NPUPROF_ARENA_PATH=run.npuprof. The file is only
-read, and the program does not notice. A look reads what was recorded since the one before, so a large arena
-costs no more than a small one.
+The program must record into a mapped arena: start it with NPUPROF_ARENA_PATH=run.npuprof. Say that file, or
+the number of the process. The file is only read, and the program does not notice. A look reads what was
+recorded since the one before, so a large arena costs no more than a small one.
 
   spans/s      of that name, that ended since the last look; of a device span: that was handed over
   mean, max    how long they took
@@ -22,19 +22,20 @@ Exit code 0: --once, or interrupted; 1: the program has ended; 2: the file canno
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 
-from .base.files import BUILD
+from .base import built
 from .base.messages import Refused
 from .read.image import symbol_options
+from .read.running import arena_path
 
 ROWS = 12
 
 
 def add_arguments(parser):
-    parser.add_argument("arena", metavar="ARENA", help="the file of NPUPROF_ARENA_PATH")
+    parser.add_argument("arena", metavar="ARENA",
+                        help="the file of NPUPROF_ARENA_PATH, or the number of the process")
     parser.add_argument("--interval", type=seconds, default=1.0, metavar="SECONDS",
                         help="time between two looks, 0.01 to 3600 (default 1)")
     parser.add_argument("--once", action="store_true", help="print one block after one interval, and end")
@@ -52,10 +53,10 @@ def seconds(text):
 
 
 def run(arguments):
-    built = BUILD / "npuprof-top"
-    tool = str(built) if built.exists() else shutil.which("npuprof-top")
+    arguments.arena = arena_path(arguments.arena)
+    tool = built.program("npuprof-top")
     if not tool:
-        raise Refused(f"{arguments.arena}: top needs npuprof-top: run `make tools` first")
+        raise Refused(f"{arguments.arena}: top needs npuprof-top: {built.remedy()}")
     command = [tool, *symbol_options, "--", arguments.arena, str(arguments.interval), *["1"] * arguments.once]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, errors="replace")

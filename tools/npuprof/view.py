@@ -22,7 +22,7 @@ import webbrowser
 
 from .base.messages import Refused
 from .convert.image import convert_image, is_image
-from .read import load
+from .merging.beside import add_kernel_arguments, loaded, only_trace
 
 UI = "https://ui.perfetto.dev"
 PORT = 9001
@@ -31,8 +31,10 @@ MANY = 1_000_000          # with more spans, viewers are slow
 
 
 def add_arguments(parser):
-    parser.add_argument("trace", metavar="TRACE", help="a .json or .npuprof file")
+    parser.add_argument("trace", metavar="TRACE", nargs="?",
+                        help="a .json or .npuprof file; none is needed with --ftrace")
     parser.add_argument("--open", action="store_true", help="open the link in the browser, too")
+    add_kernel_arguments(parser)
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -160,22 +162,25 @@ def serve(file, name, open_it=False):
 
 
 def run(arguments):
-    path = arguments.trace
+    path = only_trace([arguments.trace] if arguments.trace else [], arguments)
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         shown, damaged = path, 0
-        if is_image(path):
+        if not arguments.ftrace and is_image(path):
             shown = os.path.join(folder, "trace.json")
             damaged = convert_image(path, shown)
             if damaged == 2:
                 return 2
-        trace = load(shown, progress=True)
+        trace = loaded(shown, arguments)
         if trace.format != "json":
             raise Refused(f"{path}: the Perfetto UI does not read the CSV; "
                           "give the .json or the .npuprof file")
+        if trace._file is None:
+            raise Refused(f"{path}: the Perfetto UI does not read files of {trace.tool}: "
+                          "convert it to .pftrace")
         if len(trace) > MANY:
             print(f"{len(trace)} spans: the Perfetto UI needs about {len(trace) // 100_000} s and much "
                   "memory", flush=True)
-        name = os.path.splitext(os.path.basename(path))[0] + ".json"
+        name = os.path.splitext(os.path.basename(path or arguments.ftrace))[0] + ".json"
         # Why the file that was read: functions have their names there.
         serve(trace._file, name, arguments.open)
     return damaged

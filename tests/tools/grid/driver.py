@@ -166,7 +166,8 @@ class Run:
                 yield from self.locked(thread, i)
             yield from self.device_part(thread, i)
             if self.shape["barrier"]:
-                yield from self.spanned(thread, "barrier", self.barrier.meet())
+                met = self.woken(self.barrier.meet(), "barrier", thread, i)
+                yield from self.spanned(thread, "barrier", met)
             yield from self.work(thread, "finish", self.us("finish", i), i)
             self.inferences.append((thread, begin, self.time.now, i))
 
@@ -200,14 +201,14 @@ class Run:
     def locked(self, thread, i):
         """The threads pack one after the other. Hidden: the span is around the lock."""
         if self.shape["lock"] == "visible":
-            yield from self.spanned(thread, "lock", self.lock.take())
+            yield from self.spanned(thread, "lock", self.woken(self.lock.take(), "lock", i))
             yield from self.work(thread, "pack", self.us("pack", i), i)
         else:
             yield from self.spanned(thread, "pack", self.hidden_lock(i))
         self.lock.give()
 
     def hidden_lock(self, i):
-        yield from self.lock.take()
+        yield from self.woken(self.lock.take(), "lock", i)
         yield from self.busy("pack", self.us("pack", i), i)
 
     def device_part(self, thread, i):
@@ -282,6 +283,13 @@ class Run:
         else:
             yield event
             yield self.notice("notice", job.inference, job.place)
+
+    def woken(self, what, *place):
+        """Waits for another thread, and is woken as for a job."""
+        begin = self.time.now
+        yield from what
+        if self.time.now > begin:
+            yield self.notice(*place)
 
     def all_asleep(self, jobs):
         for job in jobs:

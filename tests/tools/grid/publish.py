@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What is published of the grid: the table of tools/README.md, and how many of the first predictions miss.
+"""What is published of the grid: the table of tools/README.md, how many of the first predictions miss, and
+what "sure" and "likely" are worth.
 
     python3 tests/tools/grid --write        makes both; tests/tools/test_grid.py keeps them
 """
 
+import json
 import pathlib
 import re
 
@@ -12,9 +14,12 @@ from .ask import asked, is_missed
 from .shapes import cases, class_of
 
 HERE = pathlib.Path(__file__).resolve()
-README, MISSED = HERE.parents[3] / "tools" / "README.md", HERE.with_name("missed.txt")
+TOOLS, MISSED = HERE.parents[3] / "tools", HERE.with_name("missed.txt")
+README, HELD = TOOLS / "README.md", TOOLS / "npuprof" / "report" / "held.json"
 SEED, PREDICTIONS, FIRST = "1", 5000, 300
 BEGIN, END = "<!-- python3 tests/tools/grid --write -->\n", "<!-- end -->"
+REAL = "<!-- python3 tests/tools/real --write -->\n"
+KERNEL = "<!-- python3 tests/tools/real --ftrace --write -->\n"
 
 
 def answers(seed, predictions, path):
@@ -35,10 +40,22 @@ def missed(found, limit=None):
     return dict(sorted(counts.items()))
 
 
-def write(found):
+def place(begin):
+    """(text of the README, where what comes behind `begin` begins and ends in it)"""
     text = README.read_text()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    README.write_text(text[:begin] + score.published(found) + "\n\n" + text[end:])
+    first = text.index(begin) + len(begin)
+    return text, first, text.index(END, first)
+
+
+def put(begin, table):
+    text, first, last = place(begin)
+    README.write_text(text[:first] + table + "\n\n" + text[last:])
+
+
+def write(found):
+    put(BEGIN, score.published(found))
+    words = score.by_word(one for answer in found for one in answer.predictions)
+    HELD.write_text(json.dumps({name: [one.held, one.answered] for name, one in words.items()}) + "\n")
     MISSED.write_text("".join(f"{name}: {count}\n" for name, count in missed(found, FIRST).items()))
 
 
@@ -50,6 +67,6 @@ def known_missed():
 
 def known_held():
     """{class: the share that holds, in percent}, as published."""
-    text = README.read_text()
-    rows = re.findall(r"^\| (.+?) \| \d+ \| ([\d.]+) % \|", text[text.index(BEGIN):text.index(END)], re.M)
+    text, first, last = place(BEGIN)
+    rows = re.findall(r"^\| (.+?) \| \d+ \| ([\d.]+) % \|", text[first:last], re.M)
     return {name: float(held) for name, held in rows}

@@ -4,7 +4,7 @@
 from collections import namedtuple
 from statistics import median
 
-from .ask import is_missed, miss
+from .ask import FIRST, is_missed, miss
 from .shapes import DIMENSIONS, class_of, plain, rung
 
 WIDE = 10                  # points: a wider interval says that it is not known
@@ -55,17 +55,29 @@ def findings(answers):
     """Sentences about first findings and clean runs."""
     for name in ("marked", "not marked", "sampled"):
         first = [answer.first for answer in answers if rung(answer.case.shape) == name]
-        right, wrong, none = map(first.count, ("right", "wrong", "none"))
-        yield f"First finding, {name}: {right} of {len(first)} right, {wrong} wrong, {none} not there."
+        counts = ", ".join(f"{first.count(kind)} {kind}" for kind in FIRST)
+        yield f"First answer, {name}, of {len(first)}: {counts}."
     clean = [answer.false for answer in answers if answer.false is not None]
     yield f"Clean runs with false findings: {sum(map(bool, clean))} of {len(clean)}."
+
+
+def word(one):
+    """How sure such a gain is said to be, as a finding or as a question."""
+    return "sure" if one.sure else "likely" if one.high - one.low <= WIDE else "unknown"
+
+
+def by_word(predictions):
+    """{word: Score} of what was answered."""
+    return grouped([one for one in predictions if one.low is not None], word)
 
 
 def published(answers):
     """What tools/README.md has of a run of the grid."""
     predictions = [one for answer in answers for one in answer.predictions]
     scores = by_class(predictions) | {"all": score_of(predictions)}
-    return table("wait, arrivals, sharing", scores) + "\n\n" + "\n".join(findings(answers))
+    words = [f"{name.capitalize()}: {score.held:,} of {score.answered:,} held."
+             for name, score in by_word(predictions).items()]
+    return "\n".join([table("wait, arrivals, sharing", scores), "", *words, "", *findings(answers)])
 
 
 def details(answers):

@@ -19,12 +19,14 @@ Without arrows from submissions the owners are the innermost host spans of the i
 what is compared is the mean execution.
 """
 
+from array import array
 from collections import namedtuple
 from fractions import Fraction
 
 from ..tables.arithmetic import mean, percentile
 from ..tables.table import Table, pct
 from . import replay
+from .figures import holm
 from .leaves import Leaves
 from .paths import by_owner
 
@@ -34,30 +36,49 @@ TITLE = "Where the difference of the mean {} comes from (ns each; the rows add u
 MOST = 5000            # inferences of a run whose paths are looked at
 ALIKE, LEAST = Fraction(1, 100), Fraction(1, 200)     # of the common factor: its spread, its change
 DEVICE = "operator", "transfer"
-# what: "inference" or "execution". owners: of each a dict {(kind, name): (count, ns)}. times: their lengths.
+# what: "inference" or "execution". owners: {(kind, name): (count, ns in each of them)}. times: their lengths.
 # error: of the device's stamps, ns.
 Side = namedtuple("Side", "what owners times error")
 
 
+def sides_of(facts):
+    """The Sides of a run: from the paths of its replay, and from its host spans; None where it has none."""
+    return side_of(facts, replay.of(facts).why is None), side_of(facts, False)
+
+
 def side_of(facts, with_paths):
-    """The Side of a run, or None if there is nothing to compare."""
     found, trace, inferences = replay.of(facts), facts.trace, facts.window.inferences
     errors = sorted(max(0, error) for error in facts.jobs.error)
     error = errors[len(errors) // 2] if errors else 0
     if with_paths and found.points.inferences:
         count = len(found.points.inferences)
         chosen = range(0, count, -(-count // MOST))
-        owners = [by_owner(found.paths.of_inference(number)) for number in chosen]
+        owners = columns(by_owner(found.paths.of_inference(number)) for number in chosen)
         return Side("inference", owners, [trace.dur[found.points.inferences[n]] for n in chosen], error)
     if inferences:
         leaves, chosen = Leaves(trace), inferences[::-(-len(inferences) // MOST)]
-        return Side("inference", [by_owner(host_pieces(trace, leaves, i)) for i in chosen],
+        return Side("inference", columns(by_owner(host_pieces(trace, leaves, i)) for i in chosen),
                     [trace.dur[i] for i in chosen], error)
     if with_paths:
         chosen = range(0, found.points.count, -(-found.points.count // MOST))
-        return Side("execution", [by_owner(found.paths.job(k)) for k in chosen],
+        return Side("execution", columns(by_owner(found.paths.job(k)) for k in chosen),
                     [found.points.dur[k] for k in chosen], error)
     return None
+
+
+def columns(every):
+    """{owner: (count, ns in each)} of what by_owner() gives of each. Why columns: of many runs they lie in
+    memory together."""
+    found, n = {}, 0
+    for n, own in enumerate(every, 1):
+        for key, (count, ns) in own.items():
+            entry = found.setdefault(key, [0, array("q")])
+            entry[0] += count
+            entry[1].extend([0] * (n - 1 - len(entry[1])))
+            entry[1].append(ns)
+    for _, column in found.values():
+        column.extend([0] * (n - len(column)))
+    return found
 
 
 def host_pieces(trace, leaves, i):
@@ -68,21 +89,23 @@ def host_pieces(trace, leaves, i):
         yield "host", name, start, end
 
 
-def sides(a, b):
-    """The Sides of two traces' Facts: of the same form, or (None, None)."""
-    with_paths = replay.of(a).why is None and replay.of(b).why is None
-    pair = side_of(a, with_paths), side_of(b, with_paths)
-    return pair if None not in pair and pair[0].what == pair[1].what else (None, None)
+def alike(before, after):
+    """The Sides of all runs of both sides: lists of the same form, or (None, None). before, after: what
+    sides_of() gives of each run."""
+    with_paths = all(run.paths for run in (*before, *after))
+    one, two = ([run.paths if with_paths else run.host for run in runs] for runs in (before, after))
+    same = None not in (*one, *two) and len({side.what for side in (*one, *two)}) == 1
+    return (one, two) if same else (None, None)
 
 
-def sums(side):
-    """{owner: (count, ns)} over all inferences, and how many there are."""
+def sums(runs):
+    """{owner: (count, ns)} over all inferences of these Sides, and how many there are."""
     total = {}
-    for own in side.owners:
-        for key, (count, ns) in own.items():
+    for side in runs:
+        for key, (count, column) in side.owners.items():
             n, before = total.get(key, (0, 0))
-            total[key] = n + count, before + ns
-    return total, len(side.owners)
+            total[key] = n + count, before + sum(column)
+    return total, sum(len(side.times) for side in runs)
 
 
 def common_factor(a, b):
@@ -113,22 +136,46 @@ def effects(key, before, after, factor):
     return count, clock, after[1] - before[1] - count - clock
 
 
-def attribute(a, b, test, holm):
-    """The rows of COLUMNS for two Sides, the largest difference first, and the common factor.
+def apart(before, after):
+    """True: the values of all runs of one side lie beyond those of the other, and their medians differ by
+    more than those of either side among themselves."""
+    before, after = sorted(before), sorted(after)
+    spread = max(before[-1] - before[0], after[-1] - after[0])
+    separate = before[-1] < after[0] or after[-1] < before[0]
+    return separate and abs(percentile(after, 500) - percentile(before, 500)) > spread
 
-    test: two sorted lists -> p; holm: [p] -> [p]."""
+
+def verdicts(a, b, keys, test):
+    """(p or None, verdict) of each owner: by ranks of the inferences of two runs; of more runs, by theirs."""
+    if len(a) == len(b) == 1:
+        chances = holm([test(*(sorted(ns_of(side, key)) for side in (*a, *b))) for key in keys])
+        for p in chances:
+            yield p, "too few" if p is None else "not told from noise" if p >= 0.05 else "sure"
+        return
+    for key in keys:
+        means = [[round(sum(ns_of(side, key)) / len(side.times)) for side in runs] for runs in (a, b)]
+        yield None, "sure" if apart(*means) else "not told from other runs"
+
+
+def ns_of(side, key):
+    return side.owners[key][1] if key in side.owners else array("q", bytes(8 * len(side.times)))
+
+
+def attribute(a, b, test):
+    """The rows of COLUMNS for the Sides of the runs before and after, the largest difference first, the
+    common factor, and the difference.
+
+    test: two sorted lists -> p."""
     (before, n), (after, m) = sums(a), sums(b)
     factor, rows = common_factor(before, after), []
-    whole = Fraction(sum(b.times), m) - Fraction(sum(a.times), n)
-    keys = sorted(before.keys() | after.keys())
-    chances = holm([test(*(sorted(own.get(key, (0, 0))[1] for own in side.owners) for side in (a, b)))
-                    for key in keys])
-    for key, p in zip(keys, chances):
+    whole = Fraction(sum(map(sum, (side.times for side in b))), m)
+    whole -= Fraction(sum(map(sum, (side.times for side in a))), n)
+    keys, error = sorted(before.keys() | after.keys()), max(s.error for s in a) + max(s.error for s in b)
+    for key, (p, verdict) in zip(keys, verdicts(a, b, keys, test)):
         old, new = (key in sum_of and tuple(Fraction(part, count) for part in sum_of[key]) or None
                     for sum_of, count in ((before, n), (after, m)))
         parts = effects(key, old, new, factor)
-        verdict = "too few" if p is None else "not told from noise" if p >= 0.05 else "sure"
-        if key[0] in ("dispatch", "notice") and abs(sum(parts)) <= a.error + b.error:
+        if key[0] in ("dispatch", "notice") and abs(sum(parts)) <= error:
             verdict = "within the clock's error"
         rows.append((*key, before.get(key, (0, 0))[0], after.get(key, (0, 0))[0],
                      old[1] if old else Fraction(0), new[1] if new else Fraction(0), sum(parts), *parts,
@@ -138,15 +185,17 @@ def attribute(a, b, test, holm):
     return rows, factor, whole
 
 
-def table(a, b, test, holm):
-    """The Table of two Facts, or None."""
-    one, two = sides(a, b)
+def table(before, after, test):
+    """The Table of the runs before and after, or None. They have `paths` and `host`; see sides_of()."""
+    one, two = alike(before, after)
     if one is None:
         return None
-    rows, factor, whole = attribute(one, two, test, holm)
-    before, after = (mean(sum(side.times), len(side.times)) for side in (one, two))
-    notes = [f"mean {one.what}: {before} -> {after} ns, median "
-             + " -> ".join(str(percentile(sorted(side.times), 500)) for side in (one, two)) + " ns"]
+    rows, factor, whole = attribute(one, two, test)
+    times = [sorted(ns for side in runs for ns in side.times) for runs in (one, two)]
+    before, after = (mean(sum(own), len(own)) for own in times)
+    what = one[0].what
+    notes = [f"mean {what}: {before} -> {after} ns, median "
+             + " -> ".join(str(percentile(own, 500)) for own in times) + " ns"]
     assert sum((row[6] for row in rows), Fraction(0)) == whole
     if factor:
         notes.append(f"all operators take {float(factor):.3f} times as long: the device's clock")
@@ -158,14 +207,14 @@ def table(a, b, test, holm):
     if moved:
         notes.append(f"on the path in one run only: {', '.join(moved[:8])}; in the other something hides it, "
                      "or it is not there")
-    if any(len(side.owners) == MOST for side in (one, two)):
+    if any(len(side.times) == MOST for side in (*one, *two)):
         notes.append(f"of every run at most {MOST} inferences were looked at, evenly spread")
-    return Table("difference", TITLE.format(one.what), COLUMNS, rows, notes)
+    return Table("difference", TITLE.format(what), COLUMNS, rows, notes)
 
 
-def conditions(a, b):
-    """Sentences on what differs between the runs beside their times."""
-    def told(facts):
+def about(facts):
+    """{what: value} of what two runs should share."""
+    def told():
         about, trace = facts.trace.metadata, facts.trace
         yield from ((key, about.get(key)) for key in ("version", "host", "program"))
         yield from sorted((f"user.{key}", value) for key, value in about.get("user", {}).items())
@@ -176,7 +225,13 @@ def conditions(a, b):
         yield "inferences", len(facts.window.inferences)
         yield "spans in warm-up", sum(trace.warm_up)
         yield "lost", facts.lost_records
-    one, two = dict(told(a)), dict(told(b))
-    return [f"{key}: {one.get(key, 'none')} -> {two.get(key, 'none')}" for key in {**one, **two}
-            if one.get(key) != two.get(key)]
+    return dict(told())
 
+
+def conditions(before, after):
+    """Sentences on what differs between the runs beside their times. before, after: about() of each run."""
+    def value(runs, key):
+        return " or ".join(dict.fromkeys(str(run.get(key, "none")) for run in runs))
+    keys = {key: None for run in (*before, *after) for key in run}
+    return [f"{key}: {value(before, key)} -> {value(after, key)}" for key in keys
+            if value(before, key) != value(after, key)]

@@ -10,7 +10,8 @@ compute spans.
     neither       no engine works: they wait for each other, or for the firmware
     parallel      sum of the compute spans by C: how many compute engines work at once
 
-NPU IoWait = exposed + neither. Each exposed piece is charged to the compute span that begins at its end, or
+A compute span inside another one of its track is counted once: the outer one has its own time alone. NPU
+IoWait = exposed + neither. Each exposed piece is charged to the compute span that begins at its end, or
 later. Sampled executions have no spans inside and are left out.
 """
 
@@ -18,8 +19,10 @@ from array import array
 from fractions import Fraction
 from functools import cached_property
 from heapq import nlargest
+from itertools import pairwise
 
-from ..base.contract import NULL
+from .. import loops
+from ..base.contract import NULL, SAMPLED
 from ..tables.executions import compute_names, transfer_names
 from ..tables.table import Table, pct
 from .figures import spread
@@ -36,121 +39,98 @@ class Engines:
 
     queues     by queue [executions, their ns, T, C, T and C, sum of compute]
     exposed    {operator: [pieces, ns, ns of the longest, its row]}
-    pairs      {(name, next name), as numbers: gaps}
-    rows       {name, as a number: rows of its compute spans}"""
+    operators  {operator: (count, ns)}, without the time of what is nested in its spans; also executions that
+               show nothing inside
+    whole      {name, as a number: rows of those}"""
 
     def __init__(self, facts):
-        self.trace, self.jobs = facts.trace, facts.jobs
-        self.queues = [[0] * 6 for _ in self.jobs.queues]
-        self.exposed = {}
+        self.trace, self.jobs = trace, jobs = facts.trace, facts.jobs
         self.kinds = bytearray(1 if moves else 2 * computes for moves, computes in
-                               zip(transfer_names(self.trace), compute_names(self.trace)))
-        self.pairs, self.rows = {}, {}
-        for k, inside in members(facts):
-            self._execution(k, inside)
+                               zip(transfer_names(trace), compute_names(trace)))
+        self.own = own, first, ends = array("i"), array("i"), array("i")
+        for place in places(facts):
+            for column, value in zip(self.own, place):
+                column.append(value)
+        self.inside = loops.Inside(array("i", map(jobs.queue.__getitem__, own)), first, ends,
+                                   trace.executions[2], trace, self.kinds, len(jobs.queues))
+        self.queues = [[0, 0, *sums] for sums in self.inside.sums]
+        held = held_inside(trace, self.kinds)
+        for k, since, until in zip(own, first, ends):
+            queue = self.queues[jobs.queue[k]]
+            queue[0] += 1
+            queue[1] += trace.dur[jobs.row[k]]
+            if held:
+                queue[5] -= sum(held.get(i, 0) for i in trace.executions[2][since:until])
+        names = [*trace.names, "(end)"]
+        self.exposed = {names[n]: own for n, own in self.inside.exposed.items()}
+        self.operators, self.whole = {}, self._whole(facts)
+        for n, (count, ns) in self.inside.computes.items():
+            nested = sum(held.get(i, 0) for i in self.inside.named(n)) if held else 0
+            self.operators[names[n]] = count, ns - nested
+        for n, rows in self.whole.items():
+            self.operators.setdefault(names[n], (len(rows), sum(map(trace.dur.__getitem__, rows))))
 
-    def _execution(self, k, inside):
-        start, dur, name, kinds = self.trace.start, self.trace.dur, self.trace.name, self.kinds
-        begin = start[self.jobs.row[k]]
-        execute, works, starts, at, apart = dur[self.jobs.row[k]], ([], []), [], begin, True
-        before = end_before = None
-        for i in inside:
-            n, a = name[i], start[i]
-            kind, b = kinds[n], a + dur[i]
-            if not kind:
-                continue
-            if kind == 2:
-                starts.append((a, i))
-                if n not in self.rows:
-                    self.rows[n] = array("i")
-                self.rows[n].append(i)
-                if before is not None:
-                    self._pair(before, n, a - end_before)
-                before, end_before = n, b
-            if a < b:
-                works[kind - 1].append((a, b))
-                apart, at = apart and a >= at, b
-        own = one_by_one(*works) if apart else overlapping(*works, begin)
-        if own[-1]:
-            starts.sort()
-            self._charge(own[-1], starts)
-        queue = self.queues[self.jobs.queue[k]]
-        for n, value in enumerate((1, execute, *own[:-1])):
-            queue[n] += value
+    def _whole(self, facts):
+        """Why not the sampled ones: their time is that of a call."""
+        jobs, trace, found = self.jobs, self.trace, {}
+        ends = trace.executions[1]
+        for k, row in enumerate(jobs.row):
+            g = jobs.group[k]
+            if ends[g] == (ends[g - 1] if g else 0) and jobs.inside[k] and not trace.flags[row] & SAMPLED:
+                found.setdefault(trace.name[row], array("i")).append(row)
+        return found
 
-    def _pair(self, before, after, gap):
-        column = self.pairs.get((before, after))
-        if column is None:
-            column = self.pairs[before, after] = array("q")
-        column.append(gap)
-
-    def _charge(self, pieces, starts):
-        """Charges exposed pieces to the first compute span that begins at or after their end."""
-        k = 0
-        for begin, end in pieces:
-            while k < len(starts) and starts[k][0] < end:
-                k += 1
-            row = starts[k][1] if k < len(starts) else -1
-            own = self.exposed.setdefault(self.trace.text(row) if row >= 0 else "(end)", [0, 0, 0, -1])
-            own[0] += 1
-            own[1] += end - begin
-            if end - begin > own[2]:
-                own[2:] = end - begin, row
-
-    @cached_property
-    def operators(self):
-        """{operator: (count, ns)}"""
-        dur = self.trace.dur
-        return {self.trace.names[n]: (len(rows), sum(map(dur.__getitem__, rows)))
-                for n, rows in self.rows.items()}
+    def rows(self, name):
+        """The rows of an operator."""
+        names = self.trace.names
+        return next((self.inside.named(n) for n in self.inside.computes if names[n] == name),
+                    next((rows for n, rows in self.whole.items() if names[n] == name), ()))
 
     def longest(self, name):
         """The three longest rows of an operator."""
-        rows = next((own for n, own in self.rows.items() if self.trace.names[n] == name), ())
-        return nlargest(3, rows, key=self.trace.dur.__getitem__)
+        return nlargest(3, self.rows(name), key=self.trace.dur.__getitem__)
+
+    @cached_property
+    def pairs(self):
+        """{(name, next name), as numbers: ns from the end of a compute span to the next one's begin}"""
+        trace, found = self.trace, {}
+        for _, first, end in zip(*self.own):
+            own = [i for i in trace.executions[2][first:end] if self.kinds[trace.name[i]] == 2]
+            for a, b in pairwise(own):
+                column = found.setdefault((trace.name[a], trace.name[b]), array("q"))
+                column.append(trace.start[b] - trace.start[a] - trace.dur[a])
+        return found
 
 
-def one_by_one(transfers, compute):
-    """T, C, T and C, sum of compute, exposed pieces: of spans that follow each other."""
-    added = sum(b - a for a, b in compute)
-    return sum(b - a for a, b in transfers), added, 0, added, transfers
+def held_inside(trace, kinds):
+    """{row of a compute span: ns of the compute spans on its track that are its children}"""
+    stacks = [track.number if track.kind == "device" else -1 for track in trace.tracks]
+    parents = loops.nest(trace.track, trace.start, trace.dur, stacks)
+    found = {}
+    for i, parent in enumerate(parents) if max(parents, default=-1) >= 0 else ():
+        while parent >= 0 and kinds[trace.name[parent]] != 2:
+            parent = parents[parent]
+        if parent >= 0 and kinds[trace.name[i]] == 2:
+            found[parent] = found.get(parent, 0) + trace.dur[i]
+    return found
 
 
-def overlapping(transfers, compute, at):
-    """The same of spans at any times, from `at` on."""
-    # The low bits: an end before a begin at the same time, and which kind.
-    events = [4 * a + 2 + kind for kind, spans in enumerate((transfers, compute)) for a, _ in spans]
-    events += [4 * b + kind for kind, spans in enumerate((transfers, compute)) for _, b in spans]
-    moving = working = shared = t = c = 0
-    pieces = []
-    for event in sorted(events):
-        now = event >> 2
-        if t:
-            moving += now - at
-            if c:
-                shared += now - at
-            elif now > at:
-                pieces.append((at, now))
-        if c:
-            working += now - at
-        step = 1 if event & 2 else -1
-        if event & 1:
-            c += step
-        else:
-            t += step
-        at = now
-    return moving, working, shared, sum(b - a for a, b in compute), pieces
-
-
-def members(facts, among=None):
-    """Yields (job, rows inside its execution) of the jobs in the window, or of these, that have any."""
-    jobs = facts.jobs
-    _, ends, inside = facts.trace.executions
+def places(facts, among=None):
+    """Yields (job, first, end) of the jobs in the window, or of these, that have rows inside: they are
+    trace.executions[2][first:end]."""
+    jobs, ends = facts.jobs, facts.trace.executions[1]
     for k in range(len(jobs)) if among is None else among:
         g = jobs.group[k]
         first = ends[g - 1] if g else 0
         if ends[g] > first and jobs.inside[k]:
-            yield k, inside[first:ends[g]]
+            yield k, first, ends[g]
+
+
+def members(facts, among=None):
+    """Yields (job, rows inside its execution) of the same jobs."""
+    inside = facts.trace.executions[2]
+    for k, first, end in places(facts, among):
+        yield k, inside[first:end]
 
 
 def overlap_row(label, own):

@@ -5,25 +5,33 @@ from array import array
 from fractions import Fraction
 from functools import cached_property
 
+from .. import loops
 from ..base.contract import NULL
 from ..base.doctor import evidence_of, findings
 from ..base.losses import lost_by_cause
-from ..tables.arithmetic import both, percentile, union
+from ..tables.arithmetic import both, percentile
 from ..tables.executions import Device
 from ..tables.table import pct
+from . import replay
 from .depth import views
 from .engines import Engines, members
+from .equals import Equals
 from .figures import largest_mode, median_noise
 from .headline import headline
 from .holders import Memory
 from .idle import Idle, chained
 from .jobs import jobs_of
+from .lanes import Lanes
 from .latency import preempted
+from .levels import levels
+from .owners import owners
 from .pes import Pes
 from .roofline import Roof
 from .steady import Drift, stalls, warm_ups
 from .tail import Tail
-from .window import choose
+from .window import Window, choose
+
+REPLAYED = 10000     # inferences; of more, a gain is that of the middle ones
 
 
 class Facts:
@@ -33,9 +41,6 @@ class Facts:
         self.trace = trace
         self.window = choose(trace) if window is None else window
         self.wait, self.description = wait, description
-        self.part = None              # Facts of the part that replay takes; see verdict.py
-        # effect(change): an Effect of replay.py, or None. The verdict sets it.
-        self.effect = lambda change: None
 
     @cached_property
     def jobs(self):
@@ -49,10 +54,10 @@ class Facts:
     @cached_property
     def busy(self):
         """By queue: Intervals in which one of its jobs executes, inside the window."""
-        flats = [[] for _ in self.jobs.queues]
+        flats = [array("q") for _ in self.jobs.queues]
         for q, start, end in zip(self.jobs.queue, self.jobs.start, self.jobs.end):
-            flats[q].append((start, end))
-        return [both(union(flat), self.window.intervals) for flat in flats]
+            flats[q].extend((start, end))
+        return [both(loops.merged(flat), self.window.intervals) for flat in flats]
 
     @cached_property
     def idle(self):
@@ -82,6 +87,21 @@ class Facts:
         return Engines(self)
 
     @cached_property
+    def lanes(self):
+        """What the lanes of devices are for, and which are equals: a Lanes."""
+        return Lanes(self)
+
+    @cached_property
+    def equals(self):
+        """PEs and threads against their equals: an Equals."""
+        return Equals(self)
+
+    @cached_property
+    def levels(self):
+        """Devices that change between two speeds: [Levels]."""
+        return levels(self)
+
+    @cached_property
     def pes(self):
         """How busy the PEs were: a Pes."""
         return Pes(self)
@@ -109,6 +129,61 @@ class Facts:
     @cached_property
     def memory(self):
         return Memory(self)
+
+    # ---- What changes bring
+
+    @cached_property
+    def part(self):
+        """Facts of a window that replay can take."""
+        return self.middle(REPLAYED)
+
+    def middle(self, most):
+        """Facts of so many inferences in the middle of the window, or of all, if they are not more."""
+        rows, trace = self.window.inferences, self.trace
+        if len(rows) <= most:
+            return self
+        first = (len(rows) - most) // 2
+        own = rows[first:first + most]
+        pairs = [(trace.start[own[0]], max(trace.start[i] + trace.dur[i] for i in own))]
+        window = Window(trace, pairs, f"the middle {most} inferences", self.window.selection)
+        return Facts(trace, window, self.wait, self.description)
+
+    @cached_property
+    def replay(self):
+        """A Replay of the part."""
+        return replay.of(self.part)
+
+    def effect(self, *changes):
+        """The Effect of changes, or None if replay cannot say."""
+        return self.replay.effect(*changes)
+
+    @cached_property
+    def owners(self):
+        """{(kind, name): its share of a critical path, percent}, the largest first; {} without a replay."""
+        return owners(self.replay)
+
+    @cached_property
+    def threshold_pct(self):
+        """What a change must bring to be worth a word: 2 %, or three times the noise of the median, at most
+        10 %. Why at most: the spread of a small run does not make what is certain in it unsure."""
+        return max(Fraction(2), min(3 * self.noise_pct, Fraction(10)))
+
+    def gain(self, change, of="latency"):
+        """(what the gain is of, (low, high) in percent, the Effect); None if replay cannot say."""
+        effect = self.effect(change)
+        if effect is None:
+            return None
+        if of == "latency" and effect.inference:
+            # Why: where inferences differ, the median may be one that the change does not touch.
+            if not effect.inference[1] < self.threshold_pct <= effect.window[1]:
+                return of, effect.inference, effect
+            of = "throughput"
+        return of, effect.window, effect
+
+    def promises(self, change):
+        """True: replay says that the change shortens the median inference by at least the threshold."""
+        effect = self.effect(change)
+        return bool(effect and effect.inference and effect.inference[0] >= self.threshold_pct)
 
     # ---- Losses and errors
 
@@ -149,7 +224,7 @@ class Facts:
     @cached_property
     def durations(self):
         """Durations of the inferences in the window, ascending."""
-        return sorted(map(self.trace.dur.__getitem__, self.window.inferences))
+        return array("q", sorted(map(self.trace.dur.__getitem__, self.window.inferences)))
 
     @cached_property
     def durations_p50(self):
@@ -160,12 +235,17 @@ class Facts:
     def noise_pct(self):
         """Half of the 95 % interval of the median inference, in percent of it."""
         ordered = self.durations or [1]
+        if self.levels and ordered != [1]:
+            ordered = sorted(self.trace.dur[i] for i in self.window.inferences
+                             if not any(own.is_slow(self.trace.start[i]) for own in self.levels)) or ordered
         # Why one mode: between two of them the median jumps, and every gain would be noise.
         return Fraction(100 * median_noise(largest_mode(ordered)), percentile(ordered, 500) or 1)
 
     def share_of_inferences(self, ns):
-        """Percent of the time of all inferences; without inferences, of the window."""
-        return pct(ns, sum(self.durations) or self.window.length_ns)
+        """Percent of the time of all inferences; without inferences, of the window. Why not above 100:
+        several jobs may have waited at a time."""
+        share = pct(ns, sum(self.durations) or self.window.length_ns)
+        return None if share is None else min(share, 100)
 
     @cached_property
     def has_submissions(self):

@@ -64,3 +64,12 @@ def median_noise(ordered):
 def median_of(ordered):
     """The median of sorted whole numbers, times two: it stays whole."""
     return ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
+
+
+def holm(chances):
+    """The same p with Holm's correction for their number; None stays None."""
+    tested = sorted((p, n) for n, p in enumerate(chances) if p is not None)
+    out, least = list(chances), 0.0
+    for k, (p, n) in enumerate(tested):
+        least = out[n] = max(least, min(1.0, p * (len(tested) - k)))
+    return out

@@ -7,7 +7,8 @@ A node is a moment; its time is the latest of up to two moments before it, each 
     job (its end)       the begin of its submission, and the end of the job before it in its queue, each plus
                         start latency and execution
     end of a wait       the begin of the wait, and the end of the job, plus the notice
-    arrival             the point before it, and the other end of an arrow between threads
+    arrival             the point before it, and the other end of an arrow between threads, or of what seems
+                        to be handed over (handovers.py)
     request             the point before it, and a time of its own if requests do not react (requests.py)
 
 Where the device was done before the wait began, no notice is known: the median of the others stands for it,
@@ -15,15 +16,16 @@ else 0. The nodes are in an order in which each comes after those it depends on,
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from operator import itemgetter
 
 from .. import loops
 from ..base.contract import NULL, UNFINISHED
-from . import requests
+from . import handovers, requests
 from .jobs import MARKED
 from .moments import (ARRIVAL, BEGIN, END, LEAVES, NOTICED, OF_JOB, REQUEST, RETURN, SUBMIT, WAIT, Point)
+from .part import name_of, rows_of
 
 MOST = 50_000              # jobs in one graph; longer traces are replayed up to there
 NEVER = -2**62
@@ -57,12 +59,13 @@ class Points:
     """All points by thread, with their lags as recorded. point[p], of thread t: threads[t] lists p in order.
 
     waits: of each job (begin, end) of the wait of its thread, or None. all_work: only what says that it waits
-    is a wait. Otherwise what may be one, by its name or as a stretch (stretches.py), is all waiting.
+    is a wait. Otherwise what may be one, by its name or as a stretch (stretches.py) or a handover, is all
+    waiting. handed: {arrow of a handover: its lag}; handing: names of the spans that end so.
 
     inferences: rows, those replayed; begin[i], end[i]: the points of inference i. start_of[k], end_of[k]: of
     job k, as recorded. waited: {point: ns before it that may be waiting for a request}."""
 
-    def __init__(self, trace, jobs, inferences, all_work=False):
+    def __init__(self, trace, jobs, inferences, all_work=False, handing=True):
         self.trace, self.jobs = trace, jobs
         self.count, self.until = window_of(trace, jobs)
         self.waits = [self._wait(k, all_work) for k in range(self.count)]
@@ -73,10 +76,14 @@ class Points:
         found = {}                                 # thread -> points
         # Why submissions, too: no replay moves the first one, so no end comes before it.
         self.first = min([*self.start_of, *(jobs.s[k] for k in range(self.count)
-                                            if jobs.thread[k] >= 0 and jobs.s[k] != NULL)])
+                                            if jobs.thread[k] >= 0 and jobs.s[k] != NULL)],
+                         default=min((trace.start[i] for i in self.inferences), default=0))
         self._of_jobs(found)
         self._of_inferences(found)
-        self.arrows = self._arrows(found)
+        number = self._arrows(found)
+        self.handed, self.handing = {}, set()
+        if handing and not all_work:
+            self._handovers(found, number)
         self._of_requests(found)
         self.point, self.threads, self.thread = [], [], []
         self.inference_number = {row: n for n, row in enumerate(self.inferences)}
@@ -85,12 +92,14 @@ class Points:
             self.threads.append(list(range(len(self.point), len(self.point) + len(found[thread]))))
             self.point += found[thread]
             self.thread += [thread] * len(found[thread])
-        self._lags()
+        self._lags(all_work)
         self._places()
         self.waited = requests.waited(self)
 
     def _wait(self, k, all_work):
         jobs = self.jobs
+        if k in jobs.slept:
+            return jobs.slept[k][:2]
         if jobs.wait[k] >= 0 and (jobs.sure[k] or not all_work):
             end = jobs.w[k] + self.trace.dur[jobs.wait[k]]
             if jobs.sure[k] == MARKED or all_work:
@@ -169,7 +178,30 @@ class Points:
                 number += 1
         return number
 
-    def _lags(self):
+    def _handovers(self, found, number):
+        """Where one thread seems to wait for another. Why a point at its begin: what comes before is work."""
+        trace, jobs = self.trace, self.jobs
+        known = {jobs.wait[k] for k in range(self.count)} | {jobs.submit[k] for k in range(self.count)}
+        told = {base: sorted(one.time for one in points if one.kind == ARRIVAL)
+                for base, points in found.items()}
+        parents = set(trace.parents)
+
+        def may_wait(i):
+            end, arrivals = trace.start[i] + trace.dur[i], told[trace.tracks[trace.track[i]].base]
+            hears = bisect_left(arrivals, end) < bisect_right(arrivals, end + handovers.AT_ONCE)
+            return not (hears or i in known or i in parents or trace.name[i] in jobs.stretches.names
+                        or end > self.until)
+        for one in handovers.found(trace, sorted(found), may_wait):
+            found[one.base].append(Point(LEAVES, one.begin, number))
+            self.handing.add(trace.names[one.name])
+            for base, ns in one.moments:
+                number += 1
+                self.handed[number] = one.lag
+                found[base].append(Point(LEAVES, ns, number))
+                found[one.base].append(Point(ARRIVAL, one.end, number))
+            number += 1
+
+    def _lags(self, all_work):
         """Every lag as recorded."""
         jobs, point = self.jobs, self.point
         self.before = array("i", map(self._holds_up, range(self.count)))
@@ -197,6 +229,10 @@ class Points:
         own = {p: self.stretch[p] for p in self.early}
         least = min(own.values(), default=0)
         self.own = {p: own.get(p, min(least, max(0, self.stretch[p]))) for p in waits}
+        for p in late if all_work else ():
+            k = point[p].ref
+            if k in jobs.slept:
+                self.own[p] = min(jobs.slept[k][2], self.stretch[p])
         for p in self.early:
             # Why not more: the host did notice by then.
             k = point[p].ref
@@ -245,7 +281,12 @@ class Points:
         first = {thread[0] for thread in self.threads if thread}
         self.arrive = {}
         for p, one in enumerate(self.point):
-            if one.kind == ARRIVAL:
+            if one.kind == ARRIVAL and one.ref in self.handed:
+                # Why shared: of several moments the last one decides.
+                self.arrive[p], self.stretch[p] = self.handed[one.ref], 0
+                if leaves[one.ref] + self.arrive[p] < one.time:
+                    self.shared.add(p)
+            elif one.kind == ARRIVAL:
                 ready = one.time - self.stretch[p]
                 if leaves[one.ref] > ready or p in first:
                     self.arrive[p], self.stretch[p] = one.time - leaves[one.ref], 0
@@ -415,17 +456,23 @@ def overlaps(points, rows, own):
     chosen = set(rows)
     for i in rows:
         put(i, 1)
-    if own and chosen:
-        for i, parent in enumerate(trace.parents):
-            if parent in chosen and trace.tracks[trace.track[i]].kind == "thread":
-                put(i, -1)
+    for i in trace.host_rows if own and chosen else ():
+        if trace.parents[i] in chosen and trace.tracks[trace.track[i]].kind == "thread":
+            put(i, -1)
     return found
 
 
 def host_rows(trace, points, name):
-    """Rows of the finished host spans of that name on threads with points, in the part that is replayed."""
+    """Rows of the finished host spans of that name on threads with points, in the part that is replayed.
+    name: also a Part (part.py)."""
     bases = set(points.thread)
+    return rows_of(name, trace, [i for i in named_rows(trace, name_of(name), points.until)
+                                 if trace.tracks[trace.track[i]].base in bases])
+
+
+def named_rows(trace, name, until):
+    """Rows of the finished host spans of that name that begin by then."""
     numbers = {n for n, text in enumerate(trace.names) if text == name}
-    return [i for i, n in enumerate(trace.name) if n in numbers and trace.start[i] <= points.until
-            and trace.tracks[trace.track[i]].base in bases and not trace.flags[i] & UNFINISHED]
+    return [i for i in trace.host_rows if trace.name[i] in numbers and trace.start[i] <= until
+            and not trace.flags[i] & UNFINISHED]
 

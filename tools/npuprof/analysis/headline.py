@@ -4,7 +4,7 @@
 from fractions import Fraction
 
 from ..base.contract import NULL
-from ..tables.arithmetic import percentile
+from ..tables.arithmetic import percentile, union_of
 from ..tables.table import pct
 from .depth import mean_of
 from .figures import enough
@@ -13,9 +13,10 @@ from .figures import enough
 def headline(facts):
     """A dict with the names of the JSON form."""
     window, jobs, ordered = facts.window, facts.jobs, facts.durations
-    n, devices = len(ordered), range(len(jobs.devices))
-    figures = [facts.pes.figures(device) for device in devices]
-    busy = max((pct(own[0], window.length_ns) for own in figures if window.length_ns), default=None)
+    n = len(ordered)
+    figures = list(map(facts.pes.figures, range(len(facts.pes.groups))))
+    devices = [union_of(map(facts.busy.__getitem__, queues)).length() for queues in jobs.queues_of]
+    busy = max((pct(ns, window.length_ns) for ns in devices if window.length_ns), default=None)
     total, _, found = facts.idle.of_class(*{key[2] for key in facts.idle.entries})
     labels = {}
     for (_, queue, label, span), entry in facts.idle.entries.items():

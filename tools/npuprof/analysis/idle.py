@@ -13,9 +13,9 @@ thread does. Each piece gets the first class that fits:
     late_notice    the thread waits for a job that is done
     work_or_wait   the same, if it waits: nothing says whether it works or has not noticed the end
     work_or_idle   the thread is in a span between two inferences: it works, or waits for a request
-    host_off_cpu   the span did not have the CPU (argument cpu_ns)
+    host_off_cpu   the span did not have the CPU (argument cpu_ns, or the kernel saw it ready)
     host_busy      the thread is in that span
-    host_blocked   the thread is in a lock, or waits for something else
+    host_blocked   the thread is in a lock, or waits for something else: the kernel saw it asleep
     host_untraced  only a record or an inference is open on the thread: what it does has no span
     late_thread    no span but a record is open, though the request was there: an arrow into the inference
     no_demand      the same, and no request was there
@@ -47,17 +47,14 @@ ALL = "(all)"
 class Entry:
     """What is known of one class and span: lengths of its pieces, certain ns, and the longest ones."""
 
-    __slots__ = ("lengths", "certain", "capped", "longest")
+    __slots__ = ("lengths", "total", "certain", "capped", "longest")
 
     def __init__(self):
-        self.lengths, self.certain, self.capped, self.longest = array("q"), 0, False, []
-
-    @property
-    def total(self):
-        return sum(self.lengths)
+        self.lengths, self.total, self.certain, self.capped, self.longest = array("q"), 0, 0, False, []
 
     def add(self, ns, certain, row, job, capped):
         self.lengths.append(ns)
+        self.total += ns
         self.certain += certain
         self.capped = self.capped or capped
         if len(self.longest) < 3 or ns > self.longest[-1][0]:
@@ -252,14 +249,15 @@ class Idle:
         between = self.jobs.inference[j] >= 0 and inference_of(self.trace, row) < 0
         if between and not self._worked(row, end - start):
             return [(start, end, "work_or_idle", 0, 0)]
-        if self.locks[self.trace.name[row]]:
+        if self.locks[self.trace.name[row]] or self.leaves.slept(row, end - start):
             return [(start, end, "host_blocked", 0, 0)]
         off = self.leaves.off_cpu(row, end - start)
         return [(start, end, "host_off_cpu" if off else "host_busy", 0, 0)]
 
     def _worked(self, row, ns):
         """True: that span says that it had the CPU for half of a piece of `ns`."""
-        return row in self.leaves.cpu and not self.leaves.off_cpu(row, ns)
+        return (row in self.leaves.cpu and not self.leaves.off_cpu(row, ns)
+                and not self.leaves.slept(row, ns))
 
     def _asked(self, j):
         """When the request of job j was there: the begin of an arrow into its inference; None: not known."""
@@ -283,6 +281,8 @@ class Idle:
     def _add(self, piece, job):
         """Adds a piece of a gap before or after that job. Returns its certain ns."""
         start, end, label, row, certain, capped = piece
+        if self.trace.tool:                # nobody knows how far its clocks are off
+            certain, capped = 0, True
         span = self.trace.names[self.trace.name[row]] if row >= 0 else ""
         key = (*self.key, label, span)
         entry = self.entries.get(key)
@@ -311,18 +311,11 @@ def error_of(jobs, k):
 
 def dispatch_floor(jobs):
     """By queue: the 5th percentile of the start latencies."""
-    latencies = [[] for _ in jobs.queues]
+    latencies = [array("q") for _ in jobs.queues]
     for k, s in enumerate(jobs.s):
         if s != NULL:
-            latencies[jobs.queue[k]].append(latency(jobs, k))
+            latencies[jobs.queue[k]].append(jobs.latency[k])
     return [floor_of(sorted(own)) if own else 0 for own in latencies]
-
-
-def latency(jobs, k):
-    """From when job k could start to its start: d - max(s, end of the job before it)."""
-    before = jobs.before[k]
-    ready = jobs.s[k] if before < 0 else max(jobs.s[k], jobs.end[before])
-    return max(0, jobs.start[k] - ready)
 
 
 def arrivals(trace):

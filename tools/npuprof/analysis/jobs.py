@@ -33,11 +33,13 @@ from array import array
 from collections import Counter, deque, namedtuple
 from functools import cached_property
 
-from ..base.contract import DEVICE, INFERENCE, NULL, SAMPLED, UNFINISHED, VIOLATED
+from ..base.contract import DEVICE, ENDED, INFERENCE, KERNEL, NULL, SAMPLED, UNFINISHED, VIOLATED
 from ..base.losses import missing_in
 from ..tables.tracks import label_of
 from .arguments import chosen
+from .lanes import Names
 from .stretches import Stretches
+from .usage import slept
 
 WAIT = "wait|sync|poll|join|fence"
 SAYS_SO = 2        # of a name: its spans do wait, and do not only sound so
@@ -67,7 +69,8 @@ class Jobs:
         self.error = keys["error_ns"]
         self._queues(keys["stream"])
         self._submissions()
-        self._waits(wait_names(trace, wait, set(self.thread)))
+        self.names = wait_names(trace, wait, set(self.thread))
+        self._waits(self.names)
         self._doubt()
         self._inside()
 
@@ -82,16 +85,67 @@ class Jobs:
     @cached_property
     def unmarked(self):
         """True: for some job nothing but a name, or nothing at all, says where its thread waits."""
-        return any(thread >= 0 and sure != MARKED for thread, sure in zip(self.thread, self.sure))
+        return any(self._is_unmarked(k) for k in range(len(self)))
+
+    @cached_property
+    def call(self):
+        """By job, how much of its time may be the host's: of a sampled kernel, the call but for the spans
+        inside that say they wait; 0 for all others."""
+        trace, finder, found = self.trace, self.trace.finder, array("q", bytes(8 * len(self)))
+        for k, (i, caller) in enumerate(zip(self.row, self.submit)):
+            if not trace.flags[i] & SAMPLED:
+                continue
+            found[k] = trace.dur[i]
+            if caller >= 0:
+                n, _ = finder.after(self.thread[k], trace.start[caller])
+                until = min(trace.start[caller] + trace.dur[caller], self.end[k])
+                while n < finder.ends[self.thread[k]] and trace.start[finder.rows[n]] < until:
+                    row = finder.rows[n]
+                    if row != caller and self.names[trace.name[row]] == SAYS_SO:
+                        found[k] -= trace.dur[row]
+                    n += 1
+                found[k] = max(0, found[k])
+        return found
+
+    @cached_property
+    def unsure(self):
+        """Jobs of the kernel's text whose error is not known, or more than a tenth of their length."""
+        trace, kernel = self.trace, self.trace.metadata.get("ftrace")
+        return [k for k, (i, error) in enumerate(zip(self.row, self.error) if kernel else ())
+                if (error == NULL or 10 * error > trace.dur[i]) and trace.names[trace.cat[i]] == KERNEL]
+
+    def _is_unmarked(self, k):
+        return self.thread[k] >= 0 and self.sure[k] != MARKED and k not in self.slept
+
+    @cached_property
+    def latency(self):
+        """By job, ns from when it could start to its start, d - max(s, end of the one before); NULL without
+        a submission."""
+        found = array("q", [NULL]) * len(self)
+        for k, (s, start, before) in enumerate(zip(self.s, self.start, self.before)):
+            if s != NULL:
+                ready = s if before < 0 or self.end[before] <= s else self.end[before]
+                found[k] = start - ready if start > ready else 0
+        return found
+
+    @cached_property
+    def slept(self):
+        """Jobs of which the counts of their thread say that it slept until their end; see usage.py."""
+        names, ends = self.trace.name, {k: (-1, end) for k, (_, end) in self.stretches.of.items()}
+        ends |= {k: (names[i], self.w[k] + self.trace.dur[i]) for k, (i, sure) in
+                 enumerate(zip(self.wait, self.sure)) if i >= 0 and sure != MARKED}
+        return slept(self.trace, self, ends)
 
     @cached_property
     def unmarked_names(self):
         """Where threads may wait: names of spans, "" for no span, ascending."""
         names = self.trace.names
-        found = {names[self.trace.name[i]] for i, sure in zip(self.wait, self.sure) if i >= 0 and not sure}
-        found |= {f"what comes before {names[self.trace.name[i]]}"
-                  for i, sure in zip(self.wait, self.sure) if sure == DOUBTED}
-        return sorted(found | {names[n] if n >= 0 else "" for n in self.stretches.names})
+        open_ = [(i, sure) for k, (i, sure) in enumerate(zip(self.wait, self.sure)) if self._is_unmarked(k)]
+        found = {names[self.trace.name[i]] for i, sure in open_ if i >= 0 and not sure}
+        found |= {f"what comes before {names[self.trace.name[i]]}" for i, sure in open_ if sure == DOUBTED}
+        if any(i < 0 for i, _ in open_):
+            found |= {names[n] if n >= 0 else "" for n in self.stretches.names}
+        return sorted(found)
 
     @cached_property
     def queues_of(self):
@@ -104,14 +158,14 @@ class Jobs:
     @cached_property
     def of_queue(self):
         """The jobs of each queue, in their order."""
-        found = [[] for _ in self.queues]
+        found = [array("i") for _ in self.queues]
         for k, q in enumerate(self.queue):
             found[q].append(k)
         return found
 
     def of_queues(self, queues):
         """The jobs of these queues, in their order."""
-        return sorted(k for q in queues for k in self.of_queue[q])
+        return array("i", sorted(k for q in queues for k in self.of_queue[q]))
 
     @cached_property
     def missing(self):
@@ -121,7 +175,8 @@ class Jobs:
         if numbers is None or self.window.paused_ns:
             return 0
         # Why: those before and behind the window, in warm-up, or of another PE are not missing.
-        outside = {numbers[i] for i in self.trace.executions[0] if i >= 0} - {numbers[i] for i in self.row}
+        inside = set(map(numbers.__getitem__, self.row))
+        outside = {numbers[i] for i in self.trace.executions[0] if i >= 0 and numbers[i] not in inside}
         of_queue = {}
         for q, own in enumerate(self.of_queue):
             of_queue[q] = [numbers[self.row[k]] for k in own if numbers[self.row[k]] != NULL]
@@ -152,20 +207,24 @@ class Jobs:
                 self.violated += 1
             elif not flags[i] & UNFINISHED:
                 found.append(g)
-        return array("i", sorted(found, key=lambda g: (start[rows[g]], dur[rows[g]], rows[g])))
+        # Why one after the other: so many tuples take more memory than the trace.
+        for column in (range(len(trace)), dur, start):
+            found.sort(key=lambda g: column[rows[g]])
+        return array("i", found)
 
     def _queues(self, streams):
-        trace, numbers, devices, last = self.trace, {}, {}, {}
+        trace, numbers, devices, last, names = self.trace, {}, {}, {}, Names(self.trace)
         for k, (i, stream) in enumerate(zip(self.row, streams)):
             base = trace.tracks[trace.track[i]].base
             q = numbers.get((base, stream))
             if q is None:
                 q = numbers[base, stream] = len(self.queues)
                 label = label_of(trace, trace.tracks[base])
-                key = trace.tracks[base].pid, re.sub(r" PE \d+$| stream \S+$", "", trace.tracks[base].name)
+                # Why an empty name: a CSV names PEs, and no devices.
+                key = trace.tracks[base].pid, names.of(trace.tracks[base])[0] or "device"
                 if key not in devices:
                     devices[key] = len(self.devices)
-                    self.devices.append(re.sub(r" PE \d+( |$)", r"\1", label).strip() or label)
+                    self.devices.append(f"{key[1]} (pid {key[0]})" if trace.has_processes else key[1])
                 self.queues.append(Queue(devices[key], base, None if stream == NULL else stream, label))
             self.queue[k] = q
             self.before[k] = last.get(q, -1)
@@ -182,10 +241,12 @@ class Jobs:
             return
         callers = trace.finder.innermost(from_track, from_ns)
         called = trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)
-        place = {row: k for k, row in enumerate(self.row)}
+        place = array("i", [-1]) * len(trace)
+        for k, row in enumerate(self.row):
+            place[row] = k
         threads, parents, kind = self.window.threads, trace.parents, trace.kind
         for track, ns, submit, i in zip(from_track, from_ns, callers, called):
-            k, base = place.get(i, -1), trace.tracks[track].base
+            k, base = place[i] if i >= 0 else -1, trace.tracks[track].base
             if k < 0 or (threads is not None and base not in threads):
                 continue
             if self.start[k] < ns <= self.start[k] + max(self.error[k], 0):
@@ -198,8 +259,8 @@ class Jobs:
             while above >= 0 and kind[above] != INFERENCE:
                 above = parents[above]
             self.inference[k] = above
-        rows = array("i", sorted({i for i in self.submit if i >= 0}))
         if trace.mentions("doorbell_ns"):
+            rows = array("i", sorted({i for i in self.submit if i >= 0}))
             of = dict(zip(rows, chosen(trace, rows, ("doorbell_ns",))["doorbell_ns"]))
             for k, submit in enumerate(self.submit):
                 self.doorbell[k] = of.get(submit, NULL)
@@ -295,10 +356,15 @@ class Jobs:
         trace, found = self.trace, {}
         if all(trace.names[n] == "submit" for n in set(trace.flows.name)):
             return found
-        ends = {(self.queues[q].base, end): k for k, (q, end) in enumerate(zip(self.queue, self.end))}
+        ends = {(self.queues[q].base, trace.start[i] + trace.dur[i]): k
+                for k, (q, i) in enumerate(zip(self.queue, self.row))}
         for flow in trace.flows:
             if flow.name != "submit" and trace.tracks[flow.from_track].kind == "device":
-                k = ends.get((trace.tracks[flow.from_track].base, flow.from_ns), -1)
+                base = trace.tracks[flow.from_track].base
+                k = ends.get((base, flow.from_ns), -1)
+                if flow.name == ENDED:
+                    # Why: merge draws it from the job's last ns, since viewers want it inside of a span.
+                    k = ends.get((base, flow.from_ns + 1), k)
                 row = trace.finder.at(flow.to_track, flow.to_ns)
                 if k >= 0 and row >= 0 and trace.tracks[flow.to_track].kind == "thread":
                     found[row] = k
@@ -331,7 +397,8 @@ def wait_names(trace, more, threads):
     if trace.mentions("kind", "wait"):
         # One span of each name tells for all of them.
         asked = bytearray(len(names))
-        for i, n in enumerate(trace.name):
+        for i in trace.host_rows:
+            n = trace.name[i]
             if not asked[n] and trace.track[i] in threads:
                 asked[n] = 1
                 if trace.args(i).get("kind") == "wait":

@@ -14,6 +14,8 @@ submission, within the clock's error, makes dispatch 0 and is counted. Submissio
 window are left out.
 """
 
+from array import array
+
 from ..base.contract import NULL
 from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
@@ -71,7 +73,7 @@ def analyse(facts):
             continue
         parts = split(jobs, k)
         for label in {"(all)", jobs.queues[jobs.queue[k]].label} if len(jobs.queues) > 1 else {"(all)"}:
-            own = columns.setdefault(label, [[], [], [], [], [], [], []])
+            own = columns.setdefault(label, [array("q") for _ in range(7)])
             own[6].append(jobs.error[k])
             for column, value in zip(own, parts):
                 if value is not None:

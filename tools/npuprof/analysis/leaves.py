@@ -14,7 +14,7 @@ class Leaves:
 
     def __init__(self, trace):
         self.trace, self.finder, self.parents = trace, trace.finder, trace.parents
-        self.has_child, self.cpu, self.place = {}, {}, {}
+        self.has_child, self.cpu, self.asleep, self.place = {}, {}, {}, {}
 
     def pieces(self, track, start, end):
         """[(start, end, row)] that cover [start, end): the leaf of each piece, -1 for none."""
@@ -77,12 +77,22 @@ class Leaves:
         return known
 
     def read_cpu(self, threads):
-        """Reads cpu_ns of the spans of these tracks, if the trace has such."""
+        """Reads cpu_ns of the spans of these tracks, if the trace has such. Of a thread that the kernel saw,
+        what it was ready and did not run is off the CPU; what it slept is a wait."""
         trace = self.trace
-        if trace.mentions("cpu_ns"):
+        if trace.mentions("cpu_ns") or "ftrace" in trace.metadata:
             rows = [i for i, track in enumerate(trace.track) if track in threads]
-            values = whole_arguments(trace, rows, ("cpu_ns",))["cpu_ns"]
-            self.cpu = {i: ns for i, ns in zip(rows, values) if ns != NULL}
+            values = whole_arguments(trace, rows, ("cpu_ns", "ready_ns", "asleep_ns"))
+            for i, cpu, ready, asleep in zip(rows, *values.values()):
+                cpu = cpu if ready == NULL else trace.dur[i] - ready
+                if cpu != NULL:
+                    self.cpu[i] = cpu
+                if asleep > 0:
+                    self.asleep[i] = asleep
+
+    def slept(self, row, ns):
+        """True: the kernel says that at least half of a piece of `ns` of that span was slept."""
+        return 2 * self.asleep.get(row, 0) >= ns
 
     def off_cpu(self, row, ns):
         """True: at least half of a piece of `ns` of that span was spent off the CPU."""

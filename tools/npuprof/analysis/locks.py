@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Locks: do the threads that submit wait for one another, although no span or arrow says so?
+"""Locks: do the threads that submit wait for one another, although no arrow says so?
 
 Where a thread lets go of what another one waits for, that one goes on at once. So the notices of each thread
 are looked at: how many of them are followed within AT_ONCE by another thread that ends what it was in? It may
-be chance; how often chance does that is seen with the same notices, moved by SHIFTS other times."""
+be chance; how often chance does that is seen with the same notices, moved by SHIFTS other times. A span whose
+name says so (SAYS) is believed, if handovers.py has not shown what it waits for."""
 
+import re
 from bisect import bisect_left
 
-from .moments import NOTICED
+from .moments import ARRIVAL, NOTICED
 
 AT_ONCE = 50_000   # ns
 MOST = 2000        # notices that are looked at
 SHIFTS = 12
+SAYS = re.compile("lock|mutex|semaphore|barrier|join|cond|fence|sync|wait", re.I)
+SHARE = 50         # spans of less than one part of so many of the time are no matter
 
 
 def wait_for_each_other(points):
@@ -21,7 +25,12 @@ def wait_for_each_other(points):
     if len({base for _, base in pairs}) < 2:
         return False
     pairs = sorted(pairs)[::len(pairs) // MOST + 1]
-    changes = sorted(one for base in {base for _, base in pairs} for one in changes_of(points.trace, base))
+    # Why not these: it is known what ends there.
+    known = {(points.point[p].time, points.thread[thread[0]]) for thread in points.threads for p in thread
+             if p in points.notice
+             or (points.point[p].kind == ARRIVAL and points.point[p].ref in points.handed)}
+    changes = sorted(one for base in {base for _, base in pairs} for one in changes_of(points.trace, base)
+                     if one not in known)
     length = pairs[-1][0] - pairs[0][0]
 
     def handed_over(shift):
@@ -30,6 +39,19 @@ def wait_for_each_other(points):
     # Why a tenth of the whole at most: the others do the same things then.
     chance = sorted(handed_over(length * (n + 1) // (10 * SHIFTS)) for n in range(SHIFTS))
     return 4 * seen >= len(pairs) and seen > 2 * chance[SHIFTS // 2]
+
+
+def says_so(points):
+    """True: threads that submit are in spans that sound like waiting, and not for a job."""
+    trace, jobs, known = points.trace, points.jobs, points.handing
+    threads = {points.thread[thread[0]] for thread in points.threads} & set(jobs.thread)
+    names = {n for n, text in enumerate(trace.names) if SAYS.search(text) and text not in known}
+    names -= {trace.name[row] for row in jobs.wait if row >= 0} | jobs.stretches.names
+    if len(threads) < 2 or not names:
+        return False
+    times = [one.time for one in points.point]
+    spent = sum(trace.dur[i] for i, n in enumerate(trace.name) if n in names and trace.track[i] in threads)
+    return SHARE * spent >= len(threads) * (max(times) - min(times))
 
 
 def changes_of(trace, base):

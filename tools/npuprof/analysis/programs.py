@@ -21,6 +21,7 @@ longer than the instruction before it lets it; `fixed`: all of its length is wor
 """
 
 import math
+from array import array
 from collections import Counter, namedtuple
 from fractions import Fraction
 from itertools import pairwise
@@ -168,14 +169,17 @@ class Programs:
         self.step = trace.index.get("instruction_index")
         self.rows = jobs.row
         self.transfer = transfer_names(trace)
-        self.orders = {}                           # names and steps of rows -> (order, key)
+        # Names and steps of rows -> (order, number of their key); key -> its number.
+        self.orders, self.signatures = {}, {}
+        self.moves = {}                            # key -> numbers of its transfers
         alike = {}                                 # key of _ordered() -> {order of transfers: [(job, rows)]}
         for k in range(count):
             g = jobs.group[k]
-            rows, signature = self._ordered(members[ends[g - 1] if g else 0:ends[g]])
+            rows = members[ends[g - 1] if g else 0:ends[g]]
             if rows:
+                rows, signature = self._ordered(rows)
                 found = alike.setdefault(signature, {})
-                order = self._transfers(rows)
+                order = self._transfers(rows, signature)
                 if order not in found and len(found) >= ORDERS:
                     order = None
                 found.setdefault(order, []).append((k, rows))
@@ -187,26 +191,36 @@ class Programs:
         """(rows in the order of the program, a key that executions with the same names and steps share)"""
         step, transfer, name, start = self.step, self.transfer, self.trace.name, self.trace.start
         if step is None:
-            rows = sorted(rows, key=start.__getitem__)
-            return rows, tuple(map(name.__getitem__, rows))
-        names, steps = tuple(map(name.__getitem__, rows)), tuple(map(step.__getitem__, rows))
-        known = self.orders.get((names, steps))
+            rows = array("i", sorted(rows, key=start.__getitem__))
+            return rows, loops.permuted(name, rows).tobytes()
+        names, steps = loops.permuted(name, rows), loops.permuted(step, rows)
+        given = names.tobytes(), steps.tobytes()
+        known = self.orders.get(given)
         if known is None:
             keys = [(s, not transfer[n], n) for n, s in zip(names, steps)]
             # Why None: of two rows that only their starts tell apart either may be the first.
             order = sorted(range(len(keys)), key=keys.__getitem__) if len(set(keys)) == len(keys) else None
-            known = self.orders[names, steps] = order, tuple((n, s) for s, _, n in sorted(keys))
+            if order is not None:
+                order = array("i", order)
+            # Why counted: equal tuples of so many numbers take long to compare.
+            signature = tuple((n, s) for s, _, n in sorted(keys))
+            known = self.orders[given] = order, self.signatures.setdefault(signature, len(self.signatures))
         order, signature = known
         if order is None:
-            order = sorted(range(len(rows)), key=lambda b: (steps[b], not transfer[names[b]], names[b],
-                                                            start[rows[b]]))
-        return list(map(rows.__getitem__, order)), signature
+            order = array("i", sorted(range(len(rows)), key=lambda b: (
+                steps[b], not transfer[names[b]], names[b], start[rows[b]])))
+        return loops.permuted(rows, order), signature
 
-    def _transfers(self, rows):
+    def _transfers(self, rows, signature):
         """In which order the transfers begin; None: as in the program."""
-        begins = [self.trace.start[i] for i in rows if self.transfer[self.trace.name[i]]]
-        order = sorted(range(len(begins)), key=begins.__getitem__)
-        return None if order == list(range(len(begins))) else tuple(order)
+        moves = self.moves.get(signature)
+        if moves is None:
+            moves = [b for b, i in enumerate(rows) if self.transfer[self.trace.name[i]]]
+            self.moves[signature] = moves
+        begins = [self.trace.start[rows[b]] for b in moves]
+        if begins == sorted(begins):
+            return None
+        return tuple(sorted(range(len(begins)), key=begins.__getitem__))
 
     def _instructions(self, rows):
         """The Instruction of each row. A transfer moves results if it is a Store, or by its role and no
@@ -243,7 +257,9 @@ class Programs:
             own = rest
 
     def _program(self, instructions, own, edges=None):
-        rows = [i for _, members in own for i in members]
+        rows = array("i")
+        for _, members in own:
+            rows += members
         whole = [self.rows[k] for k, _ in own]
         executions = loops.Executions(self.trace.start, self.trace.dur, rows, whole)
         return Program(instructions, executions, self.tolerance, edges)

@@ -13,31 +13,30 @@ Where nothing says whether a thread works or waits for a job, there are two more
 both: all of it is work, and all of it is waiting, which ends as soon after the job as it ever did. So it is
 where nothing says when requests came (requests.py): all as soon as a thread was ready, and when they did.
 
+Threads that share a queue may come to it in another order: where they would, and the queue serves who comes
+first, that is replayed, too. Threads that seem to wait for each other (handovers.py) do so in one reading,
+and work in the other.
+
 Not replayed: what off-CPU time, contention for memory or cores, and clock rates do when something changes;
-another order of queues or another choice of PE. So a gain is no bound of the truth.
+another order of locks or another choice of PE. So a gain is no bound of the truth.
 """
 
-from collections import namedtuple
 from fractions import Fraction
 from functools import cached_property
 
-from . import locks, moments, polls, requests
+from . import bounds, locks, polls, requests
+from .bounds import INSIDE
+from .effects import CALL, JOB, POLL, REQUEST, Effect, differ, either, percent, widened
 from .graph import Graph, Points, host_rows, overlaps
-from .idle import inference_of
-from .moments import ARRIVAL, BEGIN, END, NOTICED, SUBMIT, WAIT
+from .moments import ARRIVAL, END, NOTICED, SUBMIT
+from .part import Part, has_job
 from .paths import Paths
 from .programs import Programs
-from .schedule import free_first
+from .schedule import deepened, first_come, free_first
 
 # What could be unknown: at most that share of the time of the path inside jobs.
 UNEXPLAINED = Fraction(1, 10)
-INSIDE = "operator", "load", "device"            # changes of what happens in jobs
-SAME = Fraction(1, 10)             # gains that differ by less are one
-# inference (the median), window, jobs (all executions together): (low, high) in percent, positive if faster.
-# before, after: twice the ns of the median inference, None without inferences; after is (low, high).
-# edge: see _edge(). assumed: what is not known, and decides it: a set of what is below.
-JOB, REQUEST, POLL = "what threads wait for", "when requests come", "when a poll sees the end"
-Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
+ENOUGH = 30                # inferences: of fewer no gain is sure
 
 
 def of(facts):
@@ -61,21 +60,30 @@ class Replay:
             return
         self.points = Points(facts.trace, jobs, facts.window.inferences, all_work=waiting is not None)
         self.graph = Graph(self.points)
+        if self.graph.stuck and self.points.handed:
+            self.points = Points(facts.trace, jobs, facts.window.inferences, handing=False)
+            self.graph = Graph(self.points)
         self.programs = waiting.programs if waiting else Programs(facts.trace, jobs, self.points.count)
         self.base = self.graph.times(self.points.lags())
         self.why = self._check()
-        if not self.why and jobs.unmarked and not waiting:
+        if not self.why and (jobs.unmarked or jobs.slept or self.points.handed) and not waiting:
             self.working = Replay(facts, self)
             self.why = self.working.why
 
     def _missing(self, jobs):
         """In words, what is missing for a graph."""
         if not len(jobs):
-            return "no execution of a device lies in the window"
+            # Why: the operators of an interpreter are spans of the host.
+            return None if self.facts.window.inferences and not jobs.queues else \
+                "no execution of a device lies in the window"
         with_arrow = sum(thread >= 0 for thread in jobs.thread)
         if 10 * with_arrow < 9 * len(jobs):
             return (f"{len(jobs) - with_arrow} of {len(jobs)} executions have no arrow from a submission: "
                     "sampled kernels, or jobs without a number")
+        length = sum(jobs.end) - sum(jobs.start)
+        if 10 * sum(jobs.end[k] - jobs.start[k] for k in jobs.unsure) > length:
+            return (f"of {len(jobs.unsure)} of {len(jobs)} jobs the kernel's text does not tell the length "
+                    "to a tenth: a device that works on several jobs at once, or lost events")
         if self.facts.missing_pct > 1:
             return (f"{jobs.missing} of {jobs.missing + len(jobs)} executions are missing, by their numbers: "
                     "those would get faster, too")
@@ -112,43 +120,45 @@ class Replay:
             own = self._readings(changes, False)
             if own and (self.points.waited or (self.working and self.working.points.waited)):
                 own = either(own, self._readings(changes, True), REQUEST)
-            self.effects[changes] = own
+            self.effects[changes] = widened(own) if own and self.shares else own
         return self.effects[changes]
+
+    @cached_property
+    def shares(self):
+        """True: threads share a queue, or wait for one another, or one wait is that of several jobs."""
+        users, waits = {}, [i for i in self.points.jobs.wait if i >= 0]
+        for q, thread in zip(self.points.jobs.queue, self.points.jobs.thread):
+            users.setdefault(q, set()).add(thread)
+        return bool(self.points.handing) or len(set(waits)) < len(waits) \
+            or any(len(threads - {-1}) > 1 for threads in users.values())
+
+    @cached_property
+    def proven(self):
+        """True: one thread submits, and the trace says of each job where that thread waits for it alone."""
+        jobs = self.points.jobs
+        return len(set(jobs.thread)) == 1 and not (self.shares or jobs.unmarked or any(self.sampled))
+
+    def is_sure(self, effect, of):
+        """True: such gains held whenever simulated drivers ran again (tests/tools/grid). of: "latency" or
+        "throughput". Why not the latter: that a loop without pauses is a closed one is taken for granted."""
+        is_sure = of == "latency" and self.proven and not effect.assumed
+        return is_sure and len(self.facts.durations) >= ENOUGH and all(
+            what in (*INSIDE, "host") and not isinstance(name, Part) for what, name, _ in effect.changes)
 
     def _readings(self, changes, held):
         """The Effect over what threads may do until their jobs end. held: requests come when they did."""
-        own = self._effect(changes, held)
-        if not own or not (self.working or self.hears or self.locked):
+        own, beside = self._effect(changes, held), bounds.beside(self, changes)
+        if not own or not (self.working or self.hears or self.locked or beside):
             return own
         other = self.working._effect(changes, held) if self.working else own
         # Where nobody knows what waits for what, all shrinks as the jobs do, or nothing.
-        return either(own, other, JOB, self._shrinking(changes)
-                      if self.hears or self.locked or self.loose else None)
+        is_open = beside or self.hears or self.locked or (self.facts.jobs.unmarked and self.loose)
+        return either(own, other, JOB, bounds.shrinking(self, changes, beside) if is_open else None)
 
-    def _shrinking(self, changes):
-        """(low, high): by how many percent a job gets shorter, or an inference by its host spans, at least
-        and at most; 0 is among them."""
-        shares = [Fraction(0)]
-        for what, name, k in changes:
-            if what == "host":
-                shares += ((1 - k) * share for share in self._host_shares(name))
-        for fixed in (False, True) if any(change[0] in INSIDE for change in changes) else ():
-            lags = self._changed(changes, fixed, False)[0]
-            pairs = [(before, after) for before, after in zip(self.points.dur, lags.dur) if before != after]
-            for pick in (min, max) if pairs else ():
-                before, after = pick(pairs, key=lambda pair: (pair[0] - pair[1]) / pair[0])
-                shares.append(percent(before - after, before))
-        return min(shares), max(shares)
-
-    def _host_shares(self, name):
-        """Of each inference with such spans, and of each thread in the window, their time in percent."""
-        trace, sums, threads = self.trace, {}, {}
-        for i in host_rows(trace, self.points, name):
-            for number, found in (inference_of(trace, i), sums), (trace.track[i], threads):
-                found[number] = found.get(number, 0) + trace.dur[i]
-        wholes = [(ns, trace.dur[i]) for i, ns in sums.items() if i >= 0]
-        wholes += [(ns, self.facts.window.length_ns) for ns in threads.values()]
-        return [min(percent(ns, whole or 1), Fraction(100)) for ns, whole in wholes]
+    @property
+    def handing(self):
+        """Names of the spans in which threads seem to wait for one another."""
+        return set() if self.why else self.points.handing
 
     @cached_property
     def loose(self):
@@ -160,7 +170,7 @@ class Replay:
     @cached_property
     def locked(self):
         """True: threads that submit seem to wait for one another."""
-        return locks.wait_for_each_other(self.points)
+        return locks.wait_for_each_other(self.points) or locks.says_so(self.points)
 
     @cached_property
     def hears(self):
@@ -181,7 +191,8 @@ class Replay:
                 under_way.discard(ref)
                 # Why not at once: what wakes a thread has the time of its waking.
                 until = None if under_way else self._inference_end(ref, time)
-            elif kind == ARRIVAL and (under_way or (until is not None and time <= until)):
+            elif kind == ARRIVAL and ref not in self.points.handed and (
+                    under_way or (until is not None and time <= until)):
                 return True
         return False
 
@@ -193,7 +204,7 @@ class Replay:
         if any(change[0] in ("operator", "load") for change in changes) and self.unexplained() > UNEXPLAINED:
             return None
         forms = ((False, 0, None),) if self._is_nothing(changes) else self._forms(changes)
-        results = [self._measures(changes, held, *form) for form in forms]
+        results = [one for form in forms for one in self._measures(changes, held, *form)]
         before = self._measure(self.base, self.graph)
         window = self.facts.window.length_ns
         spans = [percent(before[1] - after[1], min(window, before[1]) or 1) for after in results]
@@ -201,7 +212,10 @@ class Replay:
         if before[0]:
             gains = [percent(before[0] - after[0], before[0]) for after in results]
             inference = min(gains), max(gains)
-        assumed = {POLL} if self._poll_of(changes) and differ(spans, inference) else ()
+        reasons = {POLL} if self._poll_of(changes) else set()
+        if any(self.sampled) and any(change[0] in INSIDE for change in changes):
+            reasons.add(CALL)
+        assumed = reasons if differ(spans, inference) else ()
         medians, busy = [after[0] or 0 for after in results], sum(self.points.dur)
         jobs = [percent(busy - after[3], busy or 1) for after in results]
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
@@ -210,8 +224,15 @@ class Replay:
 
     def _is_nothing(self, changes):
         """True: the trace has nothing that they change, such as transfers."""
-        lags, depth, pes = self._changed(changes, True, None)
+        lags, depth, pes = self.changed(changes, False, None)
         return depth is None and pes is None and lags == self.points.lags()
+
+    @cached_property
+    def sampled(self):
+        """Bytes by job: whether its time is that of a call, and for more than a tenth of it nothing says that
+        the device worked."""
+        jobs = self.points.jobs
+        return bytes(10 * own > dur for own, dur in zip(jobs.call, self.points.dur))
 
     @cached_property
     def poll(self):
@@ -235,8 +256,9 @@ class Replay:
         return self.poll if moved else None
 
     def _forms(self, changes):
-        """(is a pipelined instruction all work?, sign of the clock's error, notices that the trace has not
-        shown take no time; None: polls see ends as late as they did) of each end of the interval.
+        """(is a pipelined instruction all work, and a sampled kernel all the host's?, sign of the clock's
+        error, notices that the trace has not shown take no time; None: polls see ends as late as they did)
+        of each end of the interval.
 
         Why the error: a job that finds its queue busy for the first time begins after a job, not after its
         submission, and how long after is known only by a stamp of the host against one of the device.
@@ -248,16 +270,18 @@ class Replay:
             return (False, -1, True), (False, 1, False)
         if self._poll_of(changes):
             return (False, 0, True), (True, 0, False), (False, 0, None)
-        if kinds & {"operator", "load"} and any(p.pipelined for p in self.programs.all):
+        two = any(program.pipelined for program in self.programs.all) or any(self.points.jobs.call)
+        if kinds & {"device", "dispatch"} or (kinds & set(INSIDE) and two):
             return (False, 0, True), (True, 0, False)
         return ((False, 0, True), (False, 0, False)) if "host" in kinds else ((False, 0, False),)
 
-    def _changed(self, changes, fixed, short):
+    def changed(self, changes, fixed, short):
         """(lags, depth or None, more PEs or None) with the changes."""
-        lags, depth, pes = self.points.lags(), None, None
+        lags, depth, pes, jobs = self.points.lags(), None, None, self.points.jobs
         if short and any(change[0] == "host" for change in changes):
             lags.notice |= dict.fromkeys(self.points.early, 0)
-        if short and self.working:
+        if short and (self.working or any(change[0] == "device" for change in changes)):
+            # Why: a thread that finds less to wait for may be woken as soon as it ever was.
             floor = low(lags.notice.values())
             lags.notice = {p: min(ns, floor) for p, ns in lags.notice.items()}
         # Why first: the other changes add to what these make of it.
@@ -267,17 +291,23 @@ class Replay:
                 self._inside(lags, change, changes, fixed)
             elif what == "device":
                 for n, ns in enumerate(lags.dur):
-                    lags.dur[n] = round(k * ns)
+                    if has_job(name, jobs, n):
+                        own = jobs.call[n] if fixed else 0
+                        lags.dur[n] = own + round(k * (ns - own))
             elif what == "host":
                 self._host(lags, name, k)
             elif what == "dispatch":
-                floor = low(lags.latency) if k is None else k
+                # Why not below 0: that is the clock's error.
+                floor = max(0, low(lags.latency)) if k is None else k
                 for n, ns in enumerate(lags.latency):
-                    lags.latency[n] = lags.queue[n] = min(ns, floor)
+                    if has_job(name, jobs, n):
+                        own = min(ns, floor + (fixed and self._clock_error(n)))
+                        lags.latency[n] = lags.queue[n] = own
             elif what == "notice":
                 known = [ns for p, ns in lags.notice.items() if p not in self.points.early]
                 floor = k if k is not None else low(known)
-                lags.notice = {p: min(ns, floor) for p, ns in lags.notice.items()}
+                lags.notice = {p: min(ns, floor) if has_job(name, jobs, self.points.point[p].ref) else ns
+                               for p, ns in lags.notice.items()}
             elif what == "depth":
                 depth = k
             elif what == "pes":
@@ -307,7 +337,7 @@ class Replay:
                 lags.notice[p] = max(ns, min(most, ns + sooner)) if sooner >= 0 else max(ns, most)
 
     def _measures(self, changes, held, fixed, sign, short):
-        lags, depth, pes = self._changed(changes, fixed, short)
+        lags, depth, pes = self.changed(changes, fixed, short)
         if held:
             requests.hold(self.points, lags)
         graph = self._deep(depth) if depth else self.graph
@@ -315,10 +345,29 @@ class Replay:
             self._queues(lags, sign)
         if pes is not None:
             times, graph = free_first(self.points, graph.threads, lags, self._pes(pes))
-            return *self._measure(times, graph), 0, sum(lags.dur)
+            yield *self._measure(times, graph), 0, sum(lags.dur)
+            return
         times = graph.times(lags)
         edge = self._edge(times, lags) if graph is self.graph else 0
-        return *self._measure(times, graph), edge, sum(lags.dur)
+        yield *self._measure(times, graph), edge, sum(lags.dur)
+        if not depth and self.served_in_order and self._swaps(times):
+            yield *self._measure(*first_come(self.points, graph.threads, lags)), 0, sum(lags.dur)
+
+    def _swaps(self, times):
+        """True: with these times jobs would come to their queues in another order."""
+        last, submitted = {}, self.graph.submitted
+        for k, q in enumerate(self.points.jobs.queue[:self.points.count]):
+            if submitted[k] >= 0:
+                if times[submitted[k]] < last.get(q, times[submitted[k]]):
+                    return True
+                last[q] = times[submitted[k]]
+        return False
+
+    @cached_property
+    def served_in_order(self):
+        """True: each queue takes its jobs in the order of their submission, as the trace shows it."""
+        times, _ = first_come(self.points, self.graph.threads, self.points.lags())
+        return all(times[len(self.points.point) + k] == end for k, end in enumerate(self.points.end_of))
 
     def _inside(self, lags, change, changes, fixed):
         """Operators and loads. Why all of them at once: they share the paths of a program."""
@@ -334,7 +383,15 @@ class Replay:
                 # Why not the total itself: another change may have been there before.
                 lags.dur[n] = scaled(lags.dur[n], totals[number][e], programs.all[number].dur[e])
             else:
-                lags.dur[n] = round(lags.dur[n] * whole.get(trace.text(rows[n]), 1))
+                own = min(self.points.jobs.call[n], lags.dur[n]) if fixed else 0
+                lags.dur[n] = own + round((lags.dur[n] - own) * whole.get(trace.text(rows[n]), 1))
+
+    def _clock_error(self, k):
+        """By how much two start latencies may differ for the clock's error alone, where the one of job k is
+        from a stamp of the host to one of the device."""
+        b, jobs = self.points.before[k], self.points.jobs
+        error = max(0, jobs.error[k])
+        return 2 * error if b < 0 or self.points.end_of[b] - error < jobs.s[k] else 0
 
     def _queues(self, lags, sign):
         """Moves the start after another job by the error of the clock, where it was not seen. At best it
@@ -414,74 +471,12 @@ class Replay:
         return self._paths
 
 
-def either(one, two, what, bounds=None):
-    """The Effect that holds both, and gains within the bounds. what: what is not known, and differs."""
-    def hull(a, b):
-        return None if a is None else (min(a[0], b[0]), max(a[1], b[1]))
-    inference, window = hull(one.inference, two.inference), hull(one.window, two.window)
-    after = hull(one.after, two.after)
-    if bounds:
-        window, inference = hull(window, bounds), hull(inference, bounds)
-        after = inference and tuple(one.before * (100 - gain) / 100 for gain in reversed(inference))
-    assumed = one.assumed | two.assumed
-    if differ(window, inference):
-        assumed |= {what}
-    return one._replace(inference=inference, window=window, after=after, assumed=assumed,
-                        edge=max(one.edge, two.edge))
-
-
-def differ(*gains):
-    """True: the ends of one of these gains are not the same."""
-    return any(max(gain) - min(gain) > SAME for gain in gains if gain)
-
-
 def scaled(ns, part, whole):
     """ns * part / whole, rounded; part itself if ns is the whole."""
     return (2 * ns * part + whole) // (2 * whole) if whole else ns
-
-
-def percent(part, whole):
-    return Fraction(100 * part, whole)
 
 
 def low(values):
     """The 5th percentile, the lower of two."""
     ordered = sorted(values)
     return ordered[(len(ordered) - 1) // 20] if ordered else 0
-
-
-def deepened(points, thread, depth):
-    """The points of a thread in the order they would have if it submitted `depth` jobs before it waited for
-    the first. As it is, where a thread does not submit and wait in turn."""
-    blocks, block, waits = [], [], []
-    for p in thread:
-        kind = points.point[p].kind
-        if kind == WAIT:
-            waits.append(len(block))
-        # A block is one submission, its wait, and all up to the end of the inference.
-        if block and waits and kind not in (NOTICED, WAIT) and ends_block(points, block, kind):
-            blocks.append((block[:waits[0]], block[waits[0]:]))
-            block, waits = [], []
-        block.append(p)
-    if depth == 1 or any(sum(points.point[p].kind == SUBMIT for p in first + rest) != 1
-                         for first, rest in blocks):
-        return thread
-    order, pending = [], []
-    for first, rest in blocks:
-        order += first
-        pending.append(rest)
-        if len(pending) == depth:
-            order += pending.pop(0)
-    if waits and sum(points.point[p].kind == SUBMIT for p in block) == 1:
-        order += block[:waits[0]]
-        pending.append(block[waits[0]:])
-        block = []
-    for rest in pending:
-        order += rest
-    return order + block
-
-
-def ends_block(points, block, kind):
-    """True: the point after the block belongs to the next submission."""
-    last = points.point[block[-1]].kind
-    return kind in (ARRIVAL, moments.REQUEST, BEGIN, SUBMIT) and last in (NOTICED, END)

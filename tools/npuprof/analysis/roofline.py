@@ -46,7 +46,7 @@ def read_description(path):
         with open(path, "rb") as file:
             return description_of(path, tomllib.load(file))
     except OSError as error:
-        raise Refused(f"{path}: {error.strerror}") from None
+        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refused(f"{path}: not TOML: {error}") from None
 
@@ -126,9 +126,8 @@ class Roof(dict):
         self.refused, self.peaks = [], facts.description or peaks_of(facts.trace)
         if self.peaks.ops_per_s is None and self.peaks.bytes_per_s is None:
             return
-        for number, rows in facts.engines.rows.items():
-            name = facts.trace.names[number]
-            self._operator(facts.trace, name, rows, facts.engines.operators[name][1])
+        for name, (_, total) in facts.engines.operators.items():
+            self._operator(facts.trace, name, facts.engines.rows(name), total)
 
     def _operator(self, trace, name, rows, total):
         step = max(1, len(rows) // SAMPLES)

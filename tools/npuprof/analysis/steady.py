@@ -35,6 +35,7 @@ PERIOD = ("period_ns", "concentration_ratio", "inferences", "p_ratio")
 DRIFT = ("operator", "instruction", "count", "kind", "at_ns", "before_ns", "after_ns", "change_pct")
 TABLES = ("warm_up", "stalls", "drift")
 SAMPLES = 128
+TREND = 0.2        # p below which there may be a trend: one that is not seen would pass for warm-up
 
 
 def trend_of(values):
@@ -43,7 +44,7 @@ def trend_of(values):
     size = -(-(len(values) - first) // SAMPLES)
     points = [(k + (size - 1) / 2, percentile(sorted(values[k:k + size]), 500))
               for k in range(first, len(values) - size + 1, size)]
-    if kendall_p([v for _, v in points]) >= 0.01:
+    if kendall_p([v for _, v in points]) >= TREND:
         return percentile(sorted(values[len(values) // 2:]), 500), 0
     slope = median((b - a) / (u - t) for (t, a), (u, b) in combinations(points, 2))
     return median(v - slope * t for t, v in points), slope
@@ -68,7 +69,24 @@ def warm_up_of(durations):
     if k > n // 2:
         return None
     step = median(rest[:k]) if k else 0
-    return None if k and (step <= allowed[0] or abs(slope) * n / 3 >= step / 2) else k
+    change = max(abs(slope), slope_after(durations, k)) * n / 3
+    return None if k and (step <= allowed[0] or change >= step / 2) else k
+
+
+def slope_after(durations, k):
+    """How much the durations behind the first k change for each, with or without a trend: medians of three
+    parts are compared."""
+    part = (len(durations) - k) // 3
+    first, last = median(durations[k:k + part]), median(durations[-part:])
+    return abs(last - first) / (2 * part)
+
+
+def stands_out(durations, k):
+    """True: the first k are above the others by five times their usual deviation (1.4826 times the median
+    one)."""
+    middle = median(durations[k:])
+    usual = 1.4826 * median(abs(d - middle) for d in durations[k:])
+    return median(durations[:k]) - middle >= 5 * usual
 
 
 def by_thread(facts):

@@ -10,6 +10,7 @@ pause before, other jobs at the same time, a counter or the clock's error above 
 pool that took more from the system.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from math import lgamma, exp
@@ -33,7 +34,7 @@ class Tail:
     def __init__(self, facts):
         self.facts, self.trace, self.leaves = facts, facts.trace, Leaves(facts.trace)
         dur = facts.trace.dur
-        rows = sorted(facts.window.inferences, key=lambda i: (dur[i], i))
+        rows = sorted(sorted(facts.window.inferences), key=dur.__getitem__)
         self.count = n = len(rows)
         many = n // 100 if n >= 500 else n // 20 if n >= 100 else max(1, n // 16)
         self.kind = "1 %" if n >= 500 else "5 %" if n >= 100 else "anecdotal"
@@ -51,7 +52,8 @@ class Tail:
             for i in own:
                 self._add(i, side)
         self.delta = self.mean(1, None) - self.mean(0, None) if self.slow else 0
-        self.paused, self.starts = pauses(self.trace), sorted(map(self.trace.start.__getitem__, rows))
+        self.paused = pauses(self.trace)
+        self.starts = array("q", sorted(map(self.trace.start.__getitem__, rows)))
         self.cofactors = list(self._cofactors()) if self.slow and self.kind != "anecdotal" else []
 
     def mean(self, side, phase):

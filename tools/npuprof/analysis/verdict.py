@@ -1,31 +1,35 @@
 # SPDX-License-Identifier: MIT
-"""The verdict: what to change, what it brings at most, and how sure that is.
+"""The verdict: what to change, what it brings, and how sure that is.
 
     verdict = judge(facts)
     verdict.findings         in order; `below` of each: findings that follow from it
     verdict.questions        what could be a finding, and hangs on what the trace does not say
     verdict.missing          [(rule, what the trace lacks)] of the rules that could not run
+    verdict.none             why there is no verdict, or ""
     verdict.faster           the Effect of a device twice as fast; None: it cannot be said
     verdict.threshold_pct    what a change must promise
 
-Gains are percent of the median inference that a change saves, at most; of findings about throughput, percent
-of the window. They come from replay (replay.py). Where it cannot say, the gain is at most the certain share
-of the time, and the confidence one step lower. A finding must promise 2 %, or three times the noise of the
-median, at most 10 %. Why at most: the spread of a small run does not make what is certain in it unsure.
-Order: gain times confidence (sure 1, likely 0.7, unsure 0.3), then number.
+Gains are percent of the median inference that a change saves; of findings about throughput, percent of the
+window. They come from replay (replay.py). Where it cannot say, the gain is at most the certain share of the
+time, and the confidence one step lower. A finding must promise facts.threshold_pct. Whatever owns a part of
+the critical path that would bring as much is one: rules give words, and what nothing else is about is found
+by what it would bring.
+Order: the low end of the gain, then the high one times confidence (sure 1, likely 0.7, unsure 0.3), then
+number.
 """
 
 from fractions import Fraction
 
 from ..tables.table import decimal, decimals_of
-from . import replay
-from .facts import Facts
-from .rules import RULES
+from .outliers import FEW, is_pattern
+from .part import Part
+from .rules import OWNERS, RULES
 from .rules.finding import Missing
-from .window import Window
 
 WEIGHT = {"sure": Fraction(1), "likely": Fraction(7, 10), "unsure": Fraction(3, 10)}
-REPLAYED = 20000     # inferences; of more, a gain is that of the middle ones
+INSIDE = "operator", "load"          # changes that a faster device contains
+NO_VERDICT = {"csv": "a CSV has no arrows, marks, losses or errors of clocks; give the .json or .npuprof of "
+                     "the same recording"}
 LOWER = {"sure": "likely", "likely": "unsure", "unsure": "unsure"}
 
 
@@ -33,10 +37,23 @@ class Verdict:
     """See judge()."""
 
     def __init__(self, facts):
-        self.facts, self.findings, self.questions, self.missing = facts, [], [], []
-        self.faster = facts.effect(("device", None, Fraction(1, 2)))
-        noise = facts.noise_pct
-        self.threshold_pct = max(Fraction(2), min(3 * noise, Fraction(10)))
+        self.facts, self.findings, self.questions, self.missing, self.none = facts, [], [], [], ""
+        self.faster = facts.effect(("device", None, Fraction(1, 2))) if facts.jobs.queues else None
+        self.threshold_pct = facts.threshold_pct
+
+    @property
+    def faster_gain(self):
+        """(what the gain is of, the gain) of a device twice as fast; None: it cannot be said."""
+        effect = self.faster
+        if effect is None:
+            return None
+        return ("latency", effect.inference) if effect.inference else ("throughput", effect.window)
+
+    @property
+    def is_open(self):
+        """True: nobody knows whether a faster device would bring anything."""
+        known = self.faster_gain
+        return bool(known and self.faster.assumed and known[1][0] < self.threshold_pct <= known[1][1])
 
     def every(self):
         """All findings, with those below others."""
@@ -53,19 +70,30 @@ class Verdict:
 
 def judge(facts):
     """The Verdict over Facts."""
-    facts.effect = replay.of(part_of(facts)).effect
+    if facts.trace.format in NO_VERDICT:
+        return without_verdict(facts)
     verdict, found = Verdict(facts), []
     for rule in RULES:
         try:
             for finding in rule.judge(facts):
                 finding.rule, finding.followers = rule, []
-                keep = kept(verdict, finding)
+                keep = not is_told(finding, found) and kept(verdict, finding)
+                keep = keep if not keep or is_pattern(facts, finding) else False
                 if keep and is_question(verdict, finding, found):
                     verdict.questions.append(finding)
                 elif keep or keep is None:
                     found.append(finding)
         except Missing as missing:
             verdict.missing.append((rule, str(missing)))
+    # Why: no interval of a median holds for so few.
+    for finding in found if 0 < len(facts.durations) < FEW else ():
+        if finding.rule.kind == "gain":
+            finding.confidence = "unsure"
+    # Why: another tool merged the clocks of host and device, and nobody knows how far they are off.
+    for finding in found if facts.trace.tool and facts.jobs.queues else ():
+        finding.certain_ns = None
+        if finding.rule.kind != "trust":
+            finding.confidence = LOWER[finding.confidence]
     lost_share = facts.lost_pct
     if lost_share > 10:
         found = [finding for finding in found if finding.rule.number == "V0"]
@@ -74,43 +102,50 @@ def judge(facts):
         for finding in found:
             if finding.rule.kind != "trust":
                 finding.confidence = LOWER[finding.confidence]
+    if verdict.is_open:
+        verdict.questions = [one for one in verdict.questions if not is_of_device(facts, one.change)]
     arrange(verdict, found)
     return verdict
 
 
+def without_verdict(facts):
+    """The Verdict of a form that cannot have the one that the recording has: no rule could run."""
+    verdict = Verdict(facts)
+    verdict.none = NO_VERDICT[facts.trace.format]
+    verdict.missing = [(rule, verdict.none) for rule in RULES]
+    return verdict
+
+
+def is_of_device(facts, change):
+    """True: what it brings hangs on the same as what a faster device brings."""
+    what, name, _ = change or ("", None, None)
+    return what in INSIDE or (what == "host" and name in facts.jobs.unmarked_names)
+
+
+def is_told(finding, found):
+    """True: another rule has found the same, and says more about it."""
+    return finding.rule.name in OWNERS and any(
+        other.rule.name != finding.rule.name and other.change and other.change[:2] == finding.change[:2]
+        for other in found)
+
+
 def is_question(verdict, finding, found):
     """True: whether it brings anything hangs on what the trace does not say, and no finding is above it."""
+    # Why: that one is slower than its equals is a fact, whatever it costs.
+    if finding.change and isinstance(finding.change[1], Part):
+        return False
     above = any(other.rule.name in finding.below for other in found)
     return finding.assumed and finding.gain[0] < verdict.threshold_pct and not above
-
-
-def part_of(facts):
-    """Facts of a window that replay can take: the middle REPLAYED inferences, if there are more."""
-    if facts.part is None:
-        rows, trace = facts.window.inferences, facts.trace
-        if len(rows) <= REPLAYED:
-            facts.part = facts
-        else:
-            first = (len(rows) - REPLAYED) // 2
-            own = rows[first:first + REPLAYED]
-            pairs = [(trace.start[own[0]], max(trace.start[i] + trace.dur[i] for i in own))]
-            window = Window(trace, pairs, f"the middle {REPLAYED} inferences", facts.window.selection)
-            facts.part = Facts(trace, window, facts.wait, facts.description)
-    return facts.part
 
 
 def kept(verdict, finding):
     """Sets the gain of a finding. False: it promises too little; None: only below another one."""
     facts = verdict.facts
-    effect = facts.effect(finding.change) if finding.change else None
-    gain = effect and (effect.inference if finding.of == "latency" and effect.inference else effect.window)
-    if gain and gain[1] < verdict.threshold_pct <= effect.window[1]:
-        # Why: where inferences differ, the median may be one that the change does not touch.
-        gain, finding.of = effect.window, "throughput"
-    if gain:
-        finding.gain, finding.replayed, finding.jobs = gain, True, effect.jobs
-        finding.assumed = effect.assumed
-        if effect.assumed and finding.confidence == "sure":
+    replayed = facts.gain(finding.change, finding.of) if finding.change else None
+    if replayed:
+        finding.of, finding.gain, effect = replayed
+        finding.replayed, finding.jobs, finding.assumed = True, effect.jobs, effect.assumed
+        if finding.confidence == "sure" and not facts.replay.is_sure(effect, finding.of):
             finding.confidence = "likely"
     elif finding.share is None and finding.change is None and finding.rule.kind == "gain":
         return True              # it promises nothing: a consequence, or what cannot be foreseen
@@ -129,15 +164,18 @@ def kept(verdict, finding):
     return False
 
 
-def weight(finding):
-    worth = finding.gain[1] if finding.gain else finding.share or 0
-    return WEIGHT[finding.confidence] * worth
+def worth(finding):
+    """What findings are put in order by."""
+    low, high = finding.gain or (0, finding.share or 0)
+    return max(low, 0), WEIGHT[finding.confidence] * high
 
 
 def arrange(verdict, found):
     """Orders the findings, and puts those that follow from another one below it."""
     numbers = [rule.name for rule in RULES]
-    found.sort(key=lambda f: (f.rule.kind != "trust", -weight(f), numbers.index(f.rule.name), f.subject))
+    found.sort(key=lambda f: (numbers.index(f.rule.name), f.subject))
+    found.sort(key=worth, reverse=True)
+    found.sort(key=lambda f: f.rule.kind != "trust")
     by_name = {}
     for finding in found:
         by_name.setdefault(finding.rule.name, finding)

@@ -24,7 +24,6 @@ from ..base.messages import Refused
 from ..tables.table import Table, pct
 from . import replay
 from .paths import by_owner, slack_of
-from .verdict import part_of
 
 PATH = ("kind", "owner", "count", "total_ns", "share_pct", "slack_ns")
 TABLES = "critical_path", "whatif"
@@ -87,11 +86,12 @@ def check(facts, changes):
 
 def usual(facts):
     """The changes that are tried without being asked for."""
-    half, owners = Fraction(1, 2), path_rows(facts)
-    found = []
+    half, owners, found = Fraction(1, 2), path_rows(facts), []
     for kind, what in (("operator", "operator"), ("host", "host")):
         names = [name for own, name, *_ in owners if own == kind and name != "no span"]
         found += [((what, name, half),) for name in names[:MANY]]
+    if not facts.jobs.queues:
+        return found
     found += [(("load", None, half),), (("load", None, Fraction(0)),), (("dispatch", None, None),),
               (("notice", None, None),), (("depth", None, 2),), (("pes", None, 1),),
               (("device", None, half),), (("device", None, Fraction(0)),)]
@@ -144,8 +144,14 @@ TITLE = "What changes would bring, by replay (inference: the median; jobs: their
 
 
 def path_rows(facts):
-    """Rows of PATH, the largest total first."""
+    """Rows of PATH, the largest total first; made once."""
     found = replay.of(facts)
+    if not hasattr(found, "path_rows"):
+        found.path_rows = made_path_rows(found)
+    return found.path_rows
+
+
+def made_path_rows(found):
     owners = by_owner(found.paths.whole())
     whole = sum(ns for _, ns in owners.values())
     rest = slack(found)
@@ -193,7 +199,7 @@ def asked(facts, wanted):
 
 def analyse(facts):
     """Of more inferences than replay takes, the tables are of the middle ones, and say so."""
-    part = part_of(facts)
+    part = facts.part
     notes = [] if part is facts else [f"of {part.window.text}"]
     for table in path_table(part), whatif_table(part, usual(part) if replay.of(part).why is None else ()):
         yield table._replace(notes=[*table.notes, *notes])

@@ -50,11 +50,13 @@ class Window:
                 if self.threads is None or tracks[track[i]].base in self.threads]
         inside = [i for i in rows if self.holds(start[i], start[i] + dur[i])]
         touched = sum(1 for i in rows if self.touches(start[i], start[i] + dur[i]))
-        return array("i", sorted(inside, key=lambda i: (start[i], i))), touched - len(inside)
+        return array("i", sorted(sorted(inside), key=start.__getitem__)), touched - len(inside)
 
     def _place(self, ns):
         """The number of the last interval that begins at or before ns; -1: none."""
         flat, low, high = self._chosen.flat, 0, len(self._chosen)
+        if high == 1:                  # the fast path, of the usual choice
+            return 0 if flat[0] <= ns else -1
         while low < high:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if flat[2 * middle] <= ns else (low, middle)
@@ -75,6 +77,11 @@ class Window:
 def choose(trace, selection=None):
     """The Window of a trace. Raises Refused if the selection fits nothing."""
     selection = selection or Selection()
+    if selection.pe is not None:
+        known = sorted(set().union(*trace.values_of("pe_index").values()))
+        if selection.pe not in known:
+            raise Refused(f"{trace.path}: --pe {selection.pe}: there is no such PE; "
+                          f"there are: {', '.join(map(str, known[:20])) or 'none'}")
     parts = []
     if selection.record is not None:
         parts.append(spans_named(trace, *split_number(selection.record), "--record", RECORD))

@@ -24,23 +24,26 @@ import os
 
 from ..base.files import check_output, make_folder, whole_file
 from ..base.messages import Refused
-from ..read import load
+from ..merging.beside import add_kernel_arguments, loaded, only_trace
 from .parquet import write_parquet, writer
 from .sqlite import write_sqlite
 
 
 def add_arguments(parser):
-    parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
+    parser.add_argument("trace", metavar="TRACE", nargs="?",
+                        help="a .json, .csv or .npuprof file; none is needed with --ftrace")
     parser.add_argument("--sqlite", metavar="FILE", help="write a SQLite database: .db, .sqlite or .sqlite3")
     parser.add_argument("--parquet", metavar="DIR", help="write Parquet files into this folder")
+    add_kernel_arguments(parser)
 
 
 def run(arguments):
     path, database, folder = arguments.trace, arguments.sqlite, arguments.parquet
+    only_trace([path] if path else [], arguments)
     if not (database or folder):
         raise Refused("export: say where to: --sqlite FILE or --parquet DIR")
     if database:
-        check_output(database, (".db", ".sqlite", ".sqlite3"), path)
+        check_output(database, (".db", ".sqlite", ".sqlite3"), path, arguments.ftrace)
         if database.endswith(".gz"):
             raise Refused(f"{database}: a database is not packed: leave .gz away")
         if os.path.exists(database) and not os.path.isfile(database):
@@ -48,7 +51,7 @@ def run(arguments):
     if folder:
         writer()
         make_folder(folder)
-    trace = load(path, progress=True)
+    trace = loaded(path, arguments)
     if database:
         with whole_file(database) as file:
             write_sqlite(trace, file.name)

@@ -9,14 +9,14 @@ from ..base.contract import DEVICE, INDEXES, NULL, UNFINISHED, UNWOUND, VIOLATED
 from ..base.messages import Progress
 from ..base.metadata import sources
 from ..base.strict_json import json_text
+from ..read.database import KIND_NAMES
 from ..tables.submissions import ends_of_arrows
 from .tables import VERSION
 
 PIECE = 4096       # rows handed over at a time
-KIND_NAMES = ("span", "record", "warm_up", "inference", "operator", "device")
-# Arguments that columns hold. In a plain span, keys of these names are the user's own.
-IN_COLUMNS = {"kind", "stamp", "error_ns", "warm_up", "unfinished", "causality", "trace_id",
-              "span_id", "job"}
+# What columns hold of a labelled span's arguments, of one of a device. In a plain span they are the user's.
+IN_COLUMNS = {"kind", "unfinished", "trace_id", "span_id"}
+OF_DEVICE = {"stamp", "error_ns", "warm_up", "unfinished", "causality", "trace_id", "span_id", "job"}
 INDEX_COLUMNS = (*INDEXES[1:], INDEXES[0])
 PE = re.compile(r" PE (\d+)")
 
@@ -68,7 +68,11 @@ class Rows:
 
     def meta(self):
         about = self.trace.metadata
-        found = {"schema": str(VERSION), "base_unix_ns": str(self.trace.base_ns), "form": self.trace.format}
+        found = {"schema": str(VERSION), "base_unix_ns": str(self.trace.base_ns), "form": self.trace.format,
+                 "metadata": json_text(about), "damage": self.trace.damage,
+                 "left_out": json_text(self.trace.left_out)}
+        if self.trace.tool:
+            found |= {"tool": self.trace.tool, "notes": json_text(self.trace.notes)}
         for key in sorted(about):
             if key != "user" and isinstance(about[key], (str, int, float)):
                 found.setdefault(key, str(about[key]))
@@ -108,7 +112,8 @@ class Rows:
                 fitting = [n for n, name in enumerate(names) if track.name.startswith(name + " ")]
                 device = max(fitting, key=lambda n: len(names[n]), default=None)
                 pe = int(found[1][:18]) if (found := PE.search(track.name)) else None
-            yield track.number, track.pid, track.tid, clean(track.name), track.kind, track.base, device, pe
+            yield track.number, track.pid, track.tid, clean(track.name), track.kind, track.base, device, pe, \
+                track.thread_id, track.native_id, track.sort
 
     def spans_and_args(self):
         """Both tables in one pass. Why: each needs the arguments, which are decoded only once so."""
@@ -126,12 +131,13 @@ class Rows:
                 self.of_name[trace.cat[i]],
                 KIND_NAMES[kind], trace.start[i], trace.dur[i],
                 integer(given.get("error_ns")) if kind == DEVICE else None, warm_up[i],
-                1 if flags & (UNFINISHED | UNWOUND) else 0, 1 if flags & VIOLATED else 0, trace_id, span_id,
+                2 if flags & UNWOUND else flags & UNFINISHED, 1 if flags & VIOLATED else 0, trace_id, span_id,
                 *numbers[:4], integer(given.get("job")) if kind == DEVICE else None, numbers[4],
                 clean(str(given["stamp"])) if kind == DEVICE and "stamp" in given else None))
             if given:
                 stated = {key for key, value in zip(INDEX_COLUMNS, numbers) if value is not None}
-                args += self.args(i, given, stated | IN_COLUMNS if kind else stated)
+                stated |= OF_DEVICE if kind == DEVICE else IN_COLUMNS if kind else set()
+                args += self.args(i, given, stated)
             if len(spans) == PIECE:
                 bar.at(i)
                 yield "spans", spans
@@ -156,15 +162,17 @@ class Rows:
             if key in stated:
                 continue
             key = self.string(key)
-            if isinstance(value, bool):
-                rows.append((i, key, int(value), None, None))
-            elif type(value) is float:
-                rows.append((i, key, None, value, None))
-            elif value is None or integer(value) is not None:
-                rows.append((i, key, value, None, None))
+            if type(value) is float:
+                rows.append((i, key, None, value, None, None))
+            elif isinstance(value, str):
+                rows.append((i, key, None, None, clean(value), None))
+            elif type(value) is int and integer(value) is not None:
+                rows.append((i, key, value, None, None, None))
             else:
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                rows.append((i, key, None, None, clean(text)))
+                text = clean(json.dumps(value, ensure_ascii=False))
+                whole = int(value) if isinstance(value, bool) else None
+                shown = None if value is None or whole is not None else text
+                rows.append((i, key, whole, None, shown, text))
         rows.sort(key=lambda row: row[1])
         return rows
 

@@ -2,7 +2,10 @@
 """The tables of an export: their columns with SQL types, and what SQLite has beside them.
 
 Times are whole ns on the trace's own time line; meta.base_unix_ns is the Unix time of its 0. What a trace
-does not say is NULL. A text that comes often is a number of the table strings. instants.args is JSON."""
+does not say is NULL. A text that comes often is a number of the table strings. instants.args is JSON, and
+args.json is a value that is no number of 64 bits and no text: true, null, a list, an object. In
+spans.unfinished, 2 is a span that an exception ended. meta.metadata is metadata.npuprof as JSON: with it,
+`report` and the others read a database as the trace it was made of (read/database.py)."""
 
 VERSION = 1        # of the schema: grows only if a name goes or changes its meaning
 
@@ -14,12 +17,12 @@ TABLES = {
                "peak_ops_per_s REAL, peak_bytes_per_s REAL",
     "anchors": "device INT, host_ns INT, error_ns INT, ticks INT",
     "tracks": "id INTEGER PRIMARY KEY, pid INT, tid INT, name TEXT, kind TEXT, base INT, device INT, "
-              "pe_index INT",
+              "pe_index INT, thread INT, native_id INT, sort INT",
     "spans": "id INTEGER PRIMARY KEY, track INT, parent INT, name INT, cat INT, kind TEXT, start_ns INT, "
              "dur_ns INT, error_ns INT, warm_up INT, unfinished INT, violated INT, trace_id TEXT, "
              "span_id TEXT, pe_index INT, execution_index INT, instruction_index INT, operator_index INT, "
              "job INT, dram_base INT, stamp TEXT",
-    "args": "span INT, key INT, int INT, real REAL, text TEXT, PRIMARY KEY(span,key)",
+    "args": "span INT, key INT, int INT, real REAL, text TEXT, json TEXT, PRIMARY KEY(span,key)",
     "flows": "id INTEGER PRIMARY KEY, name TEXT, from_track INT, from_ns INT, from_span INT, to_track INT, "
              "to_ns INT, to_span INT",
     "counters": "name INT, key INT, pid INT, ts_ns INT, value REAL",

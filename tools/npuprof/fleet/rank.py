@@ -4,6 +4,7 @@
 import functools
 import gc
 import os
+import re
 from itertools import islice
 
 from ..analysis.facts import Facts
@@ -14,6 +15,7 @@ from ..base.losses import lost_by_cause, syncs_of
 from ..read import load
 from ..tables.arithmetic import both, union_of
 from ..tables.labelled import summary
+from ..tables.tracks import label_of
 from .histogram import Histogram
 
 STEPS = 4096       # inferences of a rank whose times are compared with those of other ranks
@@ -54,11 +56,20 @@ def figures(path):
 
 
 def advice(facts):
-    """The findings of the trace: (rule, subject, what the gain is of, gain, confidence, words)."""
+    """The findings of the trace: (rule, subject, what other ranks call it, too, what the gain is of, gain,
+    confidence, words)."""
     verdict = judge(facts)
-    return {"findings": [(finding.rule.name, finding.subject[:80], finding.of,
-                          finding.gain[1] if finding.gain else None, finding.confidence,
-                          (finding.sentence, finding.advice)) for finding in verdict.every()],
+    # Why: each rank may have a device and threads of its own.
+    own = {*facts.jobs.devices, *(queue.label for queue in facts.jobs.queues),
+           *(label_of(facts.trace, track) for track in facts.trace.tracks if track.base == track.number)}
+    found = []
+    for finding in verdict.every():
+        subject = finding.subject[:80]
+        common = re.sub(r"\d+", "#", subject) if finding.subject in own else subject
+        found.append((finding.rule.name, subject, common, finding.of,
+                      finding.gain[1] if finding.gain else None, finding.confidence,
+                      (finding.sentence, finding.advice)))
+    return {"findings": found,
             "missing": [(rule.name, text) for rule, text in verdict.missing]}
 
 

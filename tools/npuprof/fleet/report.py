@@ -72,7 +72,7 @@ def run_fleet(arguments, gates):
         write_json({"npuprof_report": 1, "fleet": {"traces": len(paths), "left_out": len(fleet.left_out)}},
                    (TABLES[name](fleet) for name in wanted), arguments.json)
     if arguments.verdict or not (arguments.table or arguments.csv_dir or arguments.json):
-        sys.stdout.writelines(line + "\n" for line in findings.lines(fleet))
+        sys.stdout.writelines(line + "\n" for line in findings.lines(fleet, TABLES["stragglers"](fleet)))
     if not (arguments.verdict or arguments.csv_dir or arguments.json):
         show(fleet, wanted, SHOWN if every else None)
     sentence = findings.failed(fleet, gates)

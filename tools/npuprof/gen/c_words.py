@@ -2,16 +2,10 @@
 """What of a description C decides: words, limits and the fields of a ring. They are read from npuprof_npu.h,
 so that they stand at one place."""
 
-import functools
 import re
 import textwrap
 
-from ..base.files import BUILD
-
-
-@functools.cache
-def header():
-    return (BUILD.parent / "npuprof_npu.h").read_text(encoding="utf-8")
+from ..base.built import npu_header as header
 
 
 def enumerators(family):

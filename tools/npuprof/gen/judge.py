@@ -3,11 +3,10 @@
 gets the line of the key that it is about."""
 
 import re
-import shutil
 import subprocess
 import sys
 
-from ..base.files import BUILD
+from ..base import built
 from ..base.messages import Refused
 from .json_text import json_of
 from .schema import INDEX, READY
@@ -32,8 +31,7 @@ told = set()               # what was said; once is enough for all descriptions
 
 def program():
     """The path of npuprof-judge; None: there is none."""
-    built = BUILD / "npuprof-judge"
-    return str(built) if built.exists() else shutil.which("npuprof-judge")
+    return built.program("npuprof-judge")
 
 
 def is_described(device):
@@ -54,8 +52,8 @@ def judge(device):
     path = program()
     if path is None:
         if not told:
-            print("note: only the spelling of the description was checked: run `make tools` first, and "
-                  "npuprof-judge checks what npuprof_npu_open() would refuse", file=sys.stderr)
+            print("note: only the spelling of the description was checked; npuprof-judge checks what "
+                  f"npuprof_npu_open() would refuse: {built.remedy()}", file=sys.stderr)
         told.add(path)
         return
     done = subprocess.run([path, *functions(device)], input=json_of(device, judged=True).encode(),

@@ -7,14 +7,15 @@ span. A row is the number of a span; -1 means none.
 """
 
 from . import native
-from .columns import (latest, moved, nest, nest_by_id, nest_devices, roots_of, set_kinds, steps_on,
-                      tracks_with, warm_up)
+from .columns import (latest, moved, nest, nest_by_id, nest_devices, on_tracks, permuted, placed, roots_of,
+                      row_order, set_kinds, steps_on, tracks_with, turns, warm_up)
 from .finder import Finder
 from .groups import executions, grouped, own_time, runs
-from .inside import Executions
+from .inside import Executions, Inside
 from .intervals import Intervals, busy, merged, minus
 from .native import Reader
 
-__all__ = ["Executions", "Finder", "Intervals", "Reader", "busy", "executions", "grouped", "latest", "merged",
-           "minus", "moved", "native", "nest", "nest_by_id", "nest_devices", "own_time", "roots_of", "runs",
-           "set_kinds", "steps_on", "tracks_with", "warm_up"]
+__all__ = ["Executions", "Finder", "Inside", "Intervals", "Reader", "busy", "executions", "grouped",
+           "latest", "merged", "minus", "moved", "native", "nest", "nest_by_id", "nest_devices", "on_tracks",
+           "own_time", "permuted", "placed", "roots_of", "row_order", "runs", "set_kinds", "steps_on",
+           "tracks_with", "turns", "warm_up"]

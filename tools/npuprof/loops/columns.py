@@ -4,6 +4,7 @@
 from array import array
 from itertools import compress
 
+from ..base.contract import NULL
 from . import kernels, native
 from .native import call, zeros
 
@@ -91,3 +92,48 @@ def latest(first, one, second, two):
     out = zeros("q", len(one)) if native.library() else [0] * len(one)
     call(kernels.latest, len(one), first, one, second, two, out)
     return out
+
+
+def placed(track, name, device, names, warm, flags, skip):
+    """A key of each span: its name's number, plus `names` on a device; 2 * names in warm-up and with one of
+    the flags `skip`. device: bytes by track."""
+    out, skipped = zeros("I", len(name)), bytearray(bool(f & skip) for f in range(256))
+    call(kernels.placed, len(name), track, name, device, names, warm, skipped, flags, out)
+    return out
+
+
+def permuted(column, order):
+    """The array or bytearray with its elements in that order, an array "i"."""
+    if len(order) < 64:                # the fast path: a call of C costs as much as so many elements
+        few = map(column.__getitem__, order)
+        return bytearray(few) if isinstance(column, bytearray) else array(column.typecode, few)
+    wide = {1: "bytes", 4: "ints", 8: "longs"}[1 if isinstance(column, bytearray) else column.itemsize]
+    out = bytearray(len(order)) if wide == "bytes" else zeros(column.typecode, len(order))
+    call(getattr(kernels, f"permute_{wide}"), len(order), order, column, out)
+    return out
+
+
+def row_order(track, start, dur, bases):
+    """The rows by base track, start and length, the longest first; the (first, end) of those that are equal
+    in that, by place; and whether it is another order than theirs. bases: of each track."""
+    count, of_track, tracks = len(start), array("I", bases), len(bases)
+    base, ends, order = zeros("I", count), zeros("q", tracks), zeros("i", count)
+    call(kernels.permute_ints, count, track, of_track, base)
+    call(kernels.by_track, count, base, start, dur, tracks, ends, order)
+    pairs = zeros("q", 2 * call(kernels.equal_rows, count, base, start, dur, order, None))
+    call(kernels.equal_rows, count, base, start, dur, order, pairs)
+    return order, list(zip(pairs[::2], pairs[1::2])), bool(call(kernels.is_moved, count, order))
+
+
+def on_tracks(track, wanted):
+    """The rows on those tracks. wanted: bytes by track."""
+    rows = zeros("i", len(track))
+    del rows[call(kernels.on_tracks, len(track), track, wanted, rows):]
+    return rows
+
+
+def turns(track, values, tracks):
+    """The rows whose value is another than that of the row before them on their track."""
+    rows, last = zeros("i", len(track)), array("q", [NULL]) * tracks
+    del rows[call(kernels.turns, len(track), track, values, last, rows):]
+    return rows

@@ -64,3 +64,32 @@ class Executions:
         call(kernels.slack, *self._given(), self.order, *self.shape, array("q", own), zeros("q", self.count),
              least)
         return list(least)
+
+
+class Inside:
+    """Transfers and compute inside executions. queue, first, ends: arrays; the rows of each are
+    inside[first:end]. kinds: by name, 1 if it moves data, 2 if it computes.
+
+    sums      by queue [ns of transfers, of compute, of both at once, of all compute spans]
+    exposed   {name: [pieces, ns, ns of the longest, its row]} of the transfers that no compute hides, by the
+              compute span behind them; if there is none, number len(kinds) and row -1
+    computes  {name: (count, ns)} of the compute spans, as they come"""
+
+    def __init__(self, queue, first, ends, inside, trace, kinds, queues):
+        self.name, self.inside, self.first, self.ends = trace.name, inside, first, ends
+        most = 4 * max(map(int.__sub__, self.ends, self.first), default=0)
+        sums, counts, totals = (zeros("q", count) for count in (4 * queues, len(kinds), len(kinds)))
+        pieces, ns, longest = (zeros("q", len(kinds) + 1) for _ in range(3))
+        row, order = array("i", [-1]) * (len(kinds) + 1), zeros("I", len(kinds))
+        names = call(kernels.overlap, len(queue), queue, first, ends, inside, trace.start, trace.dur,
+                     trace.name, kinds, len(kinds), zeros("q", most), zeros("q", most), sums, pieces, ns,
+                     longest, row, counts, totals, order)
+        self.sums = [list(sums[4 * q:4 * q + 4]) for q in range(queues)]
+        self.exposed = {n: [pieces[n], ns[n], longest[n], row[n]] for n in range(len(pieces)) if pieces[n]}
+        self.computes = {n: (counts[n], totals[n]) for n in order[:names]}
+
+    def named(self, name):
+        """The rows of that name inside of the executions."""
+        out = zeros("i", self.computes[name][0])
+        call(kernels.named, len(self.first), self.first, self.ends, self.inside, self.name, name, out)
+        return out

@@ -51,9 +51,76 @@ def kinds(n, name: U32, track: U32, of_name: U8, host: U8, operators: I64, kind:
                 kind[i] = OPERATOR
 
 
+def placed(n, track: U32, name: U32, device: U8, names, warm: U8, skip: U8, flags: U8, out: U32):
+    for i in range(n):
+        left_out = warm[i] or skip[flags[i]]
+        out[i] = 2 * names if left_out else names * device[track[i]] + name[i]
+
+
 def steps(n, track: U32, name: U32, compute: U8, step: I64, other, out: U32):
     for i in range(n):
         out[i] = track[i] if step[i] != NULL and compute[name[i]] else other
+
+
+def permute_bytes(n, order: I32, values: U8, out: U8):
+    for k in range(n):
+        out[k] = values[order[k]]
+
+
+def permute_ints(n, order: I32, values: U32, out: U32):
+    for k in range(n):
+        out[k] = values[order[k]]
+
+
+def permute_longs(n, order: I32, values: I64, out: I64):
+    for k in range(n):
+        out[k] = values[order[k]]
+
+
+def equal_rows(n, base: U32, start: I64, dur: I64, order: I32, pairs: I64):
+    """Puts the places of the first and behind the last of those that are equal. How many such; without pairs
+    it only counts."""
+    count = 0
+    k = 0
+    while k < n:
+        i = order[k]
+        end = k + 1
+        while end < n and base[order[end]] == base[i] and start[order[end]] == start[i] and (
+                dur[order[end]] == dur[i]):
+            end += 1
+        if end > k + 1:
+            if pairs:
+                pairs[2 * count] = k
+                pairs[2 * count + 1] = end
+            count += 1
+        k = end
+    return count
+
+
+def is_moved(n, order: I32):
+    for k in range(n):
+        if order[k] != k:
+            return 1
+    return 0
+
+
+def on_tracks(n, track: U32, wanted: U8, out: I32):
+    count = 0
+    for i in range(n):
+        if wanted[track[i]]:
+            out[count] = i
+            count += 1
+    return count
+
+
+def turns(n, track: U32, values: I64, last: I64, out: I32):
+    count = 0
+    for i in range(n):
+        if values[i] != last[track[i]]:
+            last[track[i]] = values[i]
+            out[count] = i
+            count += 1
+    return count
 
 
 # ---- Nesting

@@ -11,7 +11,7 @@ The executions of one program have the same instructions, which are numbered.
     since, until  room for the begins and ends of one execution
 """
 
-from .kernels import I32, I64, U8
+from .kernels import I32, I64, U8, U32, sort_pairs
 
 
 def later(a, b):
@@ -180,3 +180,92 @@ def slack(n, count, rows: I32, whole: I32, start: I64, dur: I64, order: I32, aft
             more = later(0, more) * unit + own[e]
             if more < least[b]:
                 least[b] = more
+
+
+def charge(begin, end, m, starts: I64, k, name: U32, last, pieces: I64, ns: I64, longest: I64, row: I32):
+    """Charges a piece of transfers alone to the first of the m compute spans, from the kth on, that begins at
+    its end or later: to its name, or behind the last one to `last`. Its place in starts."""
+    while k < m and starts[2 * k] < end:
+        k += 1
+    i = starts[2 * k + 1] if k < m else -1
+    to = name[i] if i >= 0 else last
+    pieces[to] += 1
+    ns[to] += end - begin
+    if end - begin > longest[to]:
+        longest[to] = end - begin
+        row[to] = i
+    return k
+
+
+def overlap(n, queue: I32, first: I32, ends: I32, inside: I32, start: I64, dur: I64, name: U32, kinds: U8,
+            last, starts: I64, events: I64, sums: I64, pieces: I64, ns: I64, longest: I64, row: I32,
+            counts: I64, totals: I64, order: U32):
+    """Of each of n executions, whose rows are inside[first:ends], the ns of transfers, compute, both at once,
+    and all compute spans; added to the four sums of its queue. kinds: by name, 1 if it moves data, 2 if it
+    computes. starts, events: room for pairs: a begin and its row; a moment and what changes then. counts,
+    totals: of compute spans by name; order: these names as they come. The number of names."""
+    names = 0
+    for e in range(n):
+        to = 4 * queue[e]
+        count = 0
+        m = 0
+        for k in range(first[e], ends[e]):
+            i = inside[k]
+            kind = kinds[name[i]]
+            if not kind:
+                continue
+            if kind == 2:
+                starts[2 * m] = start[i]
+                starts[2 * m + 1] = i
+                m += 1
+                sums[to + 3] += dur[i]
+                if not counts[name[i]]:
+                    order[names] = name[i]
+                    names += 1
+                counts[name[i]] += 1
+                totals[name[i]] += dur[i]
+            if dur[i]:
+                # Why the ends' numbers are lower: at one time they come before the begins.
+                events[2 * count] = start[i]
+                events[2 * count + 1] = kind + 2
+                events[2 * count + 2] = start[i] + dur[i]
+                events[2 * count + 3] = kind
+                count += 2
+        sort_pairs(events, count)
+        sort_pairs(starts, m)
+        at = 0
+        moving = 0
+        working = 0
+        place = 0
+        for k in range(count):
+            now = events[2 * k]
+            what = events[2 * k + 1]
+            if moving:
+                sums[to] += now - at
+                if working:
+                    sums[to + 2] += now - at
+                elif now > at:
+                    place = charge(at, now, m, starts, place, name, last, pieces, ns, longest, row)
+            if working:
+                sums[to + 1] += now - at
+            at = now
+            if what == 1:
+                moving -= 1
+            elif what == 2:
+                working -= 1
+            elif what == 3:
+                moving += 1
+            else:
+                working += 1
+    return names
+
+
+def named(n, first: I32, ends: I32, inside: I32, name: U32, wanted, out: I32):
+    """The rows of that name; how many."""
+    count = 0
+    for e in range(n):
+        for k in range(first[e], ends[e]):
+            if name[inside[k]] == wanted:
+                out[count] = inside[k]
+                count += 1
+    return count

@@ -8,7 +8,7 @@ import pathlib
 import zlib
 from array import array
 
-from ..base.files import BUILD
+from ..base.built import BUILD
 from . import kernels, kernels_inside
 
 KERNELS = kernels, kernels_inside          # of which to_c.py makes C
@@ -19,7 +19,7 @@ class Block(ctypes.Structure):
     _fields_ = [("start", ctypes.c_void_p), ("dur", ctypes.c_void_p), ("index", ctypes.c_void_p * 5),
                 *((name, ctypes.c_void_p) for name in
                   "label ids kind flags given given_ids others trace span parent".split()),
-                *((name, ctypes.c_uint32) for name in "given_count others_count indexes rich".split())]
+                *((name, ctypes.c_uint32) for name in "given_count others_count indexes rich asked".split())]
 
 
 def form():

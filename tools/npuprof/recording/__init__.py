@@ -12,11 +12,18 @@
                     ...
         p.pause(); p.resume(); p.counter("queue", 3); p.instant("cache miss"); p.metadata("model", "digits")
     p.print_summary(); p.print_npu_operators()       # the tables of C
-    p.report("names")                                # any table of `npuprof.py report`
+    p.report("names")                                # any table of `npuprof report`
     trace = p.load()                                 # the spans in columns: see read/__init__.py
+
+    with npuprof.reader() as r:                      # while it runs: spans that ended since the last read,
+        for span in r.read():                        # each once, or counted in r.lost
+            print(span.name, span.start_ns, span.end_ns, span.args)
 
 Code that has no `p` calls the same functions of the module: npuprof.scope("decode") does nothing while
 nothing is recorded. record, scope, inference, operator and asynchronous also decorate functions.
+
+Without a `with` block: start(level), stop(), clear(), dump(path), and get() as an object in the form of AWS
+RAF. npuprof.seeds has the names of older profilers.
 
 If NPUPROF_OUTPUT_PATH is set in the environment, the first call begins to record, and the trace is written
 when the program ends; npuprof.h describes that.
@@ -30,8 +37,10 @@ profile(arena_path="t.npuprof"), which survives a kill.
 
 from .marks import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,
                     memory, metadata, now_ns, operator, pause, record, resume, scope, thread_name)
-from .profile import profile
+from .profile import RecordFormat, profile
+from .reading import reader
+from .session import clear, dump, get, start, stop
 
-__all__ = ["alloc", "asynchronous", "counter", "finished", "flow_in", "flow_out", "free", "inference",
-           "instant", "memory", "metadata", "now_ns", "operator", "pause", "profile", "record", "resume",
-           "scope", "thread_name"]
+__all__ = ["RecordFormat", "alloc", "asynchronous", "clear", "counter", "dump", "finished", "flow_in",
+           "flow_out", "free", "get", "inference", "instant", "memory", "metadata", "now_ns", "operator",
+           "pause", "profile", "reader", "record", "resume", "scope", "start", "stop", "thread_name"]

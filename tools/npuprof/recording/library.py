@@ -6,9 +6,9 @@ import functools
 import os
 import sys
 import threading
-from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64
+from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
-from ..base.files import BUILD
+from ..base.built import BUILD, remedy
 from ..base.messages import Refused
 
 
@@ -31,7 +31,7 @@ RECORDING = ("NPUPROF_OUTPUT_PATH", "NPUPROF_ARENA_PATH")
 QUICK = {
     "npuprof_begin": (c_uint32, (c_int, c_uint32, c_char_p, c_char_p, POINTER(Argument), c_size_t)),
     "npuprof_end": (None, (c_uint32,)),
-    "npuprof_instant": (None, (c_char_p, c_char_p, POINTER(Argument), c_size_t)),
+    "npuprof_instant": (None, (c_char_p, c_char_p, Arguments)),
     "npuprof_counter_int": (None, (c_char_p, c_int64)),
     "npuprof_counter_real": (None, (c_char_p, c_double)),
     "npuprof_flow": (None, (c_bool, c_uint64)),
@@ -56,6 +56,8 @@ SLOW = {
     "npuprof_set_categories": (c_int, (c_char_p,)),
     "npuprof_dump": (c_int, (c_char_p,)),
     "npuprof_flush": (c_int, ()),
+    "npuprof_read": (c_int, (c_void_p, c_uint32, c_void_p, c_void_p, c_void_p)),
+    "npuprof_read_end": (None, (c_void_p,)),
     "npuprof_stat": (c_char_p, (c_uint32, POINTER(c_uint64))),
 }
 
@@ -86,11 +88,9 @@ class Library:
                     function = functions[name.removeprefix("npuprof_")] = getattr(library, name)
                     function.restype, function.argtypes = result, parameters
         except OSError:
-            raise Refused(f"{built}: not built: recording from Python needs it; "
-                          f"run `make tools` in {built.parent.parent}") from None
+            raise Refused(f"{built}: not built: recording from Python needs it; {remedy()}") from None
         except AttributeError as error:
-            raise Refused(f"{path}: of another version than this module ({error}); "
-                          "run `make tools` again") from None
+            raise Refused(f"{path}: of another version than this module ({error}); {remedy()}") from None
         begin = functions.pop("begin")
         vars(self).update(functions)
         self.begin = begin

@@ -114,7 +114,7 @@ def finished(track, name, start_ns, end_ns, category="", /, **args):
 def instant(name, category="", /, **args):
     """Marks a moment."""
     if library.ready():
-        library.instant(encoded(category), encoded(name), *arguments_of(args))
+        library.instant(encoded(category), encoded(name), Arguments(*arguments_of(args)))
 
 
 def counter(name, value):

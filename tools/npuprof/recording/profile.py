@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import enum
 import itertools
 import os
 import tempfile
@@ -16,6 +17,13 @@ from .marks import (alloc, asynchronous, counter, finished, flow_in, flow_out, f
                     memory, metadata, now_ns, operator, pause, record, resume, scope, thread_name)
 
 
+class RecordFormat(enum.Enum):
+    """What a profile is for: a file for viewers, or a data frame. Both are there with either."""
+
+    ChromeTrace = "ChromeTrace"
+    PandasDataFrame = "PandasDataFrame"
+
+
 class profile:
     """Records from the beginning of a `with` block to its end: see __init__.py for an example.
 
@@ -24,12 +32,19 @@ class profile:
     categories   "npu,operator": only these; "-runtime": all except this one
     arena_bytes, arena_path, when_full ("keep-oldest", "keep-newest", "stream" into `file`)
                  settings of the process's arena; only those of its first profile count
+    format       a RecordFormat or its name, for programs that say which
     """
 
     _running = None
+    _one_id_an_inference = False      # else a record's inferences have the record's trace id
 
     def __init__(self, file=None, *, level=1, categories=None, arena_bytes=None, arena_path=None,
-                 when_full=None):
+                 when_full=None, format=RecordFormat.ChromeTrace):
+        try:
+            self.format = RecordFormat(getattr(format, "value", format))
+        except ValueError:
+            raise Refused(f"format {format!r}: it is "
+                          + " or ".join(f"RecordFormat.{known.name}" for known in RecordFormat)) from None
         self.file = file if file is None or hasattr(file, "write") else os.fspath(file)
         if when_full == "stream" and not isinstance(self.file, (str, bytes, type(None))):
             raise Refused("a stream goes to a path, not to a file object")
@@ -105,12 +120,18 @@ class profile:
     def load(self):
         """What is recorded so far, as npuprof.load() gives it."""
         with self._json() as path:
-            return load(path)
+            trace = load(path)
+        trace.one_id_an_inference = self._one_id_an_inference
+        return trace
+
+    def get_pandas_dataframe(self):
+        """What is recorded so far as a pandas data frame, with the columns of the CSV."""
+        return self.load().to_pandas()
 
     def report(self, *tables, file=None):
         """Prints tables of what is recorded so far, to stdout or to a text file.
 
-        tables: their names in `npuprof.py report`; none: an overview of all."""
+        tables: their names in `npuprof report`; none: an overview of all."""
         unknown = [table for table in tables if table not in text.NAMES]
         if unknown:
             raise Refused(f"no table {unknown[0]!r}; there are {', '.join(text.NAMES)}")

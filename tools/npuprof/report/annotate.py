@@ -7,11 +7,10 @@ import json
 import shutil
 
 from ..analysis import replay
-from ..analysis.verdict import judge, part_of
+from ..analysis.verdict import judge
 from ..base.files import whole_file
 from ..base.messages import Refused
 from ..base.strict_json import json_text
-from ..read.image import opened
 from ..read.own_layout import BLOCK, HEAD
 from ..tables.arithmetic import pointed
 from .first_screen import findings_of
@@ -22,10 +21,14 @@ PROCESS = "npuprof: what to change"
 
 def write_annotated(facts, path):
     """Writes the annotated trace as JSON."""
-    if facts.trace.format != "json":
-        raise Refused(f"{facts.trace.path}: --annotate needs JSON or an image: a CSV has no tracks")
+    source = facts.trace._file
+    if facts.trace.format != "json" or source is None:
+        raise Refused(f"{facts.trace.path}: --annotate needs JSON or an image: a CSV has no tracks, and a "
+                      "database is not the text of the trace")
     lines = list(events(facts))
-    with opened(facts.trace.path)[0] as source, whole_file(path) as target:
+    # Why the file that was read: of an image, and with --ftrace, it is not the one that the user named.
+    source.seek(0)
+    with whole_file(path) as target:
         if source.read(len(HEAD) + 1) == HEAD + b"\n":
             source.seek(0)
             insert(source, target, lines)
@@ -112,7 +115,7 @@ def of_findings(verdict):
 
 def of_path(facts):
     """The pieces of the critical path; none if replay does not explain the trace."""
-    part = part_of(facts)
+    part = facts.part
     own = replay.of(part)
     if own.why or not part.jobs.queues:
         return []

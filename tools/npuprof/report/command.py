@@ -12,7 +12,7 @@ Findings come in the order of what they promise times how sure they are; behind 
   of the window    the same of the whole time that is looked at
   now, then    before and after on one scale: # is there in any case, / may be there or not
   sure         at least 90 % of the time that the finding is about is there whatever the errors of the clocks;
-               likely: half of it. unknown: it hangs on what the trace does not say
+               likely: half of it. unknown: it depends on what the trace does not say
   until N is done    it shortens the jobs on the device, but finding N hides that from the latency
   so, too      it comes from the finding above it, and promises nothing of its own
   in flight    submitted, and the host has not noticed the end; on the device: submitted and not done
@@ -89,11 +89,11 @@ joined with the device spans of its name; other device spans are runs of the who
 With --csv FILE it writes the Neural Engine table instead: operators, and what sparse weights would bring, as
 a sheet with live formulas; see below.
 
-A CSV of npuprof has no kinds, arrows or counters. There the name makes a span an inference, an operator or a
-warm-up; `open`, `path` and `memory` are empty; the NPU Run of an execution without spans in it is known only
-if its name is Execution.
+A CSV of npuprof has no verdict: it has no kinds, arrows, counters or errors of clocks. There the name makes
+a span an inference, an operator or a warm-up; `open`, `path` and `memory` are empty; the NPU Run of an
+execution without spans in it is known only if its name is Execution.
 
-A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB after `make tools` (`make bench-tools`
+A trace of ten million spans takes 15 to 70 s of CPU and up to 1.4 GB after `make tools` (`make bench-tools`
 measures it), and about four times as long without. Percentiles are by linear interpolation (type 7), rounded
 half up.
 
@@ -105,6 +105,7 @@ import argparse
 import gc
 import json
 import os
+import re
 import sys
 from itertools import chain
 
@@ -112,10 +113,10 @@ from ..analysis import catalogue, whatif
 from ..analysis.catalogue import TABLES
 from ..analysis.verdict import as_json, judge
 from ..base.files import check_output, write_whole
-from ..base.messages import Progress, Refused
+from ..base.messages import Progress, Refused, bold, coloured
 from ..fleet.report import is_fleet, run_fleet
 from ..fleet.tables import TABLES as FLEET_TABLES
-from ..read import load
+from ..merging.beside import add_kernel_arguments, kernel_arguments, loaded, only_trace
 from ..tables.vela import vela_table
 from . import choice, data, first_screen, gate, operator_sheet, screen
 from .annotate import write_annotated
@@ -138,8 +139,9 @@ def add_arguments(parser):
                              "FIGURE>N or FIGURE<N; may be repeated. Refused if the rule cannot run, unless "
                              "a ? follows: tail?")
     known = list(dict.fromkeys([*NAMES, *ONLY_DATA, *TABLES, *FLEET_TABLES]))
-    parser.add_argument("trace", metavar="TRACE", nargs="+",
-                        help="a .json, .csv or .npuprof file; several, or a folder of them: a fleet")
+    parser.add_argument("trace", metavar="TRACE", nargs="*",
+                        help="a .json, .csv or .npuprof file; several, or a folder of them: a fleet. None is "
+                             "needed with --ftrace")
     parser.add_argument("--table", action="append", metavar="NAME", choices=["all", *known],
                         help="all: the first rows of each table; else only this one, in full; may be "
                              "repeated: " + ", ".join(known))
@@ -163,6 +165,7 @@ def add_arguments(parser):
                              "more; + between changes: together")
     parser.add_argument("--vela", metavar="FILE",
                         help="the layers of Vela's per-layer CSV, estimated against measured cycles")
+    add_kernel_arguments(parser)
     parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"),
                         help="with --csv: what column N says at first (default 90%%)")
     parser.add_argument("--ratio", action="append", default=[], metavar="SHAPE=R90,R80,R70[,OTHERS]",
@@ -179,18 +182,21 @@ def run(arguments):
     for output, endings in ((arguments.html, (".html", ".htm")), (arguments.csv, (".csv",)),
                             (arguments.json, (".json",)), (arguments.annotate, (".json", ".json.gz"))):
         if output:
-            check_output(output, endings, *arguments.trace)
+            check_output(output, endings, *arguments.trace, arguments.ftrace)
     if arguments.csv_dir:
         check_folder(arguments.csv_dir, arguments.trace)
+    kernel_arguments(arguments)
     changes = [whatif.parse(text) for text in arguments.what_if or ()]
     gates = gate.parse(arguments.fail_on)
     # Why: the search for garbage among millions of objects takes 5 % of the time; rank.py asks for it itself.
     gc.disable()
-    if is_fleet(arguments.trace):
+    if arguments.trace and not arguments.ftrace and is_fleet(arguments.trace):
         return run_fleet(arguments, gates)
-    [arguments.trace] = arguments.trace
+    if arguments.jobs or arguments.dask:
+        raise Refused(f"{'--jobs' if arguments.jobs else '--dask'}: is for several traces")
+    arguments.trace = only_trace(arguments.trace, arguments)
     check_form(arguments)
-    trace = load(arguments.trace, progress=True)
+    trace = loaded(arguments.trace, arguments)
     facts = choice.facts_of(trace, arguments)
     if changes:
         put(facts.trace, whatif.asked(facts, changes), arguments)
@@ -253,7 +259,7 @@ def only_verdict(facts, form, gates):
     if form == "json":
         print(json.dumps(json_of(verdict), ensure_ascii=False))
     else:
-        print(*screen.whole_verdict(verdict), sep="\n")
+        print(*map(of_screen, screen.whole_verdict(verdict)), sep="\n")
     return passed(facts, gates, verdict, sys.stderr if form == "json" else None)
 
 
@@ -296,12 +302,17 @@ def write_data(facts, wanted, arguments):
 
 def print_first_screen(facts, part):
     """Prints the first screen, then a few tables. part: see print_overview()."""
-    print(*screen.lines(judge(facts)), sep="\n")
+    print(*map(of_screen, screen.lines(judge(facts))), sep="\n")
     print()
     print_overview(facts, part, WHOLE, OWN, FEW)
     others = [name for name in (*NAMES, *TABLES) if name not in WHOLE + OWN]
     print(*("", *screen.wrapped(f"More tables: --table NAME, or --table all: {', '.join(others)}", "", "  ")),
           sep="\n")
+
+
+def of_screen(line):
+    """A line of the first screen with its colour: what to do stands out."""
+    return bold(line) if re.match(r"(?:\d+|\?) ", line) else coloured(line)
 
 
 def print_overview(facts, part, whole=NAMES, own=tuple(TABLES), rows=SHOWN):

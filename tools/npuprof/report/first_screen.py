@@ -5,16 +5,16 @@ one object, so a sentence is made once."""
 import os
 from collections import namedtuple
 
-from ..analysis.replay import JOB, POLL, REQUEST
-from ..analysis.replay import of as replay_of
-from ..analysis.rules.finding import idle_text
-from ..analysis.verdict import part_of
+from ..analysis.effects import CALL, JOB, POLL, REQUEST
+from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
-from .words import bar_of, brings, decapital, do, given, in_unit, topic, whole
+from .words import bar_of, brings, decapital, do, given, in_unit, means, topic, whole
 
 SHOWN = 3          # answers on the first screen
 TOPICS = 6         # named as not looked at
-MARK = 'make the span that waits a PROF_WAIT, or give it kind = "wait", or name it with --wait NAME'
+MARK = 'make {} a PROF_WAIT, or give it kind = "wait", or name it with --wait NAME; or set desc.cpu_ns'
+WIDE = 2           # points: of a narrower gain nobody asks why it is an interval
+FAR = 4            # times what the first finding brings: what may bring more is asked first
 
 # number: among the findings; None: a question or a consequence. brings: a gain in words, or "". sure: "sure",
 # "likely", "unsure"; "unknown" of a question. given: under which condition. bar: a Bar, or None. finding: of
@@ -26,21 +26,26 @@ Answer = namedtuple("Answer", "number do brings sure given bar why advice findin
 class FirstScreen:
     """trace       one line about the trace
     figures     one line: latency, rate, how busy the device was, why not
-    answers     every finding and open question as an Answer, the first one first
+    answers     every finding and open question as an Answer, the first one first: what brings something,
+                what may bring something, what is said without a gain. What may bring FAR times as much as
+                all that surely does comes before it
     first       the first of them, or None; next: the others on the screen; more: how many are not on it
     nothing     a sentence in place of the answers, or ""
     faster      what a device twice as fast brings, or "" if that is a question or not known
+    means       what the words of its answers say: {"sure": ...}
     not_looked_at, record    texts: what no rule could look at; what to record so that they can"""
 
     def __init__(self, verdict):
         self.diagnosis = verdict.facts.diagnosis
         self.trace, self.figures = trace_line(verdict.facts), figures(verdict.facts)
-        self.answers = [*findings_of(verdict), *questions_of(verdict)]
+        self.answers = answers_of(verdict)
         self.first, self.next = next(iter(self.answers), None), self.answers[1:SHOWN]
         self.more = max(0, len(self.answers) - SHOWN)
         self.nothing = "" if self.answers else nothing(verdict)
         self.faster = faster(verdict)
         self.not_looked_at = topics(verdict)
+        self.means = {word: text for word, text in means().items()
+                      if any(answer.sure == word for answer in self.answers)}
         told = self.first.advice if self.first else ""
         self.record = records(verdict, [answer.advice for answer in self.answers
                                         if answer.sure == "unknown" and answer.advice != told])
@@ -59,7 +64,7 @@ def trace_line(facts):
     if head["busy_pct"] is not None:
         parts.append(f"device busy {whole(head['busy_pct'])} %")
     if head["max_error_ns"] is not None:
-        parts.append(f"clock +-{in_unit(head['max_error_ns'], like)}")
+        parts.append(f"clock +-{ns_text(head['max_error_ns'])}")
     if facts.window.paused_ns:
         parts.append(f"{in_unit(facts.window.paused_ns, like)} paused")
     parts.append(lost(facts))
@@ -113,9 +118,24 @@ def answer_of(verdict, finding, number=None, after=None, results=()):
     condition = given(finding.change) if finding.replayed else "its share of the time, not replayed"
     advice = f"after {after}: {finding.advice}" if after else finding.advice
     sure = "unknown" if finding in verdict.questions else finding.confidence
-    why = " ".join(filter(None, (finding.sentence, why_open(facts.jobs, finding.assumed)[0])))
+    is_wide = finding.gain and finding.gain[1] - finding.gain[0] >= WIDE
+    why = ". ".join(filter(None, (finding.sentence, is_wide and why_open(facts, finding.assumed)[0])))
     return Answer(number, do(finding), text, sure, condition if finding.gain else "", bar, why, advice,
                   finding, after, list(results))
+
+
+def answers_of(verdict):
+    """All answers in order."""
+    found = list(findings_of(verdict))
+    brings_nothing = [answer.finding.rule.kind == "state" and not answer.brings for answer in found]
+    first = brings_nothing.index(True) if True in brings_nothing else len(found)
+    answers, questions = found[:first], list(questions_of(verdict))
+    # Why: 3 % for certain is little beside 45 % that a mark would show.
+    most = max((answer.finding.gain[1] for answer in answers if answer.finding.gain), default=None)
+    if most is not None and verdict.is_open and verdict.faster_gain[1][1] >= FAR * most:
+        trust = sum(answer.finding.rule.kind == "trust" for answer in answers)
+        answers.insert(trust, questions.pop(0))
+    return [*answers, *questions, *found[first:]]
 
 
 def findings_of(verdict):
@@ -131,44 +151,35 @@ def findings_of(verdict):
     return answers
 
 
-def faster_gain(verdict):
-    """(what the gain is of, the gain) of a device twice as fast; None: it cannot be said."""
-    effect = verdict.faster
-    if effect is None:
-        return None
-    return ("latency", effect.inference) if effect.inference else ("throughput", effect.window)
-
-
-def is_open(verdict):
-    """True: nobody knows whether a faster device would bring anything."""
-    known = faster_gain(verdict)
-    return bool(known and verdict.faster.assumed and known[1][0] < verdict.threshold_pct <= known[1][1])
-
-
 def questions_of(verdict):
     """What could bring something, and hangs on what the trace does not say."""
-    facts, jobs = verdict.facts, verdict.facts.jobs
-    if is_open(verdict):
-        of, gain = faster_gain(verdict)
+    facts = verdict.facts
+    if verdict.is_open:
+        of, gain = verdict.faster_gain
         now = facts.durations_p50 if of == "latency" else facts.window.length_ns
         yield Answer(None, "Not known yet: what a faster device brings", brings(gain, of), "unknown",
-                     "device twice as fast", bar_of(of, now, gain), *why_open(jobs, verdict.faster.assumed),
+                     "device twice as fast", bar_of(of, now, gain), *why_open(facts, verdict.faster.assumed),
                      None, None, [])
     for finding in verdict.questions:
-        answer, (why, advice) = answer_of(verdict, finding), why_open(jobs, finding.assumed)
+        answer, (why, advice) = answer_of(verdict, finding), why_open(facts, finding.assumed)
         text = f"Not known yet: what it brings to {decapital(answer.do)}"
         yield answer._replace(do=text, why=why, advice=advice)
 
 
-def why_open(jobs, assumed):
+def why_open(facts, assumed):
     """(in words, what nothing says; what to record so that something does)"""
     whys, records = [], []
     if JOB in assumed:
-        whys.append(waits_open(jobs))
-        records.append(MARK)
+        whys.append(waits_open(facts))
+        names = facts.jobs.unmarked_names
+        records.append(MARK.format(" and ".join(names) if names and all(names) else "the span that waits"))
     if REQUEST in assumed:
         whys.append("A thread may wait for requests between two jobs; nothing says when they come.")
         records.append("draw an arrow from who sends a request to who serves it: PROF_FLOW_OUT, PROF_FLOW_IN")
+    if CALL in assumed:
+        whys.append("A sampled kernel lasts from its call to its return; nothing says how much of it the "
+                    "device works.")
+        records.append("let the device stamp its jobs: a ring, or npuprof_npu_begin() and _complete()")
     if POLL in assumed:
         whys.append("Threads look now and then whether their job is done: an end may come just before or "
                     "just behind a look.")
@@ -176,19 +187,22 @@ def why_open(jobs, assumed):
     return " ".join(whys), "; ".join(records)
 
 
-def waits_open(jobs):
+def waits_open(facts):
     """In words, where threads may wait."""
-    names = [name or "no span" for name in jobs.unmarked_names]
-    if not names:
-        return "Nothing shows what threads wait for: one does this and that when a job or another one ends."
-    return (f"A thread is in {' or in '.join(names)} until its job ends; nothing says whether it works or "
-            "waits.")
+    names = [name or "no span" for name in facts.jobs.unmarked_names]
+    texts = [f"A thread is in {' or in '.join(names)} until its job ends; nothing says whether it works or "
+             "waits."] if names else []
+    if facts.replay.handing:
+        where = ", ".join(sorted(facts.replay.handing))
+        texts.append(f"It seems that threads wait for each other in {where}.")
+    return " ".join(texts) or \
+        "Nothing shows what threads wait for: one does this and that when a job or another one ends."
 
 
 def faster(verdict):
     """What a device twice as fast would bring."""
-    known, replay = faster_gain(verdict), replay_of(part_of(verdict.facts))
-    if is_open(verdict):
+    known, replay = verdict.faster_gain, verdict.facts.replay
+    if verdict.none or verdict.is_open:
         return ""
     if any(need == "a whole trace" for _, need in verdict.missing):
         return "No gains are told: too much is missing."
@@ -201,16 +215,19 @@ def faster(verdict):
 def nothing(verdict):
     """The sentence of a verdict without findings."""
     facts = verdict.facts
+    if verdict.none:
+        return f"No verdict: {verdict.none}."
     head = facts.headline
     if head["p50_ns"] is None and not head["executions"]:
         return "No finding: the window has neither inferences nor executions."
-    why = replay_of(part_of(facts)).why
+    why = facts.replay.why
     what = "the median inference" if head["p50_ns"] is not None else "the window"
+    who = "nothing but a faster device" if verdict.faster else "no change"
     text = f"No finding, but no gain can be told: {why}." if why and head["executions"] else \
-        f"No finding: no change promises more than {whole(verdict.threshold_pct)} % of {what}."
+        f"No finding: {who} promises more than {whole(verdict.threshold_pct)} % of {what}."
     name, (_, ns) = max(facts.engines.operators.items(), key=lambda item: item[1][1], default=("", (0, 0)))
-    share = facts.share_of_inferences(ns)
-    if name and share is not None:
+    share = facts.owners.get(("operator", name)) or facts.share_of_inferences(ns)
+    if name and share is not None and share <= 100:
         text += f" The time is in {name}: {whole(share)} % of it"
         limit = facts.roof.get(name)
         if limit and limit.bound in ("compute", "memory"):
@@ -222,17 +239,21 @@ def nothing(verdict):
 
 def topics(verdict):
     """What no rule could look at."""
+    if verdict.none:
+        return []
     found = [topic(rule) for rule, _ in verdict.missing]
     return found if len(found) <= TOPICS else [*found[:TOPICS], f"{len(found) - TOPICS} more"]
 
 
 def records(verdict, asked):
     """What to record so that more can be said. asked: for the questions."""
-    texts = list(dict.fromkeys(text for _, text in verdict.missing))
+    texts = list(dict.fromkeys(text for _, text in verdict.missing if text != verdict.none))
     counts = [text for text in texts if text.endswith(" inferences")]
     if len(counts) > 1:
         most = max(counts, key=lambda text: int(text.split()[0]))
         texts = [text for text in texts if text == most or text not in counts]
+    if any("PROF_WAIT" in text for text in asked):
+        texts = [text for text in texts if not text.startswith("wait spans")]
     # Why: who records memory with its changes records memory.
     texts = [text for text in texts if not any(other.startswith(f"{text} ") for other in texts)]
     return [*dict.fromkeys(asked), *texts]
@@ -252,4 +273,5 @@ def as_json(verdict):
     screen = FirstScreen(verdict)
     return {"trace": screen.trace, "first": screen.first and of_answer(screen.first),
             "next": list(map(of_answer, screen.next)), "more": screen.more, "nothing": screen.nothing,
-            "faster": screen.faster, "not_looked_at": screen.not_looked_at, "record": screen.record}
+            "faster": screen.faster, "not_looked_at": screen.not_looked_at, "record": screen.record,
+            "means": screen.means}

@@ -13,7 +13,7 @@ import re
 from fractions import Fraction
 
 from ..analysis.rules import RULES
-from ..base.messages import Refused
+from ..base.messages import Refused, meant
 
 FIGURE = re.compile(r"([a-z0-9_]+)([<>])(-?\d+(?:\.\d+)?)")
 CONFIDENCES = {"any": ("sure", "likely", "unsure"), "sure": ("sure",), "likely": ("sure", "likely")}
@@ -27,9 +27,9 @@ def parse(texts):
             raise Refused("--fail-on: it names no rule; leave the option away if nothing shall fail")
         plain = part.removesuffix("?")
         if plain not in CONFIDENCES and rule_of(plain) is None and not FIGURE.fullmatch(plain):
-            names = ", ".join(rule.name for rule in RULES)
-            raise Refused(f"--fail-on {part}: no such rule; there are any, sure, likely, FIGURE>N, FIGURE<N, "
-                          f"and: {names}")
+            names = [rule.name for rule in RULES]
+            there_are = f"; there are any, sure, likely, FIGURE>N, FIGURE<N, and: {', '.join(names)}"
+            raise Refused(f"--fail-on {part}: no such rule{meant(plain, names) or there_are}")
     return wanted
 
 
@@ -55,6 +55,8 @@ def failed(verdict, wanted):
             found = [f for f in verdict.every() if f.confidence in CONFIDENCES[plain]]
             if found:
                 return f"--fail-on {part}: {found[0].rule.name} {found[0].subject}".rstrip()
+            if verdict.none:
+                blind.append((part, allowed, f"there is no verdict: {verdict.none}"))
         elif figure:
             value = figure_of(verdict.facts.headline, figure[1], part)
             if value is None:

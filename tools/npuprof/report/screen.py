@@ -40,6 +40,8 @@ def whole_verdict(verdict):
     if screen.figures:
         yield ""
         yield from wrapped(screen.figures, "", "  ")
+    for word, text in screen.means.items():
+        yield from wrapped(f"{word.capitalize()}: {text}.", "", "  ")
 
 
 def diagnosed(findings):
@@ -47,7 +49,7 @@ def diagnosed(findings):
     for finding in findings[:FAULTS]:
         yield from wrapped(finding.sentence, "  FAULT: " if finding.is_fault else "  warning: ", "    ")
     if len(findings) > FAULTS:
-        yield f"  ({len(findings) - FAULTS} more: npuprof.py check)"
+        yield f"  ({len(findings) - FAULTS} more: npuprof check)"
 
 
 def wrapped(text, first, rest):

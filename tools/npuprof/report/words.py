@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The words of the first screen: what to do about a finding, gains, and times in one unit.
+"""The words of the first screen: what to do about a finding, gains, how sure they are, and times in one unit.
 
 WORDS has a line for each rule of analysis/rules: what to do first, {} is the finding's subject; and what
 nobody looked at where the rule could not run."""
 
+import json
+import pathlib
 from collections import namedtuple
 from fractions import Fraction
 from math import floor
+
+from ..analysis.part import Part
 
 WORDS = {
     "trace_incomplete": ("Record again: this trace is not whole", "what was lost"),
@@ -31,10 +35,29 @@ WORDS = {
     "memory_tight": ("Make room in {}", "full memory"),
     "no_demand": ("Send more requests at a time", "missing requests"),
     "untraced": ("Mark what happens inside {}", "host time without spans"),
-    "causality": ("Check the clock of {}", "device spans before their submission")}
+    "causality": ("Check the clock of {}", "device spans before their submission"),
+    "slow_pe": ("Find why {} is slower than its equals", "PEs against each other"),
+    "slow_start": ("Find why {} starts its jobs later", "starts of PEs against each other"),
+    "slow_end": ("Find why ends on {} are noticed later", "ends of PEs against each other"),
+    "slow_thread": ("Find why one thread is slower in {}", "threads against each other"),
+    "slow_times": ("Keep {} at its higher speed", "changes of the device's speed"),
+    "outlier": ("Look at the slowest alone: {}", "single slow inferences"),
+    "host_on_path": ("Make {} faster, or take it off the path", "host spans on the path")}
 UNITS = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 GIVEN = {"depth": "with that many in flight", "dispatch": "each started as soon as the fastest",
          "notice": "each noticed as soon as the fastest", "pes": "jobs go to the PE that is free first"}
+
+
+def means():
+    """{word: what it says about an answer}. held.json: of gains of that kind, how many held when simulated
+    drivers ran again, and how many there were; python3 tests/tools/grid --write makes it."""
+    held = json.loads(pathlib.Path(__file__).with_name("held.json").read_text())
+    figures = {word: f"of such gains {right:,} of {count:,} held in simulated drivers that ran again"
+               for word, (right, count) in held.items()}
+    return {"sure": f"it is there, whatever the errors of the clocks; {figures['sure']}",
+            "likely": f"part of it is taken for granted; {figures['likely']}",
+            "unsure": "a hint to follow",
+            "unknown": f"it depends on what the trace does not say; {figures['unknown']}"}
 
 
 class Bar(namedtuple("Bar", "of now low high")):
@@ -84,11 +107,13 @@ def brings(gain, of="latency"):
 
 def given(change):
     """Under which condition replay says so."""
-    what, _, factor = change
+    what, name, factor = change
+    if isinstance(name, Part):
+        return "as fast as its equals"
     if what in GIVEN:
         return GIVEN[what]
     if factor == 0:
-        return "without that time"
+        return "if all of that time is hidden"
     who = {"device": "the device ", "load": "transfers "}.get(what, "")
     return who + ("twice as fast" if factor == Fraction(1, 2) else f"in {whole(100 * factor)} % of the time")
 

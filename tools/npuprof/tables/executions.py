@@ -25,14 +25,14 @@ class Device:
         self.run, self.added, found = loops.runs(trace.executions, trace.start, trace.dur, trace.name,
                                                  compute, trace.warm_up)
         self.operators = {trace.names[n]: entry for n, entry in found.items()}
-        counted, csv, last = counted_runs(trace), trace.format == "csv", 0
+        counted, silent, last = counted_runs(trace), trace.format == "csv" or bool(trace.tool), 0
         for n, (i, end) in enumerate(zip(self.rows, ends)):
             empty, last = end == last, end
             if i in counted:
                 self.run[n] = self.added[n] = counted[i]
-            # Why by name in a CSV: it does not say which executions were sampled. Those have an operator's
-            # name.
-            elif empty and i >= 0 and (trace.flags[i] & SAMPLED or (csv and compute[trace.name[i]])):
+            # Why by name in a CSV and of other tools: they do not say which executions were sampled. Those
+            # have an operator's name.
+            elif empty and i >= 0 and (trace.flags[i] & SAMPLED or (silent and compute[trace.name[i]])):
                 self.run[n] = NULL
 
     def groups(self, warm_up=False):

@@ -22,7 +22,8 @@ from fractions import Fraction
 Table = namedtuple("Table", "name title columns rows notes")
 
 # Units of columns, and how many decimals a Fraction has there.
-UNITS = {"ns": 3, "pct": 2, "bytes": 0, "per_s": 3, "ppm": 3, "hz": 3, "ratio": 3, "ticks": 3, "ops": 0}
+UNITS = {"ns": 3, "pct": 2, "bytes": 0, "per_s": 3, "ppm": 3, "hz": 3, "ratio": 3, "ticks": 3, "ops": 0,
+         "uj": 0, "mw": 3}
 
 
 class Rows(Sequence):

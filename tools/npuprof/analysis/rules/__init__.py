@@ -8,6 +8,7 @@ than its threshold, asks replay for the gain, and puts the findings in order. Fu
     trust.py     is the trace good enough?
     host.py      is the host late?
     device.py    PEs, transfers, operators
+    equals.py    a PE, a thread or a time that is slower than its equals; outliers
     run.py       over time: warm-up, tail, stalls, throttling; memory
 
 Numbers are those of docs and tests; they never change their meaning.
@@ -15,7 +16,7 @@ Numbers are those of docs and tests; they never change their meaning.
 
 from collections import namedtuple
 
-from . import device, host, run, trust
+from . import device, equals, host, run, trust
 
 # kind: "trust" comes first; "gain" needs a gain above the threshold; "state" is said without one.
 Rule = namedtuple("Rule", "number name kind judge")
@@ -43,5 +44,13 @@ RULES = tuple(Rule(*rule) for rule in (
     ("V20", "no_demand", "state", host.no_demand),
     ("V21", "untraced", "state", host.untraced),
     ("V22", "causality", "trust", trust.causality),
+    ("V23", "slow_pe", "gain", equals.slow_pe),
+    ("V24", "slow_start", "gain", equals.slow_start),
+    ("V25", "slow_end", "gain", equals.slow_end),
+    ("V26", "slow_thread", "gain", equals.slow_thread),
+    ("V27", "slow_times", "gain", equals.slow_times),
+    ("V28", "outlier", "state", equals.outlier),
+    ("V29", "host_on_path", "gain", host.host_on_path),
 ))
+OWNERS = "hot_operator", "host_on_path"      # about the time itself: they say no more than where it is
 NAMES = tuple(rule.name for rule in RULES)

@@ -9,6 +9,8 @@ from ...tables.table import pct
 from ..depth import mean_of
 from .finding import Finding, Missing, idle_text, ns_text, pct_text
 
+MOST = 5             # operators that are looked at although the path does not go through them
+ALONE = 90           # percent of the path: an owner of more is all there is
 # Findings that hide what a faster device would bring.
 HOST = ("host_off_cpu", "host_bound", "late_notice", "untraced")
 
@@ -25,12 +27,13 @@ def pe_idle(facts):
     """Fewer PEs work at once than requests are open."""
     if not facts.depth:
         raise Missing('submissions: an arrow "submit" from a host span to its execution')
-    for device, name in enumerate(facts.jobs.devices):
+    for n, (device, name, bases) in enumerate(facts.pes.groups):
         depth = facts.depth_of(device)
-        if not depth:
+        # Why alone: of other lanes the requests are, too.
+        if not depth or not facts.lanes.alone(device):
             continue
-        open_requests, real, count = mean_of(depth["host"]), mean_of(depth["device"]), facts.pes.count[device]
-        _, parallel, _, _ = facts.pes.figures(device)
+        open_requests, real, count = mean_of(depth["host"]), mean_of(depth["device"]), facts.pes.count[n]
+        _, parallel, _, _ = facts.pes.figures(n)
         if open_requests < Fraction(3, 2) or count < 2 or parallel is None:
             continue
         could = min(count, open_requests)
@@ -39,7 +42,7 @@ def pe_idle(facts):
         # Why no gain where the host is late: what it would do with more PEs is not in the trace.
         late = real < Fraction(3, 2)
         why = (f", {float(real):.2f} on the device: the host is late{idle_pes(facts, device)}"
-               if late else f"; jobs went to {len(facts.pes.busy[device])} of {count} PEs")
+               if late else f"; jobs went to {len(bases)} of {count} PEs")
         yield Finding(name, f"{float(parallel):.2f} of {count} PEs work at a time while any does; "
                             f"{float(open_requests):.2f} requests are in flight{why}",
                       "submit earlier and from a thread that does not wait; --table idle says what each PE "
@@ -78,13 +81,12 @@ def imbalance(facts):
     """One PE is busier than the others, and the run waits for it."""
     if not facts.jobs.queues:
         raise Missing("executions")
-    for device, name in enumerate(facts.jobs.devices):
-        busy, count = facts.pes.busy[device], facts.pes.count[device]
-        _, _, uneven, unavoidable = facts.pes.figures(device)
+    for n, (device, name, bases) in enumerate(facts.pes.groups):
+        busy, count = list(map(facts.pes.busy.get, bases)), facts.pes.count[n]
+        _, _, uneven, unavoidable = facts.pes.figures(n)
         if count < 2 or uneven is None or uneven - unavoidable < 15:
             continue
-        most = max(own.length() for own in busy.values())
-        total = sum(own.length() for own in busy.values())
+        most, total = max(own.length() for own in busy), sum(own.length() for own in busy)
         # Why 80 %: a PE that is idle for longer does not hold up the others.
         if 10 * most < 8 * facts.window.length_ns:
             continue
@@ -93,7 +95,8 @@ def imbalance(facts):
                             f"{ns_text(Fraction(total, count))}",
                       f"give jobs to the PE that is least busy: at most {pct_text(bound)} % of the window",
                       {"imbalance_pct": uneven, "unavoidable_pct": unavoidable, "busiest_ns": most},
-                      most - Fraction(total, count), bound, "sure", ("pes", None, None), of="throughput",
+                      most - Fraction(total, count), bound, "sure",
+                      ("pes", None, None) if facts.lanes.alone(device) else None, of="throughput",
                       below=("pe_idle",))
 
 
@@ -119,32 +122,34 @@ def dma_bound(facts):
 
 def hot_operator(facts):
     """The operator that binds, if nothing says that it is as fast as the device can be."""
-    total = inside(facts)
-    sums = {}
-    for name, (count, ns) in facts.engines.operators.items():
-        limit = facts.roof.get(name)
-        if limit is None or (limit.bound == "unknown"):
-            sums[name] = count, ns
-    if len(facts.engines.operators) < 2 or not sums:
-        return
-    best = None
-    for name, (count, ns) in sorted(sums.items(), key=lambda item: -item[1][1])[:5]:
-        share = facts.share_of_inferences(ns)
-        effect = facts.effect(("operator", name, Fraction(1, 2)))
-        worth = effect.jobs[1] if effect else share / 2
-        if best is None or worth > best[0]:
-            best = worth, name, count, ns, share, effect
-    worth, name, count, ns, share, effect = best
-    if worth < 5:
-        return
-    half = pct(ns, total[1]) / 2
-    less = f", not {pct_text(half)} %: engines overlap" if worth < half - 1 else ""
-    yield Finding(name, f"{pct_text(2 * half)} % of the executions' time; twice as fast, they get "
-                        f"{pct_text(worth)} % shorter{less}",
-                  "make it faster; with ops and [peaks] (--device, see --help) its limit is known",
-                  {"operator_ns": ns, "spans": count, "share_pct": pct(ns, total[1])}, ns, share / 2,
-                  "likely" if effect else "unsure", ("operator", name, Fraction(1, 2)),
-                  facts.engines.longest(name), hidden_by=HOST)
+    operators = facts.engines.operators
+    if not operators:
+        raise Missing("executions of a device that are not sampled")
+    executing, found = sum(map(facts.trace.dur.__getitem__, facts.jobs.row)), []
+    for name in candidates(facts, operators):
+        (count, ns), limit, change = operators[name], facts.roof.get(name), ("operator", name, Fraction(1, 2))
+        # Why not alone: who looks for what to change knows that the device computes.
+        alone = len(operators) < 2 or facts.owners.get(("operator", name), 0) > ALONE
+        if not alone and (limit is None or limit.bound == "unknown"):
+            effect, half = facts.effect(change), pct(ns, executing) / 2
+            found.append((effect.jobs[1] if effect else half, name, count, ns, change, effect, half))
+    for n, (worth, name, count, ns, change, effect, half) in enumerate(sorted(found, reverse=True)):
+        if worth >= 5 or facts.promises(change):
+            less = f", not {pct_text(half)} %: engines overlap" if worth < half - 1 else ""
+            yield Finding(name, f"{pct_text(2 * half)} % of the executions' time; twice as fast, they get "
+                                f"{pct_text(worth)} % shorter{less}",
+                          "make it faster; with ops and [peaks] (--device, see --help) its limit is known",
+                          {"operator_ns": ns, "spans": count, "share_pct": 2 * half}, ns,
+                          facts.share_of_inferences(ns) / 2, "likely" if effect else "unsure", change,
+                          facts.engines.longest(name), hidden_by=HOST if n == 0 else ())
+
+
+def candidates(facts, operators):
+    """Operators that may be worth a change: those on the path, and those that take most."""
+    by_time = sorted(operators, key=lambda name: (-operators[name][1], name))
+    on_path = [name for (kind, name), share in facts.owners.items()
+               if kind == "operator" and name in operators and share >= 2 * facts.threshold_pct]
+    return list(dict.fromkeys(on_path + by_time[:MOST]))
 
 
 def overhead_bound(facts):

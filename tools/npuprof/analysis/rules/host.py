@@ -9,18 +9,24 @@ from ...tables.arithmetic import percentile
 from ...tables.table import pct
 from ..depth import mean_of
 from ..figures import floor_of
-from ..idle import confidence_of, latency
+from ..graph import host_rows
+from ..idle import confidence_of, inference_of
+from ..jobs import MARKED
 from ..latency import split
 from ..polls import polls
 from .finding import Finding, Missing, ns_text, pct_text
 
 
 def submissions(facts):
-    """The jobs in the window that have a submission."""
+    """The jobs in the window that have a submission, and are known to a tenth of their length."""
     found = [k for k, s in enumerate(facts.jobs.s) if s != NULL and facts.jobs.inside[k]]
     if not found:
         raise Missing('submissions: an arrow "submit" from a host span to its execution')
-    return found
+    unsure = set(facts.jobs.unsure)
+    sure = [k for k in found if k not in unsure]
+    if not sure:
+        raise Missing("jobs whose begin and end the kernel's text tells to a tenth of their length")
+    return sure
 
 
 def rows_of(entry):
@@ -43,6 +49,24 @@ def host_bound(facts):
                       {"idle_ns": entry.total, "pieces": len(entry.lengths),
                        "idle_pct": pct(entry.total, facts.window.length_ns)},
                       entry.certain, share, entry.confidence(), ("host", span, 0), rows_of(entry))
+
+
+def host_on_path(facts):
+    """A span of the host that the path goes through: faster, it would bring something."""
+    waits = {facts.trace.text(row) for row, sure in zip(facts.jobs.wait, facts.jobs.sure)
+             if row >= 0 and sure == MARKED}
+    for (kind, name), share in facts.owners.items():
+        if kind != "host" or name in waits | facts.replay.handing or share < 2 * facts.threshold_pct:
+            continue
+        rows = host_rows(facts.trace, facts.replay.points, name)
+        # Why: between two inferences nobody knows whether a thread works or waits for the next one.
+        inside = not facts.window.inferences or any(inference_of(facts.trace, i) >= 0 for i in rows)
+        if rows and inside:
+            yield Finding(name, f"the critical path is in {name} for {pct_text(share)} % of its time",
+                          "make it faster, split it over threads, or do it beside what it holds up",
+                          {"path_pct": share, "spans": len(rows)}, None, share / 2, "likely",
+                          ("host", name, Fraction(1, 2)),
+                          nlargest(3, rows, key=lambda i: (facts.trace.dur[i], -i)))
 
 
 def host_off_cpu(facts):
@@ -121,7 +145,8 @@ def late_notices(facts, device, own):
     total, certain, found = facts.idle.of_class("late_notice", device=device)
     share = pct(certain, facts.window.length_ns)
     p50, p05 = percentile(notices, 500), floor_of(notices)
-    if share is None or share < 5 or not (p50 > 4 * max(p05, 1) or p50 > 50_000):
+    if not found or ((share is None or share < 5 or not (p50 > 4 * max(p05, 1) or p50 > 50_000))
+                     and not facts.promises(("notice", None, None))):
         return
     period = polls(facts.jobs, own)
     how = f"; waits end every {ns_text(period)}: it polls" if period else ""
@@ -146,7 +171,7 @@ def slow_dispatch(facts):
 def slow_starts(facts, name, own):
     """The same for one device and its jobs."""
     jobs = facts.jobs
-    latencies = sorted(latency(jobs, k) for k in own)
+    latencies = sorted(jobs.latency[k] for k in own)
     executes = sorted(jobs.end[k] - jobs.start[k] for k in own)
     p50, floor = percentile(latencies, 500), floor_of(latencies)
     errors = sorted(max(jobs.error[k], 0) for k in own)
@@ -154,7 +179,8 @@ def slow_starts(facts, name, own):
     alone = sum(jobs.before[k] < 0 or jobs.end[jobs.before[k]] <= jobs.s[k] for k in own)
     error = percentile(errors, 500) if 2 * alone > len(own) else 0
     over = p50 - floor
-    if 20 * over < percentile(executes, 500) or over <= error:
+    little = 20 * over < percentile(executes, 500) and not facts.promises(("dispatch", None, None))
+    if little or over <= error:
         return
     total = sum(max(0, value - floor) for value in latencies)
     certain = sum(max(0, value - floor - error) for value in latencies)
@@ -166,7 +192,7 @@ def slow_starts(facts, name, own):
                   {"dispatch_p50_ns": p50, "dispatch_p05_ns": floor, "total_ns": total}, certain,
                   facts.share_of_inferences(certain), confidence_of(certain, total),
                   ("dispatch", None, None),
-                  [jobs.row[k] for k in nlargest(3, own, key=lambda k: (latency(jobs, k), -k))],
+                  [jobs.row[k] for k in nlargest(3, own, key=lambda k: (jobs.latency[k], -k))],
                   below=("late_notice",))
 
 
@@ -179,11 +205,11 @@ def short_kernels(facts):
     if not calls:
         raise Missing("submit spans that are not the wait, too")
     execute = percentile(sorted(jobs.end[k] - jobs.start[k] for k in own), 500)
-    call, start = percentile(calls, 500), percentile(sorted(latency(jobs, k) for k in own), 500)
+    call, start = percentile(calls, 500), percentile(sorted(jobs.latency[k] for k in own), 500)
     error = percentile(sorted(max(jobs.error[k], 0) for k in own), 500)
     if execute + error >= call + start:
         return
-    overhead = sum(calls) + sum(latency(jobs, k) for k in own)
+    overhead = sum(calls) + sum(jobs.latency[k] for k in own)
     yield Finding("", f"a job takes {ns_text(execute)}, its submission and start {ns_text(call + start)} "
                       f"({len(own)} jobs)",
                   "put more work into each job: fuse operators, or batch inferences",

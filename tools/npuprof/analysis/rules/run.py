@@ -3,7 +3,7 @@
 
 from ...tables.arithmetic import percentile
 from ...tables.table import pct
-from ..steady import warm_ups
+from ..steady import by_thread, stands_out, warm_ups
 from .finding import Finding, Missing, bytes_text, ns_text, pct_text
 
 
@@ -62,7 +62,8 @@ def throttled(facts):
     """All operators get slower together."""
     if not facts.drift.tested:
         raise Missing("16 executions with spans inside them")
-    if not facts.drift.common or facts.marked_warm_up:
+    # Why not with levels: a clock that falls again and again has no one step.
+    if not facts.drift.common or facts.marked_warm_up or facts.levels:
         return
     kind, at, change = facts.drift.common
     if change < 3:
@@ -77,13 +78,14 @@ def throttled(facts):
 def warm_up_inside(facts):
     """The first inferences are slower, and nobody marked them."""
     inferences(facts, 20)
+    durations = {name: [facts.trace.dur[i] for i in own] for name, own in by_thread(facts)}
     for thread, count, k, mean, without, change in warm_ups(facts):
         if k and change is not None and abs(change) >= 5:
             yield Finding(thread, f"the first {k} of {count} inferences of {thread} are warm-up: the mean is "
                                   f"{ns_text(mean)} with and {ns_text(without)} without them",
                           f"put the first {k} into PROF_WARM_UP, or do more warm-up before",
                           {"first": k, "inferences": count, "mean_ns": mean, "mean_without_ns": without},
-                          None, None, "sure")
+                          None, None, "sure" if stands_out(durations[thread], k) else "likely")
 
 
 def leak(facts):

@@ -10,26 +10,29 @@ from .finding import Finding, Missing, ns_text, pct_text
 
 def trace_incomplete(facts):
     """More than 1 % of the spans were lost; above 10 % nothing else is said."""
-    lost, kept = facts.lost_records, len(facts.trace)
+    causes, lost, kept = facts.losses, facts.lost_records, len(facts.trace)
+    counted, evidence, sentences = 100 * lost > lost + kept, {}, []
     if facts.missing_pct > 1:
         missing, share = facts.jobs.missing, facts.missing_pct
-        yield Finding("executions", f"{missing} of {missing + len(facts.jobs)} executions are missing "
-                                    f"({pct_text(share)} %): their numbers are not in the trace",
+        evidence |= {"missing": missing, "missing_pct": share}
+        sentences.append(f"{missing} of {missing + len(facts.jobs)} executions are missing "
+                         f"({pct_text(share)} %): their numbers are not in the trace")
+    if counted:
+        worst, share = max(causes, key=causes.get), pct(lost, lost + kept)
+        what = "spans and entries of rings" if ring_causes(causes) else "spans"
+        why = f"{worst} ({RECORDS[worst][0]})" if worst in RECORDS else worst.replace("_", " ")
+        evidence |= {"lost": lost, "kept": kept, "lost_pct": share}
+        sentences.append(f"{lost} of {lost + kept} {what} are missing ({pct_text(share)} %), "
+                         f"{causes[worst]} of them: {why}")
+        yield Finding(worst, "; ".join(sentences),
+                      f"record again: {ADVICE.get(worst, 'with less load')}; all else here is less sure",
+                      evidence)
+    elif sentences:
+        yield Finding("executions", *sentences,
                       "record again, and drain more often; see whether every record is handed over, or "
-                      "another process uses the device", {"missing": missing, "missing_pct": share})
+                      "another process uses the device", evidence)
     if not facts.trace.metadata:
         raise Missing("metadata of npuprof: nobody counted what was lost")
-    if 100 * lost <= lost + kept:
-        return
-    causes = facts.losses
-    worst = max(causes, key=causes.get)
-    share = pct(lost, lost + kept)
-    what = "spans and entries of rings" if ring_causes(causes) else "spans"
-    why = f"{worst} ({RECORDS[worst][0]})" if worst in RECORDS else worst.replace("_", " ")
-    yield Finding(worst, f"{lost} of {lost + kept} {what} are missing ({pct_text(share)} %), "
-                         f"{causes[worst]} of them: {why}",
-                  f"record again: {ADVICE.get(worst, 'with less load')}; all else here is less sure",
-                  {"lost": lost, "kept": kept, "lost_pct": share})
 
 
 def clock_unsure(facts):

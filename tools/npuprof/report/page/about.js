@@ -42,7 +42,7 @@ function about() {
         [D.pes.length, "device spans"],
         [D.memory.length, "memory pools (PROF_MEMORY)"],
         [D.counters.length, "counters"],
-        [D.what_if && D.what_if.sparse, "Neural Engine operators with weights (ne.type, ne.weight_shape)"],
+        [D.sparse, "Neural Engine operators with weights (ne.type, ne.weight_shape)"],
     ]
         .filter(([there]) => !there)
         .map(([, name]) => name);

@@ -162,12 +162,12 @@ function readPalette() {
         palette[name] = css(name);
 }
 
-function darkInk(colour) {
-    // is dark text the more readable one on this colour?
+function inkOn(colour) {
+    // black or white, whichever is the more readable on this colour: at least 4.5 to 1
     const [r, g, b] = [1, 3, 5]
         .map(i => parseInt(colour.slice(i, i + 2), 16) / 255)
         .map(v => (v <= 0.04 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19;
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000000" : "#ffffff";
 }
 
 // ---- tooltip

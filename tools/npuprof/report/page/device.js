@@ -2,7 +2,9 @@
 // The device: executions, submissions, engines, gaps; and spans that were left open.
 
 function stack(pieces, total) {
-    // [{ name, value, colour }]
+    // [{ name, value, colour }]; with ink, the name is written into a piece that is wide enough. look: the
+    // class of a piece that is no plain colour.
+    const fill = p => (p.look ? {} : { background: p.colour });
     const share = p => percent(p.value / (total || 1));
     return [
         el(
@@ -13,16 +15,23 @@ function stack(pieces, total) {
                 "aria-label": pieces.map(p => `${p.name} ${time(p.value)}`).join(", "),
             },
             pieces.map(p =>
-                el("i", {
-                    style: { width: `${(100 * p.value) / (total || 1)}%`, background: p.colour },
-                    ...withTip(p.name, time(p.value), share(p)),
-                }),
+                el(
+                    "i",
+                    {
+                        class: p.look,
+                        style: { width: `${(100 * p.value) / (total || 1)}%`, color: p.ink || "inherit",
+                                 ...fill(p) },
+                        ...withTip(p.name, time(p.value), share(p), ...(p.more || [])),
+                    },
+                    p.ink && p.value > 0.08 * total ? el("span", {}, p.name) : null,
+                ),
             ),
         ),
         el(
             "ul",
             { class: "keys" },
-            pieces.map(p => el("li", {}, dot(p.colour), `${p.name} ${time(p.value)} (${share(p)})`)),
+            pieces.map(p => el("li", {}, el("i", { class: `dot ${p.look || ""}`, style: fill(p) }),
+                             `${p.name} ${time(p.value)} (${share(p)})`)),
         ),
     ];
 }

@@ -18,6 +18,7 @@ from ...tables.tracks import device_window, track_intervals
 from .curves import counters, lanes, latency, memory
 from .findings import rows_of, shown_verdict, verdict
 from .idle import strips
+from .pictures import path, roof
 from .replay import sliders
 from .timeline import Labels, pauses, timeline
 
@@ -75,7 +76,10 @@ def figures(trace, at=lambda part: None, facts=None):
                  for start, ns, thread, span in gaps_table(trace, tracks).rows],
         "verdict": shown_verdict(findings, place, zero), "lanes": lanes(trace, zero),
         "memory": memory(trace, zero), "counters": curves[:COUNTERS],
-        "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device, findings),
+        "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(device, findings),
+        "sparse": sparse(trace),
+        "roof": roof(findings.facts) if findings else None,
+        "critical": path(findings.facts, zero) if findings else None,
         "idle": {"texts": causes, "classes": classes}, "devices": devices(about), "names": labels.rows,
         "counts": counts(trace),
     }
@@ -193,12 +197,10 @@ def operator_tables(trace, device):
     return tables
 
 
-def what_if(trace, device, findings):
-    """Groups whose time a slider divides: weights that can be sparse, as in the Neural Engine sheet; else
-    what replay can make faster; else device operators."""
-    ops = operators(trace)
+def sparse(trace):
+    """Groups of the weights that can be sparse, as in the Neural Engine sheet; None: there are none."""
     shapes, rest = {}, 0.0
-    for op in ops:
+    for op in operators(trace):
         ms = float(milliseconds(op["total_ns"], op["count"]))
         if op["sparse"]:
             shape = op["ne.weight_shape"]
@@ -207,14 +209,18 @@ def what_if(trace, device, findings):
             entry["ms"] += ms
         else:
             rest += ms
-    if shapes:
-        return {"sparse": True, "groups": list(shapes.values()), "rest": rest,
-                "ratios": dict(zip(("90", "80", "70"), map(float, RATIOS)))}
-    graph = findings and sliders(findings.facts)
+    ratios = dict(zip(("90", "80", "70"), map(float, RATIOS)))
+    return {"groups": list(shapes.values()), "rest": rest, "ratios": ratios} if shapes else None
+
+
+def what_if(device, findings):
+    """Groups whose time a slider divides: what replay can make faster; else device operators."""
+    graph = findings and sliders(findings.facts, {finding.change[:2] for finding in
+                                                  (*findings.every(), *findings.questions) if finding.change})
     if graph:
-        return {"sparse": False, "groups": graph.pop("groups"), "rest": 0, "ratios": {}, "replay": graph}
+        return {"groups": graph.pop("groups"), "rest": 0, "replay": graph}
     rows = sorted(((total, count, name) for name, (count, total) in device.operators.items()), reverse=True)
     if not rows:
         return None
     groups = [{"name": name, "ops": count, "ms": total / 1e6} for total, count, name in rows[:8]]
-    return {"sparse": False, "groups": groups, "rest": sum(row[0] for row in rows[8:]) / 1e6, "ratios": {}}
+    return {"groups": groups, "rest": sum(row[0] for row in rows[8:]) / 1e6}

@@ -4,6 +4,7 @@ and which drawn spans prove each."""
 
 from ...analysis.verdict import as_json, judge
 from ..first_screen import FirstScreen, of_answer
+from .stops import MOST, stops
 
 SHOWN = 100        # spans of a finding that are marked
 
@@ -29,8 +30,11 @@ def shown_verdict(found, place, zero):
         rows = answer.finding.rows[:SHOWN] if answer.finding else ()
         return {**of_answer(answer), "places": [place[row] for row in rows if row in place],
                 "results": list(map(card, answer.results))}
+    answers = list(map(card, screen.answers))
+    for one, answer in zip(answers[:MOST], screen.answers):
+        one["stops"] = stops(found.facts, answer)
     return {"headline": as_json(found)["headline"], "trace": screen.trace, "figures": screen.figures,
-            "answers": list(map(card, screen.answers)), "shown": len(screen.next) + 1,
+            "answers": answers, "shown": len(screen.next) + 1,
             "nothing": screen.nothing, "faster": screen.faster, "not_looked_at": screen.not_looked_at,
-            "record": screen.record, "length": window.length_ns,
+            "record": screen.record, "means": screen.means, "length": window.length_ns,
             "from": window.start_ns - zero, "to": window.end_ns - zero}

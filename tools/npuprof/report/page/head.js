@@ -4,11 +4,14 @@
 function head() {
     byId("title").textContent = D.title;
     const paused = D.recorded < D.length ? `, ${brief(D.length - D.recorded)} of it paused` : "";
-    byId("subtitle").textContent = [
-        `${plural(D.spans, "span")} in ${brief(D.length)}${paused}`,
+    const more = [
         ...D.about.filter(([key]) => key === "Started" || key === "Host").map(([, value]) => value),
-        D.file,
-    ].join("  ·  ");
+        ...[D.file].filter(file => file !== D.title),
+    ];
+    byId("subtitle").append(
+        `${plural(D.spans, "span")} in ${brief(D.length)}${paused}`,
+        el("span", { class: "more" }, more.map(text => `  ·  ${text}`)),
+    );
     byId("foot").textContent =
         "Written by npuprof. This page is complete in itself: it loads nothing and sends nothing.";
     byId("warnings").append(...D.warnings.map(text => el("p", { class: "warning" }, text)));

@@ -83,10 +83,13 @@ function lagsWith(groups, factors, fixed, short) {
     const loads = groups.findIndex(g => g.kind === "load");
     const factorOf = row => (row[3] ? (loads < 0 ? 1 : factors[loads]) : row[2] < 0 ? 1 : factors[row[2]]);
     const device = groups.some((g, k) => g.kind !== "host" && factors[k] !== 1);
+    const all = groups.findIndex(g => g.kind === "device"),
+        whole = ns => (all < 0 ? ns : shareOf(ns, factors[all], 1));
     const changed = R.programs.map(p => device && p.rows.some(row => factorOf(row) !== 1)),
         totals = R.runs.map(run => (changed[run[0]] ? executionTime(run, factorOf, fixed) : run[1]));
     for (const [node, dur, run, own] of R.jobs) {
-        const more = (run >= 0 ? totals[run] : Math.round(dur * (own >= 0 ? factors[own] : 1))) - dur;
+        const ns = run >= 0 ? totals[run] : Math.round(dur * (own >= 0 ? factors[own] : 1)),
+            more = whole(ns) - dur;
         one[node] += more;
         two[node] += more;
     }
@@ -101,12 +104,29 @@ function lagsWith(groups, factors, fixed, short) {
     return [one, two];
 }
 
-// Both ends of what a replay says: [{ median, window }, { median, window }].
+// The least and the most of some times, with the margin of threads that share something: as widened() in
+// analysis/effects.py.
+function widened(before, times) {
+    const margin = (before * R.margin) / 100,
+        least = Math.min(...times),
+        most = Math.max(...times);
+    return [
+        least < before ? Math.max(least - margin, 0) : Math.max(least - margin, before),
+        most > before ? most + margin : Math.min(most + margin, before),
+    ];
+}
+
+// What replay says: { median, window } with nothing changed, in ns, and with the changes, where each is the
+// least and the most.
 function replayed(groups, factors) {
     const host = groups.some((g, k) => g.kind === "host" && factors[k] !== 1),
         device = groups.some((g, k) => g.kind !== "host" && factors[k] !== 1);
-    return [
-        [false, host],
-        [device, false],
-    ].map(([fixed, short]) => measured(nodeTimes(...lagsWith(groups, factors, fixed, short))));
+    const nothing = factors.map(() => 1),
+        before = measured(nodeTimes(...lagsWith(groups, nothing, false, false))),
+        found = [
+            [false, host],
+            [device, false],
+        ].map(([fixed, short]) => measured(nodeTimes(...lagsWith(groups, factors, fixed, short))));
+    const ends = key => (before[key] === null ? null : widened(before[key], found.map(m => m[key])));
+    return { before, median: ends("median"), window: ends("window") };
 }

@@ -6,20 +6,20 @@ adds the same numbers as analysis/replay.py, so both say the same gain. Where th
 the trace does not say something, the page's is one number of it, and it says what it takes for granted."""
 
 from ...analysis import replay
+from ...analysis.effects import MARGIN
 from ...analysis.engines import members
-from ...analysis.facts import Facts
 from ...analysis.graph import NEVER, NOTICED, host_rows, overlaps
 from ...analysis.replay import UNEXPLAINED
 from ...analysis.whatif import path_rows
-from ...analysis.window import Window
 
 INFERENCES, NODES, STEPS = 1_000, 50_000, 20_000     # of the graph; instructions of all different executions
 OPERATORS, HOSTS = 6, 3                              # sliders
 
 
-def sliders(facts, most=INFERENCES):
-    """The graph and its sliders, or None: nothing can be replayed, or it is too large."""
-    part = middle(facts, most)
+def sliders(facts, wanted=frozenset(), most=INFERENCES):
+    """The graph and its sliders, or None: nothing can be replayed, or it is too large. wanted: (kind, name)
+    of what findings are about; each has a slider, whatever its share."""
+    part = facts.middle(most)
     found = replay.of(part)
     if found.why or len(found.graph.what) > NODES:
         return None
@@ -29,17 +29,18 @@ def sliders(facts, most=INFERENCES):
     if steps > STEPS:
         count = len(part.window.inferences)
         if count > 1:
-            return sliders(facts, max(1, count * STEPS // steps))
+            return sliders(facts, wanted, max(1, count * STEPS // steps))
         programs, runs, run_of = (), [], []
-    groups = device_groups(part) if programs else []
+    groups = device_groups(part, wanted) if programs else []
     places = {group["name"]: n for n, group in enumerate(groups) if group["kind"] == "operator"}
     trace, points, graph = part.trace, found.points, found.graph
     for kind, name, count, ns, *_ in path_rows(part):
-        if kind == "host" and name != "no span" and sum(g["kind"] == "host" for g in groups) < HOSTS:
+        few = sum(g["kind"] == "host" for g in groups) < HOSTS
+        if kind == "host" and name != "no span" and (few or ("host", name) in wanted):
             groups.append({"kind": "host", "name": name, "ops": count, "ms": ns / 1e6,
                            "stretches": stretches(found, name)})
-    if not groups:
-        return None
+    groups.append({"kind": "device", "name": "the whole device", "ops": points.count,
+                   "ms": sum(points.dur) / 1e6})
     one, two = graph.lags(points.lags())
     jobs = [[graph.done[k], points.dur[k], run_of[k] if programs else -1,
              places.get(trace.text(points.jobs.row[k]), -1) if number < 0 else -1]
@@ -51,7 +52,7 @@ def sliders(facts, most=INFERENCES):
             "early": sorted(graph.at[p] for p in points.early),
             "begins": [graph.at[p] for p in points.begin], "ends": [graph.at[p] for p in points.end],
             "from": points.first, "of": "" if part is facts else part.window.text,
-            "assumed": assumed(found)}
+            "margin": MARGIN if found.shares else 0, "assumed": assumed(found)}
 
 
 def assumed(found):
@@ -60,27 +61,15 @@ def assumed(found):
              ] if found.working or found.hears or found.locked else []
     parts += ["a poll sees an end as late as it did"] if found.poll else []
     parts += ["requests come as soon as a thread is ready"] if found.points.waited else []
-    return f"Nothing says so, but this holds only if {', and '.join(parts)}." if parts else ""
+    return f"This holds only if {', and '.join(parts)}: the trace does not say so." if parts else ""
 
 
-def middle(facts, most):
-    """Facts of so many inferences in the middle of the window, or of all, if they are not more."""
-    rows, trace = facts.window.inferences, facts.trace
-    if len(rows) <= most:
-        return facts
-    first = (len(rows) - most) // 2
-    own = rows[first:first + most]
-    pairs = [(trace.start[own[0]], max(trace.start[i] + trace.dur[i] for i in own))]
-    window = Window(trace, pairs, f"the middle {most} inferences", facts.window.selection)
-    return Facts(trace, window, facts.wait, facts.description)
-
-
-def device_groups(facts):
-    """The operators with most time, and all transfers."""
+def device_groups(facts, wanted):
+    """The operators with most time and those that are wanted, and all transfers."""
     trace, engines = facts.trace, facts.engines
     found = sorted((-ns, name, count) for name, (count, ns) in engines.operators.items())
     groups = [{"kind": "operator", "name": name, "ops": count, "ms": -ns / 1e6}
-              for ns, name, count in found[:OPERATORS]]
+              for n, (ns, name, count) in enumerate(found) if n < OPERATORS or ("operator", name) in wanted]
     moved = [trace.dur[i] for _, rows in members(facts) for i in rows if engines.kinds[trace.name[i]] == 1]
     if moved:
         groups.append({"kind": "load", "name": "transfers (Load, Store)", "ops": len(moved),

@@ -6,7 +6,7 @@ const T = D.timeline,
     PAD = 7,
     AXIS = 26,
     MAP = 40,
-    STRIP = 9; // of idle times, below the rows of an engine
+    STRIP = 14; // of idle times, below the rows of an engine
 let height = 0,
     threads = 0;
 const groups = T.groups.map(g => {

@@ -85,7 +85,7 @@ function drawSpans(c, g, width, top, row, rowHeight, from, to, small) {
         c.globalAlpha = 1;
         if (!small && w > 26 && !dim) {
             const text = fitted(c, name, w - 7);
-            c.fillStyle = g.flags[i] & 8 ? palette["--ink"] : darkInk(palette[v]) ? "#14171b" : "#ffffff";
+            c.fillStyle = g.flags[i] & 8 ? palette["--ink"] : inkOn(palette[v]);
             if (text) c.fillText(text, Math.max(x, 0) + 4, top + rowHeight / 2 + 0.5);
         }
     }

@@ -8,14 +8,12 @@ const signs = text =>
         .replaceAll("+-", "±")
         .replace(/(\d) (?=(?:s|ms|µs|ns)\b|%)/g, "$1\u00a0");
 const capital = text => text.slice(0, 1).toUpperCase() + text.slice(1);
+// A text as a sentence: with a capital letter, if it does not begin with a name of the trace, and a full
+// stop.
+const sentence = text =>
+    (D.names.some(([name]) => name && text.startsWith(name)) ? text : capital(text)) +
+    (/[.!?]$/.test(text) ? "" : ".");
 const folded = (summary, ...children) => el("details", {}, el("summary", {}, summary), ...children);
-const SURE = {
-    sure: "at least 90 % of its time is there, whatever the errors of the clocks",
-    likely: "half of its time is, or its cause is inferred",
-    unsure: "a hint to follow",
-    unknown: "it hangs on what the trace does not say",
-};
-
 // Word, colour and shape of how sure an answer is.
 function certainty(sure) {
     const ring = { cx: 7, cy: 7, r: 5.2, fill: "none", stroke: "currentColor", "stroke-width": 1.6 };
@@ -37,27 +35,53 @@ function certainty(sure) {
     const shape = shapes[sure] || svg("circle", { ...ring, "stroke-dasharray": "2.6 2" });
     return el(
         "span",
-        { class: `cert ${sure}`, title: SURE[sure] },
+        { class: `cert ${sure}`, title: D.verdict.means[sure] },
         svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, shape),
         capital(sure),
     );
 }
 
+// The stop of a slider as an answer: what its change brings there.
+const atStop = (answer, n) => ({ ...answer, ...answer.stops[n],
+                                 bar: { ...answer.bar, ...answer.stops[n].bar } });
+
+// A slider over the stops of an answer, from as it is now on; show(answer) draws what holds there.
+function tryIt(answer, show) {
+    if (!answer.stops || answer.stops.length < 2) return null;
+    const own = answer.stops.findIndex(stop => stop.own);
+    const said = el("span", {}, signs(answer.given));
+    const range = el("input", {
+        type: "range",
+        min: 0,
+        max: answer.stops.length - 1,
+        step: 1,
+        value: own,
+        "aria-label": `How much of it: ${signs(answer.do)}`,
+        oninput: () => tell(true),
+    });
+    function tell(moved) {
+        const n = Number(range.value),
+            there = n === own ? answer : atStop(answer, n);
+        const told = [there.given, `${there.bar.now} now, then ${there.bar.then}`, there.brings];
+        range.setAttribute("aria-valuetext", signs(joined(told)));
+        said.textContent = signs(there.given);
+        if (moved) show(there);
+    }
+    tell(false);
+    return el("label", { class: "try" }, el("span", {}, "Try"), range, said);
+}
+
 // Now and then on one scale: what is there in any case, and hatched what may be there or not.
-function beforeAndAfter(answer) {
+function bars(answer) {
     const { of, now, then, now_ns, low_ns, high_ns } = answer.bar,
-        most = Math.max(now_ns, high_ns) || 1,
+        // Why the stops: the scale stays where the slider moves.
+        most = Math.max(now_ns, high_ns, ...(answer.stops || []).map(stop => stop.bar.high_ns)) || 1,
         width = ns => ({ width: `${(100 * ns) / most}%` });
     const row = (name, ...parts) =>
         el("div", { class: "row" }, el("em", {}, name), el("div", {}, parts));
     return el(
-        "figure",
-        {
-            class: "ba",
-            role: "img",
-            "aria-label": signs(`${of}: ${now} now, then ${then}, ${answer.given}`),
-        },
-        el("figcaption", {}, capital(of), el("span", {}, signs(answer.given))),
+        "div",
+        { role: "img", "aria-label": signs(`${of}: ${now} now, then ${then}, ${answer.given}`) },
         el("p", { class: "big" }, el("s", {}, signs(now)), " → ", el("b", {}, signs(then))),
         el("p", { class: "brings" }, signs(answer.brings)),
         row("Now", el("i", { class: "now", style: width(now_ns) })),
@@ -69,9 +93,21 @@ function beforeAndAfter(answer) {
     );
 }
 
+function beforeAndAfter(answer) {
+    const place = el("div", {}, bars(answer)),
+        slide = tryIt(answer, there => place.replaceChildren(bars(there)));
+    return el(
+        "figure",
+        { class: "ba" },
+        el("figcaption", {}, capital(answer.bar.of), slide ? null : el("span", {}, signs(answer.given))),
+        place,
+        slide,
+    );
+}
+
 // A bar of the gain: what it brings in any case, and hatched what it may bring.
 function gainBar({ bar }) {
-    if (!bar) return el("div", { class: "mini" });
+    if (!bar) return "";
     const part = ns => Math.max(0, 100 - (100 * ns) / (bar.now_ns || 1)),
         [sure, may] = [part(bar.high_ns), part(bar.low_ns)];
     return el(
@@ -89,7 +125,7 @@ const showMe = answer =>
         : null;
 const soToo = answer =>
     answer.results.map(one =>
-        el("p", { class: "about" }, signs(`So, too: ${joined([one.why, one.brings])}.`)),
+        el("p", { class: "about" }, signs(sentence(`So, too: ${joined([one.why, one.brings])}`))),
     );
 
 function firstAnswer(answer) {
@@ -107,8 +143,8 @@ function firstAnswer(answer) {
         el(
             "div",
             { class: "how" },
-            el("p", { class: "why" }, signs(answer.why)),
-            el("p", { class: "advice" }, signs(capital(answer.advice))),
+            answer.why ? el("p", { class: "why" }, signs(sentence(answer.why))) : null,
+            answer.advice ? el("p", { class: "advice" }, signs(sentence(answer.advice))) : null,
             soToo(answer),
             el("p", { class: "tools" }, showMe(answer), toSliders()),
         ),
@@ -116,9 +152,11 @@ function firstAnswer(answer) {
 }
 
 const toSliders = () =>
-    W ? el("a", { class: "button", href: "#what-if" }, "Try it: sliders") : null;
+    D.what_if ? el("a", { class: "button", href: "#what-if" }, "Try more changes") : null;
 
 function nextAnswer(answer, n) {
+    const gain = el("p", { class: "gain" }, signs(answer.brings)),
+        bar = el("div", { class: "bar" }, gainBar(answer));
     return el(
         "li",
         { class: "finding" },
@@ -127,15 +165,19 @@ function nextAnswer(answer, n) {
             "div",
             {},
             el("h3", { id: `finding-${n + 1}` }, signs(answer.do)),
-            el("p", { class: "gain" }, signs(answer.brings)),
+            gain,
             folded(
                 "Why, and how",
-                el("p", {}, signs(answer.why)),
-                el("p", {}, signs(capital(answer.advice))),
+                answer.why ? el("p", {}, signs(sentence(answer.why))) : null,
+                answer.advice ? el("p", {}, signs(sentence(answer.advice))) : null,
                 soToo(answer),
+                tryIt(answer, there => {
+                    gain.textContent = signs(there.brings);
+                    bar.replaceChildren(gainBar(there));
+                }),
             ),
         ),
-        gainBar(answer),
+        bar,
         certainty(answer.sure),
         showMe(answer),
     );
@@ -170,7 +212,6 @@ function verdict() {
         more = others.slice(found.shown - 1);
     const list = (answers, from) =>
         el("ol", { class: "answers" }, answers.map((answer, n) => nextAnswer(answer, from + n)));
-    const used = [...new Set(found.answers.map(answer => answer.sure))];
     const node = section(
         "verdict",
         "What to change",
@@ -191,7 +232,9 @@ function verdict() {
         el(
             "p",
             { class: "about means" },
-            used.map(sure => el("span", {}, certainty(sure), ` ${SURE[sure]}. `)),
+            Object.keys(found.means).map(sure =>
+                el("span", {}, certainty(sure), el("span", {}, `${found.means[sure]}.`)),
+            ),
         ),
     );
     (byId("facts") || byId("sections")).before(node);

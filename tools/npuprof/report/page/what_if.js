@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Sliders: the time of the trace if some operators were faster.
+// Sliders: the time of the trace if some of its parts were faster, or its weights sparse. W: D.what_if or
+// D.sparse; only the latter has ratios to aim at.
 
-const W = D.what_if;
 const ms = v => time(v * 1e6);
-const ratio = s => (s.aim || !W.sparse ? s.ratios[s.aim] : 1);
-// The aim of a group at first, and how much faster it is with each aim.
-const initial = () => ({ aim: W.sparse ? "90" : "", ratios: { ...W.ratios, "": 1 } });
+const COUNTED = { device: "job" }; // what a slider counts, if it is not spans
+// The aim of a group at first, and how much faster it is with each aim; "": dense.
+const initial = W => ({ aim: W.ratios ? "90" : "", ratios: { ...W.ratios, "": 1 } });
+const ratio = s => s.ratios[s.aim];
 
 // A stacked bar of all groups and the rest, as wide as its share of the time before.
-function compared(name, values, before) {
+function compared(W, name, values, before) {
     return [
         el("span", {}, name),
         el(
@@ -20,7 +21,7 @@ function compared(name, values, before) {
                         width: `${(100 * v) / (before || 1)}%`,
                         background:
                             k < W.groups.length
-                                ? W.sparse
+                                ? W.ratios
                                     ? `var(--c${k % HUES})`
                                     : paint(W.groups[k].name)
                                 : "var(--plain2)",
@@ -33,8 +34,8 @@ function compared(name, values, before) {
 }
 
 // The ratios that a weight can aim at; nothing for operators that are not sparse.
-function aimsOf(name, s, update) {
-    if (!W.sparse) return el("span");
+function aimsOf(W, name, s, update) {
+    if (!W.ratios) return el("span");
     return el(
         "div",
         { class: "tools", role: "group", "aria-label": `Sparse ratio aimed at for ${name}` },
@@ -51,11 +52,12 @@ function aimsOf(name, s, update) {
 }
 
 // The line of a group: its slider, and show(), which writes its figures anew.
-function slider(g, k, s, update) {
-    const name = W.sparse ? `weight ${g.name.replace("x", " × ")}` : g.name;
+function slider(W, k, s, update) {
+    const g = W.groups[k],
+        name = W.ratios ? `weight ${g.name.replace("x", " × ")}` : g.name;
     const range = el("input", {
         type: "range",
-        min: W.sparse ? 0.5 : 1,
+        min: W.ratios ? 0.5 : 1,
         max: 10,
         step: 0.1,
         "aria-label": `Speed-up of ${name}`,
@@ -66,11 +68,11 @@ function slider(g, k, s, update) {
     });
     const shown = el("output", {}),
         after = el("span", { class: "after" });
-    const aims = aimsOf(name, s, update);
+    const aims = aimsOf(W, name, s, update);
     function show() {
         const r = ratio(s);
         range.value = r;
-        range.disabled = W.sparse && !s.aim;
+        range.disabled = Boolean(W.ratios) && !s.aim;
         range.setAttribute("aria-valuetext", `${r.toFixed(1)} times as fast`);
         shown.textContent = `${r.toFixed(1)} ×`;
         after.textContent = `${ms(g.ms / r)}`;
@@ -82,7 +84,7 @@ function slider(g, k, s, update) {
         el(
             "div",
             { class: "name", title: g.name },
-            dot(W.sparse ? `var(--c${k % HUES})` : paint(g.name)),
+            dot(W.ratios ? `var(--c${k % HUES})` : paint(g.name)),
             el(
                 "span",
                 {},
@@ -91,7 +93,7 @@ function slider(g, k, s, update) {
                     "small",
                     {},
                     `${g.kind === "host" ? "host, " : ""}` +
-                        `${plural(g.ops, W.sparse ? "operator" : "span")}, ${ms(g.ms)}`,
+                        `${plural(g.ops, W.ratios ? "operator" : COUNTED[g.kind] || "span")}, ${ms(g.ms)}`,
                 ),
             ),
         ),
@@ -103,15 +105,15 @@ function slider(g, k, s, update) {
     return { node, show };
 }
 
-function aboutSliders() {
-    if (R)
+function aboutSliders(W) {
+    if (W.replay)
         return (
             "The time if parts were faster, by replay of the dependency graph: what waits for what stays " +
             "as recorded. Contention, off-CPU time and clock rates may react: not replayed." +
             (R.assumed ? ` ${R.assumed}` : "") +
-            (R.of ? ` Of ${R.of}.` : "")
+            (R.of ? ` Of ${R.of}: so a little other than above.` : "")
         );
-    return W.sparse
+    return W.ratios
         ? "Latency of one iteration if the weights were sparse. Choose the ratio to aim at and how " +
               "much faster its kernel is; the defaults and the arithmetic are those of the Neural " +
               "Engine sheet."
@@ -121,9 +123,9 @@ function aboutSliders() {
 
 // "a → b" of two times, the second one between two ends.
 function change(before, ends) {
-    const [low, high] = [Math.min(...ends), Math.max(...ends)].map(ns => time(ns)),
+    const [low, high] = ends.map(ns => time(ns)),
         gain = ns => percent((before - ns) / (before || 1)),
-        gains = [gain(Math.max(...ends)), gain(Math.min(...ends))];
+        gains = [gain(ends[1]), gain(ends[0])];
     return (
         `${time(before)} → ${low === high ? low : `${low} to ${high}`}, ` +
         `${gains[0] === gains[1] ? gains[0] : `${gains[0]} to ${gains[1]}`} less`
@@ -131,30 +133,27 @@ function change(before, ends) {
 }
 
 // The line of results of the replay, and nothing where nothing is changed.
-function showReplayed(result, state) {
+function showReplayed(result, groups, state) {
     const factors = state.map(s => 1 / ratio(s)),
-        now = measured(nodeTimes(...lagsWith(W.groups, factors.map(() => 1), false, false))),
-        then = replayed(W.groups, factors);
-    const window = change(now.window, then.map(m => m.window));
+        { before, median, window } = replayed(groups, factors),
+        whole = change(before.window, window);
     result.replaceChildren(
-        now.median === null
-            ? `All of it: ${window}`
-            : `Median inference: ${change(now.median, then.map(m => m.median))}`,
-        now.median === null ? "" : el("small", {}, ` · all of it: ${window}`),
+        median === null ? `All of it: ${whole}` : `Median inference: ${change(before.median, median)}`,
+        median === null ? "" : el("small", {}, ` · all of it: ${whole}`),
     );
 }
 
-function whatIf() {
+function whatIf(W, id, title) {
     if (!W) return;
-    const state = W.groups.map(initial);
+    const state = W.groups.map(() => initial(W));
     const result = el("p", { class: "result", role: "status" }),
         bars = el("div", { class: "compare", "aria-hidden": "true" }),
         list = el("div");
     const updates = [];
     function update() {
         for (const u of updates) u();
-        if (R) {
-            showReplayed(result, state);
+        if (W.replay) {
+            showReplayed(result, W.groups, state);
             return;
         }
         const before = W.groups.reduce((sum, g) => sum + g.ms, W.rest),
@@ -163,7 +162,7 @@ function whatIf() {
             left = after - W.rest;
         result.replaceChildren(
             `${ms(before)} → ${ms(after)}, ${(before / after || 1).toFixed(2)} times as fast`,
-            W.sparse
+            W.ratios
                 ? el(
                       "small",
                       {},
@@ -173,23 +172,23 @@ function whatIf() {
                 : "",
         );
         bars.replaceChildren(
-            ...compared("now", [...W.groups.map(g => g.ms), W.rest], before),
-            ...compared("then", [...W.groups.map((g, k) => g.ms / ratio(state[k])), W.rest], before),
+            ...compared(W, "now", [...W.groups.map(g => g.ms), W.rest], before),
+            ...compared(W, "then", [...W.groups.map((g, k) => g.ms / ratio(state[k])), W.rest], before),
         );
     }
-    W.groups.forEach((g, k) => {
-        const { node, show } = slider(g, k, state[k], update);
+    W.groups.forEach((_, k) => {
+        const { node, show } = slider(W, k, state[k], update);
         updates.push(show);
         list.append(node);
     });
     section(
-        "what-if",
-        "What if",
-        aboutSliders(),
+        id,
+        title,
+        aboutSliders(W),
         [
             button("Reset", {
                 onclick: () => {
-                    state.forEach(s => Object.assign(s, initial()));
+                    state.forEach(s => Object.assign(s, initial(W)));
                     update();
                 },
             }),

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Handovers: spans that end when another thread does something, and no arrow says so: the wait for a lock, at
+a barrier, for another thread's queue.
+
+Where a thread lets go of what another one waits for, that one goes on at once. So for the spans of each name
+and each kind of moment (a span of some name begins, or ends) it is counted how many of these spans end at
+once behind such a moment of another thread. It may be chance; how often chance does that is seen at SHIFTS
+other times. If most of the spans do, they may have waited for it, and are replayed so, and as work.
+
+A lock may be taken inside a span, too. Then spans of that name in other threads hardly ever end sooner
+behind each other than the shortest of them takes, and by chance they would. Such a span holds the lock from
+the end of the one before it.
+
+    site        the name of such spans
+    Handover    name, base, begin, end: of the span; lag: ns from the last moment to its end; moments:
+                [(base, ns)], the latest of each other thread since the span before it at the same site, the
+                last one last
+"""
+
+from bisect import bisect_left
+from collections import defaultdict, namedtuple
+from itertools import pairwise
+
+AT_ONCE = 50_000   # ns
+SHORT = 1000       # ns: a shorter span waits for nothing
+LEAST = 8          # spans of a name: of fewer nothing is said
+LOOKED_AT, FEW = 500, 20           # of them
+SHARE = 200        # spans of less than one part of so many of the time hold nothing up
+SHIFTS = 8
+NEARLY = 0.8       # of the shortest span
+
+Handover = namedtuple("Handover", "name base begin end lag moments")
+
+
+class Spans:
+    """The spans of some threads that may be waits, and all moments at which spans begin or end.
+
+    sites: {name: [(base, begin, end)]}. moments: {(name, is it an end?): [(ns, base)]}, sorted. length: ns of
+    all threads together."""
+
+    def __init__(self, trace, threads, may_wait):
+        self.sites, self.moments = defaultdict(list), defaultdict(list)
+        finder = trace.finder
+        for base in threads:
+            for i in finder.rows[finder.ends[base - 1] if base else 0:finder.ends[base]]:
+                name, begin, end = trace.name[i], trace.start[i], trace.start[i] + trace.dur[i]
+                self.moments[name, False].append((begin, base))
+                self.moments[name, True].append((end, base))
+                if end - begin >= SHORT and may_wait(i):
+                    self.sites[name].append((base, begin, end))
+        for times in self.moments.values():
+            times.sort()
+        ends = [time for times in self.moments.values() for time, _ in (times[0], times[-1])]
+        self.length = len(threads) * (max(ends) - min(ends)) if ends else 0
+
+
+def found(trace, threads, may_wait):
+    """All Handovers of these threads. may_wait(row): nothing else says what this span is."""
+    if len(threads) < 2:
+        return []
+    spans, handovers = Spans(trace, threads, may_wait), []
+    for name, site in sorted(spans.sites.items()):
+        if len(site) >= LEAST and SHARE * sum(end - begin for _, begin, end in site) >= spans.length:
+            kind = cause_of(spans, name, site)
+            handovers += of_site(name, site, without(spans.moments[kind], site)) if kind else \
+                of_lock(name, site)
+    return handovers
+
+
+def without(moments, site):
+    """The moments but for those at which a span of the site ends on that thread: they come from what the span
+    waited for, as its own end does."""
+    ends = {(end, base) for base, _, end in site}
+    return [moment for moment in moments if moment not in ends]
+
+
+def cause_of(spans, name, site):
+    """The kind of moments that the spans of a site wait for, or None."""
+    some, best = site[::-(-len(site) // LOOKED_AT)], None
+    length = max(end for _, _, end in some) - min(begin for _, begin, _ in some)
+    for kind in sorted(spans.moments):
+        # Why asked twice: most kinds are none, and to leave some out costs more.
+        if kind != (name, True) and how_many(spans.moments[kind], some):
+            moments = without(spans.moments[kind], site)
+            seen = how_many(moments, some)
+            key = seen, len(moments)
+            if seen and (best is None or key > best[0]) and not by_chance(moments, some, seen, length):
+                best = key, kind
+    return best and best[1]
+
+
+def how_many(moments, some):
+    """How many of the spans end at once behind one of the moments, if three of four do; else 0."""
+    missed, most = 0, len(some) // 4
+    for n, (base, begin, end) in enumerate(some):
+        missed += not at_once(moments, base, begin, end)
+        # Why so soon: of most kinds hardly any does.
+        if missed > most or (n < FEW and missed > FEW // 2):
+            return 0
+    return len(some) - missed
+
+
+def by_chance(moments, some, seen, length):
+    """True: at half of the other times as many as half of the spans would do that, too."""
+    counts = sorted(sum(at_once(moments, base, begin + shift, end + shift) for base, begin, end in some)
+                    for shift in (length * (n + 1) // (10 * SHIFTS) for n in range(SHIFTS)))
+    return 2 * counts[SHIFTS // 2] >= seen
+
+
+def at_once(moments, base, begin, end):
+    """True: the span ends at once behind such a moment of another thread."""
+    return latest(moments, max(begin, end - AT_ONCE), end, base) is not None
+
+
+def latest(moments, since, until, base):
+    """The latest (ns, base) of sorted moments in (since, until) of another thread; None. Why not at its end:
+    to be woken takes time."""
+    n = bisect_left(moments, (until, -1)) - 1
+    while n >= 0 and moments[n][0] > since:
+        if moments[n][1] != base:
+            return moments[n]
+        n -= 1
+    return None
+
+
+def of_site(name, site, moments):
+    """The Handovers of a site."""
+    of_thread, before = defaultdict(list), {}
+    for moment in moments:
+        of_thread[moment[1]].append(moment)
+    for base, begin, end in sorted(site, key=lambda span: span[2]):
+        since = before.get(base, -2**62)
+        told = sorted(found for times in of_thread.values()
+                      if (found := latest(times, since, end, base)) is not None)
+        before[base] = end
+        if told and told[-1][0] > begin:
+            yield Handover(name, base, begin, end, end - told[-1][0], [(other, ns) for ns, other in told])
+
+
+def of_lock(name, site):
+    """The Handovers of spans that take a lock, or none."""
+    shortest = sorted(end - begin for _, begin, end in site)[len(site) // 20]
+    length = max(end for _, _, end in site) - min(begin for _, begin, _ in site)
+    threads = sorted({base for base, _, _ in site})
+
+    def too_soon(shift):
+        ends = sorted((end + threads.index(base) * shift, base) for base, _, end in site)
+        return sum(b - a < NEARLY * shortest for (a, one), (b, other) in pairwise(ends) if one != other)
+    chance = sorted(too_soon(length * (n + 1) // (10 * SHIFTS)) for n in range(SHIFTS))[SHIFTS // 2]
+    if chance < LEAST or 10 * too_soon(0) > chance:
+        return
+    ends = sorted((end, base, begin) for base, begin, end in site)
+    for (before, other, _), (end, base, begin) in pairwise(ends):
+        if base != other and begin < before < end - 1:
+            yield Handover(name, base, begin, before + 1, 1, [(other, before)])
