@@ -4,14 +4,15 @@ CXX ?= c++
 PYTHON ?= python3
 CFLAGS ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef
+FLAGS = $(CPPFLAGS) $(CFLAGS) $(WARNINGS) $(LDFLAGS)
 HEADERS = npuprof.h npuprof_npu.h
 EXAMPLES = $(patsubst examples/%.c,build/examples/%,$(wildcard examples/*.c))
 DEVICES = $(wildcard examples/*/*.toml)
 DIGITS = build/examples/digits/digits build/examples/digits/npusim
 STACK = build/examples/stack
 STACK_JSON = stack.json
-TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert build/npuprof-top \
-    build/npuprof-judge
+TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/libnpuprof-collect.so build/npuprof-convert \
+    build/npuprof-top build/npuprof-judge
 RUN_TESTS = CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
 BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && \
     $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm
@@ -24,14 +25,18 @@ INSTALLED = $(DESTDIR)$(PREFIX)
 # lib or share: where pkg-config's and CMake's files go. Why share in Debian: its cross compilers look there.
 PACKAGES ?= lib
 ROOMS = $(INSTALLED)/include $(INSTALLED)/$(PACKAGES)/pkgconfig $(INSTALLED)/$(PACKAGES)/cmake/npuprof
+# Below PREFIX: the Python package of the command, which looks in lib/npuprof and in Python's own folders.
+PYTHONDIR ?= lib/npuprof
+DOCDIR ?= share/doc/npuprof
+INSTALL = $(PYTHON) tools/packaging/install.py
 FUZZ_SECONDS ?= 0
 ROOM ?= record/ public/hot.h arena/ clock/ read/
 SAMPLE ?= 40
 
 .DEFAULT_GOAL := all
-.PHONY: all headers demo demo-stack report pictures tools test rest check coverage generated house qemu
+.PHONY: all headers demo demo-stack runtimes report pictures tools test rest check coverage generated house qemu
 .PHONY: baremetal size san soak
-.PHONY: mutation valgrind fuzz bench bench-tools gen install uninstall dist format clean help
+.PHONY: install-headers install-tools install-docs mutation valgrind fuzz bench bench-tools gen install uninstall dist format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
@@ -42,6 +47,8 @@ demo-stack: $(STACK)/libstackruntime.so build/examples/digits/npusim   ## Python
 	@$(PYTHON) examples/stack/model.py --libraries $(STACK) --output $(STACK_JSON)
 	@$(PYTHON) tools/npuprof.py check $(STACK_JSON)
 
+runtimes: build/examples/runtimes/libnpuprof_ort_ep.so   ## build the profiler for ONNX Runtime: examples/runtimes
+
 tools: $(TOOLS)                 ## build npuprof-convert and two shared libraries: see tools/README.md
 
 report: $(DIGITS)               ## the demo's run as a page, a sheet and text, in build/report
@@ -51,7 +58,7 @@ report: $(DIGITS)               ## the demo's run as a page, a sheet and text, i
 	@echo "build/report: digits.html, digits.csv, digits.txt, digits.json"
 
 pictures: $(DIGITS)             ## make the README's pictures of such a run (needs chromium, npm and pngquant)
-	@$(PYTHON) tests/web/pictures.py
+	@PYTHONPATH=tests $(PYTHON) tests/web/pictures.py
 
 test:                           ## run the quick tests; ends with "N passed, N failed"
 	@$(MAKE) --no-print-directory -s -j2 tools
@@ -113,7 +120,9 @@ bench-tools: tools              ## measure report and convert on ten million spa
 gen: build/npuprof-judge        ## write the headers of the devices anew
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen $$d -o $${d%.toml}_regs.h || exit 1; done
 
-install:                        ## install the headers, a pkg-config and a CMake package file (DESTDIR, PREFIX)
+install: install-headers install-tools install-docs    ## install headers, the command npuprof, docs (DESTDIR, PREFIX)
+
+install-headers:                # for pkg-config and CMake, too
 	install -d $(ROOMS)
 	install -m 644 $(HEADERS) $(INSTALLED)/include
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: npuprof' \
@@ -124,10 +133,18 @@ install:                        ## install the headers, a pkg-config and a CMake
 	    > $(INSTALLED)/$(PACKAGES)/cmake/npuprof/npuprof-config-version.cmake
 	chmod 644 $(INSTALLED)/$(PACKAGES)/pkgconfig/npuprof.pc $(INSTALLED)/$(PACKAGES)/cmake/npuprof/*
 
+install-tools:                  # without a C compiler, too: then what needs one is left out, and said
+	@if command -v $(firstword $(CC)) > /dev/null; then $(MAKE) --no-print-directory tools; fi
+	$(INSTALL) tools $(INSTALLED) $(PYTHONDIR)
+
+install-docs:
+	$(INSTALL) docs $(INSTALLED) $(DOCDIR) $(SKIP)
+
 uninstall:                      ## remove what install put there
 	rm -f $(addprefix $(INSTALLED)/include/,$(HEADERS)) $(INSTALLED)/$(PACKAGES)/pkgconfig/npuprof.pc
 	rm -f $(INSTALLED)/$(PACKAGES)/cmake/npuprof/npuprof-config*.cmake
 	rmdir $(INSTALLED)/$(PACKAGES)/cmake/npuprof 2>/dev/null || true
+	$(INSTALL) uninstall $(INSTALLED) $(PYTHONDIR) $(DOCDIR)
 
 dist:                           ## make the release archive and what package managers install it with
 	$(PYTHON) tools/packaging/dist.py
@@ -156,18 +173,25 @@ $(STACK)/libstackruntime.so: examples/stack/runtime.cpp $(STACK)/libstackdriver.
 	@echo "  CXX $@" && $(CXX) -std=c++11 $(CFLAGS) $(WARNINGS) $(SHARED) -L$(@D) -Wl,-rpath,'$$ORIGIN' \
 	    $< -o $@ -lstackdriver -lnpuprof -pthread
 
+build/examples/runtimes/libnpuprof_ort_ep.so: $(wildcard examples/runtimes/onnxruntime/*) build/libnpuprof.so
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) -std=gnu11 $(CFLAGS) $(WARNINGS) $(SHARED) \
+	    examples/runtimes/onnxruntime/npuprof_ort_ep.c -o $@ -lnpuprof -pthread
+
 build/libnpuprof.so: tools/libnpuprof.c $(HEADERS)
-	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. -fPIC -shared $< -o $@ -pthread
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(FLAGS) -I. -fPIC -shared $< -o $@ -pthread
 
 build/columns_loops.h: $(wildcard tools/npuprof/loops/*.py) tools/npuprof/base/contract.py
 	@mkdir -p $(@D) && PYTHONPATH=tools $(PYTHON) -m npuprof.loops.to_c > $@
 
 build/libnpuprof-columns.so: tools/npuprof_columns.c build/columns_loops.h
-	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -fwrapv -fPIC -shared -Ibuild $< -o $@
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(FLAGS) -fwrapv -fPIC -shared -Ibuild $< -o $@
+
+build/libnpuprof-collect.so: tools/npuprof_collect.c $(wildcard tools/collect/*.h) $(HEADERS)
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) -std=gnu11 $(FLAGS) -I. -fPIC -shared $< -o $@ -pthread -ldl
 
 build/npuprof-judge: tools/npuprof_describe.c
 build/npuprof-%: tools/npuprof_%.c $(wildcard tools/convert/*.h) $(HEADERS)
-	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(FLAGS) -I. $< -o $@ -pthread
 
 build/fuzz_image: tests/fuzz/image.c $(wildcard tools/convert/*.h) $(HEADERS)
 	@mkdir -p $(@D)

@@ -11,7 +11,7 @@ import struct
 from collections import namedtuple
 from types import SimpleNamespace
 
-Slice = namedtuple("Slice", "track name cats start dur args source", defaults=("",))
+Slice = namedtuple("Slice", "track name cats start dur args source correlation", defaults=("", 0))
 Sample = namedtuple("Sample", "track start value")
 
 
@@ -202,7 +202,7 @@ class Decoder:
             if kind == 1:
                 at = len(slices)
                 slices.append([track, name, ",".join(cats), now, None, self.arguments(sequence, event),
-                               self.text(sequence, 4, event[34]) if 34 in event else ""])
+                               self.text(sequence, 4, event[34]) if 34 in event else "", event.get(52, 0)])
                 stack.append(at)
                 if len(stack) > 512:
                     self.errors.append("deeper than 512")

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Finds, builds and runs every test of npuprof.
 
-usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind | --coverage]
-              [--list] [--jobs N] [--verbose] [NAME...]
+usage: run.py [--quick | --rest | --sanitize LIST | --valgrind] [--soak] [--coverage]
+              [--list] [--jobs N] [--seconds N] [--verbose] [NAME...]
 
     run.py              the quick cases of all files: what `make test` runs
     run.py --rest       all others: what `make check` adds
+    run.py --rest --soak                    the same, but the large version of each file that has one
     run.py --coverage   the quick C tests, and which lines of src/ they ran: see coverage.py
+    run.py --sanitize LIST --coverage       both of one build; what no sanitizer can run counts alone
     run.py NAME...      the files whose name holds NAME, all their cases
 
 What is a test
@@ -36,8 +38,8 @@ Quick or not
 The library in a C test
   A test that defines NPUPROF_IMPLEMENTATION holds all of it, and may use private names and knobs. One that
   does not is linked with a library that is compiled once for all of them, by the same flags; with
-  own_clock.h, it asks the test for the time. For --coverage each test holds it, so that its counts are those
-  of the test.
+  own_clock.h, it asks the test for the time. For --coverage alone each test holds it, so that its counts are
+  those of the test.
 
 Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - the same
   thorough       no case of this file is quick
@@ -144,9 +146,25 @@ class Test:
     def optimised(self):
         return any(flag.startswith("-O") for flag in self.cc)
 
+    def can_be_sanitized(self, options):
+        return self.is_c and (self.sanitizers is None
+                              or set(options.sanitize.split(",")) <= set(self.sanitizers))
+
+    def options(self, options, is_late=False):
+        """The options that are for this test, of a run for two purposes. is_late: no large version."""
+        if options.rest and options.soak:
+            is_large = self.soak_seconds is not None and not is_late
+            return argparse.Namespace(**{**vars(options), "soak": is_large, "rest": not is_large})
+        if not (options.sanitize and options.coverage):
+            return options
+        if not self.can_be_sanitized(options):
+            return argparse.Namespace(**{**vars(options), "sanitize": ""})
+        return argparse.Namespace(**{**vars(options), "coverage": self.name not in coverage.LEFT_OUT})
+
     def part(self, options):
         """Which cases run: quick, rest or all; None when there are none."""
-        if options.quick or options.coverage:
+        options = self.options(options)
+        if options.quick or options.coverage and not options.sanitize:
             return None if self.thorough else "quick"
         if options.rest:
             return "all" if self.thorough or self.optimised() else "rest" if self.has_thorough else None
@@ -165,10 +183,12 @@ def find_tests():
 
 def chosen(tests, options):
     tests = [t for t in tests if not options.names or any(n in t.name for n in options.names)]
-    if options.sanitize:
+    if options.sanitize and options.coverage:
+        tests = [t for t in tests if t.can_be_sanitized(options) or coverage.chosen([t])]
+    elif options.sanitize:
         tests = [t for t in tests if t.is_c
                  and ("thread" not in options.sanitize.split(",") or t.has_threads)]
-    elif options.soak:
+    elif options.soak and not options.rest:
         tests = [t for t in tests if t.soak_seconds]
     elif options.valgrind:
         if not shutil.which(VALGRIND[0]):
@@ -245,16 +265,17 @@ def build_library(command, call):
 
 def build_c(test, options, flags, env):
     """Compiles a C test: (the command that runs it or None, what the compiler said, seconds of CPU).
-
-    Why -O0 unless the test says more: to compile takes longer than to run. Why a sanitizer takes no -O2: so
-    does that."""
+    Why -O0 unless the test says more: to compile takes longer than to run. With sanitizers, too: -O1 doubles
+    that, and saves less, but for threads. coverage.OPTIMISED has ways that only an optimiser takes."""
     quick = options.quick or options.coverage
     levels = [flag for flag in test.cc if flag.startswith("-O")]
     if options.sanitize:
-        levels = ["-O1"] if "-O2" in levels else []
+        levels = ["-O1"] if "-O2" in levels and "thread" in options.sanitize \
+            or test.name in options.optimised else []
     elif quick:
         levels = ["-O1"] if test.name in options.optimised else []
-    kind = "coverage" if options.coverage else options.sanitize.replace(",", "-") \
+    kind = "-".join([*(options.sanitize.split(",") if options.sanitize else ()),
+                     *(["coverage"] if options.coverage else ())]) \
         or ("debug" if options.valgrind else "-".join(levels))
     program = BUILD / (test.name + (f".{kind}" if kind else ""))
     command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", *(levels or ["-O0"]),
@@ -263,7 +284,7 @@ def build_c(test, options, flags, env):
                *(flag for flag in test.cc if not flag.startswith("-O"))]
     limited = lambda command: run_limited(command, 600, env)
     objects, cpu = [], 0.0
-    if test.is_linked and not options.coverage:
+    if test.is_linked and (options.sanitize or not options.coverage):
         clock = ["-D_GNU_SOURCE", "-include", TESTS / "own_clock.h"] if test.has_own_clock else []
         code, said, cpu, library = build_library([*command, *clock], limited)
         if code != 0:
@@ -300,20 +321,25 @@ def environment(test, options, flags, folder):
     return env
 
 
-def run_test(test, options):
-    """Runs one file."""
-    outcome = Outcome(test.name)
+def run_test(test, options, is_late=False):
+    """Runs one file. is_late: no large version is begun any more."""
+    outcome, options = Outcome(test.name), test.options(options, is_late)
+    if is_late and test.soak_seconds and not options.soak:
+        outcome.say("skip", "the time for its large version is over", "large")
+        if not test.part(options):
+            return outcome
     flags = []
     if options.sanitize:
         flags = [f"-fsanitize={options.sanitize}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-        if test.sanitizers is not None and not set(options.sanitize.split(",")) <= set(test.sanitizers):
+        if not test.can_be_sanitized(options):
             outcome.say("skip", f"not for -fsanitize={options.sanitize}")
             return outcome
     if options.coverage:
-        flags = coverage.FLAGS
+        flags += coverage.flags(test.has_threads or not test.is_c)
     seconds = test.soak_seconds if options.soak else test.seconds
     seconds *= 4 * (10 if options.valgrind else 5 if options.sanitize or options.coverage else 1)
-    folder = BUILD / "tmp" / test.name.replace("/", "_")
+    # Why the process: another part of .ci/run may run the same test beside this one.
+    folder = BUILD / "tmp" / str(os.getpid()) / test.name.replace("/", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     env = environment(test, options, flags, folder)
@@ -399,17 +425,22 @@ def run_all(tests, options):
 
     def run(test):
         printer.start(test)
-        printer.end(run_test(test, options))
+        is_late = time.monotonic() - printer.started > options.seconds
+        printer.end(run_test(test, options, is_late))
 
-    # The slowest files first, so that no long one is left over at the end.
-    together = sorted((t for t in tests if not t.alone),
-                      key=lambda t: (-(t.soak_seconds if options.soak else t.seconds), t.is_c, t.name))
+    def order(test):
+        """The slowest first, so that no long one is left over; last the large ones, which may be left out."""
+        is_large = options.soak and test.soak_seconds is not None
+        return is_large, -(test.soak_seconds if is_large else test.seconds), test.is_c, test.name
+
+    together = sorted((t for t in tests if not t.alone), key=order)
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
         for future in [pool.submit(run, t) for t in together]:
             future.result()
     for test in tests:
         if test.alone:
             run(test)
+    shutil.rmtree(BUILD / "tmp" / str(os.getpid()), ignore_errors=True)
     return printer.sums()
 
 
@@ -425,11 +456,13 @@ def main():
     which.add_argument("--sanitize", default="", metavar="LIST",
                        help="the C tests with -fsanitize=LIST; with thread only those that have threads or "
                             "signals")
-    which.add_argument("--soak", action="store_true",
-                       help="only the tests that have a large version, and that")
     which.add_argument("--valgrind", action="store_true", help="a selection of the C tests under memcheck")
-    which.add_argument("--coverage", action="store_true",
-                       help="the quick C tests built with gcc --coverage; lines and branches by room of src/")
+    add("--soak", action="store_true",
+        help="only the tests that have a large version, and that; with --rest instead of their small one")
+    add("--seconds", type=float, default=float("inf"), metavar="N",
+        help="with --rest --soak: after N seconds no large version begins")
+    add("--coverage", action="store_true",
+        help="the quick C tests, or those of --sanitize, with gcc --coverage; lines and branches by room")
     add("--list", action="store_true", help="names only")
     add("--jobs", type=int, default=os.cpu_count() or 1)
     add("--verbose", action="store_true", help="also print the passed checks and the times")
@@ -437,7 +470,10 @@ def main():
     if not (options.names or options.rest or options.sanitize or options.soak or options.valgrind
             or options.coverage or options.list):
         options.quick = True
-    options.optimised = coverage.OPTIMISED if options.coverage else ()
+    if (options.quick or options.valgrind) and (options.coverage or options.soak) \
+            or options.coverage and (options.rest or options.soak) or options.soak and options.sanitize:
+        parser.error("--coverage goes alone or with --sanitize, --soak alone or with --rest")
+    options.optimised = coverage.OPTIMISED if options.coverage or options.sanitize else ()
     found = find_tests()
     for name in options.names:
         if not any(name in test.name for test in found):
@@ -454,9 +490,10 @@ def main():
     lacking = coverage.lacking(shlex.split(os.environ.get("CC", "cc")))
     if lacking:
         print(f"skip coverage: {lacking}")
-        return 0
+        options.coverage = False
+        return run_all(chosen(found, options), options) if options.sanitize else 0
     coverage.clear()
-    return run_all(tests, options) or coverage.report(options.jobs)
+    return run_all(tests, options) or coverage.report(options.jobs, bool(options.sanitize))
 
 
 if __name__ == "__main__":

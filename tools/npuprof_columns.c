@@ -157,8 +157,8 @@ typedef struct block {                  /* room for one element a line, each */
     uint64_t *others;                   /* offset and length of lines that are no spans */
     uint8_t *trace;                     /* CSV: 16 bytes each */
     uint64_t *span, *parent;            /* CSV */
-    /* indexes: bit set of those that occur; rich: spans with arguments */
-    uint32_t given_count, others_count, indexes, rich;
+    /* indexes: bit set of those that occur; rich: spans with arguments; asked: bit set of ASKED, trace.py */
+    uint32_t given_count, others_count, indexes, rich, asked;
 } block;
 
 /* NULL: no memory, or built from another version. */
@@ -265,6 +265,18 @@ static bool given_ids(block *out, int64_t row, const char *value, const char *be
     return true;
 }
 
+/* Notes arguments that analyses ask for; the bits are those of ASKED in trace.py. */
+static void note_asked(block *out, const char *key, const char *key_end, const char *value, const char *end)
+{
+    if (is(key, key_end, "kind")) out->asked |= is(value, end, "\"wait\"");
+    else if (is(key, key_end, "cpu_ns")) out->asked |= 2;
+    else if (is(key, key_end, "ne.type")) out->asked |= 4;
+    else if (is(key, key_end, "doorbell_ns")) out->asked |= 8;
+    else if (is(key, key_end, "wait_cpu_ns")) out->asked |= 16;
+    else if (is(key, key_end, "ops")) out->asked |= 32;
+    else if (is(key, key_end, "bytes")) out->asked |= 64;
+}
+
 /* The arguments of a span, from behind the brace: what of them has a column of its own. */
 static bool arguments(const char *c, const char *end, int64_t row, block *out)
 {
@@ -284,6 +296,7 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
                 c++;
             }
         }
+        note_asked(out, key, key_end, value, c);
         switch (key_end - key) {
         case 4:
             if (first && is(key, key_end, "kind")) out->kind[row] = kind_of(value, c, out->kind[row]);
@@ -343,7 +356,7 @@ static void other(block *out, const char *text, const char *line, const char *en
 int64_t columns_json(reader *r, const char *text, size_t bytes, block *out)
 {
     int64_t rows = 0;
-    out->given_count = out->others_count = out->indexes = out->rich = 0;
+    out->given_count = out->others_count = out->indexes = out->rich = out->asked = 0;
     for (const char *line = text, *stop = text + bytes, *end; line < stop; line = end + 1) {
         end = memchr(line, '\n', (size_t)(stop - line));
         if (!end || end - line < 2 || end[-1] != ',' || end[-2] != '}') return -1;

@@ -73,8 +73,8 @@ static int look(uint64_t looks, int64_t since, int64_t now)
 {
     size_t bytes;
     npuprof_damage damage;
-    void *const in_use = npuprof_load_map_in_use_(path, &bytes);
-    if (!in_use) return refuse(looks);
+    void *in_use;
+    if (npuprof_load_map_file_(path, true, &in_use, &bytes) || !in_use) return refuse(looks);
     npuprof_os_unmap_(in_use, bytes);
     if (npuprof_load(path, &damage) != NPUPROF_OK || !npuprof_loaded_.is_live)
         return looks ? refuse(looks) : fail(2, "a program writes into it, but it is no mapped arena; start "

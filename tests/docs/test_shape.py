@@ -98,5 +98,6 @@ class Order(unittest.TestCase):
         listed = run(["git", "-C", ROOT, "ls-files"])
         names = listed.stdout.splitlines() if listed.returncode == 0 else os.listdir(ROOT)
         self.assertEqual({name.split("/")[0] for name in names if not name.startswith(".")} - {"build"},
-                         {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
-                          "SECURITY.md", "examples", "npuprof.h", "npuprof_npu.h", "src", "tests", "tools"})
+                         {"CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "LICENSE", "Makefile",
+                          "README.md", "SECURITY.md", "examples", "meson.build", "npuprof.h", "npuprof_npu.h",
+                          "pyproject.toml", "src", "tests", "tools"})

@@ -66,6 +66,7 @@ class Trouble(unittest.TestCase):
         "stopped": "`NPUPROF_ERR_NPU_STOPPED",
         "reset": "`NPUPROF_ERR_NPU_RESET",
         "outside": "`NPUPROF_ERR_NPU_RANGE",
+        "open_twice": "`npuprof_npu_open_twice NAME`",
         "no_arrows": "device spans without arrows",
         "gate_with": "linker: `npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_with_",
         "gate_without": "linker: `npuprof_gate_define_NPUPROF_IMPLEMENTATION_in_one_file_without_",
@@ -175,6 +176,11 @@ class Trouble(unittest.TestCase):
 
     def test_owned(self):
         self.in_the_rigs("owned", "NPUPROF_ERR_NPU_OWNED")
+
+    def test_open_twice(self):
+        """tests/npu/correlation.c provokes it, and reads the note."""
+        self.assertIn("npuprof_npu_open_twice", self.quoted("open_twice")[0][0])
+        self.assertIn('"npuprof_npu_open_twice %s"', (ROOT / "tests/npu/correlation.c").read_text())
 
     def test_no_arrows(self):
         trouble("arrows", "arrows.json")

@@ -13,24 +13,112 @@ page.on("console", message => found.messages.push(message.text()));
 page.on("pageerror", error => found.messages.push(String(error.stack)));
 const settle = () =>
     page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
-// ms of the page's own clock from an act to the end of the frame that shows it.
-const timed = (act, more) =>
-    page.evaluate(
+// Seconds of the page's thread on a CPU so far. Why not the clock: other programs run on this machine.
+const devtools = await page.context().newCDPSession(page);
+await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+const cpu = async () =>
+    (await devtools.send("Performance.getMetrics")).metrics.find(m => m.name === "TaskDuration").value;
+// CPU ms of the page from an act to the end of the frame that shows it.
+const timed = async (act, more) => {
+    const before = await cpu();
+    await page.evaluate(
         ([code, given]) =>
             new Promise(done => {
-                const from = performance.now();
                 new Function("given", code)(given);
-                requestAnimationFrame(() => setTimeout(() => done(performance.now() - from)));
+                requestAnimationFrame(() => setTimeout(done));
             }),
         [act, more],
     );
+    return 1000 * ((await cpu()) - before);
+};
 const text = selector => page.locator(selector).first().innerText();
-const focus = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent);
+const focus = () =>
+    page.evaluate(() => {
+        const node = document.activeElement;
+        return node.id || node.textContent || node.getAttribute("aria-label");
+    });
 
 let clock = Date.now();
 await page.goto(pathToFileURL(file).href);
 await settle();
 found.load_ms = Date.now() - clock;
+found.paint_ms = await page.evaluate(
+    () => performance.getEntriesByName("first-contentful-paint").map(entry => entry.startTime)[0] ?? -1);
+found.load_cpu_ms = 1000 * (await cpu());
+
+// What the first screen of a phone shows without scrolling: where each part of the answer ends.
+await page.setViewportSize({ width: 390, height: 844 });
+await settle();
+found.phone = await page.evaluate(() =>
+    [...document.querySelectorAll(".first h3, .first .ba .big, .first .ba .row, .first .advice")].map(node =>
+        Math.round(node.getBoundingClientRect().bottom)));
+await page.setViewportSize({ width: 1280, height: 900 });
+await settle();
+
+// The slider of the first answer, by keyboard, stop by stop.
+const hero = page.locator(".first .try input");
+found.stops = [];
+if (await hero.count()) {
+    const own = await hero.inputValue();
+    await hero.focus();
+    await page.keyboard.press("Home");
+    for (let n = 0; n <= Number(await hero.getAttribute("max")); n++) {
+        if (n) await page.keyboard.press("ArrowRight");
+        found.stops.push([await text(".first .big"), await text(".first .brings"), await text(".first .try"),
+                          await hero.getAttribute("aria-valuetext"), own === String(n)]);
+    }
+    await hero.fill(own);
+}
+
+// The pictures, as far as they are there: texts, and widths as parts of the whole.
+found.pictures = await page.evaluate(() => {
+    const widths = place => [...place.querySelectorAll(".stack > i")].map(
+        node => node.getBoundingClientRect().width / node.parentNode.getBoundingClientRect().width);
+    const all = selector => [...document.querySelectorAll(selector)];
+    return {
+        roofs: all("#limits .roof").length,
+        label: all("#limits svg[aria-label]").map(node => node.getAttribute("aria-label")),
+        texts: all("#limits svg[aria-label] text").map(node => node.textContent),
+        padding: all("#limits .padding").map(widths),
+        paths: all("#critical .path").map(widths),
+        owners: all("#critical .keys li").map(node => node.innerText),
+    };
+});
+
+// The first idle strip: which part of its pixels has the colour of which cause.
+found.strip = await page.evaluate(() => {
+    const colours = [...document.querySelectorAll(".keys.idle .dot")].map(node => [
+        node.parentNode.innerText, getComputedStyle(node).backgroundColor.match(/\d+/g).map(Number)]);
+    const n = JSON.parse(document.getElementById("data").textContent).timeline.groups.findIndex(
+        group => group.idle.length);
+    if (n < 0 || !colours.length) return null;
+    const tracks = [...document.querySelectorAll(".track")],
+        bottom = tracks.slice(0, n + 1).reduce((sum, node) => sum + node.offsetHeight, 0) - 2,
+        canvas = document.getElementById("lanes"),
+        pixels = canvas.getContext("2d").getImageData(0, bottom - 14, canvas.width, 14).data,
+        backs = tracks[n] && getComputedStyle(document.documentElement).getPropertyValue("--faint").trim();
+    colours.push(["works", [1, 3, 5].map(i => parseInt(backs.slice(i, i + 2), 16))]);
+    const found = {};
+    for (let i = 0; i < pixels.length; i += 4) {
+        const far = ([, rgb]) => rgb.reduce((sum, v, k) => sum + (v - pixels[i + k]) ** 2, 0),
+            [name] = colours.reduce((a, b) => (far(b) < far(a) ? b : a));
+        found[name] = (found[name] || 0) + 4 / pixels.length;
+    }
+    return found;
+});
+
+// A pan: the CPU time of each of 40 moves, zoomed in.
+await page.locator("#lanes").focus();
+for (const key of ["+", "+", "+"]) await page.keyboard.press(key);
+await settle();
+const before = await cpu();
+for (let n = 0; n < 40; n++) {
+    await page.keyboard.press(n % 20 < 10 ? "ArrowRight" : "ArrowLeft");
+    await settle();
+}
+found.pan_cpu_ms = (1000 * ((await cpu()) - before)) / 40;
+await page.keyboard.press("0");
+await settle();
 
 // The search, letter by letter.
 found.search_ms = [];

@@ -69,6 +69,10 @@ for (const trace of traces) {
     said.errors.push(...await rows(`select name, value from stats where value > 0 and
                                     (severity in ('error', 'data_loss') or name glob 'flow_*')`));
     said.slices = await rows('select name, ts, dur from slice');
+    // Number, and how many tracks have spans of it; and the tracks below that of a pool.
+    said.correlated = await rows(`select extract_arg(arg_set_id, 'correlation_id') as job,
+                                  count(distinct track_id) from slice where job is not null group by job`);
+    said.below = await rows('select p.name, t.name from track t join track p on t.parent_id = p.id');
     said.samples = await rows('select count(*) from counter');
     await new Promise(done => process.stdout.write(JSON.stringify(said) + '\n', done));
 }

@@ -169,15 +169,16 @@ if (await page.locator("#operators").count()) {
     await page.keyboard.press("ArrowRight");
     found.table.tab = [await text("#operators [aria-selected=true]"), await names()];
 }
-if (await page.locator("#what-if").count()) {
-    found.what_if = { first: await text(".result"), sliders: await page.locator("#what-if input").count() };
-    for (const aim of await page.locator("#what-if [data-aim='70']").all()) await aim.click();
-    const slider = page.locator("#what-if input").first();
+if (await page.locator("#sparse").count()) {
+    const result = "#sparse .result";
+    found.sparse = { first: await text(result), sliders: await page.locator("#sparse input").count() };
+    for (const aim of await page.locator("#sparse [data-aim='70']").all()) await aim.click();
+    const slider = page.locator("#sparse input").first();
     await slider.focus();
     for (let n = 0; n < 5; n++) await page.keyboard.press("ArrowLeft");
-    found.what_if.moved = [await text(".result"), await slider.getAttribute("aria-valuetext")];
-    await page.getByRole("button", { name: "Reset" }).click();
-    found.what_if.reset = await text(".result");
+    found.sparse.moved = [await text(result), await slider.getAttribute("aria-valuetext")];
+    await page.locator("#sparse").getByRole("button", { name: "Reset" }).click();
+    found.sparse.reset = await text(result);
 }
 if (await page.getByRole("button", { name: /Show the gap/ }).count()) {
     const before = await ink("#lanes");

@@ -96,6 +96,22 @@ class Importer(unittest.TestCase):
                 same.append(real)
         self.assertGreater(sum(map(len, same)), 50)
 
+    def test_jobs_and_pools(self):
+        """Each job is correlated with its submission; what changed a pool, and its counters, are together."""
+        device, pools = image("images", "device"), image("images", "all")
+        for tool in (None, TOOL):
+            traces = [converted(path if tool is None else converted(path, ".json"), ".pftrace", tool)
+                      for path in (device, pools)]
+            jobs, memory = imported(*traces)
+            self.assertEqual((jobs["errors"], memory["errors"]), ([], []))
+            # Why not all: no arrow is drawn to a job that the clock's error puts before its submission.
+            read = pftrace.read(traces[0].read_bytes())
+            arrows = {begin for begin, end in read.arrows if read.slices[end].track.kind == "track"}
+            self.assertEqual(sum(int(tracks) == 2 for _, tracks in jobs["correlated"]), len(arrows))
+            self.assertGreater(len(arrows), 0)
+            below = {child for parent, child in memory["below"] if parent == "pool"}
+            self.assertEqual(below, {"pool used", "pool allocated"})
+
     def test_files_put_together(self):
         """The later one first: no span moves."""
         parts = [converted(image("golden_kinds"), ".pftrace"), converted(image("images", "all"), ".pftrace")]

@@ -9,7 +9,8 @@ ENDS_IN_T = re.compile(r"\btypedef\b[^;{]*\b(\w+_t)\s*;|\b(?:struct|enum|union)\
                        r"|\b(npuprof\w*_t)\b")
 # What others call so: ThreadX its internals, FreeRTOS its types.
 NAMES_OF_AN_RTOS = ("_tx_",)
-INTERFACES_OF_RTOSES = "tests/baremetal/rtos/"
+INTERFACES_OF_OTHERS = ("tests/baremetal/rtos/", "examples/shims/", "tests/programs/shim_",
+                        "tests/programs/runtimes/")
 RESERVED = re.compile(r"\b(?:struct|enum|union)\s+(_\w+)|(?<![\w.>])(_[a-z]\w*)\s*(?:\(|=[^=]|;|\[)")
 FEATURES = ("_GNU_SOURCE", "_DEFAULT_SOURCE", "_POSIX_C_SOURCE")
 # Of the tests: the compiler's own names are macros there.
@@ -78,7 +79,8 @@ def of_c(tree):
         only = code.code_only(text)
         for m in re.finditer(r"#\s*define\s+(\w+)", only):
             word = m.group(1)
-            if word.startswith("_") and word not in FEATURES and not name.endswith(REPLACES_BUILT_INS):
+            exempt = name.endswith(REPLACES_BUILT_INS) or name.startswith(INTERFACES_OF_OTHERS)
+            if word.startswith("_") and word not in FEATURES and not exempt:
                 yield name, code.line_of(text, m.start()), f"{word} is a reserved name"
             ours = re.match(r"PROF_|WITH_|NPUPROF_|npuprof_", word)
             if name.startswith("src/") and not ours and word not in FEATURES:
@@ -87,7 +89,7 @@ def of_c(tree):
             word = m.group(1) or m.group(2)
             if not word.startswith(("__", *NAMES_OF_AN_RTOS)) and word not in WINDOWS_CALLS:
                 yield name, code.line_of(text, m.start()), f"{word} is a reserved name"
-        for m in ENDS_IN_T.finditer(only) if not name.startswith(INTERFACES_OF_RTOSES) else ():
+        for m in ENDS_IN_T.finditer(only) if not name.startswith(INTERFACES_OF_OTHERS) else ():
             yield name, code.line_of(text, m.start()), f"{m.group(0)} ends in _t"
         if name.startswith("examples/"):
             for m in re.finditer(r"\b(?:npuprof\w*_|NPUPROF_\w*_|PROF_\w*_)\b", only):
