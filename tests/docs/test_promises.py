@@ -5,7 +5,7 @@ import unittest
 
 from docs import pages
 from docs.pages import README, REFERENCE
-from helpers import TESTS
+from helpers import ROOT, TESTS
 
 PAGE, TITLE = TESTS / "README.md", "Promises and their tests"
 # Where each paragraph or item that begins with bold words is a promise.
@@ -63,8 +63,8 @@ class Promises(unittest.TestCase):
                 self.assertTrue(any(promise in text for promise in promises), f"no row quotes: {text}")
 
     def test_security(self):
-        """The tests that the README names for each line."""
-        for row in pages.rows(README, "Security")[0]:
+        """The tests that the page names for each line."""
+        for row in pages.rows(ROOT / "SECURITY.md", "What npuprof does about it")[0]:
             folder = ""
             for name in re.findall(r"`([^`]+)`", row[3]):
                 folder = name.rpartition("/")[0] or folder

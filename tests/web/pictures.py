@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Makes the README's pictures from a run of the digits network: examples/timeline.png, a device engine in
-speedscope, and examples/report.png, the head of the report page. Needs chromium, npm and pngquant; `make
-pictures` calls it.
+"""Makes the README's pictures from a run of the digits network: examples/timeline.png, the timeline of the report
+page, and examples/report.png, its head. Needs chromium, npm and pngquant; `make pictures` calls it.
 """
 import json
 import pathlib
@@ -39,12 +38,9 @@ def main():
     trace.write_bytes(min(runs)[1].read_bytes())
     subprocess.run([sys.executable, ROOT / "tools/npuprof.py", "report", trace, "--html",
                     folder / "digits.html"], check=True)
-    subprocess.run([sys.executable, ROOT / "tools/npuprof.py", "convert", trace, "-o",
-                    folder / "digits.speedscope.json"], check=True)
-    jobs = [{"file": str(folder / "digits.speedscope.json"), "shot": str(folder / "timeline.png"),
-             "track": "npusim PE 2", "height": 300},
-            {"file": str(folder / "digits.html"), "shot": str(folder / "report.png"), "walk": 0,
-             "height": 900}]
+    page = {"file": str(folder / "digits.html"), "walk": 0}
+    jobs = [{**page, "shot": str(folder / "timeline.png"), "height": 1200, "of": ("#timeline", ".scroll")},
+            {**page, "shot": str(folder / "report.png"), "height": 900}]
     (folder / "jobs.json").write_text(json.dumps(jobs))
     done = helpers.run(["node", TESTS / "web/viewers.mjs", helpers.web(), helpers.chromium(),
                         folder / "jobs.json"])

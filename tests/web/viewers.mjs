@@ -3,7 +3,7 @@
 // show, and prints it as JSON.
 // usage: node viewers.mjs BUILD_WEB CHROMIUM JOBS.json; jobs: [{"file": path, "shot": path or null,
 // "track": part of the name of the one that a speedscope shot shows, "height": of the window,
-// "walk": how many tracks of a report page to visit}]
+// "walk": how many tracks of a report page to visit, "of": a part of it that is shot, and its last element}]
 // speedscope: {messages, error, tracks: [{name, unit, spans: [[name, start, duration]]}], left_open}, from
 // the page's own export.
 // report: {messages, error, tracks: [{name, count}], details: [what the page says of the first spans of
@@ -100,9 +100,15 @@ async function report(job) {
         await page.keyboard.press("Escape");
     }
     await page.evaluate(() => scrollTo(0, 0));
-    if (job.shot) await page.screenshot({ path: job.shot });
+    if (job.shot) await page.screenshot({ path: job.shot, ...(job.of ? await clip(page, ...job.of) : {}) });
     await page.close();
     return found;
+}
+
+// What a shot from the top of one element to the bottom of another has to say.
+async function clip(page, first, last) {
+    const [a, b] = [await page.locator(first).boundingBox(), await page.locator(last).boundingBox()];
+    return { fullPage: true, clip: { x: a.x, y: a.y, width: a.width, height: b.y + b.height - a.y } };
 }
 
 const answers = [];

@@ -16,6 +16,7 @@ function prepare(target, h) {
     return [c, width];
 }
 let hatch = null;
+const MANY_ARROWS = 60;
 
 function hatching(c) {
     const tile = document.createElement("canvas");
@@ -102,34 +103,51 @@ function fitted(c, name, room) {
     return keep < 2 ? "" : name.slice(0, keep) + "…";
 }
 
+// Where a span begins, in the middle of its row.
+function placeOf(s, width) {
+    const g = groups[s.g];
+    return { x: ((fold(g.start[s.i]) - u0) * width) / (u1 - u0), y: g.y + 4 + g.row[s.i] * ROW + ROW / 2 };
+}
+
 function outline(c, s, width, strong) {
     const g = groups[s.g],
-        scale = width / (u1 - u0),
-        x = (fold(g.start[s.i]) - u0) * scale;
-    const w = Math.max(2, (fold(g.start[s.i] + g.ns[s.i]) - u0) * scale - x);
+        at = placeOf(s, width),
+        end = ((fold(g.start[s.i] + g.ns[s.i]) - u0) * width) / (u1 - u0);
     c.strokeStyle = palette["--ink"];
     c.lineWidth = strong ? 2 : 1.2;
-    c.strokeRect(x, g.y + 4 + g.row[s.i] * ROW + 0.5, w, ROW - 1);
-    return { x, y: g.y + 4 + g.row[s.i] * ROW + ROW / 2 };
+    c.strokeRect(at.x, at.y - ROW / 2 + 0.5, Math.max(2, end - at.x), ROW - 1);
+    return at;
+}
+
+function arrow(c, from, to, least, wide) {
+    const bend = Math.max(least, Math.abs(to.x - from.x) / 2),
+        way = to.x >= from.x ? 1 : -1;
+    c.strokeStyle = c.fillStyle = palette["--accent"];
+    c.lineWidth = wide;
+    c.beginPath();
+    c.moveTo(from.x, from.y);
+    c.bezierCurveTo(from.x + way * bend, from.y, to.x - way * bend, to.y, to.x, to.y);
+    c.stroke();
+    c.beginPath();
+    c.arc(to.x, to.y, 2 * wide, 0, 7);
+    c.fill();
 }
 
 function arrowsOf(c, s, width) {
     const from = outline(c, s, width, same(s, chosen));
-    for (const key of links.get(`${s.g},${s.i}`) || []) {
-        const to = outline(c, spanOf(key), width, false);
-        c.strokeStyle = palette["--accent"];
-        c.lineWidth = 1.5;
-        const bend = Math.max(16, Math.abs(to.x - from.x) / 2),
-            way = to.x >= from.x ? 1 : -1;
-        c.beginPath();
-        c.moveTo(from.x, from.y);
-        c.bezierCurveTo(from.x + way * bend, from.y, to.x - way * bend, to.y, to.x, to.y);
-        c.stroke();
-        c.beginPath();
-        c.arc(to.x, to.y, 3, 0, 7);
-        c.fillStyle = palette["--accent"];
-        c.fill();
+    for (const key of links.get(`${s.g},${s.i}`) || [])
+        arrow(c, from, outline(c, spanOf(key), width, false), 16, 1.5);
+}
+
+// All arrows in view that lead from a thread to an engine. Why not when they are many: they would hide the spans.
+function allArrows(c, width) {
+    const seen = [];
+    for (let k = 0; k < T.links.length && seen.length <= MANY_ARROWS; k += 4) {
+        if (groups[T.links[k]].kind === "device" || groups[T.links[k + 2]].kind !== "device") continue;
+        const [from, to] = [0, 2].map(n => placeOf({ g: T.links[k + n], i: T.links[k + n + 1] }, width));
+        if (Math.max(from.x, to.x) >= 0 && Math.min(from.x, to.x) <= width) seen.push([from, to]);
     }
+    if (seen.length <= MANY_ARROWS) for (const [from, to] of seen) arrow(c, from, to, 0, 1);
 }
 
 function drawLanes() {
@@ -164,6 +182,7 @@ function drawLanes() {
         c.fillRect((fold(t) - u0) * scale, 0, 1, height);
     }
     if (chosen) arrowsOf(c, chosen, width);
+    else allArrows(c, width);
     if (hover && !same(hover, chosen)) arrowsOf(c, hover, width);
     if (drag) {
         c.fillStyle = palette["--accent"];
