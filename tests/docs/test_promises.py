@@ -7,6 +7,7 @@ from docs import pages
 from docs.pages import README, REFERENCE
 from helpers import ROOT, TESTS
 
+SECURITY = ROOT / "SECURITY.md"
 PAGE, TITLE = TESTS / "README.md", "Promises and their tests"
 # Where each paragraph or item that begins with bold words is a promise.
 BOLD = [(README, "What you get"), (REFERENCE, "Nothing recorded is lost"), (REFERENCE, "Capture control")]
@@ -38,7 +39,7 @@ class Promises(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.rows = pages.rows(PAGE, TITLE)[0]
-        cls.texts = {page: flat(pages.read(page)) for page in (README, REFERENCE)}
+        cls.texts = {page: flat(pages.read(page)) for page in (README, REFERENCE, SECURITY)}
 
     def test_quoted(self):
         """Each promise stands in a text as it is quoted; one that changes changes here, too."""
@@ -64,7 +65,7 @@ class Promises(unittest.TestCase):
 
     def test_security(self):
         """The tests that the page names for each line."""
-        for row in pages.rows(ROOT / "SECURITY.md", "What npuprof does about it")[0]:
+        for row in pages.rows(SECURITY, "What npuprof does about it")[0]:
             folder = ""
             for name in re.findall(r"`([^`]+)`", row[3]):
                 folder = name.rpartition("/")[0] or folder
