@@ -189,6 +189,32 @@ def whole_folder(folder):
             renamed(os.path.join(private, name), os.path.join(folder, name))
 
 
+def check_new_folder(folder):
+    """Refuses a folder that new_folder() would not write. Call it before the work begins."""
+    folder = folder.rstrip(os.sep)         # Why: a link with a slash behind it is the folder that it names
+    with refusing(folder):
+        if os.path.lexists(folder) and (os.path.islink(folder) or not os.path.isdir(folder)
+                                        or os.listdir(folder)):
+            raise Refused(f"{folder}: is there already, and this makes a new folder: name another one")
+
+
+@contextlib.contextmanager
+def new_folder(folder):
+    """A function that opens new files by name, to write bytes to. They lie in a private folder until the
+    block ends; then that gets its name, with all of them. After an exception it goes. What lies at the name
+    meanwhile is neither followed nor replaced, but for an empty folder."""
+    folder = folder.rstrip(os.sep)
+    private = os.path.join(os.path.dirname(folder), f".npuprof-{secrets.token_hex(8)}.tmp")
+    with refusing(folder):
+        os.mkdir(private)
+        try:
+            yield lambda name: open(os.path.join(private, name), "xb")
+            os.rename(private, folder)
+        except BaseException:
+            shutil.rmtree(private)
+            raise
+
+
 @contextlib.contextmanager
 def whole_file(path):
     """A file to write bytes to. It is a temporary file until the block ends without an exception; then it is

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Exports a whole trace as a database: SQLite, or Parquet files for DuckDB, pandas and Spark.
+"""Exports a whole trace: as a SQLite database, as Parquet files for DuckDB, pandas and Spark, or in the
+Common Trace Format for babeltrace2 and Trace Compass.
 
     export TRACE --sqlite FILE.db       a SQLite database; equal traces give equal bytes
     export TRACE --parquet DIR          DIR/spans.parquet and so on, if pyarrow or DuckDB is installed
+    export TRACE --ctf DIR              a CTF 1.8 trace in a new folder
 
 Tables: meta, strings, devices, anchors, tracks, spans, args, flows, counters, memory, instants, losses. Times
 are whole ns (*_ns), sizes bytes (*_bytes). What the trace does not say is NULL. spans.name, spans.cat,
@@ -22,9 +24,10 @@ used.
 
 import os
 
-from ..base.files import check_output, make_folder, whole_file
+from ..base.files import check_new_folder, check_output, make_folder, whole_file
 from ..base.messages import Refused
 from ..merging.beside import add_kernel_arguments, loaded, only_trace
+from .ctf import write_ctf
 from .parquet import write_parquet, writer
 from .sqlite import write_sqlite
 
@@ -34,14 +37,15 @@ def add_arguments(parser):
                         help="a .json, .csv or .npuprof file; none is needed with --ftrace")
     parser.add_argument("--sqlite", metavar="FILE", help="write a SQLite database: .db, .sqlite or .sqlite3")
     parser.add_argument("--parquet", metavar="DIR", help="write Parquet files into this folder")
+    parser.add_argument("--ctf", metavar="DIR", help="write a trace in the Common Trace Format: a new folder")
     add_kernel_arguments(parser)
 
 
 def run(arguments):
     path, database, folder = arguments.trace, arguments.sqlite, arguments.parquet
     only_trace([path] if path else [], arguments)
-    if not (database or folder):
-        raise Refused("export: say where to: --sqlite FILE or --parquet DIR")
+    if not (database or folder or arguments.ctf):
+        raise Refused("export: say where to: --sqlite FILE, --parquet DIR or --ctf DIR")
     if database:
         check_output(database, (".db", ".sqlite", ".sqlite3"), path, arguments.ftrace)
         if database.endswith(".gz"):
@@ -51,10 +55,14 @@ def run(arguments):
     if folder:
         writer()
         make_folder(folder)
+    if arguments.ctf:
+        check_new_folder(arguments.ctf)
     trace = loaded(path, arguments)
     if database:
         with whole_file(database) as file:
             write_sqlite(trace, file.name)
     if folder:
         write_parquet(trace, folder)
+    if arguments.ctf:
+        write_ctf(trace, arguments.ctf)
     return 1 if trace.damage else 0
