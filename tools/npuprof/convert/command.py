@@ -25,6 +25,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 
 from ..base.files import check_output, plain_path, whole_file
 from ..base.messages import Refused
@@ -34,17 +35,21 @@ from ..read.running import arena_path
 from .forms import ENDINGS, FORMS, form_of
 from .image import convert_image, is_image
 
+WITH_ARGUMENTS = (".pftrace", ".otlp.json", ".otlp.jsonl")     # forms that the tools write with all arguments
+
 
 def add_arguments(parser):
     parser.add_argument("trace", metavar="TRACE",
                         help="a .json, .csv or .npuprof file, or the number of a process with a mapped arena")
+    parser.add_argument("--layers", metavar="FILE",
+                        help="which command of a device is of which layer; for .pftrace and OTLP")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=" ".join(ENDINGS))
 
 
-def load_with_ids(path):
+def load_with_ids(path, layers):
     """The trace of an image, with all ids. Why its CSV: the JSON has only the ids of labelled spans and
     executions."""
-    trace = load(path, progress=True)
+    trace = load(path, progress=True, layers=layers)
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         rows = os.path.join(folder, "ids.csv")
         with plain_path(path) as plain:
@@ -62,14 +67,18 @@ def run(arguments):
     form = form_of(output)
     check_output(output, ENDINGS, path)
     image = is_image(path)
-    if (not form or form.of_image) and (image or form and form.ending == ".json" and is_addressed(path)):
+    if arguments.layers:
+        if not (form and form.ending in WITH_ARGUMENTS):
+            raise Refused(f"{output}: layers have no place there: write {' or '.join(WITH_ARGUMENTS)}")
+    elif (not form or form.of_image) and (image or form and form.ending == ".json" and is_addressed(path)):
         return convert_image(path, output)
     if not (form and form.write):
         *written, last = sorted(one.ending for one in FORMS if one.write)
         raise Refused(f"{path}: only an image (.npuprof) becomes "
                       f"{os.path.splitext(output.removesuffix('.gz'))[1]}; "
                       f"this file becomes {', '.join(written)} or {last}")
-    trace = load_with_ids(path) if image and form.ids else load(path, progress=True)
+    read = load_with_ids if image and form.ids else partial(load, progress=True)
+    trace = read(path, layers=arguments.layers)
     with whole_file(output) as file:
         left_out = form.write(trace, file)
         if left_out:

@@ -37,6 +37,8 @@ def add_arguments(parser):
                         help="a .json, .csv or .npuprof file; none is needed with --ftrace")
     parser.add_argument("--sqlite", metavar="FILE", help="write a SQLite database: .db, .sqlite or .sqlite3")
     parser.add_argument("--parquet", metavar="DIR", help="write Parquet files into this folder")
+    parser.add_argument("--layers", metavar="FILE",
+                        help="which command of a device is of which layer: see tools/README.md")
     parser.add_argument("--ctf", metavar="DIR", help="write a trace in the Common Trace Format: a new folder")
     add_kernel_arguments(parser)
 

@@ -53,11 +53,12 @@ def beside(path, arguments):
 
 def loaded(path, arguments):
     """As read.load(), with the text of --ftrace if there is one; path: None without a trace."""
+    layers = getattr(arguments, "layers", None)
     if not arguments.ftrace:
         kernel_arguments(arguments)
-        return load(path, progress=True)
+        return load(path, progress=True, layers=layers)
     with beside(path, arguments) as (merged, damage):
-        trace = load(merged, progress=True)
+        trace = load(merged, progress=True, layers=layers)
     # Why the file stays open: arguments of spans are read from it when they are asked for.
     trace.path, trace.damage = path or arguments.ftrace, damage
     return trace

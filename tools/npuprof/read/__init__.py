@@ -46,13 +46,19 @@ from .database import is_database, read_database
 from .events import EventReader
 from .foreign import file_of, read_file
 from .image import is_json, opened
+from .layers import layers_of
 from .trace import Trace
 
 
-def load(path, progress=False):
+def load(path, progress=False, layers=None):
     """Reads a trace file. Raises Refused, with one line, if it cannot be used. progress: show it on a
-    terminal."""
-    path = os.fspath(path)
+    terminal. layers: a file that says which command is of which layer (layers.py)."""
+    trace = read_any(os.fspath(path), progress)
+    trace.layers = layers_of(trace, layers)
+    return trace
+
+
+def read_any(path, progress):
     if is_database(path):
         trace = read_database(path)
         check_times(trace)

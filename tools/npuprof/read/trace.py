@@ -115,6 +115,7 @@ class Trace:
         self.kind, self.flags = bytearray(), bytearray()
         self.index = {}               # index columns by name, only those that occur
         self.left_out = collections.Counter()      # events that have no place here, by what they are
+        self.layers = None            # which command is of which layer: see layers.py
         self.tool, self.notes = "", []             # of a foreign trace: see foreign/__init__.py
         self.counters, self.memory, self.instants, self.flows = [], [], [], Flows(self.names)
         self.memory_peaks = []        # of a CSV
@@ -165,7 +166,12 @@ class Trace:
         return self.names[self.name[i]]
 
     def args(self, i):
-        """The arguments of a span."""
+        """The arguments of a span; of a command also its layer, where something says it."""
+        args = self._own_args(i)
+        layer = self.layers.of(self, i) if self.layers else None
+        return args if layer is None or "layer" in args else args | {"layer": layer}
+
+    def _own_args(self, i):
         i = self.place(i)
         text = self._arguments(i)
         if text is None:
