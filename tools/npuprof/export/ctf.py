@@ -28,7 +28,7 @@ from ..base.strict_json import json_text
 from ..convert.scene import Output, draw
 from ..read.trace import Numbered
 from .rows import integer
-from .tsdl import metadata, word
+from .tsdl import KEYWORDS, metadata, word
 
 FIXED = "name", "category", "id", "key", "value"         # fields that are no arguments
 MAGIC = 0xC1FC1FC1
@@ -68,7 +68,7 @@ class Events:
 
     def __init__(self):
         self.content, self.classes = bytearray(), Numbered(lambda key: len(self.classes))
-        self.words, self.taken = Numbered(self.new_word), set(FIXED)
+        self.words, self.taken = Numbered(self.new_word), {*FIXED, *KEYWORDS}
         self.at, self.of, self.track, self.end = array("q"), array("I"), array("I"), array("Q")
 
     def new_word(self, key):

@@ -47,9 +47,10 @@ def quoted(text):
 
 
 def word(text, others):
-    """A name like the text that TSDL takes, and that is not among the others."""
-    text = re.sub(r"\W", "_", text, flags=re.ASCII)
-    text = "_" + text if not text or text[0].isdigit() else text
+    """A name like the text that TSDL takes, and that is not among the others. Why no underscore first:
+    readers take one away, but not before a keyword."""
+    text = re.sub(r"\W", "_", text, flags=re.ASCII).lstrip("_")
+    text = "x" + text if not text or text[0].isdigit() else text
     found, n = text, 1
     while found in others:
         n += 1
