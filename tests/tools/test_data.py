@@ -21,7 +21,7 @@ BARE = {"name", "category", "thread", "thread_id", "count", "spans", "track", "p
         "queue", "class", "span", "confidence", "previous", "next", "view", "max", "depth", "part", "pe",
         "executions", "pes", "used", "pes_busy", "operator", "pieces", "kind", "bound", "inferences", "first",
         "k", "instruction", "pool", "growth_steps", "allocations", "samples", "owner", "change", "note",
-        "counter"}
+        "counter", "path", "where", "shape", "operators", "sequence", "lane"}
 
 
 def report(*arguments, **options):

@@ -6,7 +6,7 @@ import re
 import unittest
 
 import helpers
-from npuprof.diff import compare, compare_runs, interval, rank_test
+from npuprof.diff import came_and_went, compare, compare_runs, interval, rank_test
 
 
 def capture(name, seed, count, slower=0):
@@ -92,6 +92,19 @@ class Runs(unittest.TestCase):
         samples[1][1] = {("host", "a"): [15]}
         self.assertEqual(compare_runs(*samples)[0].verdict, "slower")
         self.assertEqual(compare_runs(*samples[::-1])[0].verdict, "faster")
+
+    def test_came_and_went(self):
+        """Operators that one side has in all its runs and the other in none, and those in between."""
+        before = [{("device", "conv"): [5], ("device", "old"): [4, 5], ("host", "at times"): [2]},
+                  {("device", "conv"): [6], ("device", "old"): [6]}]
+        after = [{("device", "conv"): [5], ("device", "new"): [90], ("device", "late"): [7]},
+                 {("device", "conv"): [7], ("device", "new"): [30, 61]}]
+        self.assertEqual(came_and_went(before, after).rows,
+                         [("new", "device", "came", 0, 2, 0, 3, 0, 91),
+                          ("old", "device", "went", 2, 0, 3, 0, 8, 0),
+                          ("late", "device", "in some runs", 0, 1, 0, 1, 0, 4),
+                          ("at times", "host", "in some runs", 1, 0, 1, 0, 1, 0)])
+        self.assertEqual(came_and_went(before[:1], before[:1]).rows, [])
 
     def test_runs_among_the_others(self):
         """Medians 5 apart, spreads of 3, and one run of each side lies among those of the other."""

@@ -231,8 +231,8 @@ class Browser(unittest.TestCase):
                          ("encoder - npuprof report", 0, 2))
         self.assertEqual(found["sections"],
                          ["What to change", "Timeline", "What the end had to wait for", "Latency",
-                          "Operators", "Device", "Memory", "Counters", "What if several things change",
-                          "What if weights were sparse", "About this trace"])
+                          "Operators", "Call paths", "Device", "Memory", "Counters",
+                          "What if several things change", "What if weights were sparse", "About this trace"])
         self.assertIn(HOSTILE, found["body"])
 
     def test_states_losses_and_the_clock_error(self):

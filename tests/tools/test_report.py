@@ -416,7 +416,7 @@ class Command(unittest.TestCase):
         del lines[:2]
         self.assertEqual(lines[0], "Spans by name (ns; self is without children, share is of self)")
         self.assertEqual(lines[12], "(23 more of 33 rows; all of them: --table names)")
-        self.assertIn("More tables: --table NAME, or --table all: open, summary, ", "\n".join(lines))
+        self.assertIn("More tables: --table NAME, or --table all: call_paths, open, ", "\n".join(lines))
         self.assertEqual(len(report(path, "--table", "names").stdout.splitlines()), 35)
         lines = report(path, "--table", "all").stdout.splitlines()
         self.assertEqual(lines[24], "(13 more of 33 rows; all of them: --table names)")

@@ -10,6 +10,9 @@ IoWait of the executions. For each it prints:
   approximation with corrections for ties and continuity, and Holm's correction for the number of names
   slower or faster if p < 0.05; nothing is said about fewer than 4 spans on a side
 
+Then come spans and operators that only some runs have: those that came, and those that went. What only some
+runs of a side have is told as that: it may be chance.
+
 Then it says where the difference of the mean inference comes from: operators, transfers, host spans, start
 latency, notice, other jobs in the queue, each with a count effect (more or fewer of them), a clock effect
 (the whole device by one factor) and a time effect. The rows add up to the difference exactly. Last it names
@@ -42,8 +45,9 @@ from .base.messages import Refused
 from .read import load
 from .report.data_files import write_json
 from .report.text import cell, table_lines
-from .tables.arithmetic import percentile
+from .tables.arithmetic import mean, percentile
 from .tables.executions import Device
+from .tables.table import Table
 
 Change = namedtuple("Change", "where name before after counts percent low high p verdict")
 LEAST, ALPHA, RESAMPLES, SEED = 4, 0.05, 2000, 20210901
@@ -157,6 +161,24 @@ def compare_runs(before, after, per_mille=500):
     return by_weight(rows)
 
 
+CAME = ("name", "where", "change", "runs_before", "runs_after", "count_before", "count_after", "before_ns",
+        "after_ns")
+
+
+def came_and_went(before, after):
+    """The Table of what is not in every run, by its samples(), the most time first. before_ns and after_ns
+    are of the mean run of a side. "came": no run before has it and all have it now; "went": the reverse."""
+    rows, keys = [], [set(own) for own in (*before, *after)]
+    for key in sorted(set.union(*keys) - set.intersection(*keys)):
+        sides = [[own[key] for own in side if key in own] for side in (before, after)]
+        found, counts = [len(own) for own in sides], [sum(map(len, own)) for own in sides]
+        ns = [mean(sum(map(sum, own)), len(side)) for own, side in zip(sides, (before, after))]
+        change = {(0, len(after)): "came", (len(before), 0): "went"}.get(tuple(found), "in some runs")
+        rows.append((key[1], key[0], change, *found, *counts, *ns))
+    rows.sort(key=lambda row: (-max(row[7:]), row[:2]))
+    return Table("came_and_went", "Not in every run", CAME, rows, [])
+
+
 def direction(row):
     return "same" if row.before == row.after else "slower" if row.after > row.before else "faster"
 
@@ -203,7 +225,11 @@ def add_arguments(parser):
 
 
 def explain(before, after, path):
-    """Prints where the difference comes from, and writes it to `path`, if that is not None."""
+    """Prints what came and went and where the difference comes from, and writes both to `path`, if there is
+    one."""
+    changed = came_and_went(*([run.samples for run in runs] for runs in (before, after)))
+    if changed.rows:
+        print(*("", *table_lines(changed, SHOWN)), sep="\n")
     found = attribution.table(before, after, tested)
     conditions = attribution.conditions(*([run.about for run in runs] for runs in (before, after)))
     print()
@@ -217,7 +243,7 @@ def explain(before, after, path):
     if path:
         about = {"npuprof_diff": 1, "traces": [run.path for run in (*before, *after)],
                  "before": len(before), "differs": conditions}
-        write_json(about, [found] if found else [], path)
+        write_json(about, [changed, *([found] if found else ())], path)
 
 
 def sides(arguments):
@@ -259,7 +285,7 @@ def run(arguments):
         raise Refused(f"{last}: no span has a name that {paths[0][0]} has, too")
     for line in lines(rows, arguments.of, many):
         print(line)
-    print_counts(rows, before, after)
+    print_counts(rows, len(before) + len(after) > 2, told_by(before, after))
     explain(before, after, arguments.json)
     worst = [row for row in rows if limit is not None and row.verdict == "slower" and row.percent > limit]
     for row in worst:
@@ -268,17 +294,10 @@ def run(arguments):
     return 1 if worst else 0
 
 
-def print_counts(rows, before, after):
-    """How many are slower, and what only some runs have."""
+def print_counts(rows, many, told):
+    """How many are slower. told: how that is known, in words."""
     counts = {word: sum(row.verdict == word for row in rows)
               for word in ("slower", "faster", "same", "too few")}
-    few = "" if len(before) + len(after) > 2 else \
-        f", {counts['too few']} with fewer than {LEAST} spans on a side"
+    few = "" if many else f", {counts['too few']} with fewer than {LEAST} spans on a side"
     print(f"\n{counts['slower']} slower, {counts['faster']} faster, "
-          f"{counts['same']} without a difference that can be told{few} ({told_by(before, after)})")
-    common = {(row.where, row.name) for row in rows}
-    for one in (*before, *after):
-        only = one.samples.keys() - common
-        if only:
-            where = "only in" if len(before) + len(after) == 2 else "not in all runs, but in"
-            print(f"{where} {one.path}: {', '.join(sorted(cell(name) for _, name in only))}")
+          f"{counts['same']} without a difference that can be told{few} ({told})")

@@ -58,3 +58,23 @@ def chosen(trace, rows, keys):
         for place, value in zip(order, column):
             out[key][place] = value
     return out
+
+
+def lines_that(trace, pattern):
+    """Yields (row, line of the file behind {"ph":"X") of the rows that were read by pattern and whose line
+    the pattern finds. Why the block first: most traces have no such line at all."""
+    row_at = None
+    for first, offset, length in trace._blocks:
+        trace._file.seek(offset)
+        block = trace._file.read(length)
+        if not pattern.search(block):
+            continue
+        if row_at is None and trace._places is not None:
+            row_at = array("i", bytes(4 * len(trace)))
+            for row, place in enumerate(trace._places):
+                row_at[place] = row
+        spans = (b"\n" + block).split(b'\n{"ph":"X"')
+        for place, span in enumerate(spans[1:], first):
+            line = span.partition(b"\n")[0]
+            if pattern.search(line):
+                yield place if row_at is None else row_at[place], line

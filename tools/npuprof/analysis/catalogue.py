@@ -2,9 +2,11 @@
 """The analyses, in the order in which a report shows them. A new one is a module here, with analyse() and the
 names of its tables in TABLES, and a line in ANALYSES."""
 
-from . import depth, energy, engines, holders, idle, latency, pes, roofline, steady, tail, whatif
+from . import (communication, depth, energy, engines, holders, idle, latency, over_time, pes, roofline,
+               sequences, shapes, steady, tail, whatif)
 
-ANALYSES = (whatif, idle, depth, latency, pes, engines, roofline, tail, steady, holders, energy)
+ANALYSES = (whatif, idle, depth, latency, over_time, pes, engines, communication, shapes, sequences, roofline,
+            tail, steady, holders, energy)
 TABLES = {name: analysis for analysis in ANALYSES for name in analysis.TABLES}
 
 

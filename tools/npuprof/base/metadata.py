@@ -71,7 +71,8 @@ def check_version(path, text):
     return int(match[1]), int(match[2])
 
 
-ROLES = ("engine", "worker", "stage", "container", "dma")      # what an operator or a lane of a device is for
+# What an operator or a lane of a device is for.
+ROLES = ("engine", "worker", "stage", "container", "dma", "comm")
 ROLE = "npuprof.role."             # a key of the program's own metadata; behind it stands the name
 
 

@@ -9,6 +9,7 @@
     convert t.json    -o t.csv
     convert t.json    -o named.json          the same trace with the names of functions, for viewers
     convert t.json    -o t.speedscope.json   for speedscope, from any form, in whole nanoseconds
+    convert t.json    -o t.folded            self times by call path, for flamegraph.pl, inferno, speedscope
     convert t.npuprof -o t.pftrace           Perfetto's own format, from any form: a third of the bytes of
                                              JSON, and a trace of the system can be appended
 

@@ -4,7 +4,7 @@
 from collections import namedtuple
 from functools import partial
 
-from . import otlp, pftrace, spans_csv, speedscope
+from . import folded, otlp, pftrace, spans_csv, speedscope
 
 # ending      of the output's name
 # of_image    npuprof-convert makes it of an image
@@ -20,6 +20,7 @@ FORMS = (Form(".json", True, None, read=True),
          Form(".otlp.json", False, otlp.write_otlp, ids=True),
          Form(".otlp.jsonl", False, partial(otlp.write_otlp, lines=True), ids=True),
          Form(".speedscope.json", False, speedscope.write_speedscope),
+         Form(".folded", False, folded.write_folded),
          Form(".pftrace", True, pftrace.write_pftrace))
 
 ENDINGS = tuple(form.ending for form in FORMS)

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Writes the verdict into a copy of the trace, for viewers: a process "npuprof: what to change" above the
-others, with a track for each finding and its spans, one for the critical path, and one for each device with
-the causes of its idle times. The events of the trace stay as they are, byte for byte."""
+others, with a track for each finding and its spans, one for the critical path, one for each device with the
+causes of its idle times, and counters of what was in flight and what lanes moved. The events of the trace
+stay as they are, byte for byte."""
 
 import json
 import shutil
 
-from ..analysis import replay
+from ..analysis import over_time, replay
 from ..analysis.verdict import judge
 from ..base.files import whole_file
 from ..base.messages import Refused
 from ..base.strict_json import json_text
 from ..read.own_layout import BLOCK, HEAD
 from ..tables.arithmetic import pointed
+from ..tables.table import decimal
 from .first_screen import findings_of
+from .page.curves import in_flight
 
 MOST = 100_000      # spans on a track
 PROCESS = "npuprof: what to change"
@@ -77,6 +80,17 @@ def events(facts):
         for start, end, label, args in spans:
             yield text(ph="X", name=label, cat="verdict", pid=pid, tid=tid, ts=start, dur=end - start,
                        args=args)
+    for name, points in of_counters(facts):
+        for ns, value in points:
+            yield json_text({"ph": "C", "name": name, "pid": pid, "tid": 1})[:-1] + \
+                f',"ts":{micro(ns)},"args":{{"value":{decimal(value, 3)}}}}}'
+
+
+def of_counters(facts):
+    """Yields (name, [(ns, value from then on)]): submissions in flight, and what lanes moved."""
+    yield "in flight", in_flight(facts.trace)
+    for lane, points in over_time.bandwidth(facts).items():
+        yield f"{lane}: bytes a second", points
 
 
 def text(ts=None, dur=None, args=None, **members):

@@ -28,10 +28,14 @@ Tables of the verdict, of the chosen part, warm-up left out:
   whatif       what the usual changes would bring; your own: --what-if
   idle         why the device was idle: class, span, certain part; idle_gaps: the longest gaps
   depth        submissions in flight; depth_time: time at each depth
+  queue_length    the same over time, in 100 slices; bandwidth: bytes that lanes moved, of the argument bytes
   latency      from submission to notice: call, queue_wait, dispatch, execute, before_wait, notice
   pe_busy      how busy each PE was; pe_balance: all of them; pe_at_once: time with so many PEs busy
   overlap      transfers and compute in the executions; exposed: transfers that nothing hides, by operator
   op_gaps      from the end of an execution or operator to the start of the next
+  communication    collective operations of each device, and what of them compute hides; collectives: each
+  shapes       operators by the shape of their tensors, which an argument says
+  sequences    operators that follow each other again and again, the most time first
   roofline     operators against the peaks of a PE (needs --device TOML)
   tail         what the slowest inferences do longer, phase by phase
   warm_up      warm-up that is not marked; stalls: at regular times; drift: operators that change
@@ -39,6 +43,7 @@ Tables of the verdict, of the chosen part, warm-up left out:
 
 Tables of all spans, warm-up included:
   names        spans by name: count, total, self (without children), share of self, mean, p50, p90, p99
+  call_paths   spans by the names of those around them: total, self, share of self; the page's flame graph
   open         spans without an end, as a crash leaves them: of each thread the innermost first
   threads      spans of each thread, and its busy time (union)
   categories   as names, by category

@@ -7,6 +7,7 @@ from functools import cached_property
 from fractions import Fraction
 
 from ..base.losses import syncs_of
+from ..tables.call_paths import CALL_PATHS, call_paths_table
 from ..tables.devices import gaps_table, pes_table
 from ..tables.executions import Device, npu_executions, npu_operators
 from ..tables.labelled import external_operators, inferences, summary
@@ -23,6 +24,7 @@ COLUMNS = {
     "names": ("name", *LATENCY),
     "categories": ("category", *LATENCY),
     "threads": ("thread", "thread_id", "spans", "busy_ns", "share_pct"),
+    "call_paths": CALL_PATHS,
     "open": ("thread", "name", "category", "start_ns", "open_ns"),
     "pes": ("track", "spans", "busy_ns", "sum_ns", "occupancy_pct", "compute_ns", "utilisation_pct"),
     "gaps": ("start_ns", "dur_ns", "thread", "name"),
@@ -42,7 +44,7 @@ COLUMNS = {
 NAMES = tuple(COLUMNS)
 # Those that need nothing but the trace; the others are methods of Maker.
 OF_TRACE = {"names": names_table, "categories": categories_table, "open": open_table, "path": path_table,
-            "inferences": inferences, "external": external_operators}
+            "call_paths": call_paths_table, "inferences": inferences, "external": external_operators}
 
 
 def with_units(name, table):

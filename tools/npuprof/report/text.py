@@ -10,8 +10,8 @@ from ..tables.memory import megabytes
 from ..tables.table import decimal, decimals_of, unit_of
 from .data import Maker
 
-NAMES = ("names", "open", "summary", "inferences", "executions", "operators", "external", "path", "pes",
-         "threads", "gaps", "categories", "memory", "trust")
+NAMES = ("names", "call_paths", "open", "summary", "inferences", "executions", "operators", "external",
+         "path", "pes", "threads", "gaps", "categories", "memory", "trust")
 TITLES = {"inferences": "Inferences (ns)",
           "executions": "NPU executions (ns; Run: operators inside; 0 if none is recorded)",
           "operators": "NPU operators", "external": "External operators: on the host (ns)"}
@@ -32,6 +32,7 @@ SUMMARY = (("min_ns", "Min latency (ns)"), ("max_ns", "Max latency (ns)"), ("mea
            ("p99_ns", "99.0 percentile Latency (ns)"), ("p999_ns", "99.9 percentile Latency (ns)"),
            ("total_ns", "Total latency (ns)"))
 SHOWN = 20         # rows of each table in the overview
+LONG = {"path": 120, "sequence": 160}      # bytes of a cell; of others 48
 
 
 def cell(text, limit=48):
@@ -48,7 +49,9 @@ def shown(value, column=""):
     """A cell of a Table. None is "-"; a Fraction in a column without a unit is a share of 1."""
     if isinstance(value, Fraction):
         return decimal(value, decimals_of(column)) if unit_of(column) else percent(value)
-    return "-" if value is None else cell(value) if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        return cell(value, LONG.get(column, 48))
+    return "-" if value is None else str(value)
 
 
 def left_out(count, limit, table):

@@ -13,11 +13,11 @@ LATENCY = ("count", "total", "self", "share", "mean", "p50", "p90", "p99")
 
 
 class Spans:
-    """Durations and self times of all spans, grouped by the column `key`: "name" or "cat"."""
+    """Durations and self times of all spans, grouped by a column of numbers. texts: by number."""
 
-    def __init__(self, trace, key):
-        column, count = getattr(trace, key), len(trace.names)
-        self.durations = loops.grouped(column, count, trace.dur)
+    def __init__(self, trace, column, texts):
+        self.texts = texts
+        self.durations = loops.grouped(column, len(texts), trace.dur)
         self.totals = [sum(durations) for durations in self.durations]
         host = bytearray(track.kind == "thread" for track in trace.tracks)
         self.self_ns = loops.own_time(column, trace.dur, trace.parents, trace.track, host, self.totals)
@@ -25,18 +25,18 @@ class Spans:
         # time.
         groups, inside = trace.executions[0], ()
         if groups:
-            everything = bytearray([1]) * count
+            everything = bytearray([1]) * len(trace.names)
             inside, _, _ = loops.runs(trace.executions, trace.start, trace.dur, trace.name, everything,
                                       trace.warm_up)
         for i, ns in zip(groups, inside):
             if ns and i >= 0:
                 self.self_ns[column[i]] -= ns
 
-    def rows(self, trace):
+    def rows(self):
         """Rows (label, *LATENCY), the largest self time first. Shares are Fractions of all self time."""
         everything = sum(self.self_ns)
         rows = []
-        for text, ordered, total, own in zip(trace.names, self.durations, self.totals, self.self_ns):
+        for text, ordered, total, own in zip(self.texts, self.durations, self.totals, self.self_ns):
             if ordered:
                 rows.append((text or "(none)", len(ordered), total, own, Fraction(own, everything or 1),
                              mean(total, len(ordered)), *(percentile(ordered, p) for p in (500, 900, 990))))
@@ -53,13 +53,13 @@ def at_least(labels):
 
 def names_table(trace):
     return Table("names", "Spans by name (ns; self is without children, share is of self)",
-                 ("name", *LATENCY), Spans(trace, "name").rows(trace),
+                 ("name", *LATENCY), Spans(trace, trace.name, trace.names).rows(),
                  at_least(trace.text(i) or "(none)" for i in trace.rows_with(UNFINISHED)))
 
 
 def categories_table(trace):
     return Table("categories", "Spans by category (ns)", ("category", *LATENCY),
-                 Spans(trace, "cat").rows(trace),
+                 Spans(trace, trace.cat, trace.names).rows(),
                  at_least(trace.names[trace.cat[i]] or "(none)" for i in trace.rows_with(UNFINISHED)))
 
 

@@ -18,8 +18,8 @@ from .figures import figures
 
 # The parts of the script, in the order in which they stand in the page.
 SCRIPT = ("base", "time", "head", "verdict", "timeline", "find", "timeline_draw", "timeline_curves",
-          "timeline_idle", "timeline_input", "latency", "tables", "device", "pictures", "curves",
-          "replay", "what_if", "about", "start")
+          "timeline_idle", "timeline_input", "latency", "tables", "flame", "device", "pictures",
+          "curves", "replay", "what_if", "about", "start")
 
 
 def write_page(trace, out, facts=None):

@@ -5,6 +5,7 @@ import math
 import sys
 from array import array
 
+from ...analysis import over_time
 from ...base.contract import INFERENCE, UNFINISHED
 from ...tables.arithmetic import mean, percentile
 from ...tables.memory import memory_pools
@@ -104,9 +105,10 @@ def counters(trace, zero):
             for name, series in other_counters(trace)]
 
 
-def lanes(trace, zero):
-    """Curves on the timeline's own axis: the submissions in flight, memory pools, counters. Each has the unit
-    "" or "bytes"; `limit` is the allocated bytes of a pool."""
+def lanes(trace, zero, findings=None):
+    """Curves on the timeline's own axis: the submissions in flight, what lanes moved in the time of the
+    findings, memory pools, counters. Each has the unit "" or "bytes"; `limit` is the allocated bytes of a
+    pool."""
     found, pools = [], {}
 
     def add(name, unit, values, limit=None):
@@ -114,6 +116,8 @@ def lanes(trace, zero):
     depth = in_flight(trace)
     if depth:
         add("in flight", "", depth)
+    for label, points in over_time.bandwidth(findings.facts).items() if findings else ():
+        add(f"{label}, each second", "bytes", [(ns, float(rate)) for ns, rate in points])
     for record in trace.memory:
         pools.setdefault(record.device, []).append(record)
     for device, records in pools.items():

@@ -17,6 +17,7 @@ from ...tables.submissions import path_table
 from ...tables.tracks import device_window, track_intervals
 from .curves import counters, lanes, latency, memory
 from .findings import rows_of, shown_verdict, verdict
+from .flame import flame
 from .idle import strips
 from .pictures import path, roof
 from .replay import sliders
@@ -74,14 +75,14 @@ def figures(trace, at=lambda part: None, facts=None):
                  for row in path_table(trace).rows],
         "gaps": [{"start": start - zero, "ns": ns, "thread": thread, "span": span}
                  for start, ns, thread, span in gaps_table(trace, tracks).rows],
-        "verdict": shown_verdict(findings, place, zero), "lanes": lanes(trace, zero),
+        "verdict": shown_verdict(findings, place, zero), "lanes": lanes(trace, zero, findings),
         "memory": memory(trace, zero), "counters": curves[:COUNTERS],
         "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(device, findings),
         "sparse": sparse(trace),
         "roof": roof(findings.facts) if findings else None,
         "critical": path(findings.facts, zero) if findings else None,
         "idle": {"texts": causes, "classes": classes}, "devices": devices(about), "names": labels.rows,
-        "counts": counts(trace),
+        "counts": counts(trace), "flame": flame(trace),
     }
 
 

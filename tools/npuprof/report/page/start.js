@@ -11,6 +11,7 @@ criticalPath();
 limits();
 latency();
 operators();
+flame();
 device();
 memory();
 counters();
