@@ -1021,12 +1021,13 @@ typedef struct npuprof_device {
 /* When to record and when to write a file, without a call for it: capture control. Each text is that of the
    environment variable in parentheses; examples/README.md describes them. NULL: none. Strings are copied.
    The library has no thread of its own: it looks at conditions where a PROF_RECORD or PROF_INFERENCE begins
-   or ends, and by npuprof_poll(). So with a condition, no signal handler may use these two macros. Files go
-   to output_path, each with a number of its own. */
+   or ends, where what a trigger names ends, and by npuprof_poll(). So with a condition, no signal handler may
+   use these marks. Files go to output_path, each with a number of its own. */
 typedef struct npuprof_capture {
     const char *schedule;          /* "wait=10,warmup=5,active=20,repeat=3" (NPUPROF_SCHEDULE) */
     const char *delay, *duration;  /* "1.5s" (NPUPROF_DELAY, NPUPROF_DURATION) */
-    const char *trigger;           /* "inference>20ms,last=30s" (NPUPROF_TRIGGER) */
+    const char *trigger;           /* "span:decode>5ms,before=2s,after=3s", or inference>5ms,
+                                      record>5ms, instant:NAME, category:NAME (NPUPROF_TRIGGER) */
     const char *signal;            /* "USR2:dump" (NPUPROF_SIGNAL) */
     const char *control_path;      /* a file with start, stop or dump in it (NPUPROF_CONTROL) */
     /* Called when recording begins or ends, such as to arm the device's own profiling. By the thread that
@@ -10184,6 +10185,7 @@ NPUPROF_ASSERT_(attach, offsetof(npuprof_record_attach_words_, until) == 16 &&
    begins   as which kind a PROF_RECORD or PROF_INFERENCE is to be recorded; NPUPROF_KIND_NONE: not at all
    ends     its end. ticks: how long it took, if it was recorded, else UINT64_MAX
    moved    a thread has got a new chunk. Its slot is busy, and it may be in a signal handler
+            Beside a kind: NPUPROF_RECORD_WATCHED_ of what is watched
    answer   to a tool that attaches (attach.h): from the set-up on, with release */
 static struct {
     uint32_t (*begins)(uint32_t kind);
@@ -10191,6 +10193,16 @@ static struct {
     void (*moved)(void);
     NPUPROF_ATTACH_(void (*answer)(void);)
 } npuprof_record_hooks_;
+
+enum { NPUPROF_RECORD_WATCHED_ = 0x100, NPUPROF_RECORD_KIND_ = 0xFF };
+
+/* What capture control is told of: spans and instants of one name, or of a category. A call site of it never
+   gets the fast path, so all others pay nothing. Handed down by control/, `text` last, with release; then the
+   generation of call sites advances. */
+static struct {
+    uint32_t text;                 /* the string's id in the table; 0: nothing is watched */
+    bool is_category, spans, instants;
+} npuprof_record_watch_;
 
 /* A list of categories. */
 typedef struct npuprof_record_list_ {
@@ -10344,6 +10356,22 @@ NPUPROF_OWN_ static inline bool npuprof_record_category_passes_(const char *cate
     return !list || list->mode == 0 || npuprof_record_list_passes_(list, category);
 }
 
+#ifdef NPUPROF_RECORD_ONLY         /* it refuses capture control */
+#define NPUPROF_RECORD_WATCHES_() false
+#else
+#define NPUPROF_RECORD_WATCHES_() NPUPROF_UNLIKELY_(NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text) != 0)
+#endif
+
+/* Is the call site of that number watched? Asked only while something is. */
+NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ bool npuprof_record_is_watched_(uint32_t number)
+{
+    const uint32_t text = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text);
+    const npuprof_site_entry_ *const e = npuprof_table_site_at_(number);
+    if ((npuprof_record_watch_.is_category ? e->category : e->name) != text) return false;
+    return (e->head.a & NPUPROF_RECORD_KIND_) == NPUPROF_KIND_INSTANT ? npuprof_record_watch_.instants
+                                                                      : npuprof_record_watch_.spans;
+}
+
 /* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the
    table is full, which is counted. */
 NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
@@ -10363,6 +10391,7 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site
             return false;
         }
         NPUPROF_STORE_(&site->id, (npuprof_site_id_)id);
+        if (NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(id)) return true;
     }
     NPUPROF_STORE_RELEASE_(&site->generation, passes ? generation : muted);
     return passes;
@@ -10546,6 +10575,13 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uin
 
 /* ---- Open spans */
 
+/* Has the end of a watched span looked at. */
+NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_mark_watched_(npuprof_slot_ *slot,
+                                                                         const npuprof_unit_ *u)
+{
+    if (npuprof_record_is_watched_((uint32_t)u->w0 & NPUPROF_ID_MASK_)) *slot->top |= NPUPROF_TOKEN_BOUNDARY_;
+}
+
 /* Pushes a span that was written at u. Returns its token.
    Why a token and no address: a goto past a scope leaves garbage in it, which must not end another span. */
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint32_t here)
@@ -10557,6 +10593,7 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot
         *npuprof_record_note_(slot, depth) = here;
     top[1] = NPUPROF_CLOCK_IS_FAST_() ? token : token | NPUPROF_TOKEN_SLOW_;
     slot->top = top + 1;
+    if (NPUPROF_RECORD_WATCHES_()) npuprof_record_mark_watched_(slot, u);
     return token;
 }
 
@@ -10965,6 +11002,7 @@ NPUPROF_OWN_ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npupr
         return 0;
     }
     const uint32_t number = e->head.a >> 8, id = npuprof_table_site_id_(number);
+    if (NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(number)) return number;
     const bool in_first = id < npuprof_arena_.table_units;
     const uint64_t at = in_first ? id * NPUPROF_TABLE_UNIT_ : id;
     NPUPROF_STORE_RELEASE_(&keys->text, at << 32 | generation | (in_first ? 0 : NPUPROF_KEYS_ANYWHERE_));
@@ -11093,8 +11131,8 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const char *name, const char *ca
 }
 /* ==== src/record/boundary.h ======================================================= >>record/boundary ==== */
 
-/* Boundaries: the begins and ends of PROF_RECORD and PROF_INFERENCE. There capture control looks at its
-   conditions (control/capture.h), by the functions in npuprof_record_hooks_.
+/* Boundaries: the begins and ends of PROF_RECORD and PROF_INFERENCE, and the ends of watched spans. There
+   capture control looks at its conditions (control/capture.h), by the functions in npuprof_record_hooks_.
 
    How an end comes here without a cost for other spans: a boundary that was recorded has a flag in its place
    among the open spans, so that its end takes the slow path (arena/state.h). One that was not recorded has a
@@ -11154,7 +11192,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_end_unrecorded_(npuprof_to
 }
 
 /* What capture control is to know of a span before it ends. */
-NPUPROF_OWN_ static npuprof_record_boundary_
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_record_boundary_
 npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
@@ -11163,7 +11201,9 @@ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uin
     npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
     const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
     const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
-    b.kind = npuprof_table_site_at_((uint32_t)u->w0 & NPUPROF_ID_MASK_)->head.a & 0xFF;
+    const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
+    b.kind = npuprof_table_site_at_(number)->head.a & NPUPROF_RECORD_KIND_;
+    if (NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(number)) b.kind |= NPUPROF_RECORD_WATCHED_;
     b.ticks = now > start ? now - start : 0;
     return b;
 }
@@ -11400,12 +11440,16 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ void npuprof_record_event_slow_(npuprof_site_ 
         (void)npuprof_record_count_no_context_();
         return;
     }
+    bool watched = false;
     if (npuprof_record_is_resolved_(site)) {
         const npuprof_record_new_ r = npuprof_record_of_(value, keys, args);
-        npuprof_record_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), &r);
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
+        npuprof_record_emit_(slot, id, npuprof_clock_(), &r);
         npuprof_record_make_keys_fast_(site, keys);
+        watched = NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(id);
     }
     npuprof_record_leave_(slot);
+    if (watched) npuprof_record_hooks_.ends(NPUPROF_RECORD_WATCHED_, 0);
 }
 
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
@@ -13160,6 +13204,9 @@ static const char npuprof_capture_actions_[NPUPROF_DO_COUNT_][8] = { "start", "s
 
 enum { NPUPROF_SIGNALS_MAX_ = 4 };
 
+/* Triggers by a name, in slow_kind: no kinds of events. */
+enum { NPUPROF_WATCH_SPAN_ = 0x101, NPUPROF_WATCH_INSTANT_, NPUPROF_WATCH_CATEGORY_, NPUPROF_WATCH_END_ };
+
 typedef struct npuprof_capture_settings_ {
     /* Schedule */
     npuprof_capture_amount_ phases[NPUPROF_PHASE_DONE_];   /* ACTIVE of UINT64_MAX: for ever */
@@ -13167,8 +13214,9 @@ typedef struct npuprof_capture_settings_ {
     uint32_t counted;              /* NPUPROF_KIND_INFERENCE or _RECORD; 0: there is no schedule */
     bool by_windows;               /* each active phase is written into a file of its own */
     /* Trigger */
-    uint32_t slow_kind;            /* NPUPROF_KIND_INFERENCE or _RECORD; 0: there is no trigger */
-    uint64_t slow_ns, last_ns, every_ns, max;
+    uint32_t slow_kind;            /* NPUPROF_KIND_INFERENCE, _RECORD, or a NPUPROF_WATCH_*; 0: no trigger */
+    char slow_name[64];            /* what is watched */
+    uint64_t slow_ns, last_ns, after_ns, every_ns, max;
     /* Commands */
     struct { int number, action; } signals[NPUPROF_SIGNALS_MAX_];
     uint32_t signal_count;
@@ -13298,30 +13346,51 @@ NPUPROF_OWN_ static const char *npuprof_capture_set_duration_(const char *text)
     return npuprof_capture_set_time_(text, NPUPROF_PHASE_ACTIVE_);
 }
 
+/* The trigger that a word and a name say, as span:decode; 0: none. *name: where that begins. */
+NPUPROF_OWN_ static uint32_t npuprof_capture_watch_(const char *text, size_t length, size_t *name)
+{
+    static const char words[][10] = { "span:", "instant:", "category:" };
+    for (uint32_t i = 0; i < 3; i++) {
+        *name = strlen(words[i]);
+        if (length > *name && length - *name < sizeof npuprof_capture_set_.slow_name
+            && memcmp(text, words[i], *name) == 0) return NPUPROF_WATCH_SPAN_ + i;
+    }
+    *name = 0;
+    return npuprof_capture_kind_(text, length);
+}
+
 NPUPROF_OWN_ static const char *npuprof_capture_set_trigger_(const char *text)
 {
-    static const char form[] = "give inference>20ms or record>20ms; ,last=30s limits a file to what began "
-        "30 s before it, ,every=10s (default) their rate, ,max=100 (default) their number";
-    static const char keys[][8] = { "last", "every", "max" };
-    npuprof_capture_amount_ over = { 0, false }, amounts[3] = { { 0, true }, { UINT64_C(10000000000), true },
-                                                                { 100, false } };
+    static const char form[] = "give inference>20ms, record>20ms, span:NAME>20ms, instant:NAME or "
+        "category:NAME, then ,before=2s,after=3s,every=10s,max=100";
+    static const char keys[][8] = { "last", "every", "max", "after", "before" };
+    npuprof_capture_amount_ over = { 0, true }, amounts[5] = { { 0, true }, { UINT64_C(10000000000), true },
+        { 100, false }, { 0, true }, { 0, true } };
     unsigned seen = 0;
     const char *item;
     size_t length, value;
     if (!npuprof_text_next_item_(&text, &item, &length)) return form;
-    const char *const than = (const char *)memchr(item, '>', length);
-    const size_t name = than ? (size_t)(than - item) : 0;
-    const uint32_t kind = npuprof_capture_kind_(item, name);
-    if (!kind || !npuprof_capture_read_amount_(than + 1, length - name - 1, false, &over)) return form;
+    /* Why the last one, and not at the end: names of C++ have such signs, too. */
+    size_t end = length, name;
+    for (size_t n = 0; n + 1 < length; n++)
+        if (item[n] == '>' && npuprof_capture_is_digit_(item[n + 1])) end = n;
+    const uint32_t kind = npuprof_capture_watch_(item, end, &name);
+    const bool has_limit = end < length;
+    const char *const what = item + name;
+    if (!kind || (has_limit ? kind == NPUPROF_WATCH_INSTANT_ : kind < NPUPROF_WATCH_SPAN_)) return form;
+    if (has_limit && !npuprof_capture_read_amount_(item + end + 1, length - end - 1, false, &over))
+        return form;
     while (npuprof_text_next_item_(&text, &item, &length)) {
-        const int key = npuprof_capture_read_key_(item, length, keys, 3, &seen, &value);
-        if (key < 0 || !npuprof_capture_read_amount_(item + value, length - value, false, &amounts[key]))
-            return form;
+        const int key = npuprof_capture_read_key_(item, length, keys, 5, &seen, &value);
+        if (key < 0 || !npuprof_capture_read_amount_(item + value, length - value, false, &amounts[key])
+            || amounts[key].is_time == (key == 2)) return form;
     }
-    if (!over.is_time || !amounts[0].is_time || !amounts[1].is_time || amounts[2].is_time) return form;
+    if (!over.is_time) return form;
     npuprof_capture_set_.slow_kind = kind;
+    if (name) npuprof_text_copy_(npuprof_capture_set_.slow_name, end - name + 1, what);
     npuprof_capture_set_.slow_ns = over.n;
-    npuprof_capture_set_.last_ns = amounts[0].n;
+    npuprof_capture_set_.last_ns = amounts[0].n + amounts[4].n;
+    npuprof_capture_set_.after_ns = amounts[3].n;
     npuprof_capture_set_.every_ns = amounts[1].n;
     npuprof_capture_set_.max = amounts[2].n;
     return NULL;
@@ -13685,6 +13754,8 @@ static struct {
     uint64_t over_ticks;                       /* when a new chunk closed the gate */
     uint64_t from_count, cycles;
     int64_t from_ns, polled_ns, slow_at_ns;    /* slow_at_ns: of the last file of the trigger; 0: none */
+    int64_t due_ns;                            /* when a file of the trigger is to be written; 0: none is */
+    uint64_t due_took_ns;
     uint64_t files, slow_files, failed;
     npuprof_result failure;                    /* the first since npuprof_poll() */
     npuprof_os_seen_ seen;
@@ -13863,17 +13934,28 @@ NPUPROF_OWN_ static void npuprof_capture_advance_(void)
 
 /* ---- The look */
 
-/* A file for the trigger, unless the last one is too young or there were enough. took_ns: of the slow span,
-   which is to be in the file, with what came before it. */
-NPUPROF_OWN_ static void npuprof_capture_write_slow_(int64_t now, uint64_t took_ns)
+/* A file for the trigger, unless one is due, the last one is too young or there were enough. took_ns: of the
+   slow span, which is to be in the file, with what came before it. */
+NPUPROF_OWN_ static void npuprof_capture_plan_slow_(int64_t now, uint64_t took_ns)
 {
-    const uint64_t last_ns = npuprof_capture_set_.last_ns;
     const int64_t before = npuprof_capture_now_.slow_at_ns;
-    if (npuprof_capture_now_.slow_files >= npuprof_capture_set_.max) return;
+    if (npuprof_capture_now_.slow_files >= npuprof_capture_set_.max || npuprof_capture_now_.due_ns) return;
     if (before && (uint64_t)(now - before) < npuprof_capture_set_.every_ns) return;
     npuprof_capture_now_.slow_at_ns = now;
     npuprof_capture_now_.slow_files++;
-    (void)npuprof_capture_write_(false, last_ns ? last_ns + took_ns : 0);
+    npuprof_capture_now_.due_took_ns = took_ns;
+    NPUPROF_STORE_(&npuprof_capture_now_.due_ns, now + (int64_t)npuprof_capture_set_.after_ns);
+}
+
+/* Writes it when what is to come behind it has come. */
+NPUPROF_OWN_ static void npuprof_capture_write_slow_(int64_t now)
+{
+    const int64_t due = npuprof_capture_now_.due_ns;
+    if (!due || now < due) return;
+    const uint64_t last_ns = npuprof_capture_set_.last_ns;
+    const uint64_t since_ns = (uint64_t)(now - due) + npuprof_capture_set_.after_ns;
+    NPUPROF_STORE_(&npuprof_capture_now_.due_ns, 0);
+    (void)npuprof_capture_write_(false, last_ns ? last_ns + npuprof_capture_now_.due_took_ns + since_ns : 0);
 }
 
 NPUPROF_OWN_ static void npuprof_capture_look_(void)
@@ -13882,7 +13964,8 @@ NPUPROF_OWN_ static void npuprof_capture_look_(void)
     npuprof_capture_poll_(now);
     uint64_t took_ns = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
     while (took_ns && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &took_ns, 0)) {}
-    if (took_ns) npuprof_capture_write_slow_(now, took_ns);
+    if (took_ns) npuprof_capture_plan_slow_(now, took_ns);
+    npuprof_capture_write_slow_(now);
     if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) {
         NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 0);
         (void)npuprof_capture_write_(false, 0);
@@ -13918,6 +14001,7 @@ NPUPROF_HOT_ static bool npuprof_capture_is_wanted_(void)
     if (!NPUPROF_LOAD_(&npuprof_capture_now_.requests) || npuprof_capture_set_.control_path[0]) return true;
     if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) return true;
     if (NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns)) return true;
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.due_ns)) return true;
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell)) return true;
     if (!npuprof_capture_set_.counted) return false;
     return npuprof_capture_set_.phases[phase].is_time || npuprof_capture_is_due_(0);
@@ -13941,18 +14025,21 @@ NPUPROF_OWN_ static void npuprof_capture_compare_(uint64_t ticks)
     const uint64_t rate = npuprof_ns_per_4g_ticks_(), ns = npuprof_scale_(ticks, rate, once);
     if (rate && npuprof_os_monotonic_ns_() - npuprof_arena_.header->first.monotonic_ns > 1000000)
         NPUPROF_STORE_(&npuprof_capture_now_.half_ticks, npuprof_scale_(limit_ns / 2, once, rate));
-    if (ns <= limit_ns) return;
+    if (limit_ns && ns <= limit_ns) return;
+    const uint64_t took_ns = npuprof_max_(ns, 1);          /* 0 is none */
     NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);
     uint64_t slowest = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
-    while (ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, ns)) {}
+    while (took_ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, took_ns)) {}
 }
 
-NPUPROF_HOT_ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
+NPUPROF_HOT_ static void npuprof_capture_ends_(uint32_t given, uint64_t ticks)
 {
+    const uint32_t kind = given & NPUPROF_RECORD_KIND_, slow_kind = npuprof_capture_set_.slow_kind;
+    const bool watched = given > NPUPROF_RECORD_KIND_;
     if (!npuprof_record_is_ready_()) return;
     if (kind == npuprof_capture_set_.counted || kind == NPUPROF_KIND_WARM_UP)
         NPUPROF_ADD_SEQ_(&npuprof_capture_now_.ended, 1);
-    if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind &&
+    if (ticks != UINT64_MAX && (watched || kind == slow_kind) &&
         ticks >= NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks))
         npuprof_capture_compare_(ticks);
     if (npuprof_capture_is_wanted_()) npuprof_capture_request_();
@@ -13984,6 +14071,19 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 
 /* ---- The beginning */
 
+/* Tells the record which call sites the trigger is about. Those known before are looked up again. */
+NPUPROF_OWN_ static void npuprof_capture_watch_names_(void)
+{
+    const uint32_t kind = npuprof_capture_set_.slow_kind;
+    if (kind < NPUPROF_WATCH_SPAN_) return;
+    npuprof_record_watch_.is_category = kind == NPUPROF_WATCH_CATEGORY_;
+    npuprof_record_watch_.spans = kind != NPUPROF_WATCH_INSTANT_;
+    npuprof_record_watch_.instants = kind != NPUPROF_WATCH_SPAN_;
+    NPUPROF_STORE_RELEASE_(&npuprof_record_watch_.text,
+                           npuprof_table_intern_string_(npuprof_capture_set_.slow_name));
+    npuprof_control_advance_generation_();
+}
+
 /* Begins at the first phase, with nothing counted. held: by a command. Also in the child of a fork: what a
    command said of the parent holds for it, or one file for both would toggle them apart. */
 NPUPROF_OWN_ static void npuprof_capture_start_over_(uint32_t held)
@@ -13998,6 +14098,7 @@ NPUPROF_OWN_ static void npuprof_capture_start_over_(uint32_t held)
     npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
     if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
     npuprof_control_.held = held;
+    npuprof_capture_watch_names_();
     while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
         npuprof_capture_advance_();
 }
@@ -14031,10 +14132,10 @@ NPUPROF_OWN_ static const char *npuprof_capture_arm_(void)
         const int action = npuprof_capture_set_.signals[i].action;
         if (action == NPUPROF_DO_START_ || action == NPUPROF_DO_TOGGLE_) held |= NPUPROF_HOLD_COMMAND_;
     }
+    npuprof_record_hooks_.ends = npuprof_capture_ends_;       /* a watched span may end at once */
     npuprof_capture_start_over_(held);
     npuprof_capture_poll_(npuprof_os_monotonic_ns_());
     npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
-    npuprof_record_hooks_.ends = npuprof_capture_ends_;
     npuprof_record_hooks_.moved = npuprof_capture_moved_;
     NPUPROF_STORE_SEQ_(&npuprof_control_.armed, 1);
     NPUPROF_STORE_RELEASE_(&npuprof_record_hooks_.begins, begins);

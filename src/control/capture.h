@@ -51,6 +51,8 @@ static struct {
     uint64_t over_ticks;                       /* when a new chunk closed the gate */
     uint64_t from_count, cycles;
     int64_t from_ns, polled_ns, slow_at_ns;    /* slow_at_ns: of the last file of the trigger; 0: none */
+    int64_t due_ns;                            /* when a file of the trigger is to be written; 0: none is */
+    uint64_t due_took_ns;
     uint64_t files, slow_files, failed;
     npuprof_result failure;                    /* the first since npuprof_poll() */
     npuprof_os_seen_ seen;
@@ -229,17 +231,28 @@ static void npuprof_capture_advance_(void)
 
 /* ---- The look */
 
-/* A file for the trigger, unless the last one is too young or there were enough. took_ns: of the slow span,
-   which is to be in the file, with what came before it. */
-static void npuprof_capture_write_slow_(int64_t now, uint64_t took_ns)
+/* A file for the trigger, unless one is due, the last one is too young or there were enough. took_ns: of the
+   slow span, which is to be in the file, with what came before it. */
+static void npuprof_capture_plan_slow_(int64_t now, uint64_t took_ns)
 {
-    const uint64_t last_ns = npuprof_capture_set_.last_ns;
     const int64_t before = npuprof_capture_now_.slow_at_ns;
-    if (npuprof_capture_now_.slow_files >= npuprof_capture_set_.max) return;
+    if (npuprof_capture_now_.slow_files >= npuprof_capture_set_.max || npuprof_capture_now_.due_ns) return;
     if (before && (uint64_t)(now - before) < npuprof_capture_set_.every_ns) return;
     npuprof_capture_now_.slow_at_ns = now;
     npuprof_capture_now_.slow_files++;
-    (void)npuprof_capture_write_(false, last_ns ? last_ns + took_ns : 0);
+    npuprof_capture_now_.due_took_ns = took_ns;
+    NPUPROF_STORE_(&npuprof_capture_now_.due_ns, now + (int64_t)npuprof_capture_set_.after_ns);
+}
+
+/* Writes it when what is to come behind it has come. */
+static void npuprof_capture_write_slow_(int64_t now)
+{
+    const int64_t due = npuprof_capture_now_.due_ns;
+    if (!due || now < due) return;
+    const uint64_t last_ns = npuprof_capture_set_.last_ns;
+    const uint64_t since_ns = (uint64_t)(now - due) + npuprof_capture_set_.after_ns;
+    NPUPROF_STORE_(&npuprof_capture_now_.due_ns, 0);
+    (void)npuprof_capture_write_(false, last_ns ? last_ns + npuprof_capture_now_.due_took_ns + since_ns : 0);
 }
 
 static void npuprof_capture_look_(void)
@@ -248,7 +261,8 @@ static void npuprof_capture_look_(void)
     npuprof_capture_poll_(now);
     uint64_t took_ns = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
     while (took_ns && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &took_ns, 0)) {}
-    if (took_ns) npuprof_capture_write_slow_(now, took_ns);
+    if (took_ns) npuprof_capture_plan_slow_(now, took_ns);
+    npuprof_capture_write_slow_(now);
     if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) {
         NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 0);
         (void)npuprof_capture_write_(false, 0);
@@ -284,6 +298,7 @@ NPUPROF_HOT_ static bool npuprof_capture_is_wanted_(void)
     if (!NPUPROF_LOAD_(&npuprof_capture_now_.requests) || npuprof_capture_set_.control_path[0]) return true;
     if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) return true;
     if (NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns)) return true;
+    if (NPUPROF_LOAD_(&npuprof_capture_now_.due_ns)) return true;
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_control_.tell)) return true;
     if (!npuprof_capture_set_.counted) return false;
     return npuprof_capture_set_.phases[phase].is_time || npuprof_capture_is_due_(0);
@@ -307,18 +322,21 @@ static void npuprof_capture_compare_(uint64_t ticks)
     const uint64_t rate = npuprof_ns_per_4g_ticks_(), ns = npuprof_scale_(ticks, rate, once);
     if (rate && npuprof_os_monotonic_ns_() - npuprof_arena_.header->first.monotonic_ns > 1000000)
         NPUPROF_STORE_(&npuprof_capture_now_.half_ticks, npuprof_scale_(limit_ns / 2, once, rate));
-    if (ns <= limit_ns) return;
+    if (limit_ns && ns <= limit_ns) return;
+    const uint64_t took_ns = npuprof_max_(ns, 1);          /* 0 is none */
     NPUPROF_ADD_(&npuprof_capture_now_.slow, 1);
     uint64_t slowest = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
-    while (ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, ns)) {}
+    while (took_ns > slowest && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &slowest, took_ns)) {}
 }
 
-NPUPROF_HOT_ static void npuprof_capture_ends_(uint32_t kind, uint64_t ticks)
+NPUPROF_HOT_ static void npuprof_capture_ends_(uint32_t given, uint64_t ticks)
 {
+    const uint32_t kind = given & NPUPROF_RECORD_KIND_, slow_kind = npuprof_capture_set_.slow_kind;
+    const bool watched = given > NPUPROF_RECORD_KIND_;
     if (!npuprof_record_is_ready_()) return;
     if (kind == npuprof_capture_set_.counted || kind == NPUPROF_KIND_WARM_UP)
         NPUPROF_ADD_SEQ_(&npuprof_capture_now_.ended, 1);
-    if (ticks != UINT64_MAX && kind == npuprof_capture_set_.slow_kind &&
+    if (ticks != UINT64_MAX && (watched || kind == slow_kind) &&
         ticks >= NPUPROF_LOAD_(&npuprof_capture_now_.half_ticks))
         npuprof_capture_compare_(ticks);
     if (npuprof_capture_is_wanted_()) npuprof_capture_request_();
@@ -350,6 +368,19 @@ NPUPROF_API_ npuprof_result npuprof_poll(void)
 
 /* ---- The beginning */
 
+/* Tells the record which call sites the trigger is about. Those known before are looked up again. */
+static void npuprof_capture_watch_names_(void)
+{
+    const uint32_t kind = npuprof_capture_set_.slow_kind;
+    if (kind < NPUPROF_WATCH_SPAN_) return;
+    npuprof_record_watch_.is_category = kind == NPUPROF_WATCH_CATEGORY_;
+    npuprof_record_watch_.spans = kind != NPUPROF_WATCH_INSTANT_;
+    npuprof_record_watch_.instants = kind != NPUPROF_WATCH_SPAN_;
+    NPUPROF_STORE_RELEASE_(&npuprof_record_watch_.text,
+                           npuprof_table_intern_string_(npuprof_capture_set_.slow_name));
+    npuprof_control_advance_generation_();
+}
+
 /* Begins at the first phase, with nothing counted. held: by a command. Also in the child of a fork: what a
    command said of the parent holds for it, or one file for both would toggle them apart. */
 static void npuprof_capture_start_over_(uint32_t held)
@@ -364,6 +395,7 @@ static void npuprof_capture_start_over_(uint32_t held)
     npuprof_capture_now_.from_ns = npuprof_os_monotonic_ns_();
     if (npuprof_capture_set_.counted) held |= NPUPROF_HOLD_SCHEDULE_;
     npuprof_control_.held = held;
+    npuprof_capture_watch_names_();
     while (npuprof_capture_set_.counted && !npuprof_capture_set_.phases[npuprof_capture_now_.phase].n)
         npuprof_capture_advance_();
 }
@@ -397,10 +429,10 @@ static const char *npuprof_capture_arm_(void)
         const int action = npuprof_capture_set_.signals[i].action;
         if (action == NPUPROF_DO_START_ || action == NPUPROF_DO_TOGGLE_) held |= NPUPROF_HOLD_COMMAND_;
     }
+    npuprof_record_hooks_.ends = npuprof_capture_ends_;       /* a watched span may end at once */
     npuprof_capture_start_over_(held);
     npuprof_capture_poll_(npuprof_os_monotonic_ns_());
     npuprof_capture_now_.dump_wanted = 0;          /* an old command; nothing is recorded yet */
-    npuprof_record_hooks_.ends = npuprof_capture_ends_;
     npuprof_record_hooks_.moved = npuprof_capture_moved_;
     NPUPROF_STORE_SEQ_(&npuprof_control_.armed, 1);
     NPUPROF_STORE_RELEASE_(&npuprof_record_hooks_.begins, begins);

@@ -31,6 +31,9 @@ static const char npuprof_capture_actions_[NPUPROF_DO_COUNT_][8] = { "start", "s
 
 enum { NPUPROF_SIGNALS_MAX_ = 4 };
 
+/* Triggers by a name, in slow_kind: no kinds of events. */
+enum { NPUPROF_WATCH_SPAN_ = 0x101, NPUPROF_WATCH_INSTANT_, NPUPROF_WATCH_CATEGORY_, NPUPROF_WATCH_END_ };
+
 typedef struct npuprof_capture_settings_ {
     /* Schedule */
     npuprof_capture_amount_ phases[NPUPROF_PHASE_DONE_];   /* ACTIVE of UINT64_MAX: for ever */
@@ -38,8 +41,9 @@ typedef struct npuprof_capture_settings_ {
     uint32_t counted;              /* NPUPROF_KIND_INFERENCE or _RECORD; 0: there is no schedule */
     bool by_windows;               /* each active phase is written into a file of its own */
     /* Trigger */
-    uint32_t slow_kind;            /* NPUPROF_KIND_INFERENCE or _RECORD; 0: there is no trigger */
-    uint64_t slow_ns, last_ns, every_ns, max;
+    uint32_t slow_kind;            /* NPUPROF_KIND_INFERENCE, _RECORD, or a NPUPROF_WATCH_*; 0: no trigger */
+    char slow_name[64];            /* what is watched */
+    uint64_t slow_ns, last_ns, after_ns, every_ns, max;
     /* Commands */
     struct { int number, action; } signals[NPUPROF_SIGNALS_MAX_];
     uint32_t signal_count;
@@ -169,30 +173,51 @@ static const char *npuprof_capture_set_duration_(const char *text)
     return npuprof_capture_set_time_(text, NPUPROF_PHASE_ACTIVE_);
 }
 
+/* The trigger that a word and a name say, as span:decode; 0: none. *name: where that begins. */
+static uint32_t npuprof_capture_watch_(const char *text, size_t length, size_t *name)
+{
+    static const char words[][10] = { "span:", "instant:", "category:" };
+    for (uint32_t i = 0; i < 3; i++) {
+        *name = strlen(words[i]);
+        if (length > *name && length - *name < sizeof npuprof_capture_set_.slow_name
+            && memcmp(text, words[i], *name) == 0) return NPUPROF_WATCH_SPAN_ + i;
+    }
+    *name = 0;
+    return npuprof_capture_kind_(text, length);
+}
+
 static const char *npuprof_capture_set_trigger_(const char *text)
 {
-    static const char form[] = "give inference>20ms or record>20ms; ,last=30s limits a file to what began "
-        "30 s before it, ,every=10s (default) their rate, ,max=100 (default) their number";
-    static const char keys[][8] = { "last", "every", "max" };
-    npuprof_capture_amount_ over = { 0, false }, amounts[3] = { { 0, true }, { UINT64_C(10000000000), true },
-                                                                { 100, false } };
+    static const char form[] = "give inference>20ms, record>20ms, span:NAME>20ms, instant:NAME or "
+        "category:NAME, then ,before=2s,after=3s,every=10s,max=100";
+    static const char keys[][8] = { "last", "every", "max", "after", "before" };
+    npuprof_capture_amount_ over = { 0, true }, amounts[5] = { { 0, true }, { UINT64_C(10000000000), true },
+        { 100, false }, { 0, true }, { 0, true } };
     unsigned seen = 0;
     const char *item;
     size_t length, value;
     if (!npuprof_text_next_item_(&text, &item, &length)) return form;
-    const char *const than = (const char *)memchr(item, '>', length);
-    const size_t name = than ? (size_t)(than - item) : 0;
-    const uint32_t kind = npuprof_capture_kind_(item, name);
-    if (!kind || !npuprof_capture_read_amount_(than + 1, length - name - 1, false, &over)) return form;
+    /* Why the last one, and not at the end: names of C++ have such signs, too. */
+    size_t end = length, name;
+    for (size_t n = 0; n + 1 < length; n++)
+        if (item[n] == '>' && npuprof_capture_is_digit_(item[n + 1])) end = n;
+    const uint32_t kind = npuprof_capture_watch_(item, end, &name);
+    const bool has_limit = end < length;
+    const char *const what = item + name;
+    if (!kind || (has_limit ? kind == NPUPROF_WATCH_INSTANT_ : kind < NPUPROF_WATCH_SPAN_)) return form;
+    if (has_limit && !npuprof_capture_read_amount_(item + end + 1, length - end - 1, false, &over))
+        return form;
     while (npuprof_text_next_item_(&text, &item, &length)) {
-        const int key = npuprof_capture_read_key_(item, length, keys, 3, &seen, &value);
-        if (key < 0 || !npuprof_capture_read_amount_(item + value, length - value, false, &amounts[key]))
-            return form;
+        const int key = npuprof_capture_read_key_(item, length, keys, 5, &seen, &value);
+        if (key < 0 || !npuprof_capture_read_amount_(item + value, length - value, false, &amounts[key])
+            || amounts[key].is_time == (key == 2)) return form;
     }
-    if (!over.is_time || !amounts[0].is_time || !amounts[1].is_time || amounts[2].is_time) return form;
+    if (!over.is_time) return form;
     npuprof_capture_set_.slow_kind = kind;
+    if (name) npuprof_text_copy_(npuprof_capture_set_.slow_name, end - name + 1, what);
     npuprof_capture_set_.slow_ns = over.n;
-    npuprof_capture_set_.last_ns = amounts[0].n;
+    npuprof_capture_set_.last_ns = amounts[0].n + amounts[4].n;
+    npuprof_capture_set_.after_ns = amounts[3].n;
     npuprof_capture_set_.every_ns = amounts[1].n;
     npuprof_capture_set_.max = amounts[2].n;
     return NULL;

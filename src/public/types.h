@@ -134,12 +134,13 @@ typedef struct npuprof_device {
 /* When to record and when to write a file, without a call for it: capture control. Each text is that of the
    environment variable in parentheses; examples/README.md describes them. NULL: none. Strings are copied.
    The library has no thread of its own: it looks at conditions where a PROF_RECORD or PROF_INFERENCE begins
-   or ends, and by npuprof_poll(). So with a condition, no signal handler may use these two macros. Files go
-   to output_path, each with a number of its own. */
+   or ends, where what a trigger names ends, and by npuprof_poll(). So with a condition, no signal handler may
+   use these marks. Files go to output_path, each with a number of its own. */
 typedef struct npuprof_capture {
     const char *schedule;          /* "wait=10,warmup=5,active=20,repeat=3" (NPUPROF_SCHEDULE) */
     const char *delay, *duration;  /* "1.5s" (NPUPROF_DELAY, NPUPROF_DURATION) */
-    const char *trigger;           /* "inference>20ms,last=30s" (NPUPROF_TRIGGER) */
+    const char *trigger;           /* "span:decode>5ms,before=2s,after=3s", or inference>5ms,
+                                      record>5ms, instant:NAME, category:NAME (NPUPROF_TRIGGER) */
     const char *signal;            /* "USR2:dump" (NPUPROF_SIGNAL) */
     const char *control_path;      /* a file with start, stop or dump in it (NPUPROF_CONTROL) */
     /* Called when recording begins or ends, such as to arm the device's own profiling. By the thread that

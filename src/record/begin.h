@@ -334,6 +334,7 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
         return 0;
     }
     const uint32_t number = e->head.a >> 8, id = npuprof_table_site_id_(number);
+    if (NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(number)) return number;
     const bool in_first = id < npuprof_arena_.table_units;
     const uint64_t at = in_first ? id * NPUPROF_TABLE_UNIT_ : id;
     NPUPROF_STORE_RELEASE_(&keys->text, at << 32 | generation | (in_first ? 0 : NPUPROF_KEYS_ANYWHERE_));

@@ -7,8 +7,8 @@
 #include "enter.h"
 #include "begin.h"
 
-/* Boundaries: the begins and ends of PROF_RECORD and PROF_INFERENCE. There capture control looks at its
-   conditions (control/capture.h), by the functions in npuprof_record_hooks_.
+/* Boundaries: the begins and ends of PROF_RECORD and PROF_INFERENCE, and the ends of watched spans. There
+   capture control looks at its conditions (control/capture.h), by the functions in npuprof_record_hooks_.
 
    How an end comes here without a cost for other spans: a boundary that was recorded has a flag in its place
    among the open spans, so that its end takes the slow path (arena/state.h). One that was not recorded has a
@@ -68,7 +68,7 @@ NPUPROF_COLD_ static bool npuprof_record_end_unrecorded_(npuprof_token_ token)
 }
 
 /* What capture control is to know of a span before it ends. */
-static npuprof_record_boundary_
+static NPUPROF_NOINLINE_ npuprof_record_boundary_
 npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     npuprof_record_boundary_ b = { NPUPROF_KIND_NONE, 0 };
@@ -77,7 +77,9 @@ npuprof_record_look_at_end_(const npuprof_slot_ *slot, npuprof_token_ token, uin
     npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
     const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
     const uint64_t start = top & NPUPROF_TOKEN_MOVED_ ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
-    b.kind = npuprof_table_site_at_((uint32_t)u->w0 & NPUPROF_ID_MASK_)->head.a & 0xFF;
+    const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
+    b.kind = npuprof_table_site_at_(number)->head.a & NPUPROF_RECORD_KIND_;
+    if (NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(number)) b.kind |= NPUPROF_RECORD_WATCHED_;
     b.ticks = now > start ? now - start : 0;
     return b;
 }

@@ -24,6 +24,7 @@
    begins   as which kind a PROF_RECORD or PROF_INFERENCE is to be recorded; NPUPROF_KIND_NONE: not at all
    ends     its end. ticks: how long it took, if it was recorded, else UINT64_MAX
    moved    a thread has got a new chunk. Its slot is busy, and it may be in a signal handler
+            Beside a kind: NPUPROF_RECORD_WATCHED_ of what is watched
    answer   to a tool that attaches (attach.h): from the set-up on, with release */
 static struct {
     uint32_t (*begins)(uint32_t kind);
@@ -31,6 +32,16 @@ static struct {
     void (*moved)(void);
     NPUPROF_ATTACH_(void (*answer)(void);)
 } npuprof_record_hooks_;
+
+enum { NPUPROF_RECORD_WATCHED_ = 0x100, NPUPROF_RECORD_KIND_ = 0xFF };
+
+/* What capture control is told of: spans and instants of one name, or of a category. A call site of it never
+   gets the fast path, so all others pay nothing. Handed down by control/, `text` last, with release; then the
+   generation of call sites advances. */
+static struct {
+    uint32_t text;                 /* the string's id in the table; 0: nothing is watched */
+    bool is_category, spans, instants;
+} npuprof_record_watch_;
 
 /* A list of categories. */
 typedef struct npuprof_record_list_ {
@@ -184,6 +195,22 @@ static inline bool npuprof_record_category_passes_(const char *category)
     return !list || list->mode == 0 || npuprof_record_list_passes_(list, category);
 }
 
+#ifdef NPUPROF_RECORD_ONLY         /* it refuses capture control */
+#define NPUPROF_RECORD_WATCHES_() false
+#else
+#define NPUPROF_RECORD_WATCHES_() NPUPROF_UNLIKELY_(NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text) != 0)
+#endif
+
+/* Is the call site of that number watched? Asked only while something is. */
+NPUPROF_COLD_ static NPUPROF_NOINLINE_ bool npuprof_record_is_watched_(uint32_t number)
+{
+    const uint32_t text = NPUPROF_LOAD_ACQUIRE_(&npuprof_record_watch_.text);
+    const npuprof_site_entry_ *const e = npuprof_table_site_at_(number);
+    if ((npuprof_record_watch_.is_category ? e->category : e->name) != text) return false;
+    return (e->head.a & NPUPROF_RECORD_KIND_) == NPUPROF_KIND_INSTANT ? npuprof_record_watch_.instants
+                                                                      : npuprof_record_watch_.spans;
+}
+
 /* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the
    table is full, which is counted. */
 static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
@@ -203,6 +230,7 @@ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
             return false;
         }
         NPUPROF_STORE_(&site->id, (npuprof_site_id_)id);
+        if (NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(id)) return true;
     }
     NPUPROF_STORE_RELEASE_(&site->generation, passes ? generation : muted);
     return passes;

@@ -24,12 +24,16 @@ static NPUPROF_SLOW_ void npuprof_record_event_slow_(npuprof_site_ *site, npupro
         (void)npuprof_record_count_no_context_();
         return;
     }
+    bool watched = false;
     if (npuprof_record_is_resolved_(site)) {
         const npuprof_record_new_ r = npuprof_record_of_(value, keys, args);
-        npuprof_record_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), &r);
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
+        npuprof_record_emit_(slot, id, npuprof_clock_(), &r);
         npuprof_record_make_keys_fast_(site, keys);
+        watched = NPUPROF_RECORD_WATCHES_() && npuprof_record_is_watched_(id);
     }
     npuprof_record_leave_(slot);
+    if (watched) npuprof_record_hooks_.ends(NPUPROF_RECORD_WATCHED_, 0);
 }
 
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,

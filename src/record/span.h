@@ -167,6 +167,13 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
 
 /* ---- Open spans */
 
+/* Has the end of a watched span looked at. */
+NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_mark_watched_(npuprof_slot_ *slot,
+                                                                         const npuprof_unit_ *u)
+{
+    if (npuprof_record_is_watched_((uint32_t)u->w0 & NPUPROF_ID_MASK_)) *slot->top |= NPUPROF_TOKEN_BOUNDARY_;
+}
+
 /* Pushes a span that was written at u. Returns its token.
    Why a token and no address: a goto past a scope leaves garbage in it, which must not end another span. */
 static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint32_t here)
@@ -178,6 +185,7 @@ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npup
         *npuprof_record_note_(slot, depth) = here;
     top[1] = NPUPROF_CLOCK_IS_FAST_() ? token : token | NPUPROF_TOKEN_SLOW_;
     slot->top = top + 1;
+    if (NPUPROF_RECORD_WATCHES_()) npuprof_record_mark_watched_(slot, u);
     return token;
 }
 
