@@ -12,7 +12,7 @@ DIGITS = build/examples/digits/digits build/examples/digits/npusim
 STACK = build/examples/stack
 STACK_JSON = stack.json
 TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/libnpuprof-collect.so build/npuprof-convert \
-    build/npuprof-top build/npuprof-judge
+    build/npuprof-top build/npuprof-judge build/npuprof_python.so
 RUN_TESTS = CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
 BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && \
     $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm
@@ -49,7 +49,7 @@ demo-stack: $(STACK)/libstackruntime.so build/examples/digits/npusim   ## Python
 
 runtimes: build/examples/runtimes/libnpuprof_ort_ep.so   ## build the profiler for ONNX Runtime: examples/runtimes
 
-tools: $(TOOLS)                 ## build npuprof-convert and two shared libraries: see tools/README.md
+tools: $(TOOLS)                 ## build the parts of the tools that are in C: see tools/README.md
 
 report: $(DIGITS)               ## the demo's run as a page, a sheet and text, in build/report
 	@mkdir -p build/report
@@ -188,6 +188,14 @@ build/libnpuprof-columns.so: tools/npuprof_columns.c build/columns_loops.h
 
 build/libnpuprof-collect.so: tools/npuprof_collect.c $(wildcard tools/collect/*.h) $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) -std=gnu11 $(FLAGS) -I. -fPIC -shared $< -o $@ -pthread -ldl
+
+# Why not in C11 alone: Python's header needs what a system adds. One file serves all versions from 3.11 on.
+PYTHON_H = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
+DYNAMIC = $(if $(filter Darwin,$(shell uname)),-undefined dynamic_lookup)
+build/npuprof_python.so: tools/npuprof_python.c npuprof.h
+	@mkdir -p $(@D) && if [ -e "$(PYTHON_H)/Python.h" ]; then echo "  CC $@" && \
+	    $(CC) -std=gnu11 $(FLAGS) -isystem "$(PYTHON_H)" -I. -fPIC -shared $(DYNAMIC) $< -o $@; \
+	    else echo "  without Python.h (package python3-dev) a span in Python costs four times as much"; fi
 
 build/npuprof-judge: tools/npuprof_describe.c
 build/npuprof-%: tools/npuprof_%.c $(wildcard tools/convert/*.h) $(HEADERS)

@@ -15,6 +15,7 @@
 uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const char *name,
                        const npuprof_arg *args, size_t count);
 void npuprof_end(uint32_t token);
+void npuprof_add_args(const npuprof_arg *args, size_t count);
 void npuprof_flow(bool out, uint64_t id);
 void npuprof_memory(const char *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag);
 void npuprof_memory_change(const char *device, bool is_free, uint64_t bytes, const char *tag);
@@ -45,6 +46,15 @@ uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const cha
 void npuprof_end(uint32_t token)
 {
     if (token) npuprof_close_(token);
+}
+
+/* PROF_RESULT: more arguments of the innermost span that is open on this thread. Why keys of its own: those
+   of a macro remember the addresses of their texts, and here an address has another text the next time. */
+void npuprof_add_args(const npuprof_arg *args, size_t count)
+{
+    npuprof_keys_ keys;
+    memset(&keys, 0, sizeof keys);
+    npuprof_result_(&keys, npuprof_args_(args, count));
 }
 
 /* PROF_FLOW_OUT and PROF_FLOW_IN, PROF_MEMORY, PROF_ALLOC and PROF_FREE, PROF_THREAD_NAME. */

@@ -93,7 +93,8 @@ def python():
             yield f"python {name}"
             continue
         yield f"python {name}{inspect.signature(value)}"
-        if inspect.isclass(value):
+        # Why not these two: what read.__doc__ does not name is private, and it is listed below.
+        if inspect.isclass(value) and name not in ("Trace", "Track"):
             yield from methods(name, value)
     said = npuprof.read.__doc__
     yield from (f"python load().{name}" for name in re.findall(r"\btrace\.(\w+)", said))
@@ -101,7 +102,8 @@ def python():
 
 def methods(owner, kind):
     for name, value in vars(kind).items():
-        if name.startswith("_"):
+        # Why: what a Scope keeps is not for its users.
+        if name.startswith("_") or owner == "Scope" and inspect.ismemberdescriptor(value):
             continue
         yield (f"python {owner}.{name}{inspect.signature(value)}" if callable(value)
                else f"python {owner}.{name}")

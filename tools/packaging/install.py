@@ -17,8 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ("libnpuprof.so", "libnpuprof-columns.so", "libnpuprof-collect.so", "npuprof-convert", "npuprof-top",
-         "npuprof-judge")
-PACKAGE = {".py", ".toml", ".json", ".js", ".css", ".html"}        # what the package is made of
+         "npuprof-judge", "npuprof_python.so")
+PACKAGE = {".py", ".pyi", ".typed", ".toml", ".json", ".js", ".css", ".html"}     # the package
 COMPLETIONS = {"bash": "share/bash-completion/completions/npuprof",
                "zsh": "share/zsh/site-functions/_npuprof",
                "fish": "share/fish/vendor_completions.d/npuprof.fish", "man": "share/man/man1/npuprof.1"}
@@ -45,9 +45,19 @@ def package():
             mode = 0o644 if name.endswith(".so") else 0o755
             files[f"built/{name}"] = mode, (ROOT / "build" / name).read_bytes()
     if missing:
-        print(f"npuprof: without {', '.join(missing)}: no C compiler built them; images cannot be read, and "
-              "reports take longer", file=sys.stderr)
+        print(f"npuprof: without {', '.join(missing)}: no C compiler built them, or Python.h was missing; "
+              f"{lacks(missing)}", file=sys.stderr)
     return files
+
+
+def lacks(missing):
+    """What does not work without these parts."""
+    lost = [text for part, text in (("npuprof-convert", "images cannot be read"),
+                                    ("libnpuprof.so", "nothing is recorded from Python"),
+                                    ("libnpuprof-columns.so", "reports take longer"),
+                                    ("npuprof_python.so", "a span in Python costs four times as much"))
+            if part in missing]
+    return "; ".join(lost) or "the rest works"
 
 
 def completions():

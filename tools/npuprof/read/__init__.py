@@ -13,12 +13,16 @@ build/npuprof-convert), or the file of another tool (see foreign/).
                                              operator_index; NULL: none
     trace.args(i)                            all arguments as a dict ({} from a CSV)
     trace.parents[i]                         a row; -1: no parent
+    trace.callers[i]                         the row that opened it, over await, tasks and threads, too
     trace.roots[i]                           the row that gives the trace id: the record around it, else the
                                              uppermost ancestor
     trace.warm_up[i]                         1: inside a warm-up record
     trace.span_id(i), trace.trace_id(i), trace.parent_span_id(i)    hex text, as in the CSV
     trace.row(i), trace.rows()               the columns of the CSV as dicts
     trace.to_pandas()                        the same as a data frame
+    trace.spans                              all spans in columns: to_pandas(), to_arrow(), columns()
+    trace.tables["idle"]                     each table of `npuprof report`: columns, rows, to_pandas()
+    trace.verdict()                          what to change, what it brings, and how sure that is
     trace.memory_peaks                       of a CSV: (Unix ns, name) of the peak of each memory pool
     trace.counters, trace.memory, trace.instants, trace.flows, trace.metadata, trace.damage
     trace.tool, trace.notes                  of another tool: its name, and what its trace does not say

@@ -296,6 +296,24 @@ class Trace:
         return parents
 
     @functools.cached_property
+    def callers(self):
+        """Of all rows: the row that opened it. That is its parent, but where a recording from Python states
+        another one, as over tasks and threads."""
+        callers = array("i", self.parents)
+        if not any(track.kind == "other" and track.name.startswith("task ") for track in self.tracks):
+            return callers
+        stated, numbers = {}, {}
+        for i in range(len(self)):
+            args, pid = self.args(i), self.tracks[self.track[i]].pid
+            if "scope.id" in args:
+                numbers[pid, args["scope.id"]] = i
+            if "scope.parent" in args:
+                stated[i] = pid, args["scope.parent"]
+        for i, number in stated.items():
+            callers[i] = numbers.get(number, callers[i])
+        return callers
+
+    @functools.cached_property
     def roots(self):
         return loops.roots_of(self.parents, self.kind)
 

@@ -20,7 +20,8 @@
             print(span.name, span.start_ns, span.end_ns, span.args)
 
 Code that has no `p` calls the same functions of the module: npuprof.scope("decode") does nothing while
-nothing is recorded. record, scope, inference, operator and asynchronous also decorate functions.
+nothing is recorded. record, scope, inference, operator and asynchronous also decorate functions of
+all kinds: see calls.py.
 
 Without a `with` block: start(level), stop(), clear(), dump(path), and get() as an object in the form of AWS
 RAF. npuprof.seeds has the names of older profilers.
@@ -28,8 +29,14 @@ RAF. npuprof.seeds has the names of older profilers.
 If NPUPROF_OUTPUT_PATH is set in the environment, the first call begins to record, and the trace is written
 when the program ends; npuprof.h describes that.
 
-Spans nest on the thread that opens them. A span that is open across an await would end in the wrong place:
-use asynchronous() there.
+Spans nest on the thread that opens them. One that is opened in a coroutine or a generator may be suspended.
+It has a track of its task, and states what opened it: see tasks.py and trace.callers. It is recorded when it
+ends; if the process is killed before, it is not there. An asynchronous() one is, from its beginning.
+
+    with npuprof.scope("decode") as s:               # arguments that become known inside
+        s.set(rows=len(decoded))
+
+A decorated `async def` is recorded until it ends, a decorated generator once a step.
 
 A process has one arena, of 16 MiB. For another one: profile(arena_bytes=2**28), or
 profile(arena_path="t.npuprof"), which survives a kill.

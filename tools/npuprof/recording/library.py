@@ -10,6 +10,7 @@ from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t
 
 from ..base.built import BUILD, remedy
 from ..base.messages import Refused
+from . import native
 
 
 class Value(ctypes.Union):
@@ -31,6 +32,7 @@ RECORDING = ("NPUPROF_OUTPUT_PATH", "NPUPROF_ARENA_PATH")
 QUICK = {
     "npuprof_begin": (c_uint32, (c_int, c_uint32, c_char_p, c_char_p, POINTER(Argument), c_size_t)),
     "npuprof_end": (None, (c_uint32,)),
+    "npuprof_add_args": (None, (POINTER(Argument), c_size_t)),
     "npuprof_instant": (None, (c_char_p, c_char_p, Arguments)),
     "npuprof_counter_int": (None, (c_char_p, c_int64)),
     "npuprof_counter_real": (None, (c_char_p, c_double)),
@@ -93,6 +95,9 @@ class Library:
             raise Refused(f"{path}: of another version than this module ({error}); {remedy()}") from None
         begin = functions.pop("begin")
         vars(self).update(functions)
+        if native.module:
+            native.module.bind(*(ctypes.cast(function, c_void_p).value for function in
+                                 (begin, self.end, self.add_args, self.level)))
         self.begin = begin
 
     def ready(self):
@@ -110,6 +115,8 @@ class Library:
 
     def name_thread(self):
         """Gives the calling thread its Python name in the trace."""
+        if hasattr(self.named, "done"):
+            return
         self.named.done = True
         thread = threading.current_thread()
         if thread is not threading.main_thread() and not isinstance(thread, threading._DummyThread):
@@ -129,25 +136,29 @@ def encoded(text):
 name_of = functools.lru_cache(4096)(encoded)
 
 
+def plain(value):
+    """The value as a bool, an int of 64 bits, a float or a str."""
+    if isinstance(value, (bool, str)):
+        return bool(value) if isinstance(value, bool) else str(value)
+    if hasattr(value, "__index__"):
+        number = value.__index__()
+        return int(number) if -2**63 <= number < 2**64 else str(value)
+    return float(value) if hasattr(value, "__float__") else str(value)
+
+
 def arguments_of(values):
     """A dict of arguments as (array of npuprof_arg or None, its length)."""
     if not values:
         return None, 0
     items = (Argument * len(values))()
     for item, (key, value) in zip(items, values.items()):
-        item.key = name_of(key)
+        item.key, value = name_of(key), plain(value)
         if isinstance(value, bool):
             item.type, item.value.u = 4, value
-        elif isinstance(value, str):
-            item.type, item.value.s = 5, encoded(value)
+        elif isinstance(value, int):
+            item.type, item.value.u = 1 if value < 2**63 else 2, value & 2**64 - 1
         elif isinstance(value, float):
             item.type, item.value.d = 3, value
-        elif hasattr(value, "__index__") and -2**63 <= value.__index__() < 2**64:
-            number = value.__index__()
-            item.type = 1 if number < 2**63 else 2
-            item.value.u = number & 2**64 - 1
-        elif hasattr(value, "__float__") and not hasattr(value, "__index__"):
-            item.type, item.value.d = 3, float(value)
         else:
             item.type, item.value.s = 5, encoded(value)
     return items, len(values)

@@ -2,46 +2,15 @@
 """The functions that record: spans, instants, counters, memory, arrows. They do nothing while nothing is
 recorded."""
 
-import functools
 import itertools
 
+from . import calls
 from .library import Arguments, arguments_of, encoded, library, name_of
+from .span import new_span
 
 SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR = range(1, 6)         # NPUPROF_KIND_*
-RUNTIME = b"Runtime"                                             # the category of labelled spans, as in C
+RUNTIME = "Runtime"                                             # the category of labelled spans, as in C
 async_ids = itertools.count(1 << 62)
-
-
-class Span:
-    """A span, as a context manager. As a decorator it makes each call of a function a span."""
-
-    __slots__ = ("level", "kind", "category", "name", "values", "token")
-
-    def __init__(self, level, kind, category, name, values):
-        self.level, self.kind, self.category, self.name, self.values = level, kind, category, name, values
-
-    def __enter__(self):
-        self.token = 0
-        if library.begin is not None or library.ready():
-            if not hasattr(library.named, "done"):
-                library.name_thread()
-            if self.values:
-                self.token = library.begin(self.level, self.kind, self.category, self.name,
-                                           *arguments_of(self.values))
-            else:
-                self.token = library.begin(self.level, self.kind, self.category, self.name, None, 0)
-        return self
-
-    def __exit__(self, *_):
-        if self.token:
-            library.end(self.token)
-
-    def __call__(self, function):
-        @functools.wraps(function)
-        def recorded(*args, **kwargs):
-            with Span(self.level, self.kind, self.category, self.name, self.values):
-                return function(*args, **kwargs)
-        return recorded
 
 
 class Asynchronous:
@@ -71,31 +40,27 @@ class Asynchronous:
             self.number = 0
 
     def __call__(self, function):
-        @functools.wraps(function)
-        def recorded(*args, **kwargs):
-            with Asynchronous(self.category, self.name):
-                return function(*args, **kwargs)
-        return recorded
+        return calls.recorded(function, lambda: Asynchronous(self.category, self.name))
 
 
 def record(name, warm_up=False):
     """A labelled section that starts a trace id. Reports leave a warm-up out."""
-    return Span(1, WARM_UP if warm_up else RECORD, RUNTIME, name_of(name), None)
+    return new_span(1, WARM_UP if warm_up else RECORD, RUNTIME, name, {})
 
 
 def scope(name, category="", /, *, level=1, **args):
     """A span with a category and arguments."""
-    return Span(level, SPAN, name_of(category), name_of(name), args)
+    return new_span(level, SPAN, category, name, args)
 
 
 def inference(name="Inference", /, **args):
     """One inference query."""
-    return Span(1, INFERENCE, RUNTIME, name_of(name), args)
+    return new_span(1, INFERENCE, RUNTIME, name, args)
 
 
 def operator(operator_index, name, /, **args):
     """A host ("external") operator."""
-    return Span(1, OPERATOR, RUNTIME, name_of(name), {"operator_index": operator_index, **args})
+    return new_span(1, OPERATOR, RUNTIME, name, {"operator_index": operator_index, **args})
 
 
 def asynchronous(name, category=""):

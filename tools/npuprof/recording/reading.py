@@ -99,7 +99,7 @@ class Reader:
     and not ended. Also a context manager; close() gives its memory back.
     """
 
-    FUNCTION = CFUNCTYPE(c_bool, c_void_p, POINTER(CSpan))
+    _FUNCTION = CFUNCTYPE(c_bool, c_void_p, POINTER(CSpan))
 
     def __init__(self):
         library.load()
@@ -125,8 +125,8 @@ class Reader:
                 failed.append(error)
             return not failed
         result = Result(struct_size=ctypes.sizeof(Result))
-        code = library.read(ctypes.byref(self.cursor), mask | (0 if drain else NO_DRAIN), self.FUNCTION(take),
-                            None, ctypes.byref(result))
+        code = library.read(ctypes.byref(self.cursor), mask | (0 if drain else NO_DRAIN),
+                            self._FUNCTION(take), None, ctypes.byref(result))
         self.lost += result.lost
         self.open = result.open
         if failed:

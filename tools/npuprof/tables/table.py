@@ -18,12 +18,50 @@ Tables older than this rule have columns without units, and there a Fraction is 
 from collections import namedtuple
 from collections.abc import Sequence
 from fractions import Fraction
+from html import escape
 
-Table = namedtuple("Table", "name title columns rows notes")
+from ..base.messages import Refused
 
 # Units of columns, and how many decimals a Fraction has there.
 UNITS = {"ns": 3, "pct": 2, "bytes": 0, "per_s": 3, "ppm": 3, "hz": 3, "ratio": 3, "ticks": 3, "ops": 0,
          "uj": 0, "mw": 3}
+
+
+SHOWN = 20                     # rows of a table in a notebook
+
+
+class Table(namedtuple("Table", "name title columns rows notes")):
+    """See above. repr() and a notebook show it; to_dicts() and to_pandas() give its rows."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"<npuprof table {self.name}: {len(self.rows)} rows of {', '.join(self.columns)}>"
+
+    def to_dicts(self):
+        """The rows as dicts. A Fraction becomes a float."""
+        return [{column: float(value) if isinstance(value, Fraction) else value
+                 for column, value in zip(self.columns, row)} for row in self.rows]
+
+    def to_pandas(self):
+        """The rows as a pandas data frame."""
+        try:
+            import pandas
+        except ImportError:
+            raise Refused("to_pandas() needs pandas, which is not installed; to_dicts() gives the same as "
+                          "dicts") from None
+        return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
+
+    def _repr_html_(self):
+        def cell(value, column):
+            text = decimal(value, decimals_of(column)) if isinstance(value, Fraction) else value
+            return f"<td>{escape('-' if value is None else str(text))}</td>"
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        body = ("".join(map(cell, row, self.columns)) for row in self.rows[:SHOWN])
+        more = [f"{len(self.rows) - SHOWN} more rows"] if len(self.rows) > SHOWN else []
+        notes = "".join(f"<p>{escape(note)}</p>" for note in (*more, *self.notes))
+        return (f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>"
+                f"{''.join(f'<tr>{row}</tr>' for row in body)}</table>{notes}")
 
 
 class Rows(Sequence):
