@@ -67,10 +67,20 @@ static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
     for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
 }
 
+/* Stores the stamp without its low bits, which was *before. False: another task changed it; *before is now
+   what it is. Why it is only looked at if it stays: that is shorter than an exclusive store. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_move_clock_(uint32_t *clock, uint32_t *before, uint32_t word)
+{
+#if !NPUPROF_MASKS_
+    if (NPUPROF_LIKELY_(word == *before)) return (*before = NPUPROF_LOAD_(clock)) == word;
+#endif
+    return NPUPROF_REPLACE_(clock, before, word);
+}
+
 /* Now, in 47 bits or more. A narrower clock is extended by c->clock, which is the stamp without its low bits.
    Why it reads the clock again when another task changed c->clock: a task that was interrupted for a period
    of the clock would else put c->clock back by that period. */
-static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
+NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_fw_stamp_here_(npuprof_compact_header_ *c)
 {
     enum {
         BITS = NPUPROF_CLOCK_BITS_,
@@ -91,10 +101,19 @@ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
         if (BITS > 32) wide = npuprof_user_now_();
         now = BITS > 32 ? (uint32_t)(wide >> LOW) : (uint32_t)npuprof_user_now_();
         word = before + (((BITS > 32 ? now : now >> LOW) - before) & (((uint32_t)1 << (HIGH & 31)) - 1));
-    } while (!NPUPROF_REPLACE_(&c->clock, &before, word));
+    } while (!npuprof_fw_move_clock_(&c->clock, &before, word));
     NPUPROF_MASKED_END_
     if (BITS == 32) return (uint64_t)(word >> LOW) << 32 | now;
     return (uint64_t)word << LOW | ((BITS > 32 ? (uint32_t)wide : now) & (((uint32_t)1 << LOW) - 1));
+}
+
+static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c) { return npuprof_fw_stamp_here_(c); }
+
+/* The same where few registers are left. Why: what does not fit into them is moved with interrupts off. */
+NPUPROF_ATTRIBUTE_((unused))
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_stamp_apart_(npuprof_compact_header_ *c)
+{
+    return npuprof_fw_stamp_here_(c);
 }
 
 /* Why masked: a wrong number must not write beyond what there is for each context. */

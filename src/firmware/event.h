@@ -154,12 +154,11 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *cate
 /* Spans of PROF_BEGIN, a stack for each context. */
 static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
 
-/* Makes a span the innermost of its stack; token 0: it was not recorded. */
+/* Makes a span that just began the innermost of its stack; token 0: it was not recorded. */
 static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
 {
-    npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
-    if (cell) {
-        npuprof_fw_save_(cell, h);
+    if (NPUPROF_LIKELY_(token)) {
+        npuprof_fw_save_(npuprof_fw_cell_(npuprof_fw_arena_, token), h);
         h->top = token;
         h->skipped = 0;
     } else {
@@ -167,18 +166,23 @@ static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
     }
 }
 
-/* Takes the innermost span off its stack: its token, or 0 if it was not recorded or there is none. */
-static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
+/* Takes the innermost span off its stack: its cell, or NULL if it was not recorded or there is none. */
+static npuprof_cell_ *npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
 {
-    const npuprof_token_ token = h->top;
-    const npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (h->skipped) {
         h->skipped--;
-    } else if (cell) {
-        npuprof_fw_restore_(cell, h);
-        return token;
+        return NULL;
     }
-    return 0;
+    npuprof_cell_ *const cell = npuprof_fw_open_cell_(npuprof_fw_arena_, h->top);
+    if (cell) npuprof_fw_restore_(cell, h);
+    return cell;
+}
+
+/* Ends the innermost span of a stack. */
+static void npuprof_fw_end_top_(npuprof_fw_by_hand_ *h)
+{
+    npuprof_cell_ *const cell = npuprof_fw_pop_(h);
+    if (cell) npuprof_fw_end_found_(cell, npuprof_fw_stamp_(npuprof_fw_arena_));
 }
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
@@ -189,10 +193,15 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
     npuprof_fw_push_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()], token);
 }
 
+NPUPROF_API_ void npuprof_begin_here_(const npuprof_site_ *site)
+{
+    npuprof_fw_push_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()],
+                     NPUPROF_OPEN_(1) ? npuprof_begin_(site) : 0);
+}
+
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    const npuprof_token_ token = npuprof_fw_pop_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()]);
-    if (token) npuprof_close_(token);
+    npuprof_fw_end_top_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()]);
 }
 
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args)
@@ -200,24 +209,96 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
     (void)npuprof_fw_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
 }
 
+/* ---- The short way: values that are no texts */
+
+/* Fills a record of at least one value, and finishes it. many: of more than one. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_fill_short_(npuprof_cell_ *head, npuprof_token_ token,
+                                                             uint32_t ref, const npuprof_arg *values,
+                                                             uint32_t shape, bool many)
+{
+    npuprof_cell_ *field = head + 1;
+    uint32_t count = shape >> NPUPROF_SHAPE_SHIFT_, word = values->type;
+    if (many) word |= NPUPROF_FIELD_MORE_;
+    npuprof_os_store_(&field->start, word | NPUPROF_FW_CELLS_WORD_(1 + count));
+    npuprof_fw_begin_short_(head, ref | 1, 1 + count);
+    for (;;) {
+        field->ref = (uint32_t)(uintptr_t)values->key;
+        field->end = (uint32_t)values->value.u;
+        field->high.word = (uint32_t)(values->value.u >> 32);
+        if (!many || !--count) break;
+        values++;
+        field++;
+        field->start = values->type | NPUPROF_FIELD_MORE_;
+    }
+    if (many) field->start = values->type;
+    const bool apart = NPUPROF_MASKS_ && !(NPUPROF_CONSTANT_(many) && many);
+    const uint64_t now = apart ? npuprof_fw_stamp_apart_(npuprof_fw_arena_)
+                               : npuprof_fw_stamp_here_(npuprof_fw_arena_);
+    head->start = (uint32_t)now;
+    head->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
+    npuprof_fw_publish_short_(head, ref | 1, shape & NPUPROF_SHAPE_SPAN_ ? NPUPROF_FW_OPEN_HALF_(token) : 0);
+    return token;
+}
+
+#if NPUPROF_RING_
+/* The same where cells are hard to find. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_put_long_(uint32_t ref, const npuprof_arg *values,
+                                                             uint32_t shape)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_token_ token = npuprof_fw_take_more_(c, 1 + (shape >> NPUPROF_SHAPE_SHIFT_));
+    if (token) (void)npuprof_fw_fill_short_(npuprof_fw_cell_(c, token), token, ref, values, shape,
+                                               shape >= 2 << NPUPROF_SHAPE_SHIFT_);
+    return npuprof_fw_tally_(c, token, &c->lost);
+}
+
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_put_value_long_(uint32_t ref, const char *key,
+                                                                   uint64_t value, uint32_t shape)
+{
+    npuprof_arg own = npuprof_arg_(key, shape >> NPUPROF_SHAPE_SHIFT_);
+    own.value.u = value;
+    return npuprof_fw_put_long_(ref, &own, 1 << NPUPROF_SHAPE_SHIFT_ | (shape & NPUPROF_SHAPE_SPAN_));
+}
+#else
+#define npuprof_fw_put_value_long_(ref, key, value, shape) 0
+#endif
+
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape)
 {
+    const uint32_t ref = (uint32_t)(uintptr_t)site;
+    npuprof_cell_ *head;
+    npuprof_token_ token;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_take_short_(npuprof_fw_arena_, 2, &head, &token)))
+        return npuprof_fw_put_value_long_(ref, key, value, shape);
+    npuprof_arg own = npuprof_arg_(key, shape >> NPUPROF_SHAPE_SHIFT_);
+    own.value.u = value;
+    return npuprof_fw_fill_short_(head, token, ref, &own,
+                                  1 << NPUPROF_SHAPE_SHIFT_ | (shape & NPUPROF_SHAPE_SPAN_), false);
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_put_values_(const npuprof_site_ *site, const npuprof_arg *values,
+                                                uint32_t shape)
+{
+    const uint32_t ref = (uint32_t)(uintptr_t)site, count = 1 + (shape >> NPUPROF_SHAPE_SHIFT_);
+    npuprof_cell_ *head;
+    npuprof_token_ token;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_take_short_(npuprof_fw_arena_, count, &head, &token)))
+        return npuprof_fw_put_long_(ref, values, shape);
+    return npuprof_fw_fill_short_(head, token, ref, values, shape, true);
+}
+
+NPUPROF_API_ void npuprof_put_instant_(const npuprof_site_ *site)
+{
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint32_t type = shape & ~(uint32_t)NPUPROF_SHAPE_SPAN_, fields = type != 0;
-    const uint64_t now = npuprof_fw_stamp_(c);
-    const npuprof_token_ token = npuprof_fw_take_fields_(c, 1 + fields, &c->lost);
-    if (!token) return npuprof_fw_tally_(c, 0, &c->lost);
-    npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
-    if (fields) {
-        head[1].ref = (uint32_t)(uintptr_t)key;
-        head[1].start = type | NPUPROF_FW_CELLS_WORD_(2);
-        head[1].end = (uint32_t)value;
-        head[1].high.word = (uint32_t)(value >> 32);
+    uint64_t now;
+    const npuprof_token_ token = npuprof_fw_take_now_(c, &now);
+    if (NPUPROF_LIKELY_(token)) {
+        npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+        head->end = 1;
+        npuprof_fw_finish_(head, (uint32_t)(uintptr_t)site, 0, now);
     }
-    const uint32_t half = shape & NPUPROF_SHAPE_SPAN_ ? NPUPROF_FW_OPEN_HALF_(token) : 0;
-    npuprof_fw_finish_(head, (uint32_t)(uintptr_t)site | fields, half, now);
-    return npuprof_fw_tally_(c, token, &c->lost);
+    (void)npuprof_fw_tally_(c, token, &c->lost);
 }
 
 static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,

@@ -42,6 +42,8 @@ static inline uint32_t npuprof_fw_begin_trace_(npuprof_compact_header_ *c, uint3
 }
 
 /* header.lost counts all events, also those that are recorded. */
+static inline uint32_t *npuprof_fw_events_(npuprof_compact_header_ *c) { return &c->lost; }
+
 static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
 {
@@ -49,14 +51,17 @@ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npupr
     return token;
 }
 
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_found_(npuprof_cell_ *cell, uint64_t now)
+{
+    NPUPROF_STORE_(&cell->end, (uint32_t)now);
+    npuprof_fw_store_half_(cell, npuprof_fw_end_half_(now));
+}
+
 NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                  uint64_t now)
 {
     npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
-    const uint16_t end = npuprof_fw_end_half_(now);
-    if (NPUPROF_UNLIKELY_(!cell)) return;
-    NPUPROF_STORE_(&cell->end, (uint32_t)now);
-    npuprof_fw_store_half_(cell, end);
+    if (NPUPROF_LIKELY_(cell)) npuprof_fw_end_found_(cell, now);
 }
 
 static bool npuprof_fw_hold_(npuprof_compact_header_ *c)

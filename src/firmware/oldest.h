@@ -117,6 +117,18 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
     npuprof_os_store_(&head->ref, ref);
 }
 
+/* The short way. There is no other one: what does not fit is lost, and was counted. */
+#define npuprof_fw_put_long_(ref, values, shape) 0
+#define npuprof_fw_begin_short_(head, ref, count) ((void)0)
+#define npuprof_fw_publish_short_(head, ref, half) npuprof_fw_publish_half_((head), (ref), (half))
+NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_take_short_(npuprof_compact_header_ *c, uint32_t count,
+                                                   npuprof_cell_ **head, npuprof_token_ *token)
+{
+    *token = npuprof_fw_take_(c, count, &c->lost);
+    *head = npuprof_fw_cell_(c, *token);
+    return *token != 0;
+}
+
 /* What did not fit was counted when it was to be taken. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                         uint32_t *lost)
@@ -143,6 +155,12 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
+}
+
+static inline void npuprof_fw_end_found_(npuprof_cell_ *cell, uint64_t now)
+{
+    NPUPROF_STORE_(&cell->end, (uint32_t)now);
+    NPUPROF_STORE_(&cell->high.half[1], npuprof_fw_end_half_(now));
 }
 
 /* `end` is the token, and the bits beside NPUPROF_CELL_OPEN_ are what was skipped. */

@@ -27,7 +27,10 @@
                               lost or lost_notes
      open_cell_(c, token)     the open span, or NULL. Why it asks: a goto past a scope leaves garbage in its
                               token, and garbage must not write anywhere
-     end_cell_(c, token, now) ends that span
+     end_cell_(c, token, now) ends that span; end_found_(cell, now) the open one that open_cell_() found
+     take_short_(c, count, &head, &token)    the usual way of a record with values, which is then counted:
+                              true. begin_short_(head, ref, count) says at once how long it is, and
+                              publish_short_(head, ref, half) is the last thing. False: put_long_() of event.h
      is_kept_(ref)            whether a record stays however much comes after it, until notes.h lets it go;
                               keep_last_(c, kept, count, token): of such records only the last `count` stay,
                               which are kept[]

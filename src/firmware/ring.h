@@ -28,6 +28,8 @@ static inline bool npuprof_fw_may_pass_(const npuprof_compact_header_ *c, uint32
 static inline bool npuprof_fw_is_held_(uint32_t used);
 /* How often else it may be tried to find a record that can be claimed. */
 static inline uint32_t npuprof_fw_tries_after_(uint32_t tries);
+/* What counts the events that are recorded. */
+static inline uint32_t *npuprof_fw_events_(npuprof_compact_header_ *c);
 /* half[1] of a cell, as its token has it. */
 static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell);
 
@@ -106,31 +108,43 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
     return n;
 }
 
-/* Moves header.used from `used` to `next`, behind the record at `head`. True: that record is claimed. False:
-   it is passed, or another task was faster. Why its length may be read before: while header.used stands, it
-   has that. */
-static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
-                                     uint32_t next)
+/* Whether an event is counted while interrupts are off anyway. Why not always: it takes too long on an AVR,
+   and where the count is no word of the header. */
+#ifdef __AVR__
+enum { NPUPROF_FW_COUNTS_MASKED_ = 0 };
+#else
+enum { NPUPROF_FW_COUNTS_MASKED_ = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST };
+#endif
+
+/* Moves header.used from `used` to `next`, behind the record at `head`, whose high.word was `high`. True: it
+   is claimed, and *counted is one more. False: it is passed, or another task was faster. is_free: what
+   `high` says.
+   Why its length and `high` may be read before: while header.used stands, it has that length, and what can be
+   claimed stays so. Why one barrier: it is between the two words, and those who meet look at both. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
+                                              uint32_t next, uint32_t high, bool is_free, uint32_t *counted)
 {
-    uint32_t high;
 #if NPUPROF_MASKS_
     uint32_t claimed = NPUPROF_FW_CLAIMED_WORD_;
+    (void)high;
     NPUPROF_KNOWN_(claimed);
     NPUPROF_MASKED_BEGIN_
-    bool is_ours = NPUPROF_LOAD_(&c->used) == used;
+    const bool is_ours = NPUPROF_LOAD_(&c->used) == used;
     if (is_ours) {
         NPUPROF_STORE_(&c->used, next);
-        high = NPUPROF_LOAD_(&head->high.word);
-        is_ours = !(high & NPUPROF_FW_OPEN_WORD_);
-        if (is_ours) NPUPROF_STORE_(&head->high.word, claimed);
+        if (is_free) NPUPROF_STORE_(&head->high.word, claimed);
+        if (counted && NPUPROF_FW_COUNTS_MASKED_) ++*counted;
     }
     NPUPROF_MASKED_END_
-    return is_ours;
+    if (counted && !NPUPROF_FW_COUNTS_MASKED_ && is_ours) npuprof_fw_count_(counted);
+    return is_ours && is_free;
 #else
-    high = NPUPROF_LOAD_(&head->high.word);
-    const bool is_free = !(high & NPUPROF_FW_OPEN_WORD_) &&
-                         NPUPROF_CAS_(&head->high.word, &high, NPUPROF_FW_CLAIMED_WORD_);
-    if (NPUPROF_CAS_(&c->used, &used, next)) return is_free;
+    if (is_free && !NPUPROF_CAS_RELAXED_(&head->high.word, &high, NPUPROF_FW_CLAIMED_WORD_)) return false;
+    NPUPROF_FENCE_();
+    if (NPUPROF_CAS_RELAXED_(&c->used, &used, next)) {
+        if (counted) NPUPROF_INCREMENT_(counted);
+        return is_free;
+    }
     if (is_free) NPUPROF_STORE_RELEASE_(&head->high.word, high);
     return false;
 #endif
@@ -151,16 +165,11 @@ static NPUPROF_NOINLINE_ void npuprof_fw_empty_(npuprof_cell_ *head)
     npuprof_fw_store_half_(head, 0);
 }
 
-/* What header.used becomes behind `n` cells at `used`. */
-NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_used_behind_(npuprof_compact_header_ *c, uint32_t used, uint32_t n)
+/* What header.used becomes where a lap ends. */
+NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_next_lap_(npuprof_compact_header_ *c, uint32_t used)
 {
-    uint32_t next = used + n;
-    if ((next & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_()) {
-        next = (used >> NPUPROF_RING_LAP_SHIFT_) + 1;
-        next = next << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
-        if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-    }
-    return next;
+    if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+    return ((used >> NPUPROF_RING_LAP_SHIFT_) + 1) << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
 }
 
 /* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
@@ -173,10 +182,11 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_h
         const uint32_t used = npuprof_os_load_(&c->used);
         npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
         if (npuprof_fw_is_held_(used)) break;
-        const uint32_t n = npuprof_fw_length_(head);
-        const uint32_t next = npuprof_fw_used_behind_(c, used, n);
+        const uint32_t high = NPUPROF_LOAD_(&head->high.word), n = npuprof_fw_length_(head);
+        uint32_t next = used + n;
+        if ((next & NPUPROF_RING_INDEX_) >= cells) next = npuprof_fw_next_lap_(c, used);
         if (!npuprof_fw_may_pass_(c, next)) break;
-        if (!npuprof_fw_claim_(c, head, used, next)) continue;
+        if (!npuprof_fw_claim_(c, head, used, next, high, !(high & NPUPROF_FW_OPEN_WORD_), NULL)) continue;
         if (n > most) npuprof_fw_give_back_(head + most, n - most);
         return used;
     }
@@ -212,33 +222,49 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_join_(npuprof_cell_ *head, uint32_t count
     head->end = count;
 }
 
-/* Takes the next `count` cells if nothing in them is kept, all at once. 0: it is, or another task was faster.
+/* Takes the next `count` cells at once, of which *first is the first, if nothing in them is kept and others
+   are behind them; *counted is one more. False: it is, or another task was faster. Who calls it has to say at
+   once how long the record is.
    Why only the first record is claimed: while header.used stands, nobody takes those behind it. */
-static inline npuprof_token_ npuprof_fw_take_run_(npuprof_compact_header_ *c, uint32_t count)
+NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_take_run_(npuprof_compact_header_ *c, uint32_t count,
+                                                 uint32_t *counted, npuprof_cell_ **first,
+                                                 npuprof_token_ *token)
 {
     const uint32_t used = npuprof_os_load_(&c->used);
-    npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
-    uint32_t left = NPUPROF_FW_CELL_COUNT_() - (used & NPUPROF_RING_INDEX_), have = 0;
-    if ((int32_t)left < (int32_t)count) return 0;
+    npuprof_cell_ *head = npuprof_fw_cell_(c, used), *behind = head + count, *at = head;
+    const npuprof_cell_ *const end = npuprof_fw_cells_(c) + NPUPROF_FW_CELL_COUNT_();
+    if (NPUPROF_UNLIKELY_(behind >= end)) return false;
+    const uint32_t high = NPUPROF_MASKS_ ? 0 : NPUPROF_LOAD_(&head->high.word);
+    NPUPROF_SETTLED_(head);
     do {
-        if (NPUPROF_LOAD_(&head[have].high.word) & NPUPROF_FW_OPEN_WORD_) return 0;
-        const uint32_t n = npuprof_fw_length_(head + have);
-        if (!n) return 0;                  /* another core is at it */
-        have += n;
-    } while (have < count);
-    if (have > left) return 0;
-    const uint32_t next = npuprof_fw_used_behind_(c, used, have);
-    if (!npuprof_fw_may_pass_(c, next) || !npuprof_fw_claim_(c, head, used, next)) return 0;
-    if (have > count) npuprof_fw_give_back_(head + count, have - count);
-    npuprof_fw_join_(head, count);
-    return used;
+        /* Why one word of both: one question for the usual record, which is one cell. */
+        const uint32_t other = NPUPROF_LOAD_(&at->high.word), ref = NPUPROF_LOAD_(&at->ref);
+        at++;
+        NPUPROF_SETTLED_(at);
+        if ((other | (ref & 1) * NPUPROF_FW_OPEN_WORD_) & NPUPROF_FW_OPEN_WORD_) {
+            const uint32_t n = NPUPROF_FIELD_CELLS_(NPUPROF_LOAD_(&at->start));
+            if ((other & NPUPROF_FW_OPEN_WORD_) || !n) return false;     /* 0: another core is at it */
+            at += n;
+            NPUPROF_SETTLED_(at);
+            at--;
+        }
+    } while (at < behind);
+    uint32_t next = used + count;
+    if (NPUPROF_UNLIKELY_(at != behind)) {
+        if (at > end) return false;
+        next = at < end ? used + (uint32_t)(at - head) : npuprof_fw_next_lap_(c, used);
+    }
+    if (!npuprof_fw_may_pass_(c, next)) return false;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_claim_(c, head, used, next, high, true, counted))) return false;
+    if (NPUPROF_UNLIKELY_(at != behind)) npuprof_fw_give_back_(behind, (uint32_t)(at - behind));
+    *first = head;
+    *token = used;
+    return true;
 }
 
-/* Takes `count` cells, one behind the other, at least 2. */
+/* Takes `count` cells, one behind the other. */
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_header_ *c, uint32_t count)
 {
-    const npuprof_token_ run = npuprof_fw_take_run_(c, count);
-    if (NPUPROF_LIKELY_(run)) return run;
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     uint32_t have = 0, n = 1;
     npuprof_token_ token = 0;
@@ -257,7 +283,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_he
         if (have < count) continue;
         npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
         if (have > count) npuprof_fw_give_back_(head + count, have - count);
-        npuprof_fw_join_(head, count);
+        if (count > 1) npuprof_fw_join_(head, count);
         return token;
     }
     if (have) npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
@@ -271,7 +297,12 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
                                                        uint32_t *lost)
 {
     (void)lost;
-    return count > 1 ? npuprof_fw_take_more_(c, count) : npuprof_fw_claim_next_(c, 1);
+    npuprof_token_ token;
+    if (NPUPROF_CONSTANT_(count) && count == 1) return npuprof_fw_claim_next_(c, 1);
+    npuprof_cell_ *head;
+    if (!npuprof_fw_take_run_(c, count, NULL, &head, &token)) return npuprof_fw_take_more_(c, count);
+    if (count > 1) npuprof_fw_join_(head, count);
+    return token;
 }
 
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
@@ -286,6 +317,17 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
     npuprof_os_store_(&head->ref, ref);
     npuprof_fw_store_half_(head, half);
 }
+
+/* The short way. Why `ref` comes first here: what is claimed says nothing but how long it is. */
+#define npuprof_fw_take_short_(c, count, head, token) \
+    npuprof_fw_take_run_((c), (count), npuprof_fw_events_(c), (head), (token))
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_begin_short_(npuprof_cell_ *head, uint32_t ref, uint32_t count)
+{
+    npuprof_os_store_(&head->ref, ref);
+    head->end = count;
+}
+
+#define npuprof_fw_publish_short_(head, ref, half) npuprof_fw_store_half_((head), (half))
 
 /* NULL: garbage, or an end that came twice. */
 NPUPROF_ALWAYS_INLINE_ npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)

@@ -44,13 +44,13 @@ NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
     return npuprof_fw_keep_note_(slot, token);
 }
 
-/* Ends a span and begins another with the same stamp. old 0: none ends. number NPUPROF_NOBODY: none
+/* Ends a span and begins another with the same stamp. old NULL: none ends. number NPUPROF_NOBODY: none
    begins. */
-static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uint32_t number)
+static npuprof_token_ npuprof_fw_change_(npuprof_cell_ *old, uint32_t track, uint32_t number)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
-    npuprof_fw_end_cell_(c, old, now);
+    if (old) npuprof_fw_end_found_(old, now);
     if (number > NPUPROF_NUMBER_MAX) return 0;
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
     const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_SPAN, number);
@@ -66,7 +66,7 @@ static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
 NPUPROF_API_ void npuprof_switch(uint32_t track, uint32_t number)
 {
     npuprof_fw_by_hand_ *const h = npuprof_fw_track_(&track);
-    const npuprof_token_ old = npuprof_fw_pop_(h);
+    npuprof_cell_ *const old = npuprof_fw_pop_(h);
     if (!NPUPROF_OPEN_(1)) number = NPUPROF_NOBODY;
     if (!old && number == NPUPROF_NOBODY) return;
     const npuprof_token_ token = npuprof_fw_change_(old, track, number);
@@ -76,21 +76,21 @@ NPUPROF_API_ void npuprof_switch(uint32_t track, uint32_t number)
 NPUPROF_API_ void npuprof_enter(uint32_t track, uint32_t number)
 {
     npuprof_fw_by_hand_ *const h = npuprof_fw_track_(&track);
-    npuprof_fw_push_(h, NPUPROF_OPEN_(1) ? npuprof_fw_change_(0, track, number) : 0);
+    npuprof_fw_push_(h, NPUPROF_OPEN_(1) ? npuprof_fw_change_(NULL, track, number) : 0);
 }
 
 NPUPROF_API_ void npuprof_leave(uint32_t track)
 {
-    const npuprof_token_ token = npuprof_fw_pop_(npuprof_fw_track_(&track));
-    if (token) npuprof_close_(token);
+    npuprof_fw_end_top_(npuprof_fw_track_(&track));
 }
 
 NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
 {
-    const uint64_t values[3] = { value, 0, 0 };
     if (!NPUPROF_OPEN_(1) || number > NPUPROF_NUMBER_MAX) return;
     const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_COUNTER_UINT, number);
-    (void)npuprof_fw_put_named_(ref, false, NULL, values, PROF_NO_ARGS);
+    /* Why as an address: of a call site, too, the low half is all that is recorded. */
+    (void)npuprof_put_value_((const npuprof_site_ *)(uintptr_t)ref, NULL, value,
+                             NPUPROF_SHAPE_EVENT_ << NPUPROF_SHAPE_SHIFT_);
 }
 
 NPUPROF_API_ void npuprof_tick(void)

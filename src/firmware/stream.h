@@ -99,6 +99,12 @@ static inline uint32_t npuprof_fw_begin_trace_(npuprof_compact_header_ *c, uint3
     return npuprof_fw_begin_ring_(c, cells);
 }
 
+static inline uint32_t *npuprof_fw_events_(npuprof_compact_header_ *c)
+{
+    (void)c;
+    return &npuprof_fw_recorded_;
+}
+
 /* header.lost counts what did not fit. */
 static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
@@ -161,6 +167,11 @@ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, n
     if (NPUPROF_UNLIKELY_((token & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_())) return;
     if (npuprof_fw_end_if_(cell, was, now) == (was | NPUPROF_CELL_SENT_))
         npuprof_fw_close_sent_(c, cell, now);
+}
+
+static inline void npuprof_fw_end_found_(npuprof_cell_ *cell, uint64_t now)
+{
+    npuprof_fw_end_cell_(npuprof_fw_arena_, npuprof_fw_token_of_(npuprof_fw_arena_, cell), now);
 }
 
 /* ---- Reading: on the target only the figures */

@@ -54,7 +54,10 @@ NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up; is the gate open now?
 #define npuprof_event_args_now_ npuprof_event_args_with_names_section_
 #define npuprof_event_list_ npuprof_event_list_with_names_section_
 #define npuprof_event_now_ npuprof_event_with_names_section_
+#define npuprof_put_instant_ npuprof_put_instant_with_names_section_
 #define npuprof_put_value_ npuprof_put_value_with_names_section_
+#define npuprof_put_values_ npuprof_put_values_with_names_section_
+#define npuprof_begin_here_ npuprof_begin_here_with_names_section_
 #endif
 
 /* Out of line; the macros call these while the gate is open. All are async-signal safe. The functions that
@@ -67,14 +70,20 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *cate
                                                  npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args);
-/* A span or an event with at most one value, which is not a string. shape: the value's type, NPUPROF_ARG_*;
-   SHAPE_EVENT: it is the event's own, without a key; 0: there is none. SHAPE_SPAN, besides: a span begins.
-   Why one number: on the smallest processors it takes one instruction. */
-enum { NPUPROF_SHAPE_EVENT_ = 11, NPUPROF_SHAPE_SPAN_ = 128 };
+/* An event without a value; an event or a span with a value that is not a string; the same with 2 to
+   SHORT_ARGS values. shape: the value's type NPUPROF_ARG_*, or SHAPE_EVENT if it is the event's own, without
+   a key; in the last one how many there are. That * 2, and SHAPE_SPAN if a span begins. Why one number: on
+   the smallest processors it takes one instruction. */
+enum { NPUPROF_SHAPE_SPAN_ = 1, NPUPROF_SHAPE_SHIFT_ = 1, NPUPROF_SHAPE_EVENT_ = 11 };
+enum { NPUPROF_SHORT_ARGS_ = 4 };
+NPUPROF_API_ void npuprof_put_instant_(const npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape);
+NPUPROF_API_ npuprof_token_ npuprof_put_values_(const npuprof_site_ *site, const npuprof_arg *values,
+                                                uint32_t shape);
 NPUPROF_API_ void npuprof_result_(npuprof_args args);
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
+NPUPROF_API_ void npuprof_begin_here_(const npuprof_site_ *site);   /* the same of literals */
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
@@ -148,26 +157,49 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_key
 }
 
 #elif !defined(NPUPROF_OFF)
+NPUPROF_ALWAYS_INLINE_ bool npuprof_is_value_(const npuprof_arg *a)
+{
+    return NPUPROF_CONSTANT_(a->type) && a->type < NPUPROF_ARG_STR;
+}
+
+/* Whether these are values that npuprof_put_values_() takes. Why no loop: a compiler that makes code small
+   keeps one. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_are_values_(npuprof_args args)
+{
+    const npuprof_arg *const a = args.items;
+    return NPUPROF_CONSTANT_(args.count) && args.count && args.count <= NPUPROF_SHORT_ARGS_ &&
+           npuprof_is_value_(a) && (args.count < 2 || npuprof_is_value_(a + 1)) &&
+           (args.count < 3 || npuprof_is_value_(a + 2)) && (args.count < 4 || npuprof_is_value_(a + 3));
+}
+
+/* With 1 to NPUPROF_SHORT_ARGS_ values. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_put_short_(const npuprof_site_ *site, npuprof_args args,
+                                                         uint32_t span)
+{
+    const npuprof_arg *const a = args.items;
+    if (args.count == 1)
+        return npuprof_put_value_(site, a->key, a->value.u, a->type << NPUPROF_SHAPE_SHIFT_ | span);
+    return npuprof_put_values_(site, a,
+                               NPUPROF_STATIC_CAST_(uint32_t, args.count) << NPUPROF_SHAPE_SHIFT_ | span);
+}
+
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(const npuprof_site_ *site, npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
-    if (npuprof_is_one_value_(args))
-        return npuprof_put_value_(site, args.items[0].key, args.items[0].value.u,
-                                  args.items[0].type | NPUPROF_SHAPE_SPAN_);
+    if (npuprof_are_values_(args)) return npuprof_put_short_(site, args, NPUPROF_SHAPE_SPAN_);
     return npuprof_begin_args_(site, args);
 }
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(const npuprof_site_ *site, npuprof_args args)
 {
-    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) (void)npuprof_put_value_(site, NPUPROF_NULL_, 0, 0);
-    else if (npuprof_is_one_value_(args))
-        (void)npuprof_put_value_(site, args.items[0].key, args.items[0].value.u, args.items[0].type);
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_put_instant_(site);
+    else if (npuprof_are_values_(args)) (void)npuprof_put_short_(site, args, 0);
     else npuprof_event_args_now_(site, args);
 }
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
 {
-    (void)npuprof_put_value_(site, NPUPROF_NULL_, value, NPUPROF_SHAPE_EVENT_);
+    (void)npuprof_put_value_(site, NPUPROF_NULL_, value, NPUPROF_SHAPE_EVENT_ << NPUPROF_SHAPE_SHIFT_);
 }
 
 #elif defined(NPUPROF_FREESTANDING)

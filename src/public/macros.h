@@ -346,7 +346,13 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
         ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
-#define NPUPROF_BY_HAND_(id, cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
+#define NPUPROF_BY_HAND_(id, cat, name) \
+    do { \
+        NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name) \
+        NPUPROF_ALWAYS_(NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat) \
+                        ? npuprof_begin_here_(NPUPROF_REF_(id, "", "")) \
+                        : npuprof_begin_by_hand_((cat), (name))); \
+    } while (0)
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_((args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
 #endif /* NPUPROF_FREESTANDING */
