@@ -11,7 +11,6 @@ golden files anew, from the first rig that ran.
 """
 import concurrent.futures
 import functools
-import itertools
 import json
 import os
 import pathlib
@@ -28,7 +27,7 @@ GOLDEN = ROOT / "tests" / "golden"
 sys.path.insert(0, str(ROOT / "tests"))
 import helpers  # noqa: E402
 from baremetal.base import BUILD, WARNINGS, Skip, command, need, without_sites  # noqa: E402
-from baremetal import masked, preempt, real_rtos, rtos_rigs, soak, uart  # noqa: E402
+from baremetal import costs, masked, preempt, real_rtos, rtos_rigs, soak, uart  # noqa: E402
 from baremetal.npu_truth import check_npu  # noqa: E402
 from baremetal.builds import builds, compilers, off  # noqa: E402
 from image import second_facts, second_reader  # noqa: E402
@@ -210,32 +209,6 @@ def cost():
             raise AssertionError(f"{code} instructions {what}")
 
 
-def records(name, *flags):
-    """{record: instructions on a machine, clock reads included} of fields.c."""
-    ticks = {"cortex-m0": [], "cortex-m3": ["-DTICK_PS=40000"], "cortex-m4": ["-DTICK_PS=40000"]}
-    folder, _ = on_machine(name, "fields.c", *ticks[name], *flags)
-    cost = {name: int(n) for name, n in re.findall(r"(\S+) (\d+)", (folder / "fields.txt").read_text())}
-    print(f"   instructions on {name} {' '.join(flags)}: " + ", ".join(f"{c} {n}" for c, n in cost.items()))
-    if len(cost) != 11 or min(cost.values()) < 20:
-        raise AssertionError(f"{cost}")
-    return cost
-
-
-def fields():
-    """A counter, an instant, and a span with one integer take at most 1.5 times the instructions of a plain
-    span, on a Cortex-M0+. A name takes at most 600 in a ring of any size."""
-    cost = records("cortex-m0")
-    short = ("span_with_one", "counter", "instant", "instant_with_one")
-    if max(cost[what] for what in short) > 1.5 * cost["span"]:
-        raise AssertionError(f"{cost}")
-    ring, stream = (f"-DNPUPROF_WHEN_FULL=NPUPROF_{policy}" for policy in ("KEEP_NEWEST", "STREAM"))
-    for machine, *flags in itertools.product(("cortex-m0", "cortex-m4"), (ring, stream), (2048, 12288)):
-        flags = [flags[0], f"-DNPUPROF_ARENA_BYTES={flags[1]}", "-DNPUPROF_SINK(bytes,count)=count"]
-        name = records(machine, *(flags if flags[0] == stream else flags[:2]))["name"]
-        if name > 600:
-            raise AssertionError(f"{name} instructions for a name: {flags}")
-
-
 def dump():
     """A dump of memory that holds the arena somewhere, and a core file's worth of other bytes, are read,
     too."""
@@ -413,7 +386,7 @@ RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off
         "names-on-host": names_on_host, "corpus-avr": lambda: corpus_on("avr"), "dump": dump,
         **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4",
                                                                   "cortex-m55")},
-        "cost": cost, "fields": fields, "sizes": sizes,
+        "cost": cost, "fields": lambda: costs.fields(sys.modules[__name__]), "sizes": sizes,
         "uart": lambda: uart.rig(converter(), MACHINES["cortex-m3"], FREE), "cores": cores,
         "masked": lambda: masked.masked(sys.modules[__name__]),
         "firmware": firmware,
