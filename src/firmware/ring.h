@@ -109,11 +109,11 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
 }
 
 /* Whether an event is counted while interrupts are off anyway. Why not always: it takes too long on an AVR,
-   and where the count is no word of the header. */
+   and where the address of the count is not known. */
 #ifdef __AVR__
 enum { NPUPROF_FW_COUNTS_MASKED_ = 0 };
 #else
-enum { NPUPROF_FW_COUNTS_MASKED_ = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST };
+enum { NPUPROF_FW_COUNTS_MASKED_ = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && NPUPROF_ARENA_BYTES };
 #endif
 
 /* Moves header.used from `used` to `next`, behind the record at `head`, whose high.word was `high`. True: it
