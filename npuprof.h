@@ -1994,7 +1994,10 @@ NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up; is the gate open now?
 #define npuprof_event_args_now_ npuprof_event_args_with_names_section_
 #define npuprof_event_list_ npuprof_event_list_with_names_section_
 #define npuprof_event_now_ npuprof_event_with_names_section_
+#define npuprof_put_instant_ npuprof_put_instant_with_names_section_
 #define npuprof_put_value_ npuprof_put_value_with_names_section_
+#define npuprof_put_values_ npuprof_put_values_with_names_section_
+#define npuprof_begin_here_ npuprof_begin_here_with_names_section_
 #endif
 
 /* Out of line; the macros call these while the gate is open. All are async-signal safe. The functions that
@@ -2007,14 +2010,20 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *cate
                                                  npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args);
-/* A span or an event with at most one value, which is not a string. shape: the value's type, NPUPROF_ARG_*;
-   SHAPE_EVENT: it is the event's own, without a key; 0: there is none. SHAPE_SPAN, besides: a span begins.
-   Why one number: on the smallest processors it takes one instruction. */
-enum { NPUPROF_SHAPE_EVENT_ = 11, NPUPROF_SHAPE_SPAN_ = 128 };
+/* An event without a value; an event or a span with a value that is not a string; the same with 2 to
+   SHORT_ARGS values. shape: the value's type NPUPROF_ARG_*, or SHAPE_EVENT if it is the event's own, without
+   a key; in the last one how many there are. That * 2, and SHAPE_SPAN if a span begins. Why one number: on
+   the smallest processors it takes one instruction. */
+enum { NPUPROF_SHAPE_SPAN_ = 1, NPUPROF_SHAPE_SHIFT_ = 1, NPUPROF_SHAPE_EVENT_ = 11 };
+enum { NPUPROF_SHORT_ARGS_ = 4 };
+NPUPROF_API_ void npuprof_put_instant_(const npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape);
+NPUPROF_API_ npuprof_token_ npuprof_put_values_(const npuprof_site_ *site, const npuprof_arg *values,
+                                                uint32_t shape);
 NPUPROF_API_ void npuprof_result_(npuprof_args args);
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
+NPUPROF_API_ void npuprof_begin_here_(const npuprof_site_ *site);   /* the same of literals */
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
@@ -2088,26 +2097,49 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_key
 }
 
 #elif !defined(NPUPROF_OFF)
+NPUPROF_ALWAYS_INLINE_ bool npuprof_is_value_(const npuprof_arg *a)
+{
+    return NPUPROF_CONSTANT_(a->type) && a->type < NPUPROF_ARG_STR;
+}
+
+/* Whether these are values that npuprof_put_values_() takes. Why no loop: a compiler that makes code small
+   keeps one. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_are_values_(npuprof_args args)
+{
+    const npuprof_arg *const a = args.items;
+    return NPUPROF_CONSTANT_(args.count) && args.count && args.count <= NPUPROF_SHORT_ARGS_ &&
+           npuprof_is_value_(a) && (args.count < 2 || npuprof_is_value_(a + 1)) &&
+           (args.count < 3 || npuprof_is_value_(a + 2)) && (args.count < 4 || npuprof_is_value_(a + 3));
+}
+
+/* With 1 to NPUPROF_SHORT_ARGS_ values. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_put_short_(const npuprof_site_ *site, npuprof_args args,
+                                                         uint32_t span)
+{
+    const npuprof_arg *const a = args.items;
+    if (args.count == 1)
+        return npuprof_put_value_(site, a->key, a->value.u, a->type << NPUPROF_SHAPE_SHIFT_ | span);
+    return npuprof_put_values_(site, a,
+                               NPUPROF_STATIC_CAST_(uint32_t, args.count) << NPUPROF_SHAPE_SHIFT_ | span);
+}
+
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(const npuprof_site_ *site, npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
-    if (npuprof_is_one_value_(args))
-        return npuprof_put_value_(site, args.items[0].key, args.items[0].value.u,
-                                  args.items[0].type | NPUPROF_SHAPE_SPAN_);
+    if (npuprof_are_values_(args)) return npuprof_put_short_(site, args, NPUPROF_SHAPE_SPAN_);
     return npuprof_begin_args_(site, args);
 }
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(const npuprof_site_ *site, npuprof_args args)
 {
-    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) (void)npuprof_put_value_(site, NPUPROF_NULL_, 0, 0);
-    else if (npuprof_is_one_value_(args))
-        (void)npuprof_put_value_(site, args.items[0].key, args.items[0].value.u, args.items[0].type);
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_put_instant_(site);
+    else if (npuprof_are_values_(args)) (void)npuprof_put_short_(site, args, 0);
     else npuprof_event_args_now_(site, args);
 }
 
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
 {
-    (void)npuprof_put_value_(site, NPUPROF_NULL_, value, NPUPROF_SHAPE_EVENT_);
+    (void)npuprof_put_value_(site, NPUPROF_NULL_, value, NPUPROF_SHAPE_EVENT_ << NPUPROF_SHAPE_SHIFT_);
 }
 
 #elif defined(NPUPROF_FREESTANDING)
@@ -2671,7 +2703,13 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
         ? npuprof_begin_list_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
-#define NPUPROF_BY_HAND_(id, cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
+#define NPUPROF_BY_HAND_(id, cat, name) \
+    do { \
+        NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name) \
+        NPUPROF_ALWAYS_(NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat) \
+                        ? npuprof_begin_here_(NPUPROF_REF_(id, "", "")) \
+                        : npuprof_begin_by_hand_((cat), (name))); \
+    } while (0)
 #define NPUPROF_RESULT_ARGS_(id, args) npuprof_result_((args))
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), (args))
 #endif /* NPUPROF_FREESTANDING */
@@ -3301,6 +3339,16 @@ NPUPROF_OWN_ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ b
 #define NPUPROF_MASKED_END_
 #endif
 
+/* FENCE: all before it is done before all behind it, for other cores. SETTLED: what a variable is, as the
+   compiler has to see it: it keeps no older value of it besides. */
+#if defined(__GNUC__) || defined(__clang__)
+#define NPUPROF_SETTLED_(variable) __asm__ volatile("" : "+r"(variable))
+#define NPUPROF_FENCE_() __atomic_thread_fence(__ATOMIC_ACQ_REL)
+#else
+#define NPUPROF_SETTLED_(variable) ((void)(variable))
+#define NPUPROF_FENCE_() NPUPROF_SIGNAL_FENCE_()
+#endif
+
 /* A word that interrupts may read or write meanwhile. Why masked: on an 8-bit machine it is four bytes. */
 NPUPROF_OWN_ static inline uint32_t npuprof_os_load_(const uint32_t *word)
 {
@@ -3411,10 +3459,20 @@ NPUPROF_OWN_ static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, s
     for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
 }
 
+/* Stores the stamp without its low bits, which was *before. False: another task changed it; *before is now
+   what it is. Why it is only looked at if it stays: that is shorter than an exclusive store. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_move_clock_(uint32_t *clock, uint32_t *before, uint32_t word)
+{
+#if !NPUPROF_MASKS_
+    if (NPUPROF_LIKELY_(word == *before)) return (*before = NPUPROF_LOAD_(clock)) == word;
+#endif
+    return NPUPROF_REPLACE_(clock, before, word);
+}
+
 /* Now, in 47 bits or more. A narrower clock is extended by c->clock, which is the stamp without its low bits.
    Why it reads the clock again when another task changed c->clock: a task that was interrupted for a period
    of the clock would else put c->clock back by that period. */
-NPUPROF_OWN_ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
+NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_fw_stamp_here_(npuprof_compact_header_ *c)
 {
     enum {
         BITS = NPUPROF_CLOCK_BITS_,
@@ -3435,10 +3493,19 @@ NPUPROF_OWN_ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c
         if (BITS > 32) wide = npuprof_user_now_();
         now = BITS > 32 ? (uint32_t)(wide >> LOW) : (uint32_t)npuprof_user_now_();
         word = before + (((BITS > 32 ? now : now >> LOW) - before) & (((uint32_t)1 << (HIGH & 31)) - 1));
-    } while (!NPUPROF_REPLACE_(&c->clock, &before, word));
+    } while (!npuprof_fw_move_clock_(&c->clock, &before, word));
     NPUPROF_MASKED_END_
     if (BITS == 32) return (uint64_t)(word >> LOW) << 32 | now;
     return (uint64_t)word << LOW | ((BITS > 32 ? (uint32_t)wide : now) & (((uint32_t)1 << LOW) - 1));
+}
+
+NPUPROF_OWN_ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c) { return npuprof_fw_stamp_here_(c); }
+
+/* The same where few registers are left. Why: what does not fit into them is moved with interrupts off. */
+NPUPROF_ATTRIBUTE_((unused))
+NPUPROF_OWN_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_stamp_apart_(npuprof_compact_header_ *c)
+{
+    return npuprof_fw_stamp_here_(c);
 }
 
 /* Why masked: a wrong number must not write beyond what there is for each context. */
@@ -3629,6 +3696,18 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
     npuprof_os_store_(&head->ref, ref);
 }
 
+/* The short way. There is no other one: what does not fit is lost, and was counted. */
+#define npuprof_fw_put_long_(ref, values, shape) 0
+#define npuprof_fw_begin_short_(head, ref, count) ((void)0)
+#define npuprof_fw_publish_short_(head, ref, half) npuprof_fw_publish_half_((head), (ref), (half))
+NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_take_short_(npuprof_compact_header_ *c, uint32_t count,
+                                                   npuprof_cell_ **head, npuprof_token_ *token)
+{
+    *token = npuprof_fw_take_(c, count, &c->lost);
+    *head = npuprof_fw_cell_(c, *token);
+    return *token != 0;
+}
+
 /* What did not fit was counted when it was to be taken. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                         uint32_t *lost)
@@ -3655,6 +3734,12 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
+}
+
+NPUPROF_OWN_ static inline void npuprof_fw_end_found_(npuprof_cell_ *cell, uint64_t now)
+{
+    NPUPROF_STORE_(&cell->end, (uint32_t)now);
+    NPUPROF_STORE_(&cell->high.half[1], npuprof_fw_end_half_(now));
 }
 
 /* `end` is the token, and the bits beside NPUPROF_CELL_OPEN_ are what was skipped. */
@@ -3775,6 +3860,8 @@ NPUPROF_OWN_ static inline bool npuprof_fw_may_pass_(const npuprof_compact_heade
 NPUPROF_OWN_ static inline bool npuprof_fw_is_held_(uint32_t used);
 /* How often else it may be tried to find a record that can be claimed. */
 NPUPROF_OWN_ static inline uint32_t npuprof_fw_tries_after_(uint32_t tries);
+/* What counts the events that are recorded. */
+NPUPROF_OWN_ static inline uint32_t *npuprof_fw_events_(npuprof_compact_header_ *c);
 /* half[1] of a cell, as its token has it. */
 NPUPROF_OWN_ static inline uint32_t npuprof_fw_half_of_(const npuprof_cell_ *cell);
 
@@ -3853,31 +3940,43 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
     return n;
 }
 
-/* Moves header.used from `used` to `next`, behind the record at `head`. True: that record is claimed. False:
-   it is passed, or another task was faster. Why its length may be read before: while header.used stands, it
-   has that. */
-NPUPROF_OWN_ static inline bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
-                                     uint32_t next)
+/* Whether an event is counted while interrupts are off anyway. Why not always: it takes too long on an AVR,
+   and where the address of the count is not known. */
+#ifdef __AVR__
+enum { NPUPROF_FW_COUNTS_MASKED_ = 0 };
+#else
+enum { NPUPROF_FW_COUNTS_MASKED_ = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && NPUPROF_ARENA_BYTES };
+#endif
+
+/* Moves header.used from `used` to `next`, behind the record at `head`, whose high.word was `high`. True: it
+   is claimed, and *counted is one more. False: it is passed, or another task was faster. is_free: what
+   `high` says.
+   Why its length and `high` may be read before: while header.used stands, it has that length, and what can be
+   claimed stays so. Why one barrier: it is between the two words, and those who meet look at both. */
+NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
+                                              uint32_t next, uint32_t high, bool is_free, uint32_t *counted)
 {
-    uint32_t high;
 #if NPUPROF_MASKS_
     uint32_t claimed = NPUPROF_FW_CLAIMED_WORD_;
+    (void)high;
     NPUPROF_KNOWN_(claimed);
     NPUPROF_MASKED_BEGIN_
-    bool is_ours = NPUPROF_LOAD_(&c->used) == used;
+    const bool is_ours = NPUPROF_LOAD_(&c->used) == used;
     if (is_ours) {
         NPUPROF_STORE_(&c->used, next);
-        high = NPUPROF_LOAD_(&head->high.word);
-        is_ours = !(high & NPUPROF_FW_OPEN_WORD_);
-        if (is_ours) NPUPROF_STORE_(&head->high.word, claimed);
+        if (is_free) NPUPROF_STORE_(&head->high.word, claimed);
+        if (counted && NPUPROF_FW_COUNTS_MASKED_) ++*counted;
     }
     NPUPROF_MASKED_END_
-    return is_ours;
+    if (counted && !NPUPROF_FW_COUNTS_MASKED_ && is_ours) npuprof_fw_count_(counted);
+    return is_ours && is_free;
 #else
-    high = NPUPROF_LOAD_(&head->high.word);
-    const bool is_free = !(high & NPUPROF_FW_OPEN_WORD_) &&
-                         NPUPROF_CAS_(&head->high.word, &high, NPUPROF_FW_CLAIMED_WORD_);
-    if (NPUPROF_CAS_(&c->used, &used, next)) return is_free;
+    if (is_free && !NPUPROF_CAS_RELAXED_(&head->high.word, &high, NPUPROF_FW_CLAIMED_WORD_)) return false;
+    NPUPROF_FENCE_();
+    if (NPUPROF_CAS_RELAXED_(&c->used, &used, next)) {
+        if (counted) NPUPROF_INCREMENT_(counted);
+        return is_free;
+    }
     if (is_free) NPUPROF_STORE_RELEASE_(&head->high.word, high);
     return false;
 #endif
@@ -3898,16 +3997,11 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_empty_(npuprof_cell_ *head
     npuprof_fw_store_half_(head, 0);
 }
 
-/* What header.used becomes behind `n` cells at `used`. */
-NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_used_behind_(npuprof_compact_header_ *c, uint32_t used, uint32_t n)
+/* What header.used becomes where a lap ends. */
+NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_next_lap_(npuprof_compact_header_ *c, uint32_t used)
 {
-    uint32_t next = used + n;
-    if ((next & NPUPROF_RING_INDEX_) >= NPUPROF_FW_CELL_COUNT_()) {
-        next = (used >> NPUPROF_RING_LAP_SHIFT_) + 1;
-        next = next << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
-        if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
-    }
-    return next;
+    if (NPUPROF_CLOCK_BITS_ >= 48) c->clock = (uint32_t)(npuprof_fw_stamp_(c) >> 16);
+    return ((used >> NPUPROF_RING_LAP_SHIFT_) + 1) << NPUPROF_RING_LAP_SHIFT_ & ~NPUPROF_FW_FLAGS_;
 }
 
 /* Claims the next record that can be claimed: the token of its first cell. Of its cells it takes `most`, and
@@ -3920,10 +4014,11 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npup
         const uint32_t used = npuprof_os_load_(&c->used);
         npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
         if (npuprof_fw_is_held_(used)) break;
-        const uint32_t n = npuprof_fw_length_(head);
-        const uint32_t next = npuprof_fw_used_behind_(c, used, n);
+        const uint32_t high = NPUPROF_LOAD_(&head->high.word), n = npuprof_fw_length_(head);
+        uint32_t next = used + n;
+        if ((next & NPUPROF_RING_INDEX_) >= cells) next = npuprof_fw_next_lap_(c, used);
         if (!npuprof_fw_may_pass_(c, next)) break;
-        if (!npuprof_fw_claim_(c, head, used, next)) continue;
+        if (!npuprof_fw_claim_(c, head, used, next, high, !(high & NPUPROF_FW_OPEN_WORD_), NULL)) continue;
         if (n > most) npuprof_fw_give_back_(head + most, n - most);
         return used;
     }
@@ -3959,33 +4054,49 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_join_(npuprof_cell_ *head, uint32_t count
     head->end = count;
 }
 
-/* Takes the next `count` cells if nothing in them is kept, all at once. 0: it is, or another task was faster.
+/* Takes the next `count` cells at once, of which *first is the first, if nothing in them is kept and others
+   are behind them; *counted is one more. False: it is, or another task was faster. Who calls it has to say at
+   once how long the record is.
    Why only the first record is claimed: while header.used stands, nobody takes those behind it. */
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_take_run_(npuprof_compact_header_ *c, uint32_t count)
+NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_take_run_(npuprof_compact_header_ *c, uint32_t count,
+                                                 uint32_t *counted, npuprof_cell_ **first,
+                                                 npuprof_token_ *token)
 {
     const uint32_t used = npuprof_os_load_(&c->used);
-    npuprof_cell_ *const head = npuprof_fw_cell_(c, used);
-    uint32_t left = NPUPROF_FW_CELL_COUNT_() - (used & NPUPROF_RING_INDEX_), have = 0;
-    if ((int32_t)left < (int32_t)count) return 0;
+    npuprof_cell_ *head = npuprof_fw_cell_(c, used), *behind = head + count, *at = head;
+    const npuprof_cell_ *const end = npuprof_fw_cells_(c) + NPUPROF_FW_CELL_COUNT_();
+    if (NPUPROF_UNLIKELY_(behind >= end)) return false;
+    const uint32_t high = NPUPROF_MASKS_ ? 0 : NPUPROF_LOAD_(&head->high.word);
+    NPUPROF_SETTLED_(head);
     do {
-        if (NPUPROF_LOAD_(&head[have].high.word) & NPUPROF_FW_OPEN_WORD_) return 0;
-        const uint32_t n = npuprof_fw_length_(head + have);
-        if (!n) return 0;                  /* another core is at it */
-        have += n;
-    } while (have < count);
-    if (have > left) return 0;
-    const uint32_t next = npuprof_fw_used_behind_(c, used, have);
-    if (!npuprof_fw_may_pass_(c, next) || !npuprof_fw_claim_(c, head, used, next)) return 0;
-    if (have > count) npuprof_fw_give_back_(head + count, have - count);
-    npuprof_fw_join_(head, count);
-    return used;
+        /* Why one word of both: one question for the usual record, which is one cell. */
+        const uint32_t other = NPUPROF_LOAD_(&at->high.word), ref = NPUPROF_LOAD_(&at->ref);
+        at++;
+        NPUPROF_SETTLED_(at);
+        if ((other | (ref & 1) * NPUPROF_FW_OPEN_WORD_) & NPUPROF_FW_OPEN_WORD_) {
+            const uint32_t n = NPUPROF_FIELD_CELLS_(NPUPROF_LOAD_(&at->start));
+            if ((other & NPUPROF_FW_OPEN_WORD_) || !n) return false;     /* 0: another core is at it */
+            at += n;
+            NPUPROF_SETTLED_(at);
+            at--;
+        }
+    } while (at < behind);
+    uint32_t next = used + count;
+    if (NPUPROF_UNLIKELY_(at != behind)) {
+        if (at > end) return false;
+        next = at < end ? used + (uint32_t)(at - head) : npuprof_fw_next_lap_(c, used);
+    }
+    if (!npuprof_fw_may_pass_(c, next)) return false;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_claim_(c, head, used, next, high, true, counted))) return false;
+    if (NPUPROF_UNLIKELY_(at != behind)) npuprof_fw_give_back_(behind, (uint32_t)(at - behind));
+    *first = head;
+    *token = used;
+    return true;
 }
 
-/* Takes `count` cells, one behind the other, at least 2. */
+/* Takes `count` cells, one behind the other. */
 NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npuprof_compact_header_ *c, uint32_t count)
 {
-    const npuprof_token_ run = npuprof_fw_take_run_(c, count);
-    if (NPUPROF_LIKELY_(run)) return run;
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     uint32_t have = 0, n = 1;
     npuprof_token_ token = 0;
@@ -4004,7 +4115,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_take_more_(npupr
         if (have < count) continue;
         npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
         if (have > count) npuprof_fw_give_back_(head + count, have - count);
-        npuprof_fw_join_(head, count);
+        if (count > 1) npuprof_fw_join_(head, count);
         return token;
     }
     if (have) npuprof_fw_give_back_(npuprof_fw_cell_(c, token), have);
@@ -4018,7 +4129,12 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
                                                        uint32_t *lost)
 {
     (void)lost;
-    return count > 1 ? npuprof_fw_take_more_(c, count) : npuprof_fw_claim_next_(c, 1);
+    npuprof_token_ token;
+    if (NPUPROF_CONSTANT_(count) && count == 1) return npuprof_fw_claim_next_(c, 1);
+    npuprof_cell_ *head;
+    if (!npuprof_fw_take_run_(c, count, NULL, &head, &token)) return npuprof_fw_take_more_(c, count);
+    if (count > 1) npuprof_fw_join_(head, count);
+    return token;
 }
 
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_now_(npuprof_compact_header_ *c, uint64_t *now)
@@ -4033,6 +4149,17 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
     npuprof_os_store_(&head->ref, ref);
     npuprof_fw_store_half_(head, half);
 }
+
+/* The short way. Why `ref` comes first here: what is claimed says nothing but how long it is. */
+#define npuprof_fw_take_short_(c, count, head, token) \
+    npuprof_fw_take_run_((c), (count), npuprof_fw_events_(c), (head), (token))
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_begin_short_(npuprof_cell_ *head, uint32_t ref, uint32_t count)
+{
+    npuprof_os_store_(&head->ref, ref);
+    head->end = count;
+}
+
+#define npuprof_fw_publish_short_(head, ref, half) npuprof_fw_store_half_((head), (half))
 
 /* NULL: garbage, or an end that came twice. */
 NPUPROF_ALWAYS_INLINE_ npuprof_cell_ *npuprof_fw_open_cell_(npuprof_compact_header_ *c, npuprof_token_ token)
@@ -4203,6 +4330,8 @@ NPUPROF_OWN_ static inline uint32_t npuprof_fw_begin_trace_(npuprof_compact_head
 }
 
 /* header.lost counts all events, also those that are recorded. */
+NPUPROF_OWN_ static inline uint32_t *npuprof_fw_events_(npuprof_compact_header_ *c) { return &c->lost; }
+
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
 {
@@ -4210,14 +4339,17 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_head
     return token;
 }
 
+NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_found_(npuprof_cell_ *cell, uint64_t now)
+{
+    NPUPROF_STORE_(&cell->end, (uint32_t)now);
+    npuprof_fw_store_half_(cell, npuprof_fw_end_half_(now));
+}
+
 NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                  uint64_t now)
 {
     npuprof_cell_ *const cell = npuprof_fw_open_cell_(c, token);
-    const uint16_t end = npuprof_fw_end_half_(now);
-    if (NPUPROF_UNLIKELY_(!cell)) return;
-    NPUPROF_STORE_(&cell->end, (uint32_t)now);
-    npuprof_fw_store_half_(cell, end);
+    if (NPUPROF_LIKELY_(cell)) npuprof_fw_end_found_(cell, now);
 }
 
 NPUPROF_OWN_ static bool npuprof_fw_hold_(npuprof_compact_header_ *c)
@@ -4355,6 +4487,12 @@ NPUPROF_OWN_ static inline uint32_t npuprof_fw_begin_trace_(npuprof_compact_head
     return npuprof_fw_begin_ring_(c, cells);
 }
 
+NPUPROF_OWN_ static inline uint32_t *npuprof_fw_events_(npuprof_compact_header_ *c)
+{
+    (void)c;
+    return &npuprof_fw_recorded_;
+}
+
 /* header.lost counts what did not fit. */
 NPUPROF_OWN_ static inline npuprof_token_ npuprof_fw_tally_(npuprof_compact_header_ *c, npuprof_token_ token,
                                                uint32_t *lost)
@@ -4419,6 +4557,11 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_fw_end_cell_(npuprof_compact_
         npuprof_fw_close_sent_(c, cell, now);
 }
 
+NPUPROF_OWN_ static inline void npuprof_fw_end_found_(npuprof_cell_ *cell, uint64_t now)
+{
+    npuprof_fw_end_cell_(npuprof_fw_arena_, npuprof_fw_token_of_(npuprof_fw_arena_, cell), now);
+}
+
 /* ---- Reading: on the target only the figures */
 #define npuprof_fw_hold_(c) true
 #define npuprof_fw_let_go_(c) ((void)(c))
@@ -4459,7 +4602,10 @@ NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_ERR_UNSUPPORTED
                               lost or lost_notes
      open_cell_(c, token)     the open span, or NULL. Why it asks: a goto past a scope leaves garbage in its
                               token, and garbage must not write anywhere
-     end_cell_(c, token, now) ends that span
+     end_cell_(c, token, now) ends that span; end_found_(cell, now) the open one that open_cell_() found
+     take_short_(c, count, &head, &token)    the usual way of a record with values, which is then counted:
+                              true. begin_short_(head, ref, count) says at once how long it is, and
+                              publish_short_(head, ref, half) is the last thing. False: put_long_() of event.h
      is_kept_(ref)            whether a record stays however much comes after it, until notes.h lets it go;
                               keep_last_(c, kept, count, token): of such records only the last `count` stay,
                               which are kept[]
@@ -5045,12 +5191,11 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *cate
 /* Spans of PROF_BEGIN, a stack for each context. */
 static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
 
-/* Makes a span the innermost of its stack; token 0: it was not recorded. */
+/* Makes a span that just began the innermost of its stack; token 0: it was not recorded. */
 NPUPROF_OWN_ static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_ token)
 {
-    npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
-    if (cell) {
-        npuprof_fw_save_(cell, h);
+    if (NPUPROF_LIKELY_(token)) {
+        npuprof_fw_save_(npuprof_fw_cell_(npuprof_fw_arena_, token), h);
         h->top = token;
         h->skipped = 0;
     } else {
@@ -5058,18 +5203,23 @@ NPUPROF_OWN_ static void npuprof_fw_push_(npuprof_fw_by_hand_ *h, npuprof_token_
     }
 }
 
-/* Takes the innermost span off its stack: its token, or 0 if it was not recorded or there is none. */
-NPUPROF_OWN_ static npuprof_token_ npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
+/* Takes the innermost span off its stack: its cell, or NULL if it was not recorded or there is none. */
+NPUPROF_OWN_ static npuprof_cell_ *npuprof_fw_pop_(npuprof_fw_by_hand_ *h)
 {
-    const npuprof_token_ token = h->top;
-    const npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (h->skipped) {
         h->skipped--;
-    } else if (cell) {
-        npuprof_fw_restore_(cell, h);
-        return token;
+        return NULL;
     }
-    return 0;
+    npuprof_cell_ *const cell = npuprof_fw_open_cell_(npuprof_fw_arena_, h->top);
+    if (cell) npuprof_fw_restore_(cell, h);
+    return cell;
+}
+
+/* Ends the innermost span of a stack. */
+NPUPROF_OWN_ static void npuprof_fw_end_top_(npuprof_fw_by_hand_ *h)
+{
+    npuprof_cell_ *const cell = npuprof_fw_pop_(h);
+    if (cell) npuprof_fw_end_found_(cell, npuprof_fw_stamp_(npuprof_fw_arena_));
 }
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
@@ -5080,10 +5230,15 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
     npuprof_fw_push_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()], token);
 }
 
+NPUPROF_API_ void npuprof_begin_here_(const npuprof_site_ *site)
+{
+    npuprof_fw_push_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()],
+                     NPUPROF_OPEN_(1) ? npuprof_begin_(site) : 0);
+}
+
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    const npuprof_token_ token = npuprof_fw_pop_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()]);
-    if (token) npuprof_close_(token);
+    npuprof_fw_end_top_(&npuprof_fw_by_hand_of_[npuprof_fw_context_()]);
 }
 
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args)
@@ -5091,24 +5246,96 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
     (void)npuprof_fw_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
 }
 
+/* ---- The short way: values that are no texts */
+
+/* Fills a record of at least one value, and finishes it. many: of more than one. */
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_fill_short_(npuprof_cell_ *head, npuprof_token_ token,
+                                                             uint32_t ref, const npuprof_arg *values,
+                                                             uint32_t shape, bool many)
+{
+    npuprof_cell_ *field = head + 1;
+    uint32_t count = shape >> NPUPROF_SHAPE_SHIFT_, word = values->type;
+    if (many) word |= NPUPROF_FIELD_MORE_;
+    npuprof_os_store_(&field->start, word | NPUPROF_FW_CELLS_WORD_(1 + count));
+    npuprof_fw_begin_short_(head, ref | 1, 1 + count);
+    for (;;) {
+        field->ref = (uint32_t)(uintptr_t)values->key;
+        field->end = (uint32_t)values->value.u;
+        field->high.word = (uint32_t)(values->value.u >> 32);
+        if (!many || !--count) break;
+        values++;
+        field++;
+        field->start = values->type | NPUPROF_FIELD_MORE_;
+    }
+    if (many) field->start = values->type;
+    const bool apart = NPUPROF_MASKS_ && !(NPUPROF_CONSTANT_(many) && many);
+    const uint64_t now = apart ? npuprof_fw_stamp_apart_(npuprof_fw_arena_)
+                               : npuprof_fw_stamp_here_(npuprof_fw_arena_);
+    head->start = (uint32_t)now;
+    head->high.half[0] = npuprof_fw_high_half_(now, npuprof_fw_context_());
+    npuprof_fw_publish_short_(head, ref | 1, shape & NPUPROF_SHAPE_SPAN_ ? NPUPROF_FW_OPEN_HALF_(token) : 0);
+    return token;
+}
+
+#if NPUPROF_RING_
+/* The same where cells are hard to find. */
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_put_long_(uint32_t ref, const npuprof_arg *values,
+                                                             uint32_t shape)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_token_ token = npuprof_fw_take_more_(c, 1 + (shape >> NPUPROF_SHAPE_SHIFT_));
+    if (token) (void)npuprof_fw_fill_short_(npuprof_fw_cell_(c, token), token, ref, values, shape,
+                                               shape >= 2 << NPUPROF_SHAPE_SHIFT_);
+    return npuprof_fw_tally_(c, token, &c->lost);
+}
+
+NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_put_value_long_(uint32_t ref, const char *key,
+                                                                   uint64_t value, uint32_t shape)
+{
+    npuprof_arg own = npuprof_arg_(key, shape >> NPUPROF_SHAPE_SHIFT_);
+    own.value.u = value;
+    return npuprof_fw_put_long_(ref, &own, 1 << NPUPROF_SHAPE_SHIFT_ | (shape & NPUPROF_SHAPE_SPAN_));
+}
+#else
+#define npuprof_fw_put_value_long_(ref, key, value, shape) 0
+#endif
+
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape)
 {
+    const uint32_t ref = (uint32_t)(uintptr_t)site;
+    npuprof_cell_ *head;
+    npuprof_token_ token;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_take_short_(npuprof_fw_arena_, 2, &head, &token)))
+        return npuprof_fw_put_value_long_(ref, key, value, shape);
+    npuprof_arg own = npuprof_arg_(key, shape >> NPUPROF_SHAPE_SHIFT_);
+    own.value.u = value;
+    return npuprof_fw_fill_short_(head, token, ref, &own,
+                                  1 << NPUPROF_SHAPE_SHIFT_ | (shape & NPUPROF_SHAPE_SPAN_), false);
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_put_values_(const npuprof_site_ *site, const npuprof_arg *values,
+                                                uint32_t shape)
+{
+    const uint32_t ref = (uint32_t)(uintptr_t)site, count = 1 + (shape >> NPUPROF_SHAPE_SHIFT_);
+    npuprof_cell_ *head;
+    npuprof_token_ token;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_take_short_(npuprof_fw_arena_, count, &head, &token)))
+        return npuprof_fw_put_long_(ref, values, shape);
+    return npuprof_fw_fill_short_(head, token, ref, values, shape, true);
+}
+
+NPUPROF_API_ void npuprof_put_instant_(const npuprof_site_ *site)
+{
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint32_t type = shape & ~(uint32_t)NPUPROF_SHAPE_SPAN_, fields = type != 0;
-    const uint64_t now = npuprof_fw_stamp_(c);
-    const npuprof_token_ token = npuprof_fw_take_fields_(c, 1 + fields, &c->lost);
-    if (!token) return npuprof_fw_tally_(c, 0, &c->lost);
-    npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
-    if (fields) {
-        head[1].ref = (uint32_t)(uintptr_t)key;
-        head[1].start = type | NPUPROF_FW_CELLS_WORD_(2);
-        head[1].end = (uint32_t)value;
-        head[1].high.word = (uint32_t)(value >> 32);
+    uint64_t now;
+    const npuprof_token_ token = npuprof_fw_take_now_(c, &now);
+    if (NPUPROF_LIKELY_(token)) {
+        npuprof_cell_ *const head = npuprof_fw_cell_(c, token);
+        head->end = 1;
+        npuprof_fw_finish_(head, (uint32_t)(uintptr_t)site, 0, now);
     }
-    const uint32_t half = shape & NPUPROF_SHAPE_SPAN_ ? NPUPROF_FW_OPEN_HALF_(token) : 0;
-    npuprof_fw_finish_(head, (uint32_t)(uintptr_t)site | fields, half, now);
-    return npuprof_fw_tally_(c, token, &c->lost);
+    (void)npuprof_fw_tally_(c, token, &c->lost);
 }
 
 NPUPROF_OWN_ static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,
@@ -5271,13 +5498,13 @@ NPUPROF_API_ npuprof_result npuprof_name(uint32_t number, const char *name)
     return npuprof_fw_keep_note_(slot, token);
 }
 
-/* Ends a span and begins another with the same stamp. old 0: none ends. number NPUPROF_NOBODY: none
+/* Ends a span and begins another with the same stamp. old NULL: none ends. number NPUPROF_NOBODY: none
    begins. */
-NPUPROF_OWN_ static npuprof_token_ npuprof_fw_change_(npuprof_token_ old, uint32_t track, uint32_t number)
+NPUPROF_OWN_ static npuprof_token_ npuprof_fw_change_(npuprof_cell_ *old, uint32_t track, uint32_t number)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const uint64_t now = npuprof_fw_stamp_(c);
-    npuprof_fw_end_cell_(c, old, now);
+    if (old) npuprof_fw_end_found_(old, now);
     if (number > NPUPROF_NUMBER_MAX) return 0;
     const npuprof_token_ token = npuprof_fw_take_(c, 1, &c->lost);
     const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_SPAN, number);
@@ -5293,7 +5520,7 @@ NPUPROF_OWN_ static npuprof_fw_by_hand_ *npuprof_fw_track_(uint32_t *track)
 NPUPROF_API_ void npuprof_switch(uint32_t track, uint32_t number)
 {
     npuprof_fw_by_hand_ *const h = npuprof_fw_track_(&track);
-    const npuprof_token_ old = npuprof_fw_pop_(h);
+    npuprof_cell_ *const old = npuprof_fw_pop_(h);
     if (!NPUPROF_OPEN_(1)) number = NPUPROF_NOBODY;
     if (!old && number == NPUPROF_NOBODY) return;
     const npuprof_token_ token = npuprof_fw_change_(old, track, number);
@@ -5303,21 +5530,21 @@ NPUPROF_API_ void npuprof_switch(uint32_t track, uint32_t number)
 NPUPROF_API_ void npuprof_enter(uint32_t track, uint32_t number)
 {
     npuprof_fw_by_hand_ *const h = npuprof_fw_track_(&track);
-    npuprof_fw_push_(h, NPUPROF_OPEN_(1) ? npuprof_fw_change_(0, track, number) : 0);
+    npuprof_fw_push_(h, NPUPROF_OPEN_(1) ? npuprof_fw_change_(NULL, track, number) : 0);
 }
 
 NPUPROF_API_ void npuprof_leave(uint32_t track)
 {
-    const npuprof_token_ token = npuprof_fw_pop_(npuprof_fw_track_(&track));
-    if (token) npuprof_close_(token);
+    npuprof_fw_end_top_(npuprof_fw_track_(&track));
 }
 
 NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
 {
-    const uint64_t values[3] = { value, 0, 0 };
     if (!NPUPROF_OPEN_(1) || number > NPUPROF_NUMBER_MAX) return;
     const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_COUNTER_UINT, number);
-    (void)npuprof_fw_put_named_(ref, false, NULL, values, PROF_NO_ARGS);
+    /* Why as an address: of a call site, too, the low half is all that is recorded. */
+    (void)npuprof_put_value_((const npuprof_site_ *)(uintptr_t)ref, NULL, value,
+                             NPUPROF_SHAPE_EVENT_ << NPUPROF_SHAPE_SHIFT_);
 }
 
 NPUPROF_API_ void npuprof_tick(void)

@@ -133,10 +133,20 @@ static uint64_t npuprof_expand_exact_event_(npuprof_expand_clock_ *k, uint64_t t
     return exact;
 }
 
-/* The anchors of devices, whose host is the firmware: their brackets, outwards. */
-static void npuprof_expand_exact_devices_(npuprof_expand_clock_ *k, npuprof_expander_ *x)
+/* A tick of a device's bracket, moved outwards by as much as it may be off: direction is -1 or 1.
+   Why: between two anchors the corrected clock may run faster or slower than it truly does, by their errors.
+   A device's steady rate would else contradict it. */
+static uint64_t npuprof_expand_exact_bracket_(npuprof_expand_clock_ *k, uint64_t ticks, int direction)
 {
     uint64_t error;
+    const uint64_t exact = npuprof_expand_exact_(k, ticks, &error);
+    const uint64_t off = error == UINT64_MAX ? 1 : npuprof_scale_(error, k->hz, 1000000000) + 1;
+    return direction < 0 ? npuprof_saturating_sub_(exact, off) : npuprof_saturating_add_(exact, off);
+}
+
+/* The anchors of devices, whose host is the firmware. */
+static void npuprof_expand_exact_devices_(npuprof_expand_clock_ *k, npuprof_expander_ *x)
+{
     for (uint32_t device = 1; device < 256; device++) {
         const uint32_t id = x->devices[device].id;
         if (!id) continue;
@@ -144,8 +154,9 @@ static void npuprof_expand_exact_devices_(npuprof_expand_clock_ *k, npuprof_expa
         while (at) {
             npuprof_anchors_entry_ *const e = (npuprof_anchors_entry_ *)(void *)(x->table + (size_t)at * 16);
             for (uint32_t i = 0; i < e->count; i++) {
-                e->anchor[i].host_before = npuprof_expand_exact_(k, e->anchor[i].host_before, &error) - 1;
-                e->anchor[i].host_after = npuprof_expand_exact_(k, e->anchor[i].host_after, &error) + 1;
+                npuprof_anchor_ *const a = &e->anchor[i];
+                a->host_before = npuprof_expand_exact_bracket_(k, a->host_before, -1);
+                a->host_after = npuprof_expand_exact_bracket_(k, a->host_after, 1);
             }
             at = e->head.a;
         }
