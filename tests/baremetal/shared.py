@@ -169,5 +169,5 @@ def rig(converter):
     if not 0 < live["recorded"] + live["lost"]["overwritten"] < 4 * JOBS:
         raise AssertionError(f"while it ran: {live['recorded']}")
     print(f"   shared memory: {jobs} jobs and {works} of the engine on the host's timeline, {count} spans "
-          f"true within the stated {bound} ns, the engine {engine_bound}; exchanges allow {exchange} ns, the truth is known to "
-          f"{range_of[1] - range_of[0] + TICK_NS} ns")
+          f"true within the stated {bound} ns, the engine {engine_bound}; exchanges allow {exchange} ns, the "
+          f"truth is known to {range_of[1] - range_of[0] + TICK_NS} ns")
