@@ -132,6 +132,7 @@ int main(int argc, char **argv)
     npuprof_start(1);
     say("npuprof.host", name);
     say("npuprof.program", "firmware");
+    say("npuprof.rate_ppb", "0");                    /* true in the emulator; README.md says what else */
     for (int job = 0, jobs = atoi(argv[3]); job <= jobs; job++) {
         if (job % EVERY == 0 || job == jobs) {
             error = anchor();

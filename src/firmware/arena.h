@@ -28,13 +28,20 @@
      (NPUPROF_CONTEXTS > 16) + (NPUPROF_CONTEXTS > 32) + (NPUPROF_CONTEXTS > 64) + (NPUPROF_CONTEXTS > 128))
 #define NPUPROF_FW_CONTEXT_MASK_ (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)
 enum { NPUPROF_FW_HEADER_CELLS_ = sizeof(npuprof_compact_header_) / sizeof(npuprof_cell_) };
+#ifdef NPUPROF_CHECKED                   /* 16 cells and their check */
+#define NPUPROF_FW_CELLS_IN_(bytes) (((bytes) - sizeof(npuprof_compact_header_) - 4) / 65 * 4)
+#else
 #define NPUPROF_FW_CELLS_IN_(bytes) (((bytes) - sizeof(npuprof_compact_header_)) / sizeof(npuprof_cell_))
+#endif
 
 #if NPUPROF_ARENA_BYTES
 /* Why address and size are constants: each saves an instruction. */
 static struct {
     npuprof_compact_header_ header;
     npuprof_cell_ cells[NPUPROF_FW_CELLS_IN_(NPUPROF_ARENA_BYTES)];
+#ifdef NPUPROF_CHECKED
+    uint32_t checks[(NPUPROF_FW_CELLS_IN_(NPUPROF_ARENA_BYTES) + 15) / 16];
+#endif
 } npuprof_static_arena_ NPUPROF_ATTRIBUTE_((aligned(8)));
 #define npuprof_fw_arena_ (&npuprof_static_arena_.header)
 #define NPUPROF_FW_CELL_COUNT_() ((uint32_t)NPUPROF_FW_CELLS_IN_(NPUPROF_ARENA_BYTES))

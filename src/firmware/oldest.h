@@ -52,6 +52,47 @@ static inline npuprof_cell_ *npuprof_fw_cell_(npuprof_compact_header_ *c, npupro
     return npuprof_fw_near_cell_(c, token) + NPUPROF_FW_HEAD_;
 }
 
+#ifdef NPUPROF_CHECKED
+static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head);
+
+static uint32_t *npuprof_fw_check_of_(npuprof_compact_header_ *c, uint32_t cell)
+{
+    return (uint32_t *)(uintptr_t)(npuprof_fw_cells_(c) + NPUPROF_FW_CELL_COUNT_()) + cell / 16;
+}
+
+/* Adds a record that is finished, and whose span has ended, to the check of its cells. What npuprof_clear()
+   emptied has none. */
+static NPUPROF_NOINLINE_ void npuprof_fw_add_check_(const npuprof_cell_ *head)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_cell_ *const end = npuprof_fw_after_record_(head);
+    uint32_t sum = 0;
+    if (head->ref <= (NPUPROF_CELL_CLEARED_ | 1)) return;
+    for (const npuprof_cell_ *cell = head; cell < end; cell++) {
+        sum = npuprof_compact_check_(sum, NPUPROF_LOAD_(&cell->ref));
+        sum = npuprof_compact_check_(sum, NPUPROF_LOAD_(&cell->start));
+        sum = npuprof_compact_check_(sum, NPUPROF_LOAD_(&cell->end));
+        sum = npuprof_compact_check_(sum, NPUPROF_LOAD_(&cell->high.word));
+    }
+    uint32_t *const check = npuprof_fw_check_of_(c, (uint32_t)(head - npuprof_fw_cells_(c)));
+    NPUPROF_MASKED_BEGIN_
+#if NPUPROF_MASKS_
+    *check += sum;
+#else
+    (void)NPUPROF_ADD_(check, sum);
+#endif
+    NPUPROF_MASKED_END_
+}
+
+static void npuprof_fw_clear_checks_(npuprof_compact_header_ *c)
+{
+    for (uint32_t cell = 0; cell < c->cells; cell += 16) npuprof_os_store_(npuprof_fw_check_of_(c, cell), 0);
+}
+#else /* !NPUPROF_CHECKED */
+#define npuprof_fw_add_check_(head) ((void)0)
+#define npuprof_fw_clear_checks_(c) ((void)0)
+#endif /* !NPUPROF_CHECKED */
+
 #if !NPUPROF_MASKS_
 /* Cells from `at` on were taken and are too few: counts that as lost. Those that exist stay empty.
    Why they are not given back: whoever took cells meanwhile has those after them. */
@@ -115,6 +156,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_publish_half_(npuprof_cell_ *head, uint32
     head->high.half[1] = (uint16_t)half;
     NPUPROF_SIGNAL_FENCE_();
     npuprof_os_store_(&head->ref, ref);
+    if (!(half & NPUPROF_CELL_OPEN_)) npuprof_fw_add_check_(head);
 }
 
 /* The short way. There is no other one: what does not fit is lost, and was counted. */
@@ -155,6 +197,7 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npu
     npuprof_cell_ *const around = npuprof_fw_near_cell_(c, token);
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].end, (uint32_t)now);
     NPUPROF_STORE_(&around[NPUPROF_FW_HEAD_].high.half[1], end);
+    npuprof_fw_add_check_(cell);
 }
 
 static inline void npuprof_fw_end_found_(npuprof_cell_ *cell, uint64_t now)
@@ -251,6 +294,7 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
         head = next;
     }
     npuprof_fw_give_back_cells_(c);
+    npuprof_fw_clear_checks_(c);
     c->lost = c->lost_notes = 0;
     NPUPROF_STORE_(&npuprof_gate_, gate);
     return NPUPROF_OK;

@@ -105,6 +105,9 @@ static void npuprof_fw_set_up_(void *memory, size_t bytes)
     const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
     npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
 #endif
+#ifdef NPUPROF_CHECKED
+    c->crc = NPUPROF_COMPACT_CHECKED_;
+#endif
     const uint32_t cells = npuprof_fw_begin_trace_(c, (uint32_t)NPUPROF_FW_CELLS_IN_(bytes));
     const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;

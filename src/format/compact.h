@@ -36,13 +36,17 @@ typedef struct npuprof_compact_header_ {
     uint32_t address_low, address_high;   /* 64 of a constant of the program. Cells hold the low 32 bits of
                                          addresses; all addresses are near this one */
     uint32_t build;                /* 72 which program wrote this */
-    uint32_t crc;                  /* 76 PARTS: of the 76 bytes before it. COMPACT: 0, because it stands where
-                                         cell -1 has the bit NPUPROF_CELL_OPEN_; of NPUPROF_STREAM, also in
+    uint32_t crc;                  /* 76 PARTS: of the 76 bytes before it. COMPACT: 0, or
+                                         NPUPROF_COMPACT_CHECKED_, because it stands where cell -1 has the
+                                         bit NPUPROF_CELL_OPEN_; of NPUPROF_STREAM, also in
                                          the stream: as `used`, of the cell that is sent next */
 } npuprof_compact_header_;         /* 80 */
 
 /* build_kind: `build` is nothing; the first four bytes of the GNU build id, as a word. */
 enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };
+/* `crc` of COMPACT where checks are behind the cells, a word for each 16 of them: the sum of
+   npuprof_compact_check_() of the records that begin there, are finished and not open, and say something. */
+enum { NPUPROF_COMPACT_CHECKED_ = 1 };
 enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note that holds it */
 
 /* ---- RING  The cells of a build with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM: build_kind says so. A record
@@ -226,6 +230,12 @@ static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t 
 #endif
     }
     return crc;
+}
+
+/* A checksum and one word more of a record. Begin with 0. Why odd: then each bit counts. */
+static inline uint32_t npuprof_compact_check_(uint32_t check, uint32_t word)
+{
+    return (check ^ word) * 0x9E3779B1u;
 }
 
 NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20 && sizeof(npuprof_stream_head_) == 16);

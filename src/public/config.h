@@ -187,6 +187,9 @@ extern "C++" {                     /* the user may include this header inside ex
    NPUPROF_NAMES: implementing file, with a ring: NPUPROF_KEEP_NEWEST or NPUPROF_STREAM. So many names of
    numbers and tracks, and keys of metadata, stay however long it runs: a power of two, 1 to 4096, default 32.
    Each takes 8 bytes of RAM. Those beyond are overwritten as other records are.
+   NPUPROF_CHECKED: implementing file, with NPUPROF_KEEP_OLDEST. Each 16 cells have a checksum of the records
+   that are finished, so the host names what a dump of the memory has wrong. On a Cortex-M0+ a record takes
+   some 30 instructions more, and 45 for each of its cells; 160 bytes of flash, and 1.5 % of the arena.
    NPUPROF_CORES: implementing file. How many cores record into this arena, default 1.
 
    NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
@@ -218,6 +221,9 @@ extern "C++" {                     /* the user may include this header inside ex
 #endif
 #if NPUPROF_RING_ && NPUPROF_ARENA_BYTES > 1024 * 1024
 #error "npuprof.h: with NPUPROF_KEEP_NEWEST or NPUPROF_STREAM NPUPROF_ARENA_BYTES must be at most 1 MiB"
+#endif
+#if defined(NPUPROF_CHECKED) && NPUPROF_WHEN_FULL != NPUPROF_KEEP_OLDEST
+#error "npuprof.h: NPUPROF_CHECKED needs NPUPROF_WHEN_FULL NPUPROF_KEEP_OLDEST"
 #endif
 #ifndef NPUPROF_NAMES
 #define NPUPROF_NAMES 32

@@ -5,6 +5,7 @@
 #include "elf.h"
 #include "find.h"
 #include "arena.h"
+#include "checks.h"
 #include "expand.h"
 #include "live.h"
 #include "target_live.h"
@@ -53,6 +54,7 @@ static npuprof_result npuprof_load_bytes_(uint8_t *image, size_t bytes, const np
 {
     const size_t from = npuprof_loaded_.from;
     const npuprof_load_found_ found = npuprof_load_find_image_(image + from, bytes - from, in_dump && !from);
+    npuprof_expand_check_found_(image + from, bytes - from, &found);
     if (npuprof_load_is_firmware_(found.layout)) return npuprof_load_expand_(image, bytes, &found, elf);
     size_t at;
     const char *const fault = found.layout ? NULL : npuprof_load_find_fault_(image, bytes, in_dump, &at);

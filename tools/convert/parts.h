@@ -62,7 +62,7 @@ static const char *npuprof_expand_header_fault_(const uint8_t *p, size_t count, 
     if (c->layout == NPUPROF_LAYOUT_PARTS)
         return c->crc == ~npuprof_crc_add_(UINT32_MAX, p, sizeof *c - 4) ? NULL : "a damaged header";
     if (npuprof_expand_may_stream_(c) && c->crc & NPUPROF_RING_IS_) return NULL;
-    return c->crc ? "a damaged header" : NULL;
+    return c->crc > NPUPROF_COMPACT_CHECKED_ ? "a damaged header" : NULL;
 }
 
 /* How many cells an image with this header has. */

@@ -275,6 +275,7 @@ static bool npuprof_load_begin_target_(npuprof_load_target_ *x, size_t in_source
 static npuprof_result npuprof_load_end_target_(npuprof_load_target_ *x)
 {
     npuprof_compact_header_ c = x->first;
+    c.crc = 0;                             /* Why: checks of another moment say nothing. */
     npuprof_loaded_.is_live = npuprof_loaded_.is_target = true;
     npuprof_loaded_.damage.changed = npuprof_load_keep_records_(x);
     if (x->swap) npuprof_load_swap32_(&c.endian, 4);
