@@ -195,7 +195,7 @@ DYNAMIC = $(if $(filter Darwin,$(shell uname)),-undefined dynamic_lookup)
 build/npuprof_python.so: tools/npuprof_python.c npuprof.h
 	@mkdir -p $(@D) && if [ -e "$(PYTHON_H)/Python.h" ]; then echo "  CC $@" && \
 	    $(CC) -std=gnu11 $(FLAGS) -isystem "$(PYTHON_H)" -I. -fPIC -shared $(DYNAMIC) $< -o $@; \
-	    else echo "  without Python.h (package python3-dev) a span in Python costs four times as much"; fi
+	    else echo "  without Python.h (package python3-dev) a span in Python costs ten times as much"; fi
 
 build/npuprof-judge: tools/npuprof_describe.c
 build/npuprof-%: tools/npuprof_%.c $(wildcard tools/convert/*.h) $(HEADERS)

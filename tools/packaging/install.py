@@ -55,7 +55,7 @@ def lacks(missing):
     lost = [text for part, text in (("npuprof-convert", "images cannot be read"),
                                     ("libnpuprof.so", "nothing is recorded from Python"),
                                     ("libnpuprof-columns.so", "reports take longer"),
-                                    ("npuprof_python.so", "a span in Python costs four times as much"))
+                                    ("npuprof_python.so", "a span in Python costs ten times as much"))
             if part in missing]
     return "; ".join(lost) or "the rest works"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """npuprof_python: the spans in C (tools/npuprof_python.c). module is None where it was not built, or where
-this Python cannot load it: then span.py does the same in Python, at four times the cost."""
+this Python cannot load it: then span.py does the same in Python, at ten times the cost."""
 
 import importlib.machinery
 import importlib.util
