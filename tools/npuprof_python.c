@@ -1,5 +1,5 @@
 /* npuprof_python: the spans of npuprof.scope() and its siblings, as a module in C for Python. `make tools`
-   builds it where the header of Python is. tools/npuprof/recording/span.py is the same in Python, for where it is not.
+   builds it where the header of Python is. tools/npuprof/recording/span.py is the same in Python, for others.
    SPDX-License-Identifier: MIT
 
    It is not linked with libnpuprof: bind() gets the addresses of its functions. What is rare is done in
