@@ -490,15 +490,15 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_FRAME_IS_EXACT_ true
 /* Bits of a number that is not 0, up to its highest one. */
 #define NPUPROF_BITS_(v) (64u - (unsigned)__builtin_clzll(v))
-/* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. It
-   costs a register, so cores that mask none do not have it. */
-#define NPUPROF_KNOWN_(variable) do if (NPUPROF_MASKS_) __asm__ volatile("" : "+r"(variable)); while (0)
+/* Computes a variable here, on cores that mask. Why: a compiler moves it to where it is used, behind that. */
+#define NPUPROF_KNOWN_(variable) do if (NPUPROF_MASKS_) NPUPROF_SETTLED_(variable); while (0)
+#define NPUPROF_SETTLED_(variable) __asm__ volatile("" : "+r"(variable))   /* no older value of it is kept */
+#define NPUPROF_FENCE_() __atomic_thread_fence(__ATOMIC_ACQ_REL)          /* for other cores */
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #else
-/* Why volatile and not the atomics: on an 8-bit machine the atomics are function calls. Also, the compiler
-   never turns a loop of volatile stores into memset(), which firmware may not have. */
+/* Why volatile: an 8-bit machine's atomics are calls, and a loop of plain stores becomes a memset(). */
 #define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
@@ -514,8 +514,7 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
-#define NPUPROF_LOW_ZEROS_(v) \
-    ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
+#define NPUPROF_LOW_ZEROS_(v) ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest; v is not 0 */
 #ifdef __cplusplus
 #define NPUPROF_IS_LITERAL_(x) (sizeof(char[__builtin_constant_p(x) ? 2 : 1]) == 2)
 #define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : static_cast<const char *>(nullptr))
@@ -642,6 +641,8 @@ NPUPROF_OWN_ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_FRAME_(local) ((const void *)&(local))
 #define NPUPROF_FRAME_IS_EXACT_ false
 #define NPUPROF_KNOWN_(variable) ((void)(variable))
+#define NPUPROF_SETTLED_(variable) ((void)(variable))
+#define NPUPROF_FENCE_() NPUPROF_SIGNAL_FENCE_()
 NPUPROF_OWN_ static inline unsigned npuprof_bits_(uint64_t v)
 {
     unsigned n = 0;
@@ -886,8 +887,7 @@ template <class Of> struct npuprof_number_ {
 #define NPUPROF_IS_REAL_(v) (npuprof_number_<NPUPROF_TYPEOF_(v)>::is_real)
 #define NPUPROF_IS_UNSIGNED_(v) (npuprof_number_<NPUPROF_TYPEOF_(v)>::is_unsigned)
 #else
-#define NPUPROF_IS_REAL_(v) \
-    (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
+#define NPUPROF_IS_REAL_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* != : -Wfloat-equal */
 #define NPUPROF_IS_UNSIGNED_(v) \
     (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
 #endif
@@ -2030,7 +2030,7 @@ NPUPROF_API_ npuprof_token_ npuprof_put_values_(const npuprof_site_ *site, const
 NPUPROF_API_ void npuprof_result_(npuprof_args args);
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 NPUPROF_API_ void npuprof_begin_here_(const npuprof_site_ *site);   /* the same of literals */
-#else
+#else /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
@@ -3355,16 +3355,6 @@ NPUPROF_OWN_ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ b
 #define NPUPROF_MASKED_END_
 #endif
 
-/* FENCE: all before it is done before all behind it, for other cores. SETTLED: what a variable is, as the
-   compiler has to see it: it keeps no older value of it besides. */
-#if defined(__GNUC__) || defined(__clang__)
-#define NPUPROF_SETTLED_(variable) __asm__ volatile("" : "+r"(variable))
-#define NPUPROF_FENCE_() __atomic_thread_fence(__ATOMIC_ACQ_REL)
-#else
-#define NPUPROF_SETTLED_(variable) ((void)(variable))
-#define NPUPROF_FENCE_() NPUPROF_SIGNAL_FENCE_()
-#endif
-
 /* A word that interrupts may read or write meanwhile. Why masked: on an 8-bit machine it is four bytes. */
 NPUPROF_OWN_ static inline uint32_t npuprof_os_load_(const uint32_t *word)
 {
@@ -4016,16 +4006,16 @@ enum { NPUPROF_FW_COUNTS_MASKED_ = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && N
 #endif
 
 /* Moves header.used from `used` to `next`, behind the record at `head`, whose high.word was `high`. True: it
-   is claimed, and *counted is one more. False: it is passed, or another task was faster. is_free: what
-   `high` says.
+   is claimed, and *counted is one more. False: it is passed, or another task was faster.
    Why its length and `high` may be read before: while header.used stands, it has that length, and what can be
-   claimed stays so. Why one barrier: it is between the two words, and those who meet look at both. */
+   claimed stays so. Why a barrier between the two words: those who meet look at both. Why one behind them:
+   who reads the ring from outside finds nothing new in cells that are not taken. */
 NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
-                                              uint32_t next, uint32_t high, bool is_free, uint32_t *counted)
+                                              uint32_t next, uint32_t high, uint32_t *counted)
 {
+    const bool is_free = !(high & NPUPROF_FW_OPEN_WORD_);
 #if NPUPROF_MASKS_
     uint32_t claimed = NPUPROF_FW_CLAIMED_WORD_;
-    (void)high;
     NPUPROF_KNOWN_(claimed);
     NPUPROF_MASKED_BEGIN_
     const bool is_ours = NPUPROF_LOAD_(&c->used) == used;
@@ -4041,12 +4031,13 @@ NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_claim_(npuprof_compact_header_ *c, npupro
     if (is_free && !NPUPROF_CAS_RELAXED_(&head->high.word, &high, NPUPROF_FW_CLAIMED_WORD_)) return false;
     NPUPROF_FENCE_();
     if (NPUPROF_CAS_RELAXED_(&c->used, &used, next)) {
+        NPUPROF_FENCE_();
         if (counted) NPUPROF_INCREMENT_(counted);
         return is_free;
     }
     if (is_free) NPUPROF_STORE_RELEASE_(&head->high.word, high);
     return false;
-#endif
+#endif /* !NPUPROF_MASKS_ */
 }
 
 /* Gives `count` cells back, which are ours, as one record with nothing in it. */
@@ -4085,7 +4076,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npup
         uint32_t next = used + n;
         if ((next & NPUPROF_RING_INDEX_) >= cells) next = npuprof_fw_next_lap_(c, used);
         if (!npuprof_fw_may_pass_(c, next)) break;
-        if (!npuprof_fw_claim_(c, head, used, next, high, !(high & NPUPROF_FW_OPEN_WORD_), NULL)) continue;
+        if (!npuprof_fw_claim_(c, head, used, next, high, NULL)) continue;
         if (n > most) npuprof_fw_give_back_(head + most, n - most);
         return used;
     }
@@ -4154,7 +4145,7 @@ NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_take_run_(npuprof_compact_header_ *c, uin
         next = at < end ? used + (uint32_t)(at - head) : npuprof_fw_next_lap_(c, used);
     }
     if (!npuprof_fw_may_pass_(c, next)) return false;
-    if (NPUPROF_UNLIKELY_(!npuprof_fw_claim_(c, head, used, next, high, true, counted))) return false;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_claim_(c, head, used, next, high, counted))) return false;
     if (NPUPROF_UNLIKELY_(at != behind)) npuprof_fw_give_back_(behind, (uint32_t)(at - behind));
     *first = head;
     *token = used;
@@ -5366,9 +5357,9 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_put_value_long_(
     own.value.u = value;
     return npuprof_fw_put_long_(ref, &own, 1 << NPUPROF_SHAPE_SHIFT_ | (shape & NPUPROF_SHAPE_SPAN_));
 }
-#else
+#else /* !NPUPROF_RING_ */
 #define npuprof_fw_put_value_long_(ref, key, value, shape) 0
-#endif
+#endif /* NPUPROF_RING_ */
 
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape)

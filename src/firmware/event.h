@@ -259,9 +259,9 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_put_value_long_(uint32_t ref,
     own.value.u = value;
     return npuprof_fw_put_long_(ref, &own, 1 << NPUPROF_SHAPE_SHIFT_ | (shape & NPUPROF_SHAPE_SPAN_));
 }
-#else
+#else /* !NPUPROF_RING_ */
 #define npuprof_fw_put_value_long_(ref, key, value, shape) 0
-#endif
+#endif /* NPUPROF_RING_ */
 
 NPUPROF_API_ npuprof_token_ npuprof_put_value_(const npuprof_site_ *site, const char *key, uint64_t value,
                                                uint32_t shape)

@@ -117,16 +117,16 @@ enum { NPUPROF_FW_COUNTS_MASKED_ = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && N
 #endif
 
 /* Moves header.used from `used` to `next`, behind the record at `head`, whose high.word was `high`. True: it
-   is claimed, and *counted is one more. False: it is passed, or another task was faster. is_free: what
-   `high` says.
+   is claimed, and *counted is one more. False: it is passed, or another task was faster.
    Why its length and `high` may be read before: while header.used stands, it has that length, and what can be
-   claimed stays so. Why one barrier: it is between the two words, and those who meet look at both. */
+   claimed stays so. Why a barrier between the two words: those who meet look at both. Why one behind them:
+   who reads the ring from outside finds nothing new in cells that are not taken. */
 NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_claim_(npuprof_compact_header_ *c, npuprof_cell_ *head, uint32_t used,
-                                              uint32_t next, uint32_t high, bool is_free, uint32_t *counted)
+                                              uint32_t next, uint32_t high, uint32_t *counted)
 {
+    const bool is_free = !(high & NPUPROF_FW_OPEN_WORD_);
 #if NPUPROF_MASKS_
     uint32_t claimed = NPUPROF_FW_CLAIMED_WORD_;
-    (void)high;
     NPUPROF_KNOWN_(claimed);
     NPUPROF_MASKED_BEGIN_
     const bool is_ours = NPUPROF_LOAD_(&c->used) == used;
@@ -142,12 +142,13 @@ NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_claim_(npuprof_compact_header_ *c, npupro
     if (is_free && !NPUPROF_CAS_RELAXED_(&head->high.word, &high, NPUPROF_FW_CLAIMED_WORD_)) return false;
     NPUPROF_FENCE_();
     if (NPUPROF_CAS_RELAXED_(&c->used, &used, next)) {
+        NPUPROF_FENCE_();
         if (counted) NPUPROF_INCREMENT_(counted);
         return is_free;
     }
     if (is_free) NPUPROF_STORE_RELEASE_(&head->high.word, high);
     return false;
-#endif
+#endif /* !NPUPROF_MASKS_ */
 }
 
 /* Gives `count` cells back, which are ours, as one record with nothing in it. */
@@ -186,7 +187,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_fw_claim_next_(npuprof_compact_h
         uint32_t next = used + n;
         if ((next & NPUPROF_RING_INDEX_) >= cells) next = npuprof_fw_next_lap_(c, used);
         if (!npuprof_fw_may_pass_(c, next)) break;
-        if (!npuprof_fw_claim_(c, head, used, next, high, !(high & NPUPROF_FW_OPEN_WORD_), NULL)) continue;
+        if (!npuprof_fw_claim_(c, head, used, next, high, NULL)) continue;
         if (n > most) npuprof_fw_give_back_(head + most, n - most);
         return used;
     }
@@ -255,7 +256,7 @@ NPUPROF_ALWAYS_INLINE_ bool npuprof_fw_take_run_(npuprof_compact_header_ *c, uin
         next = at < end ? used + (uint32_t)(at - head) : npuprof_fw_next_lap_(c, used);
     }
     if (!npuprof_fw_may_pass_(c, next)) return false;
-    if (NPUPROF_UNLIKELY_(!npuprof_fw_claim_(c, head, used, next, high, true, counted))) return false;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_claim_(c, head, used, next, high, counted))) return false;
     if (NPUPROF_UNLIKELY_(at != behind)) npuprof_fw_give_back_(behind, (uint32_t)(at - behind));
     *first = head;
     *token = used;

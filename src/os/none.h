@@ -97,16 +97,6 @@ static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
 #define NPUPROF_MASKED_END_
 #endif
 
-/* FENCE: all before it is done before all behind it, for other cores. SETTLED: what a variable is, as the
-   compiler has to see it: it keeps no older value of it besides. */
-#if defined(__GNUC__) || defined(__clang__)
-#define NPUPROF_SETTLED_(variable) __asm__ volatile("" : "+r"(variable))
-#define NPUPROF_FENCE_() __atomic_thread_fence(__ATOMIC_ACQ_REL)
-#else
-#define NPUPROF_SETTLED_(variable) ((void)(variable))
-#define NPUPROF_FENCE_() NPUPROF_SIGNAL_FENCE_()
-#endif
-
 /* A word that interrupts may read or write meanwhile. Why masked: on an 8-bit machine it is four bytes. */
 static inline uint32_t npuprof_os_load_(const uint32_t *word)
 {

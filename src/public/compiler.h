@@ -97,15 +97,15 @@
 #define NPUPROF_FRAME_IS_EXACT_ true
 /* Bits of a number that is not 0, up to its highest one. */
 #define NPUPROF_BITS_(v) (64u - (unsigned)__builtin_clzll(v))
-/* Computes a variable here. Why: a compiler moves it to where it is used, and there interrupts are masked. It
-   costs a register, so cores that mask none do not have it. */
-#define NPUPROF_KNOWN_(variable) do if (NPUPROF_MASKS_) __asm__ volatile("" : "+r"(variable)); while (0)
+/* Computes a variable here, on cores that mask. Why: a compiler moves it to where it is used, behind that. */
+#define NPUPROF_KNOWN_(variable) do if (NPUPROF_MASKS_) NPUPROF_SETTLED_(variable); while (0)
+#define NPUPROF_SETTLED_(variable) __asm__ volatile("" : "+r"(variable))   /* no older value of it is kept */
+#define NPUPROF_FENCE_() __atomic_thread_fence(__ATOMIC_ACQ_REL)          /* for other cores */
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #else
-/* Why volatile and not the atomics: on an 8-bit machine the atomics are function calls. Also, the compiler
-   never turns a loop of volatile stores into memset(), which firmware may not have. */
+/* Why volatile: an 8-bit machine's atomics are calls, and a loop of plain stores becomes a memset(). */
 #define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
@@ -121,8 +121,7 @@
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
-#define NPUPROF_LOW_ZEROS_(v) \
-    ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
+#define NPUPROF_LOW_ZEROS_(v) ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest; v is not 0 */
 #ifdef __cplusplus
 #define NPUPROF_IS_LITERAL_(x) (sizeof(char[__builtin_constant_p(x) ? 2 : 1]) == 2)
 #define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : static_cast<const char *>(nullptr))
@@ -249,6 +248,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_FRAME_(local) ((const void *)&(local))
 #define NPUPROF_FRAME_IS_EXACT_ false
 #define NPUPROF_KNOWN_(variable) ((void)(variable))
+#define NPUPROF_SETTLED_(variable) ((void)(variable))
+#define NPUPROF_FENCE_() NPUPROF_SIGNAL_FENCE_()
 static inline unsigned npuprof_bits_(uint64_t v)
 {
     unsigned n = 0;
@@ -493,8 +494,7 @@ template <class Of> struct npuprof_number_ {
 #define NPUPROF_IS_REAL_(v) (npuprof_number_<NPUPROF_TYPEOF_(v)>::is_real)
 #define NPUPROF_IS_UNSIGNED_(v) (npuprof_number_<NPUPROF_TYPEOF_(v)>::is_unsigned)
 #else
-#define NPUPROF_IS_REAL_(v) \
-    (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
+#define NPUPROF_IS_REAL_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* != : -Wfloat-equal */
 #define NPUPROF_IS_UNSIGNED_(v) \
     (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
 #endif

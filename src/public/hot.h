@@ -84,7 +84,7 @@ NPUPROF_API_ npuprof_token_ npuprof_put_values_(const npuprof_site_ *site, const
 NPUPROF_API_ void npuprof_result_(npuprof_args args);
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 NPUPROF_API_ void npuprof_begin_here_(const npuprof_site_ *site);   /* the same of literals */
-#else
+#else /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,

@@ -48,7 +48,7 @@ static inline uint32_t timer(void)
     return -cycles;
 }
 #define STACK_POINTER(p) __asm__ volatile("mv %0, sp" : "=r"(p))
-#endif
+#endif /* !__arm__: RISC-V */
 
 #define TIMED(name, record)                                                     \
     static __attribute__((noinline)) void once_##name(int i)                    \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Makes the README's pictures from a run of the digits network: examples/timeline.png, the timeline of the report
-page, and examples/report.png, its head. Needs chromium, npm and pngquant; `make pictures` calls it.
+"""Makes the README's pictures from a run of the digits network: examples/timeline.png, the timeline of the
+report page, and examples/report.png, its head. Needs chromium, npm and pngquant; `make pictures` calls it.
 """
 import json
 import pathlib

@@ -139,7 +139,7 @@ function arrowsOf(c, s, width) {
         arrow(c, from, outline(c, spanOf(key), width, false), 16, 1.5);
 }
 
-// All arrows in view that lead from a thread to an engine. Why not when they are many: they would hide the spans.
+// All arrows in view from a thread to an engine. Why not when they are many: they would hide the spans.
 function allArrows(c, width) {
     const seen = [];
     for (let k = 0; k < T.links.length && seen.length <= MANY_ARROWS; k += 4) {
