@@ -161,7 +161,7 @@ class Fragments(unittest.TestCase):
         texts = (README, REFERENCE, FIRMWARE, TOOLS)
         blocks = [re.findall(r"^```(\w+)$", pages.read(page), re.M) for page in texts]
         self.assertEqual(blocks,
-                         [["c", "c"], ["cmake", "c", "c"], ["sh"] * 3, ["sh", "c"] + ["python"] * 3],
+                         [["c", "c"], ["cmake", "c", "c"], ["sh"] * 3, ["sh", "c"] + ["python"] * 5],
                          "cmake: tests/compile/test_install.py; sh: test_newcomer.py, and of firmware the "
                          "rig `first` of tests/baremetal/run.py")
 
@@ -225,9 +225,10 @@ class Fragments(unittest.TestCase):
         self.assertEqual(run([program], env=helpers.environment()).returncode, 0)
         (scratch() / "hello.json").rename(scratch() / "digits.json")
         env = helpers.environment(PYTHONPATH=str(ROOT / "tools"))
-        expected = ("6 spans", "Inference counts                : 3", "\ndecode ")
-        *fragments, reading = pages.fenced(TOOLS, "python")
-        fragments.append(f"{fragments[1]}\n{reading}")       # it goes on with what that one defines
+        expected = ("6 spans", "total_ns", "Inference counts                : 3", "\ndecode ", "fetch 1")
+        load, verdict, record, reading, tasks = pages.fenced(TOOLS, "python")
+        # Some go on with what another one defines.
+        fragments = load, f"{load}\n{verdict}", record, f"{record}\n{reading}", f"{record}\n{tasks}"
         for fragment, said in zip(fragments, expected, strict=True):
             done = run([sys.executable, "-c", fragment], code=0, env=env)
             self.assertIn(said, done.stdout)

@@ -100,4 +100,4 @@ class Order(unittest.TestCase):
         self.assertEqual({name.split("/")[0] for name in names if not name.startswith(".")} - {"build"},
                          {"CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "LICENSE", "Makefile",
                           "README.md", "SECURITY.md", "examples", "meson.build", "npuprof.h", "npuprof_npu.h",
-                          "pyproject.toml", "src", "tests", "tools"})
+                          "pyproject.toml", "src", "tests", "tools", "zephyr"})
