@@ -1025,7 +1025,7 @@ typedef struct npuprof_device {
 } npuprof_device;
 
 /* When to record and when to write a file, without a call for it: capture control. Each text is that of the
-   environment variable in parentheses; examples/README.md describes them. NULL: none. Strings are copied.
+   environment variable in parentheses; examples/REFERENCE.md describes them. NULL: none. Strings are copied.
    The library has no thread of its own: it looks at conditions where a PROF_RECORD or PROF_INFERENCE begins
    or ends, where what a trigger names ends, and by npuprof_poll(). So with a condition, no signal handler may
    use these marks. Files go to output_path, each with a number of its own. */

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tests" / "compile"))
 
 from outside import Outside, check_command, dead_links, make, tree  # noqa: E402
 
-README, REFERENCE = ((ROOT / name).read_text(encoding="utf-8")
+README, GUIDE = ((ROOT / name).read_text(encoding="utf-8")
                      for name in ("README.md", "examples/README.md"))
 
 
@@ -125,7 +125,7 @@ class Install(Outside):
     @helpers.thorough
     def test_cmake(self):
         helpers.need("cmake")
-        snippet = re.search(r"^```cmake\n(.*?)^```", REFERENCE, re.M | re.S)[1]
+        snippet = re.search(r"^```cmake\n(.*?)^```", GUIDE, re.M | re.S)[1]
         self.assertEqual(len(snippet.splitlines()), 5)
         for source, language in (("main.c", "C"), ("main.cpp", "CXX")):
             project = self.project(f"with-cmake-{language}")
@@ -140,7 +140,7 @@ class Install(Outside):
     def test_meson(self):
         helpers.need("meson")
         helpers.need("ninja")
-        call = re.search(r"`(executable\('app'[^`]*)`", REFERENCE)[1]
+        call = re.search(r"`(executable\('app'[^`]*)`", GUIDE)[1]
         for source, language in (("main.c", "c"), ("main.cpp", "cpp")):
             project = self.project(f"with-meson-{language}")
             (project / "meson.build").write_text(f"project('app', '{language}')\n"

@@ -5,7 +5,8 @@ import re
 from helpers import ROOT
 
 README = ROOT / "README.md"
-REFERENCE = ROOT / "examples" / "README.md"
+GUIDE = ROOT / "examples" / "README.md"
+REFERENCE = ROOT / "examples" / "REFERENCE.md"
 FIRMWARE = ROOT / "examples" / "firmware" / "README.md"
 TOOLS = ROOT / "tools" / "README.md"
 CONTRIBUTING = ROOT / "src" / "README.md"

@@ -7,7 +7,7 @@ import unittest
 
 import helpers
 from docs import pages
-from docs.pages import FIRMWARE, README, REFERENCE, TOOLS
+from docs.pages import FIRMWARE, GUIDE, README, REFERENCE, TOOLS
 from helpers import ROOT, run, scratch
 
 HELLO = ROOT / "examples" / "01_hello.c"
@@ -73,7 +73,7 @@ class Examples(unittest.TestCase):
                 helpers.load(trace)
 
     def test_every_example_is_listed(self):
-        text = pages.read(REFERENCE)
+        text = pages.read(GUIDE)
         for source in (ROOT / "examples").glob("*.c"):
             self.assertIn(f"]({source.name})", text)
 
@@ -158,10 +158,10 @@ class Fragments(unittest.TestCase):
 
     def test_all_are_known(self):
         """One block for each test here."""
-        texts = (README, REFERENCE, FIRMWARE, TOOLS)
+        texts = (README, GUIDE, REFERENCE, FIRMWARE, TOOLS)
         blocks = [re.findall(r"^```(\w+)$", pages.read(page), re.M) for page in texts]
         self.assertEqual(blocks,
-                         [["c", "c"], ["cmake", "c", "c"], ["sh"] * 3, ["sh", "c"] + ["python"] * 5],
+                         [["c", "c"], ["cmake", "c"], ["c"], ["sh"] * 3, ["sh", "c"] + ["python"] * 5],
                          "cmake: tests/compile/test_install.py; sh: test_newcomer.py, and of firmware the "
                          "rig `first` of tests/baremetal/run.py")
 
@@ -197,10 +197,10 @@ class Fragments(unittest.TestCase):
         """With the header that `gen` writes from the TOML file that the text names."""
         toml = pages.read(ROOT / "examples/digits/npusim.toml").replace("npusim", "mynpu")
         (scratch() / "mynpu.toml").write_text(toml, encoding="utf-8")
-        command = re.search(r"`python3 (tools/npuprof.py gen [^`]*)`", pages.read(REFERENCE))[1]
+        command = re.search(r"`python3 (tools/npuprof.py gen [^`]*)`", pages.read(GUIDE))[1]
         tool, *arguments = command.split()
         run([sys.executable, ROOT / tool, *arguments], code=0)
-        _, devices = self.run_fragment(pages.fenced(REFERENCE, "c")[1], "ring")
+        _, devices = self.run_fragment(pages.fenced(GUIDE, "c")[0], "ring")
         self.assertEqual(devices, ["mynpu"])
 
     @helpers.thorough

@@ -70,6 +70,7 @@ class WhereANewThingGoes(unittest.TestCase):
         "cause of loss": lambda: listed("src/public/types.h", "NPUPROF_LOSSES"),
     }
     EVERYWHERE = {"tests/golden/interface.txt",                # made by a command: "How to make a change"
+                  "examples/README.md",                        # the guide: how to use what there is
                   "examples/digits/digits.c"}                  # shows everything; not needed
 
     def test_each_family(self):

@@ -7,11 +7,11 @@ import unittest
 import helpers
 from compile import test_instructions
 from docs import pages
-from docs.pages import FIRMWARE, README, REFERENCE, TOOLS, names_in, rows
+from docs.pages import FIRMWARE, GUIDE, README, REFERENCE, TOOLS, names_in, rows
 from helpers import ROOT, run
 from laws import code
 
-GUIDES = [README, REFERENCE, FIRMWARE, TOOLS]
+GUIDES = [README, GUIDE, REFERENCE, FIRMWARE, TOOLS]
 HEADER, HEADER_NPU = (pages.read(path) for path in helpers.HEADERS)
 TROUBLE = "When things go wrong"
 
@@ -89,7 +89,7 @@ class Tables(unittest.TestCase):
         self.assertGreater(len(declared), 30)
         printed = {name for name in declared if name.startswith("npuprof_print_")}
         self.assertEqual(names_in(REFERENCE, "Functions", r"`(npuprof_\w+)"), declared - printed)
-        self.assertEqual(names_in(REFERENCE, "Reports", r"`(npuprof_\w+)`"), printed)
+        self.assertEqual(names_in(GUIDE, "Reports", r"`(npuprof_\w+)`"), printed)
 
     def test_knobs(self):
         """What the headers ask for with #if, and do not define themselves without an #ifndef."""
@@ -125,10 +125,10 @@ class Tables(unittest.TestCase):
 
     def test_causes_of_loss(self):
         causes = set(re.findall(r"X\(NPUPROF_LOST_\w+, \"(\w+)\"", HEADER))
-        (row,) = [row for row in rows(REFERENCE, TROUBLE)[0] if row[0].startswith("`lost`")]
+        (row,) = [row for row in rows(GUIDE, TROUBLE)[0] if row[0].startswith("`lost`")]
         listed = set(re.findall(r"`(\w+)`", row[1])) - {"NPUPROF_ARENA_BYTES"}
         self.assertLessEqual(listed, causes)
-        said = pages.read(REFERENCE)
+        said = pages.read(GUIDE) + pages.read(REFERENCE)
         self.assertEqual({cause for cause in causes if f"`{cause}`" not in said}, set())
 
     def test_quoted_sentences(self):
@@ -136,7 +136,7 @@ class Tables(unittest.TestCase):
         listed = re.findall(r"X\((NPUPROF_ERR_\w+),[\s\\]*\"((?:\\.|[^\"])*)\"", HEADER)
         sentences = [f"{code}: {sentence}" for code, sentence in listed]
         pattern = r"`(NPUPROF_ERR_[^`]*)`"
-        quoted = [text for row in rows(REFERENCE, TROUBLE)[0] for text in re.findall(pattern, row[0])]
+        quoted = [text for row in rows(GUIDE, TROUBLE)[0] for text in re.findall(pattern, row[0])]
         self.assertGreater(len(quoted), 6)
         for text in quoted:
             begin = text.removesuffix("...").rstrip("; ")
@@ -187,7 +187,7 @@ class Costs(unittest.TestCase):
 
     def test_without_marks(self):
         counts = test_instructions.COUNTS
-        text = " ".join(pages.section(REFERENCE, "Whole programs without marks").split())
+        text = " ".join(pages.section(GUIDE, "Whole programs without marks").split())
         on, off = counts["function of NPUPROF_AUTO"][1], counts["disabled function"][1]
         self.assertIn(f"A call is {on} instructions, a mark's span {counts['span'][1]}. While recording is "
                       f"off it is {off}, a mark's {counts['disabled'][1]}.", text)

@@ -5,10 +5,10 @@ import re
 import unittest
 
 from docs import pages
-from docs.pages import FIRMWARE, README, REFERENCE, TOOLS
+from docs.pages import FIRMWARE, GUIDE, README, REFERENCE, TOOLS
 from helpers import ROOT, run, scratch
 
-GUIDES = [README, REFERENCE, FIRMWARE, TOOLS]
+GUIDES = [README, GUIDE, REFERENCE, FIRMWARE, TOOLS]
 MAPS = [pages.CONTRIBUTING, ROOT / "tests" / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 LINES, WORDS, PARAGRAPH, COLUMNS = 200, 25, 4, 110
 
@@ -74,7 +74,7 @@ class Order(unittest.TestCase):
             "Get it", "Beside others", "Where to read on", "Contributing"])
 
     def test_ten_steps(self):
-        text = pages.section(REFERENCE, "Integrate with your driver")
+        text = pages.section(GUIDE, "Integrate with your driver")
         self.assertEqual(re.findall(r"^(\d+)\. ", text, re.M), [str(n) for n in range(1, 11)])
 
     def test_pictures(self):

@@ -8,7 +8,7 @@ import unittest
 
 import helpers
 from helpers import ROOT, environment, events, load, run, scratch
-from docs.pages import REFERENCE, rows
+from docs.pages import GUIDE, rows
 
 from npuprof import check
 
@@ -80,12 +80,12 @@ class Trouble(unittest.TestCase):
 
     def quoted(self, key):
         """What the row quotes, up to its dots."""
-        table = rows(REFERENCE, "When things go wrong")[0]
+        table = rows(GUIDE, "When things go wrong")[0]
         (row,) = [row for row in table if row[0].startswith(self.rows[key])]
         return [text.partition("...")[0].rstrip("; ") for text in re.findall(r"`([^`]*)`", row[0])], row[1]
 
     def test_every_row(self):
-        first = [row[0] for row in rows(REFERENCE, "When things go wrong")[0]]
+        first = [row[0] for row in rows(GUIDE, "When things go wrong")[0]]
         self.assertEqual(len(first), len(self.rows))
         for key, begin in self.rows.items():
             self.assertEqual(sum(cell.startswith(begin) for cell in first), 1, begin)
