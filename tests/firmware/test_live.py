@@ -18,6 +18,7 @@ HEAD = re.compile(r"snapshot (\d+) (\d+) (\d+) (\d+)\n")
 # How often the signal comes, in us, and for how many of them the program waits after 16 records: slower than
 # the reader, which needs some 0.1 s for the ring; much slower; faster.
 SLOWER, SLOW, FASTER = (1000, 1), (1000, 5), (137, 1)
+SURVIVORS = 2
 
 
 class Live(helpers.Folder):
@@ -78,8 +79,13 @@ class Live(helpers.Folder):
         total = about["recorded"] + about["overwritten"] + about["arena_full"]
         self.assertLessEqual(recorded - 2, total)
         self.assertLessEqual(total, begun_after)
+        plain.sort()
+        # Where the signal comes while a record is being claimed, it passes that one, which so lives for another
+        # lap: it is whole, and far older than all else.
+        for _ in range(SURVIVORS):
+            if len(plain) > 1 and plain[1] - plain[0] > changed + 1:
+                del plain[0]
         if plain:
-            plain.sort()
             self.assertLessEqual(plain[-1] - plain[0] + 1 - len(plain), changed)
         return found
 
