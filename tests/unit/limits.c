@@ -1,4 +1,4 @@
-/* the numbers of "Limits" in examples/REFERENCE.md: each is reached; one more is lost by its cause, or refused
+/* the numbers of "Limits" in examples/REFERENCE.md: each is reached; one more is lost by its cause or refused
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include "npuprof.h"
