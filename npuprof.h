@@ -3710,7 +3710,11 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
 #if NPUPROF_MASKS_
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     int32_t places = (int32_t)(cells - count + 1);         /* where it may begin; not above 0: nowhere */
-    if (!is_plain) NPUPROF_KNOWN_(places);
+    if (!is_plain) {
+        NPUPROF_KNOWN_(places);
+        if (NPUPROF_ARENA_BYTES) NPUPROF_KNOWN_(c);
+        if (NPUPROF_ARENA_BYTES) NPUPROF_KNOWN_(count);
+    }
     NPUPROF_MASKED_BEGIN_
     const uint32_t at = c->used;
     const bool fits = (int32_t)at < places;
@@ -3998,8 +4002,8 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
 }
 
 /* Whether an event is counted while interrupts are off anyway. Why not always: it takes too long on an AVR,
-   and where the address of the count is not known. */
-#ifdef __AVR__
+   where the address of the count is not known, and where a compiler for speed moves more behind the mask. */
+#if defined(__AVR__) || !defined(__OPTIMIZE_SIZE__)
 enum { NPUPROF_FW_COUNTS_MASKED_ = 0 };
 #else
 enum { NPUPROF_FW_COUNTS_MASKED_ = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && NPUPROF_ARENA_BYTES };
@@ -5603,9 +5607,11 @@ NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
 {
     if (!NPUPROF_OPEN_(1) || number > NPUPROF_NUMBER_MAX) return;
     const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_COUNTER_UINT, number);
-    /* Why as an address: of a call site, too, the low half is all that is recorded. */
-    (void)npuprof_put_value_((const npuprof_site_ *)(uintptr_t)ref, NULL, value,
-                             NPUPROF_SHAPE_EVENT_ << NPUPROF_SHAPE_SHIFT_);
+    /* Why as an address, where it fits in one: of a call site, too, that is all that is recorded. */
+    const uint64_t values[3] = { value, 0, 0 };
+    if (sizeof(uintptr_t) < sizeof ref) (void)npuprof_fw_put_named_(ref, false, NULL, values, PROF_NO_ARGS);
+    else (void)npuprof_put_value_((const npuprof_site_ *)(uintptr_t)ref, NULL, value,
+                                  NPUPROF_SHAPE_EVENT_ << NPUPROF_SHAPE_SHIFT_);
 }
 
 NPUPROF_API_ void npuprof_tick(void)

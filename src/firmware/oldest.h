@@ -118,7 +118,11 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
 #if NPUPROF_MASKS_
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     int32_t places = (int32_t)(cells - count + 1);         /* where it may begin; not above 0: nowhere */
-    if (!is_plain) NPUPROF_KNOWN_(places);
+    if (!is_plain) {
+        NPUPROF_KNOWN_(places);
+        if (NPUPROF_ARENA_BYTES) NPUPROF_KNOWN_(c);
+        if (NPUPROF_ARENA_BYTES) NPUPROF_KNOWN_(count);
+    }
     NPUPROF_MASKED_BEGIN_
     const uint32_t at = c->used;
     const bool fits = (int32_t)at < places;

@@ -109,8 +109,8 @@ NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_fw_length_(const npuprof_cell_ *head)
 }
 
 /* Whether an event is counted while interrupts are off anyway. Why not always: it takes too long on an AVR,
-   and where the address of the count is not known. */
-#ifdef __AVR__
+   where the address of the count is not known, and where a compiler for speed moves more behind the mask. */
+#if defined(__AVR__) || !defined(__OPTIMIZE_SIZE__)
 enum { NPUPROF_FW_COUNTS_MASKED_ = 0 };
 #else
 enum { NPUPROF_FW_COUNTS_MASKED_ = NPUPROF_WHEN_FULL == NPUPROF_KEEP_NEWEST && NPUPROF_ARENA_BYTES };

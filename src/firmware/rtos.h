@@ -88,9 +88,11 @@ NPUPROF_API_ void npuprof_count(uint32_t number, uint64_t value)
 {
     if (!NPUPROF_OPEN_(1) || number > NPUPROF_NUMBER_MAX) return;
     const uint32_t ref = npuprof_fw_ref_of_number_(NPUPROF_KIND_COUNTER_UINT, number);
-    /* Why as an address: of a call site, too, the low half is all that is recorded. */
-    (void)npuprof_put_value_((const npuprof_site_ *)(uintptr_t)ref, NULL, value,
-                             NPUPROF_SHAPE_EVENT_ << NPUPROF_SHAPE_SHIFT_);
+    /* Why as an address, where it fits in one: of a call site, too, that is all that is recorded. */
+    const uint64_t values[3] = { value, 0, 0 };
+    if (sizeof(uintptr_t) < sizeof ref) (void)npuprof_fw_put_named_(ref, false, NULL, values, PROF_NO_ARGS);
+    else (void)npuprof_put_value_((const npuprof_site_ *)(uintptr_t)ref, NULL, value,
+                                  NPUPROF_SHAPE_EVENT_ << NPUPROF_SHAPE_SHIFT_);
 }
 
 NPUPROF_API_ void npuprof_tick(void)
