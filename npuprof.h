@@ -3726,12 +3726,12 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_fw_take_(npuprof_compact_header_ *
     }
     NPUPROF_MASKED_END_
     return fits ? at + 1 : 0;
-#else
+#else /* !NPUPROF_MASKS_ */
     const uint32_t at = NPUPROF_ADD_(&c->used, count), cells = NPUPROF_FW_CELL_COUNT_();
     if (NPUPROF_UNLIKELY_(at >= cells || count > cells - at)) return npuprof_fw_lose_cells_(c, at, lost);
     if (!is_plain) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].end, count);
     return at + 1;
-#endif
+#endif /* !NPUPROF_MASKS_ */
 }
 
 /* Why two orders: each is the shorter one there. */
