@@ -80,8 +80,8 @@ class Live(helpers.Folder):
         self.assertLessEqual(recorded - 2, total)
         self.assertLessEqual(total, begun_after)
         plain.sort()
-        # Where the signal comes while a record is being claimed, it passes that one, which lives for a lap more:
-        # it is whole, and older.
+        # A signal that comes while a record is being claimed passes that one, which lives for a lap more.
+        # It is whole, and older.
         for _ in range(SURVIVORS):
             if len(plain) > 1 and plain[1] - plain[0] > changed + 1:
                 del plain[0]
