@@ -1,4 +1,4 @@
-# test: thorough time=300 - .pftrace and JSON in Perfetto's own importer: every span there, no error, and fast
+# test: thorough time=600 - .pftrace and JSON in Perfetto's own importer: every span there, no error, and fast
 # SPDX-License-Identifier: MIT
 import collections
 import fcntl
