@@ -71,7 +71,7 @@ static void npuprof_expand_begin_clock_(npuprof_expand_clock_ *k, const npuprof_
     k->zero_ns = (uint64_t)npuprof_expand_host_ns_(x, &x->anchor[0].is);
     k->evidence.rate.second = 1000000000;
     k->evidence.rate.window = x->rate_is_said ? (uint64_t)1 << 62 : k->evidence.rate.second;
-    k->evidence.rate.max_rate_ppb = x->rate_is_said ? x->rate_ppb : NPUPROF_EXPAND_RATE_PPB_;
+    k->evidence.rate.max_rate_ppb = x->rate_is_said ? x->rate_ppb : (uint32_t)NPUPROF_EXPAND_RATE_PPB_;
     for (uint32_t i = 0; i < x->anchors; i++) {
         const npuprof_map_point_ p = npuprof_expand_point_(k, i);
         npuprof_map_witness_(&k->evidence, &p);
