@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A decoder of .pftrace files for tests, from Perfetto's documented field numbers and rules.
 
-It shares nothing with the writer. read(bytes) gives slices, instants, samples of counters, arrows, tracks and
-errors, as an importer sees them: events are sorted by time (equal times in the order of the file), an end
-closes the innermost open slice of its track, an arrow leads from the slice that has its number first to the
-next one.
+It shares nothing with the writer. read(bytes) gives slices, instants, samples of counters, arrows, tracks,
+attributes and errors, as an importer sees them: events are sorted by time (equal times in the order of the
+file), an end closes the innermost open slice of its track, an arrow leads from the slice that has its number
+first to the next one.
 """
 
 import struct
@@ -89,7 +89,7 @@ class Sequence:
 class Decoder:
     def __init__(self):
         self.sequences, self.tracks, self.errors, self.events = {}, {}, [], []
-        self.snapshots, self.kernel_events = [], []
+        self.snapshots, self.kernel_events, self.attributes = [], [], {}
 
     def kernel(self, data):
         """Events of the kernel: (CLOCK_BOOTTIME ns, cpu, tid, number of the kind, its fields)."""
@@ -108,6 +108,10 @@ class Decoder:
         sequence = self.sequences.get(number)
         if 60 in packet:
             self.track(packet[60])
+        for attribute in message(packet.get(126, b""), (1,))[1]:
+            attribute = message(attribute)
+            value = attribute[3].decode() if 3 in attribute else signed(attribute[2])
+            self.attributes[attribute[1].decode()] = value
         if 6 in packet:
             self.snapshot(sequence, packet[6])
         if 59 in packet:
@@ -154,7 +158,8 @@ class Decoder:
             thread = message(track[4])
             kind, name, ids = "thread", thread.get(5, b"").decode(), (thread[1], thread[2])
         elif 8 in track:
-            kind, ids = "counter", message(track[8]).get(3, 0)
+            counter = message(track[8])
+            kind, ids = "counter", counter.get(6, b"").decode() or counter.get(3, 0)
         key = track[17] if track.get(15) == 3 else (track.get(5, 0), name)      # of what is drawn as one
         found = SimpleNamespace(uuid=uuid, kind=kind, name=name, ids=ids, parent=track.get(5, 0), key=key)
         if self.tracks.setdefault(uuid, found) != found:
@@ -228,7 +233,7 @@ class Decoder:
                 self.errors.append(f"{len(stack)} slices have no end")
         return SimpleNamespace(slices=[Slice(*s) for s in slices], instants=instants, samples=samples,
                                arrows=arrows, tracks=self.tracks, errors=self.errors,
-                               snapshots=self.snapshots,
+                               snapshots=self.snapshots, attributes=self.attributes,
                                kernel=sorted(self.kernel_events, key=lambda e: e[0]))
 
 

@@ -23,6 +23,9 @@ NAMES = [b"quote\"", b"\x01\x02\x1f\x7f", "é 漢字 😀 \u2028".encode(), b"\x
          b"</script>", b"trace_id", b"stamp"]
 
 
+REAL = re.compile(r"-?\d+(?=[.eE])(\.\d+)?([eE][-+]?\d+)?")
+
+
 def ns(value):
     return int(Decimal(value) * 1000)
 
@@ -83,6 +86,19 @@ class FromJson:
             args.setdefault("change", 0)
         return arguments(args)
 
+    def attributes(self):
+        """The metadata as attributes: the keys on the way to each value, but what the program itself said."""
+        def of(value, path):
+            if isinstance(value, (dict, list)):
+                members = value.items() if isinstance(value, dict) else enumerate(value)
+                return [leaf for key, inner in members if key != "sites"
+                        for leaf in of(inner, f"{path}.{key}")]
+            if isinstance(value, (bool, type(None), Decimal)):
+                value = repr(float(value)) if isinstance(value, Decimal) else json.dumps(value)
+            return [(path.removeprefix(f"{head}.user."), value)]
+        head = f"npuprof.{self.metadata['pid']}"
+        return dict(of(self.metadata, head))
+
     def around(self, end):
         """The innermost span around an end of an arrow, as viewers find it: name and start."""
         track, at = (end["pid"], end["tid"]), ns(end["ts"])
@@ -102,8 +118,6 @@ class Pftrace(unittest.TestCase):
         ours, found = FromJson(both["json"]), pftrace.read(both["pftrace"].read_bytes())
         self.same(found, ours)
         self.correlated(found)
-        (metadata,) = [i.args["metadata"] for i in found.instants if "metadata" in i.args]
-        self.assertEqual(json.loads(metadata, parse_float=Decimal)["npuprof"], ours.metadata)
         # The tool that needs no compiler makes the same of the JSON.
         again = scratch() / "again.pftrace"
         tool = helpers.ROOT / "tools" / "npuprof.py"
@@ -134,11 +148,14 @@ class Pftrace(unittest.TestCase):
         spans = collections.Counter((s.name, s.cats, s.start - base, s.dur, arguments(s.args))
                                     for s in found.slices)
         self.assertEqual(spans, collections.Counter(s[:5] for s in ours.spans))
-        instants = [i for i in found.instants if "metadata" not in i.args]
-        for mark in (i for i in instants if "pool" in i.args and i.cats == "memory"):
+        said = {key: repr(float(value)) if REAL.fullmatch(str(value)) else value
+                for key, value in found.attributes.items()}
+        self.assertEqual(said, ours.attributes())
+        for mark in (i for i in found.instants if "pool" in i.args and i.cats == "memory"):
             self.assertEqual(mark.track.name, mark.args["pool"] or "unnamed")
             mark.args.pop("tid", None)
-        marks = collections.Counter((i.name, i.cats, i.start - base, arguments(i.args)) for i in instants)
+        marks = collections.Counter((i.name, i.cats, i.start - base, arguments(i.args))
+                                    for i in found.instants)
         self.assertEqual(marks, ours.instants)
         samples = collections.Counter((s.track.name, s.start - base, float(s.value)) for s in found.samples)
         self.assertEqual(samples, ours.samples)
@@ -297,6 +314,28 @@ class Pftrace(unittest.TestCase):
              "0.1", "--", "--slower", "4"], code=0)
         found, _ = self.compare(image)
         self.assertGreater(len([s for s in found.slices if s.track.name.startswith("PE ")]), 8)
+
+    def test_units(self):
+        """A counter has the unit that the program says last; by both writers."""
+        source = scratch() / "units.c"
+        source.write_text("""#define NPUPROF_IMPLEMENTATION
+            #include "npuprof.h"
+            int main(void)
+            {
+                npuprof_metadata("npuprof.unit.load", "W");
+                npuprof_metadata("npuprof.unit.load", "%");
+                npuprof_metadata("npuprof.unit.loads", "J");
+                npuprof_start(1);
+                PROF_COUNTER("load", 42);
+                PROF_COUNTER("queued", 3);
+                return npuprof_dump("units.npuprof");
+            }""")
+        run([helpers.build(source, "units", "-pthread")], code=0, env=helpers.environment())
+        for found in (self.compare(scratch() / "units.npuprof")[0],
+                      pftrace.read((scratch() / "again.pftrace").read_bytes())):
+            counters = {track.name: track.ids for track in found.tracks.values() if track.kind == "counter"}
+            self.assertEqual(counters, {"load": "%", "queued": 0})
+            self.assertEqual(found.attributes["npuprof.unit.load"], "%")
 
     @helpers.thorough
     def test_merged(self):

@@ -4,7 +4,7 @@
 
 /* Packets of Perfetto's trace format (.pftrace), and what the parts of its writer have in common. The other
    parts: pftrace_event.h (events and their arguments), pftrace_arrows.h (arrows), pftrace_scene.h (what is
-   shown), pftrace_file.h (the order of it all).
+   shown), pftrace_attributes.h (metadata), pftrace_file.h (the order of it all).
 
    The whole file is one sequence of packets. Its first packet says where its clock begins; the stamps that
    follow are differences, of two or three bytes. Why one: an importer needs a millisecond for each snapshot
@@ -37,10 +37,8 @@ enum {
 /* builtin_clock.proto; 64 to 127 are those that a sequence has for itself */
 enum { NPUPROF_PFTRACE_REALTIME_ = 1, NPUPROF_PFTRACE_MONOTONIC_ = 3, NPUPROF_PFTRACE_BOOTTIME_ = 6 };
 
-/* Words of the library's own, which no table has: keys of facts (read/scene.h) and of the metadata. */
-enum { NPUPROF_PFTRACE_WORD_METADATA_ = NPUPROF_FACT_COUNT_, NPUPROF_PFTRACE_WORD_COUNT_ };
-
-/* A name: those words first, then the strings of the image's table by their id. */
+/* A name: first the keys of facts (read/scene.h), which no table has, then the strings of the image's table
+   by their id. */
 typedef struct npuprof_pftrace_name_ {
     uint32_t iid;                        /* its number in the file; 0: not used yet */
     uint32_t sent;                       /* a bit for each name space; those of counters behind them */
@@ -259,7 +257,7 @@ static uint32_t npuprof_pftrace_intern_id_(npuprof_pftrace_ *p, unsigned space, 
 {
     size_t length;
     const char *const text = npuprof_image_text_(&p->work->image, id, &length);
-    return npuprof_pftrace_intern_(p, space, NPUPROF_PFTRACE_WORD_COUNT_ + (size_t)id, text, length);
+    return npuprof_pftrace_intern_(p, space, NPUPROF_FACT_COUNT_ + (size_t)id, text, length);
 }
 
 /* ---- Tracks: track_descriptor.proto */

@@ -37,8 +37,8 @@ static void npuprof_pftrace_put_source_(npuprof_pftrace_ *p, const npuprof_event
     size_t length;
     if (!site || !site->file) return;
     const size_t id = (size_t)((const uint8_t *)site - im->table) / im->h->table_unit;
-    npuprof_pftrace_name_ *const place = &p->names[NPUPROF_PFTRACE_WORD_COUNT_ + id];
-    if (NPUPROF_PFTRACE_WORD_COUNT_ + id >= p->name_count) return;
+    npuprof_pftrace_name_ *const place = &p->names[NPUPROF_FACT_COUNT_ + id];
+    if (NPUPROF_FACT_COUNT_ + id >= p->name_count) return;
     if (!place->iid) place->iid = ++p->iids;
     npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_SOURCE_IID_, place->iid);
     if (place->sent >> NPUPROF_PFTRACE_SOURCES_ & 1) return;
@@ -64,7 +64,7 @@ static void npuprof_pftrace_put_correlation_(npuprof_pftrace_ *p, uint32_t tid, 
 /* Begins an argument whose key is a word of the library's own. */
 static size_t npuprof_pftrace_begin_word_(npuprof_pftrace_ *p, unsigned word)
 {
-    const char *const text = word < NPUPROF_FACT_COUNT_ ? npuprof_fact_keys_[word] : "metadata";
+    const char *const text = npuprof_fact_keys_[word];
     const size_t arg = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_ARGS_);
     npuprof_proto_uint_(&p->event, 1, npuprof_pftrace_intern_(p, NPUPROF_PFTRACE_KEYS_, word, text,
                                                               strlen(text)));

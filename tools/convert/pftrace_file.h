@@ -2,48 +2,12 @@
 #include "pftrace.h"
 #include "pftrace_event.h"
 #include "pftrace_arrows.h"
+#include "pftrace_attributes.h"
 #include "pftrace_scene.h"
 
-/* A .pftrace file as a whole: the process, threads, placed spans, marks and metadata.
+/* A .pftrace file as a whole: the process, threads, placed spans, marks and attributes.
    Why threads before placed spans: of two events at one time the viewer takes the first in the file first,
    and an arrow must begin before it ends. */
-
-/* A sink in memory, for the metadata. */
-typedef struct npuprof_pftrace_text_ { char *bytes; size_t capacity, used; } npuprof_pftrace_text_;
-
-static int npuprof_pftrace_keep_(void *user, const void *bytes, size_t count)
-{
-    npuprof_pftrace_text_ *const text = (npuprof_pftrace_text_ *)user;
-    if (count > text->capacity - text->used) return ENOSPC;
-    memcpy(text->bytes + text->used, bytes, count);
-    text->used += count;
-    return 0;
-}
-
-/* The metadata of the JSON, as the text of an argument. What does not fit is left out as a whole. */
-static void npuprof_pftrace_put_metadata_(npuprof_pftrace_ *p, uint64_t track)
-{
-    npuprof_work_ *const w = p->work;
-    npuprof_pftrace_text_ text = { (char *)p->event.bytes + p->event.capacity, p->event.capacity, 0 };
-    const npuprof_out_ aside = w->out;
-    npuprof_out_flush_(&w->out);
-    w->out.sink.write = npuprof_pftrace_keep_;
-    w->out.sink.user = &text;
-    w->out.fresh = true;
-    npuprof_json_metadata_(w, NULL, false);
-    npuprof_out_flush_(&w->out);
-    const bool whole = !w->out.error && text.used;
-    w->out.sink = aside.sink;
-    w->out.error = aside.error;
-    if (!whole) return;
-    npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
-    npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_, "npuprof");
-    const size_t arg = npuprof_pftrace_begin_word_(p, NPUPROF_PFTRACE_WORD_METADATA_);
-    npuprof_proto_text_(&p->event, 6, text.bytes, text.used);
-    npuprof_proto_end_(&p->event, arg);
-    if (p->event.full) p->event.full = false;
-    else npuprof_pftrace_send_(p, track, 0);
-}
 
 /* Describes the process, on whose track the marks are. process_descriptor.proto. */
 static void npuprof_pftrace_process_(npuprof_pftrace_ *p)
@@ -64,7 +28,7 @@ static bool npuprof_pftrace_begin_buffers_(npuprof_pftrace_ *p)
     const npuprof_image_ *const im = &p->work->image;
     const size_t room = 2 * (size_t)im->h->chunk_bytes + 3 * (size_t)im->table_used + 65536;
     p->ties = npuprof_list_of_(sizeof(npuprof_pftrace_tie_));
-    p->name_count = NPUPROF_PFTRACE_WORD_COUNT_ + im->table_used / im->h->table_unit + 1;
+    p->name_count = NPUPROF_FACT_COUNT_ + im->table_used / im->h->table_unit + 1;
     p->names_bytes = p->name_count * sizeof *p->names;
     p->buffer_bytes = 3 * room;
     p->names = (npuprof_pftrace_name_ *)npuprof_os_memory_(p->names_bytes);
@@ -119,7 +83,7 @@ static int npuprof_pftrace_write_locked_(npuprof_sink sink)
         npuprof_out_fail_(&w->out, s->error);
         npuprof_pftrace_use_track_(p, p->process);
         npuprof_scene_pauses_(s, p->process);
-        npuprof_pftrace_put_metadata_(p, p->process);
+        npuprof_pftrace_attributes_write_(p);
         npuprof_out_flush_(&w->out);
         error = p->error;
     }

@@ -84,7 +84,27 @@ static void npuprof_pftrace_end_(npuprof_scene_ *s, uint64_t track, int64_t ns, 
 /* ---- Counters: a track for each name */
 
 /* counter_descriptor.proto; tracks of one key have one scale */
-enum { NPUPROF_PFTRACE_UNIT_BYTES_ = 3, NPUPROF_PFTRACE_SCALE_KEY_ = 7 };
+enum { NPUPROF_PFTRACE_UNIT_BYTES_ = 3, NPUPROF_PFTRACE_UNIT_NAME_ = 6, NPUPROF_PFTRACE_SCALE_KEY_ = 7 };
+
+/* The unit of a counter, if the program says it: npuprof_metadata("npuprof.unit.NAME", UNIT). */
+static void npuprof_pftrace_put_unit_(npuprof_pftrace_ *p, const char *name, size_t length)
+{
+    static const char says[] = "npuprof.unit.";
+    const size_t before = sizeof says - 1;
+    const npuprof_image_ *const im = &p->work->image;
+    const npuprof_pair_entry_ *pair;
+    const char *unit = NULL;
+    size_t unit_length = 0;
+    uint32_t id = 0;
+    while ((pair = (const npuprof_pair_entry_ *)(const void *)npuprof_image_next_entry_(
+                im, NPUPROF_ENTRY_METADATA, sizeof *pair, &id)) != NULL) {
+        size_t count;
+        const char *const key = npuprof_image_text_(im, pair->b[0], &count);
+        if (!pair->b[1] || count != before + length || memcmp(key, says, before)) continue;
+        if (!memcmp(key + before, name, length)) unit = npuprof_image_text_(im, pair->b[1], &unit_length);
+    }
+    if (unit) npuprof_proto_text_(&p->event, NPUPROF_PFTRACE_UNIT_NAME_, unit, unit_length);
+}
 
 /* What a track shows: the value of a counter; one of the two of a memory pool; or what changed the pool, and
    below it those two. */
@@ -99,7 +119,7 @@ static uint64_t npuprof_pftrace_counter_track_(npuprof_pftrace_ *p, uint32_t nam
     const char *const text = npuprof_image_text_(&p->work->image, name, &length);
     const uint64_t key = npuprof_hash_text_(text, length) ^ (uint64_t)shows << 40;
     const uint64_t uuid = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_COUNTER_, key);
-    const size_t at = NPUPROF_PFTRACE_WORD_COUNT_ + (size_t)name;
+    const size_t at = NPUPROF_FACT_COUNT_ + (size_t)name;
     if (at >= p->name_count) return 0;
     const uint32_t bit = 1u << (NPUPROF_PFTRACE_SPACES_ + 1 + shows);
     if (p->names[at].sent & bit) return uuid;
@@ -115,6 +135,7 @@ static uint64_t npuprof_pftrace_counter_track_(npuprof_pftrace_ *p, uint32_t nam
     const size_t counter = npuprof_proto_begin_(&p->event, 8);
     if (of_pool) npuprof_proto_uint_(&p->event, 3, NPUPROF_PFTRACE_UNIT_BYTES_);
     if (of_pool) npuprof_proto_text_(&p->event, NPUPROF_PFTRACE_SCALE_KEY_, text, length);
+    else npuprof_pftrace_put_unit_(p, text, length);
     npuprof_proto_end_(&p->event, counter);
     npuprof_pftrace_end_track_(p, track);
     return uuid;

@@ -71,19 +71,25 @@ def check_version(path, text):
     return int(match[1]), int(match[2])
 
 
+def said_of_names(metadata, head):
+    """{NAME: what the program said of it} by npuprof_metadata(HEAD + NAME, ...)."""
+    return {key.removeprefix(head): str(value)
+            for part in (metadata, *metadata.get("processes", []))
+            for key, value in part.get("user", {}).items() if key.startswith(head)}
+
+
 # What an operator or a lane of a device is for.
 ROLES = ("engine", "worker", "stage", "container", "dma", "comm")
-ROLE = "npuprof.role."             # a key of the program's own metadata; behind it stands the name
 
 
 def roles_of(metadata):
-    """{name of an operator or of a lane: its role}, as the program says by npuprof_metadata()."""
-    found = {}
-    for part in (metadata, *metadata.get("processes", [])):
-        for key, role in part.get("user", {}).items():
-            if key.startswith(ROLE) and role in ROLES:
-                found[key.removeprefix(ROLE)] = role
-    return found
+    """{name of an operator or of a lane: its role}"""
+    return {name: role for name, role in said_of_names(metadata, "npuprof.role.").items() if role in ROLES}
+
+
+def units_of(metadata):
+    """{name of a counter: its unit}"""
+    return said_of_names(metadata, "npuprof.unit.")
 
 
 def sources(metadata):

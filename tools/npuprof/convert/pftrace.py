@@ -14,7 +14,7 @@ from collections import defaultdict
 from functools import cached_property
 
 from ..base.contract import DEVICE
-from ..base.metadata import sources
+from ..base.metadata import sources, units_of
 from .scene import Output, draw
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
@@ -137,6 +137,20 @@ def value_of(value):
     return text(6, value if isinstance(value, str) else json.dumps(value, default=str))
 
 
+def attributes(value, path):
+    """(key, value) of all that is in a value. What the program said of itself has its own key alone; a span
+    says itself at which site it is."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key != "sites":
+                yield from attributes(inner, [*path, str(key)])
+    elif isinstance(value, list):
+        for n, inner in enumerate(value):
+            yield from attributes(inner, [*path, str(n)])
+    else:
+        yield ".".join(path[2:] if path[1:2] == ["user"] and path[2:] else path), value
+
+
 class Arrows:
     """Which arrows leave and reach each span: they are bound to the innermost span around their ends."""
 
@@ -251,6 +265,7 @@ class Drawing:
         self.trace, self.lane = trace, 0
         self.writer = Writer(file, clocks_of(trace), sources(trace.metadata), trace.metadata.get("pid"))
         self.tracks, self.arrows = Tracks(trace, self.writer), Arrows(trace)
+        self.units = units_of(trace.metadata)
         self.pools = dict.fromkeys(change.device for change in trace.memory)       # name -> its track
 
     def first_process(self):
@@ -316,6 +331,8 @@ class Drawing:
         name = counter.name if counter.key == "value" else f"{counter.name} {counter.key}"
         of_pool = counter.name in self.pools and counter.key != "value"
         unit = number(3, BYTES) + text(7, counter.name) if of_pool else b""      # both have one scale
+        if not of_pool and counter.name in self.units:
+            unit = text(6, self.units[counter.name])
         parent = self.pool(counter.name) if of_pool else self.tracks.processes.get(counter.pid, (None,))[0]
         track = self.writer.track(text(2, name or "unnamed") + inside(8, unit), parent)
         self.writer.use(track)
@@ -325,11 +342,13 @@ class Drawing:
                               number(30, value) if whole else varint(44 << 3 | 1) + struct.pack("<d", value))
 
     def end(self):
-        about, track = self.trace.metadata, self.first_process()
-        if about and track:
-            said = json.dumps({"npuprof": about}, ensure_ascii=False, separators=(",", ":"), default=str)
-            self.writer.event(track, INSTANT, 0,
-                              text(23, "npuprof") + self.writer.arguments({"metadata": said}))
+        """The metadata as attributes of the trace; tools/convert/pftrace_attributes.h says how."""
+        about = self.trace.metadata
+        for key, value in attributes(about, [f"npuprof.{about.get('pid', 0)}"]):
+            is_number = isinstance(value, int) and not isinstance(value, bool) and -2**63 <= value < 2**63
+            said = number(2, value) if is_number else text(3, value if isinstance(value, str)
+                                                           else json.dumps(value))
+            self.writer.packet(inside(126, inside(1, text(1, key) + said)))
 
 
 def write_pftrace(trace, file):
