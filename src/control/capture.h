@@ -440,17 +440,14 @@ static const char *npuprof_capture_arm_(void)
     return why;
 }
 
-/* At exit: names the variables of conditions that nothing has looked at. */
+/* At exit: names a variable whose conditions nothing has looked at. */
 static void npuprof_capture_report_unseen_(void)
 {
+    const char *const name = npuprof_env_.looked_at, *const value = name ? npuprof_env_get_(name) : NULL;
     if (!NPUPROF_LOAD_(&npuprof_control_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
-    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
-        const char *const name = npuprof_capture_texts_[i].variable, *const value = npuprof_env_get_(name);
-        const bool alone = strcmp(name, "NPUPROF_DURATION") == 0 || strcmp(name, "NPUPROF_SIGNAL") == 0;
-        if (value && !alone)
-            npuprof_env_refuse_(name, value, "never looked at: the program has no PROF_RECORD, no "
-                                "PROF_INFERENCE and no npuprof_poll()");
-    }
+    if (value)
+        npuprof_env_refuse_(name, value, "never looked at: the program has no PROF_RECORD, no PROF_INFERENCE "
+                            "and no npuprof_poll()");
 }
 
 /* Called when the library is unloaded. */

@@ -273,16 +273,17 @@ static const char *npuprof_capture_set_control_(const char *text)
 typedef struct npuprof_capture_text_ {
     char variable[17], field[13];
     uint8_t group;
+    bool is_looked_at;             /* nothing happens unless the program comes to a look */
     const char *(*set)(const char *text);
 } npuprof_capture_text_;
 enum { NPUPROF_CAPTURE_TEXTS_ = 6 };
 static const npuprof_capture_text_ npuprof_capture_texts_[NPUPROF_CAPTURE_TEXTS_] = {
-    { "NPUPROF_SCHEDULE", "schedule", 1, npuprof_capture_set_schedule_ },
-    { "NPUPROF_DELAY", "delay", 1, npuprof_capture_set_delay_ },
-    { "NPUPROF_DURATION", "duration", 1, npuprof_capture_set_duration_ },
-    { "NPUPROF_TRIGGER", "trigger", 2, npuprof_capture_set_trigger_ },
-    { "NPUPROF_CONTROL", "control_path", 4, npuprof_capture_set_control_ },
-    { "NPUPROF_SIGNAL", "signal", 8, npuprof_capture_set_signal_ } };
+    { "NPUPROF_SCHEDULE", "schedule", 1, true, npuprof_capture_set_schedule_ },
+    { "NPUPROF_DELAY", "delay", 1, true, npuprof_capture_set_delay_ },
+    { "NPUPROF_DURATION", "duration", 1, false, npuprof_capture_set_duration_ },
+    { "NPUPROF_TRIGGER", "trigger", 2, true, npuprof_capture_set_trigger_ },
+    { "NPUPROF_CONTROL", "control_path", 4, true, npuprof_capture_set_control_ },
+    { "NPUPROF_SIGNAL", "signal", 8, false, npuprof_capture_set_signal_ } };
 
 /* Is there any condition? */
 static bool npuprof_capture_is_set_(void)

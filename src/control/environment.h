@@ -22,13 +22,14 @@
    told what became of them.
 
    This part may not know how a trace is written. For a new variable, write its function and add a line to the
-   table. */
+   table; for a new condition of capture control, to that of conditions.h. */
 
 /* What it said that other settings look at later. */
 static struct {
     int when_full;                 /* NPUPROF_WHEN_FULL, -1: unset */
     bool populate;                 /* NPUPROF_POPULATE */
     unsigned conditions;           /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
+    const char *looked_at;         /* the variable of the last of them that waits for a look */
     size_t arena_bytes;            /* NPUPROF_ARENA_BYTES, 0: unset */
     int arena_error;               /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
 } npuprof_env_;
@@ -165,18 +166,6 @@ static void npuprof_env_read_populate_(const char *name, const char *value)
     if (!npuprof_env_.populate) npuprof_env_refuse_(name, value, "give 1, on or true");
 }
 
-/* Capture control: a text that conditions.h reads. */
-static void npuprof_env_read_condition_(const char *name, const char *value)
-{
-    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++) {
-        const npuprof_capture_text_ *const t = &npuprof_capture_texts_[i];
-        if (strcmp(t->variable, name) != 0) continue;
-        const char *const why = t->set(value);
-        if (why) npuprof_env_refuse_(name, value, why);
-        npuprof_env_.conditions |= t->group;
-    }
-}
-
 /* The context in which another program called this one. Why not in the table: the name is not ours, and "0"
    is no way to unset it. */
 static void npuprof_env_read_traceparent_(void)
@@ -192,7 +181,7 @@ static void npuprof_env_read_traceparent_(void)
 /* ---- All of them */
 
 /* In the order in which they are read: those that start the recording come before NPUPROF_LEVEL, and the
-   output path before NPUPROF_WHEN_FULL, and a schedule before what it excludes. */
+   output path before NPUPROF_WHEN_FULL. */
 static const struct npuprof_env_variable_ {
     char name[20];
     void (*read)(const char *name, const char *value);
@@ -204,25 +193,61 @@ static const struct npuprof_env_variable_ {
     { "NPUPROF_CATEGORIES", npuprof_env_read_categories_ },
     { "NPUPROF_WHEN_FULL", npuprof_env_read_when_full_ },
     { "NPUPROF_POPULATE", npuprof_env_read_populate_ },
-    { "NPUPROF_SCHEDULE", npuprof_env_read_condition_ },
-    { "NPUPROF_DELAY", npuprof_env_read_condition_ },
-    { "NPUPROF_DURATION", npuprof_env_read_condition_ },
-    { "NPUPROF_TRIGGER", npuprof_env_read_condition_ },
-    { "NPUPROF_SIGNAL", npuprof_env_read_condition_ },
-    { "NPUPROF_CONTROL", npuprof_env_read_condition_ },
 };
 enum { NPUPROF_ENV_COUNT_ = sizeof npuprof_env_variables_ / sizeof *npuprof_env_variables_ };
+
+static bool npuprof_env_is_(const char *known, const char *name, size_t length)
+{
+    return strlen(known) == length && strncmp(name, known, length) == 0;
+}
+
+/* ---- Capture control: the texts that conditions.h reads */
+
+static const char npuprof_env_capture_[] = "NPUPROF_CAPTURE";
+
+static void npuprof_env_use_condition_(const npuprof_capture_text_ *t, const char *name, const char *value)
+{
+    const char *const why = t->set(value);
+    if (why) npuprof_env_refuse_(name, value, why);
+    npuprof_env_.conditions |= t->group;
+    if (t->is_looked_at) npuprof_env_.looked_at = name;
+}
+
+/* Those with a variable of their own, and then the parts of NPUPROF_CAPTURE. */
+static void npuprof_env_read_conditions_(void)
+{
+    char part[1100];
+    const npuprof_capture_text_ *const texts = npuprof_capture_texts_, *t;
+    for (t = texts; t < texts + NPUPROF_CAPTURE_TEXTS_; t++) {
+        const char *const value = npuprof_env_get_(t->variable);
+        if (value) npuprof_env_use_condition_(t, t->variable, value);
+    }
+    const char *at = npuprof_env_get_(npuprof_env_capture_);
+    for (size_t length; at && *at; at += length) {
+        at += strspn(at, "; ");
+        length = strcspn(at, ";");
+        const size_t word = strcspn(at, ":;");
+        npuprof_text_copy_(part, length < sizeof part ? length + 1 : sizeof part, at);
+        for (t = texts; t < texts + NPUPROF_CAPTURE_TEXTS_; t++)
+            if (word < length && npuprof_env_is_(t->field, at, word)) break;
+        if (t < texts + NPUPROF_CAPTURE_TEXTS_)
+            npuprof_env_use_condition_(t, npuprof_env_capture_, part + word + 1);
+        else if (length)
+            npuprof_env_refuse_(npuprof_env_capture_, part, "give trigger:, schedule:, delay:, duration:, "
+                                "signal: or control_path: and its text, with ; between");
+    }
+}
 
 /* Is this a variable that npuprof reads, or none that looks like one? Names that begin with NPUPROF_TEST_ are
    left to the project's own tests. */
 static bool npuprof_env_is_known_(const char *name, size_t length)
 {
     if (strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0) return true;
-    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++) {
-        const char *const known = npuprof_env_variables_[i].name;
-        if (strlen(known) == length && strncmp(name, known, length) == 0) return true;
-    }
-    return false;
+    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++)
+        if (npuprof_env_is_(npuprof_env_variables_[i].name, name, length)) return true;
+    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++)
+        if (npuprof_env_is_(npuprof_capture_texts_[i].variable, name, length)) return true;
+    return npuprof_env_is_(npuprof_env_capture_, name, length);
 }
 
 /* Does any variable begin like those of npuprof? Why that is asked: looking for each by its name is most of
@@ -257,6 +282,9 @@ static void npuprof_env_read_(void)
         const char *const name = npuprof_env_variables_[i].name, *const value = npuprof_env_get_(name);
         if (value) npuprof_env_variables_[i].read(name, value);
     }
-    if (count) npuprof_env_refuse_unknown_();
+    if (count) {
+        npuprof_env_read_conditions_();
+        npuprof_env_refuse_unknown_();
+    }
     npuprof_env_read_traceparent_();
 }

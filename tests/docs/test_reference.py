@@ -118,6 +118,8 @@ class Tables(unittest.TestCase):
     def test_environment(self):
         read = set(re.findall(r"npuprof_(?:\w+_)?env_(?:\w+_)?\(\"(\w+)\"\)", HEADER))
         read |= set(re.findall(r"\{ \"(\w+)\", npuprof_env_read_\w+ \}", HEADER))
+        read |= set(re.findall(r"\"(NPUPROF_\w+)\", \"\w+\", \d, \w+, npuprof_capture_set_", HEADER))
+        read |= set(re.findall(r"npuprof_env_capture_\[\] = \"(\w+)\"", HEADER))
         self.assertEqual(names_in(REFERENCE, "Environment", r"`([A-Z_]+)`"), read)
         (meaning,) = [row[1] for row in rows(REFERENCE, "Environment")[0] if row[0] == "`NPUPROF_WHEN_FULL`"]
         for policy in re.findall(r"\"(keep-oldest|keep-newest|stream)\"", HEADER):

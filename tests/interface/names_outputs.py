@@ -27,6 +27,9 @@ def environment():
                       'int main(void)\n{\n'
                       '    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++)\n'
                       '        puts(npuprof_env_variables_[i].name);\n'
+                      '    for (int i = 0; i < NPUPROF_CAPTURE_TEXTS_; i++)\n'
+                      '        puts(npuprof_capture_texts_[i].variable);\n'
+                      '    puts(npuprof_env_capture_);\n'
                       '    return npuprof_init(NULL) != NPUPROF_OK;\n}\n')
     run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", source, "-o", program, "-pthread"], code=0)
     done = run([program], code=0, env=helpers.environment())

@@ -330,6 +330,32 @@ class Elsewhere(Case):
                 figures, said = self.capture("run", 3, 0, **{name: value})
                 self.assertEqual((said, figures["recorded"]), ([], 6))
 
+    def test_all_in_one_variable(self):
+        """NPUPROF_CAPTURE: each part does what its variable does and counts before that; a wrong part is
+        named and the others hold."""
+        def run(text, *said_of, **more):
+            self.remove_files()
+            _, said = self.capture("run", 12, 0, CAPTURE=text, **more)
+            self.assertEqual(len(said), len(said_of), said)
+            for line, words in zip(said, said_of):
+                self.assertTrue(line.startswith("npuprof: NPUPROF_CAPTURE=") and words in line, line)
+            return [self.steps(f) for f in self.files() if f != "t.json"]
+        self.assertEqual(run("schedule:wait=2,active=4,repeat=2"), [[2, 3, 4, 5], [8, 9, 10, 11]])
+        self.assertEqual(run("; schedule:active=4,repeat=1;;", SCHEDULE="active=1,repeat=2"), [[0, 1, 2, 3]])
+        self.assertEqual(run("signal:USR2:dump; schedule:wait=2,active=4,repeat=1"), [[2, 3, 4, 5]])
+        self.assertEqual(run("schedule:active=4,repeat=1;delay:1h", "1h: there is a schedule"),
+                         [[0, 1, 2, 3]])
+        for wrong in ("trigger", "trigger=span:x", "Schedule:active=1", ":", "control:x", "x:" + "y" * 2000):
+            with self.subTest(wrong=wrong[:20]):
+                self.assertEqual(run(f"{wrong};schedule:active=4,repeat=1", "give trigger:, schedule:"),
+                                 [[0, 1, 2, 3]])
+        for wrong in ("trigger:", "trigger:span", "signal:FOO", "delay:x", "control_path:" + "y" * 1024):
+            with self.subTest(wrong=wrong[:20]):
+                run(wrong, "")
+        _, said = self.capture("plain", 10, CAPTURE="trigger:inference>1ns")
+        self.assertEqual((len(said), "never looked at" in said[0]), (1, True))
+        self.assertEqual(self.capture("plain", 10, CAPTURE="duration:1h;signal:USR2")[1], [])
+
     def test_schedule_excludes_delay(self):
         _, said = self.capture("run", 8, 0, SCHEDULE="active=4,repeat=1", DELAY="1h")
         self.assertEqual(len(said), 1)
