@@ -1,6 +1,6 @@
 /* npuprof_freertos.h - FreeRTOS in a trace of npuprof: a track for each task under its name, a track that
-   shows who runs, a track of the interrupts, and counters. One core: Cortex-M, or RISC-V with 32 bits. Works
-   with FreeRTOS 10 and 11.
+   shows who runs, a track of the interrupts, and counters. Cortex-M, or RISC-V with 32 bits. One core with
+   FreeRTOS 10 and 11; several (SMP) with 11.
    SPDX-License-Identifier: MIT
 
    1. FreeRTOSConfig.h, last line:      #include "npuprof_freertos.h"
@@ -26,13 +26,26 @@
    A deleted task's number is given to the next task of the same name, and to others when all are in use; its
    track then has the newest name.
    MPU ports: only privileged tasks may record, because the recorder writes its arena, masks interrupts and
-   reads SysTick. */
+   reads SysTick.
+
+   SMP, configNUMBER_OF_CORES 2 to 9: each core has its own tracks, "CPU 0" and "interrupts 0" of the first,
+   and its own counter "idle ticks 0". A task keeps its one track on whatever core it runs. On a Cortex-M
+   define NPUPROF_NOW() and NPUPROF_NOW_HZ: all cores must read one clock, and each has a SysTick of its own.
+   Cores without exclusive access (Cortex-M0+: RP2040) need NPUPROF_MASK() and NPUPROF_UNMASK(before), a spin
+   lock. Code that runs on another core before the scheduler does may not record. Give each task a number, see
+   NPUPROF_CONTEXTS: those that share the last one must not record at the same time. */
 #ifndef NPUPROF_FREERTOS_HOOKS
 #define NPUPROF_FREERTOS_HOOKS
 
-/* How many tracks: interrupts, CPU, start-up, and from 3 on the tasks. Tasks beyond share the last one. */
+/* How many tracks: interrupts of each core, CPU of each, start-up, and behind that the tasks. Tasks beyond
+   share the last one. */
 #ifndef NPUPROF_CONTEXTS
 #define NPUPROF_CONTEXTS 16
+#endif
+#if defined(configNUMBER_OF_CORES) && configNUMBER_OF_CORES > 1
+#define NPUPROF_FREERTOS_CORES configNUMBER_OF_CORES
+#else
+#define NPUPROF_FREERTOS_CORES 1
 #endif
 
 #if !defined(__ASSEMBLER__) && !defined(NPUPROF_OFF)
@@ -40,30 +53,41 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern volatile uint32_t npuprof_freertos_running;        /* the number of the running task */
+extern volatile uint32_t npuprof_freertos_running[NPUPROF_FREERTOS_CORES];  /* the running task's number */
 uint32_t npuprof_freertos_created(void *task, const char *name);
 void npuprof_freertos_deleted(uint32_t number);
 void npuprof_freertos_switched(uint32_t number);
 uint32_t npuprof_freertos_number(const volatile void *task);
+#if NPUPROF_FREERTOS_CORES > 1
+void npuprof_freertos_ticked(uint32_t count);
+#else
 void npuprof_freertos_ticked(void);
+#endif
 void npuprof_freertos_isr_enter(void);
 void npuprof_freertos_isr_exit(void);
 #ifdef __cplusplus
 }
 #endif
 
+/* What the hooks of the kernel know: the task of this core, and the tick. */
+#if NPUPROF_FREERTOS_CORES > 1
+#define NPUPROF_FREERTOS_TASK pxCurrentTCBs[portGET_CORE_ID()]
+#define traceTASK_INCREMENT_TICK(count) npuprof_freertos_ticked((uint32_t)(count))
+#else
+#define NPUPROF_FREERTOS_TASK pxCurrentTCB
+#define traceTASK_INCREMENT_TICK(count) npuprof_freertos_ticked()
+#endif
 #ifdef NPUPROF_FREERTOS_BY_HANDLE
 #define traceTASK_CREATE(task) \
     ((void)npuprof_freertos_created((task), pcTaskGetName((TaskHandle_t)(task))))
 #define traceTASK_DELETE(task) npuprof_freertos_deleted(npuprof_freertos_number(task))
-#define traceTASK_SWITCHED_IN() npuprof_freertos_switched(npuprof_freertos_number(pxCurrentTCB))
+#define traceTASK_SWITCHED_IN() npuprof_freertos_switched(npuprof_freertos_number(NPUPROF_FREERTOS_TASK))
 #else
 #define traceTASK_CREATE(task) \
     ((task)->uxTaskNumber = npuprof_freertos_created((task), pcTaskGetName((TaskHandle_t)(task))))
 #define traceTASK_DELETE(task) npuprof_freertos_deleted((uint32_t)(task)->uxTaskNumber)
-#define traceTASK_SWITCHED_IN() npuprof_freertos_switched((uint32_t)pxCurrentTCB->uxTaskNumber)
+#define traceTASK_SWITCHED_IN() npuprof_freertos_switched((uint32_t)NPUPROF_FREERTOS_TASK->uxTaskNumber)
 #endif
-#define traceTASK_INCREMENT_TICK(count) npuprof_freertos_ticked()
 #define traceISR_ENTER() npuprof_freertos_isr_enter()
 #define traceISR_EXIT() npuprof_freertos_isr_exit()
 #define traceISR_EXIT_TO_SCHEDULER() npuprof_freertos_isr_exit()
@@ -75,14 +99,25 @@ void npuprof_freertos_isr_exit(void);
 #if configUSE_TRACE_FACILITY != 1 && !defined(NPUPROF_FREERTOS_BY_HANDLE)
 #error "npuprof_freertos.h: FreeRTOSConfig.h needs configUSE_TRACE_FACILITY 1: a task keeps its number there"
 #endif
-#if defined(configNUMBER_OF_CORES) && configNUMBER_OF_CORES > 1
-#error "npuprof_freertos.h is for one core"
+#if defined(configNUMBER_OF_CORES) && configNUMBER_OF_CORES != NPUPROF_FREERTOS_CORES
+#error "npuprof_freertos.h: include it in FreeRTOSConfig.h behind configNUMBER_OF_CORES"
 #endif
-#if NPUPROF_CONTEXTS < 5
-#error "npuprof_freertos.h: NPUPROF_CONTEXTS must be 5 or more"
+#if defined(configNUM_CORES) && configNUM_CORES > 1
+#error "npuprof_freertos.h: several cores need FreeRTOS 11, which has configNUMBER_OF_CORES"
+#endif
+#if NPUPROF_FREERTOS_CORES > 9
+#error "npuprof_freertos.h: configNUMBER_OF_CORES must be 9 or less"
+#endif
+#if NPUPROF_CONTEXTS < 2 * NPUPROF_FREERTOS_CORES + 3
+#error "npuprof_freertos.h: NPUPROF_CONTEXTS must be 5 or more, and 2 more for each further core"
+#endif
+#if NPUPROF_FREERTOS_CORES > 1
+#define NPUPROF_FREERTOS_CORE() ((uint32_t)portGET_CORE_ID())
+#else
+#define NPUPROF_FREERTOS_CORE() 0u
 #endif
 
-extern volatile uint32_t npuprof_freertos_depth;          /* interrupts that were entered and not left */
+extern volatile uint32_t npuprof_freertos_depth[NPUPROF_FREERTOS_CORES];  /* interrupts entered and not left */
 
 /* The exception that runs; 0: a task. RISC-V: 16 + the code of the one that came last. */
 static inline uint32_t npuprof_freertos_exception(void)
@@ -98,7 +133,7 @@ static inline uint32_t npuprof_freertos_exception(void)
 }
 
 #ifdef __riscv
-#define NPUPROF_FREERTOS_IN_TASK() (!npuprof_freertos_depth)
+#define NPUPROF_FREERTOS_IN_TASK() (!npuprof_freertos_depth[NPUPROF_FREERTOS_CORE()])
 #else
 #define NPUPROF_FREERTOS_IN_TASK() (!npuprof_freertos_exception())
 #endif
@@ -112,6 +147,9 @@ static inline uint32_t npuprof_freertos_exception(void)
 #endif /* !NPUPROF_NOW && __riscv */
 
 #ifndef NPUPROF_NOW
+#if NPUPROF_FREERTOS_CORES > 1
+#error "npuprof_freertos.h: each core has a SysTick of its own: define NPUPROF_NOW(), a clock of all cores"
+#endif
 #if configUSE_TICKLESS_IDLE
 #error "npuprof_freertos.h: tickless idle stops SysTick: define NPUPROF_NOW(), another clock"
 #endif
@@ -143,7 +181,21 @@ static inline uint32_t npuprof_freertos_now(void)
 #endif /* NPUPROF_NOW */
 
 #define NPUPROF_FREESTANDING
-#define NPUPROF_CONTEXT() (NPUPROF_FREERTOS_IN_TASK() ? npuprof_freertos_running : 0)
+#if NPUPROF_FREERTOS_CORES > 1
+#define NPUPROF_CORES NPUPROF_FREERTOS_CORES
+/* Why masked: a task that moves to another core in between would have the number of another task. */
+static inline uint32_t npuprof_freertos_context(void)
+{
+    const UBaseType_t before = (UBaseType_t)portSET_INTERRUPT_MASK();
+    const uint32_t core = NPUPROF_FREERTOS_CORE();
+    const uint32_t number = NPUPROF_FREERTOS_IN_TASK() ? npuprof_freertos_running[core] : core;
+    portCLEAR_INTERRUPT_MASK(before);
+    return number;
+}
+#define NPUPROF_CONTEXT() npuprof_freertos_context()
+#else /* NPUPROF_FREERTOS_CORES is 1 */
+#define NPUPROF_CONTEXT() (NPUPROF_FREERTOS_IN_TASK() ? npuprof_freertos_running[0] : 0)
+#endif /* NPUPROF_FREERTOS_CORES */
 #include "npuprof.h"
 
 /* The number of an interrupt, from 0, for npuprof_name(NPUPROF_FREERTOS_IRQ(5), "uart"). */
@@ -166,27 +218,61 @@ static inline void npuprof_freertos_counters(void) { }
 #endif
 
 #if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF)
-enum { NPUPROF_FREERTOS_START_UP = 2, NPUPROF_FREERTOS_FIRST,
-       NPUPROF_FREERTOS_STACKS = NPUPROF_CONTEXTS + 512 };
-volatile uint32_t npuprof_freertos_running = NPUPROF_FREERTOS_START_UP;
+enum { NPUPROF_FREERTOS_CPU = NPUPROF_FREERTOS_CORES, NPUPROF_FREERTOS_START_UP = 2 * NPUPROF_FREERTOS_CORES,
+       NPUPROF_FREERTOS_FIRST, NPUPROF_FREERTOS_STACKS = NPUPROF_CONTEXTS + 512 };
+/* Of the further cores no task yet: their idle task runs first and yields at once, and that has a hook. */
+volatile uint32_t npuprof_freertos_running[NPUPROF_FREERTOS_CORES] = { NPUPROF_FREERTOS_START_UP };
 #ifdef NPUPROF_FREERTOS_SYSTICK
 uint32_t npuprof_freertos_passed;
 #endif
 static TaskHandle_t npuprof_freertos_tasks[NPUPROF_CONTEXTS];
 static uint32_t npuprof_freertos_names[NPUPROF_CONTEXTS];       /* hashes */
-static uint32_t npuprof_freertos_next = NPUPROF_FREERTOS_FIRST, npuprof_freertos_idle_ticks;
+static uint32_t npuprof_freertos_next = NPUPROF_FREERTOS_FIRST;
+static uint32_t npuprof_freertos_idle_ticks[NPUPROF_FREERTOS_CORES];
 /* The exceptions that were entered and not left, the innermost one last. One that is deeper is not shown. */
-static volatile uint16_t npuprof_freertos_open[16];
-volatile uint32_t npuprof_freertos_depth;
+static volatile uint16_t npuprof_freertos_open[NPUPROF_FREERTOS_CORES][16];
+volatile uint32_t npuprof_freertos_depth[NPUPROF_FREERTOS_CORES];
+
+#if NPUPROF_FREERTOS_CORES > 1
+static void npuprof_freertos_name_cores(void)
+{
+    /* Why static: for the others a compiler may call memcpy. */
+    static char interrupts[] = "interrupts 0", cpu[] = "CPU 0", idle_ticks[] = "idle ticks 0";
+    for (uint32_t core = 0; core < NPUPROF_FREERTOS_CORES; core++) {
+        const char digit = (char)('0' + core);
+        interrupts[sizeof interrupts - 2] = cpu[sizeof cpu - 2] = idle_ticks[sizeof idle_ticks - 2] = digit;
+        npuprof_name(core, interrupts);
+        npuprof_name(NPUPROF_FREERTOS_CPU + core, cpu);
+        npuprof_name(NPUPROF_FREERTOS_STACKS + core, idle_ticks);
+    }
+}
+#else
+static void npuprof_freertos_name_cores(void)
+{
+    npuprof_name(0, "interrupts");
+    npuprof_name(NPUPROF_FREERTOS_CPU, "CPU");
+}
+#endif
 
 npuprof_result npuprof_freertos_start(int level)
 {
-    npuprof_name(0, "interrupts");
-    npuprof_name(1, "CPU");
+    npuprof_freertos_name_cores();
     npuprof_name(NPUPROF_FREERTOS_START_UP, "start-up");
     npuprof_name(NPUPROF_CONTEXTS - 1, "other tasks");
     npuprof_name(NPUPROF_CONTEXTS + 15, "tick");
     return npuprof_start(level);
+}
+
+/* Whether a number is nobody's. Why not while it runs: a task that another core deleted goes on for a moment,
+   and its number has one stack of open spans. */
+static bool npuprof_freertos_is_free(uint32_t number)
+{
+    bool is_free = !npuprof_freertos_tasks[number];
+#if NPUPROF_FREERTOS_CORES > 1
+    for (uint32_t core = 0; core < NPUPROF_FREERTOS_CORES; core++)
+        is_free = is_free && npuprof_freertos_running[core] != number;
+#endif
+    return is_free;
 }
 
 /* The number of a new task whose name has this hash. */
@@ -194,7 +280,7 @@ static uint32_t npuprof_freertos_choose(uint32_t hash)
 {
     uint32_t free_number = NPUPROF_CONTEXTS - 1;
     for (uint32_t i = NPUPROF_FREERTOS_FIRST; i < npuprof_freertos_next; i++) {
-        if (npuprof_freertos_tasks[i]) continue;
+        if (!npuprof_freertos_is_free(i)) continue;
         if (npuprof_freertos_names[i] == hash) return i;
         free_number = i;
     }
@@ -235,41 +321,65 @@ uint32_t npuprof_freertos_number(const volatile void *task)
 
 void npuprof_freertos_switched(uint32_t number)
 {
+    const uint32_t core = NPUPROF_FREERTOS_CORE();
     if (number >= NPUPROF_CONTEXTS) number = NPUPROF_CONTEXTS - 1;
-    if (number == npuprof_freertos_running) return;
-    npuprof_freertos_running = number;
-    npuprof_switch(1, number);
+    if (number == npuprof_freertos_running[core]) return;
+    npuprof_freertos_running[core] = number;
+    npuprof_switch(NPUPROF_FREERTOS_CPU + core, number);
 }
 
+#if NPUPROF_FREERTOS_CORES > 1
+/* Any idle task may run on any core. Why each count once: a tick while the scheduler is suspended comes again
+   when that goes on, and the count stands meanwhile. */
+void npuprof_freertos_ticked(uint32_t count)
+{
+    static uint32_t last = UINT32_MAX;
+    npuprof_tick();
+    if (count == last) return;
+    last = count;
+    for (uint32_t core = 0; core < NPUPROF_FREERTOS_CORES; core++) {
+        const TaskHandle_t task = npuprof_freertos_tasks[npuprof_freertos_running[core]];
+        for (BaseType_t i = 0; i < NPUPROF_FREERTOS_CORES; i++)
+            if (task == xTaskGetIdleTaskHandleForCore(i)) npuprof_freertos_idle_ticks[core]++;
+    }
+}
+#else
 void npuprof_freertos_ticked(void)
 {
     npuprof_tick();
-    if (npuprof_freertos_tasks[npuprof_freertos_running] == xTaskGetIdleTaskHandle())
-        npuprof_freertos_idle_ticks++;
+    if (npuprof_freertos_tasks[npuprof_freertos_running[0]] == xTaskGetIdleTaskHandle())
+        npuprof_freertos_idle_ticks[0]++;
 }
+#endif
 
 /* Why the depth first: an interrupt in between puts its number above, and takes it away again. */
 void npuprof_freertos_isr_enter(void)
 {
-    const uint32_t number = npuprof_freertos_exception(), depth = npuprof_freertos_depth;
-    if (depth == sizeof npuprof_freertos_open / sizeof *npuprof_freertos_open) return;
-    npuprof_freertos_depth = depth + 1;
-    npuprof_freertos_open[depth] = (uint16_t)number;
-    npuprof_enter(0, NPUPROF_CONTEXTS + number);
+    const uint32_t core = NPUPROF_FREERTOS_CORE();
+    const uint32_t number = npuprof_freertos_exception(), depth = npuprof_freertos_depth[core];
+    if (depth == sizeof *npuprof_freertos_open / sizeof **npuprof_freertos_open) return;
+    npuprof_freertos_depth[core] = depth + 1;
+    npuprof_freertos_open[core][depth] = (uint16_t)number;
+    npuprof_enter(core, NPUPROF_CONTEXTS + number);
 }
 
 void npuprof_freertos_isr_exit(void)
 {
-    const uint32_t depth = npuprof_freertos_depth;
-    if (!depth || npuprof_freertos_open[depth - 1] != npuprof_freertos_exception()) return;
-    npuprof_leave(0);
-    npuprof_freertos_depth = depth - 1;
+    const uint32_t core = NPUPROF_FREERTOS_CORE(), depth = npuprof_freertos_depth[core];
+    if (!depth || npuprof_freertos_open[core][depth - 1] != npuprof_freertos_exception()) return;
+    npuprof_leave(core);
+    npuprof_freertos_depth[core] = depth - 1;
 }
 
 void npuprof_freertos_counters(void)
 {
     PROF_COUNTER("tick", (uint32_t)xTaskGetTickCount());
-    PROF_COUNTER("idle ticks", npuprof_freertos_idle_ticks);
+#if NPUPROF_FREERTOS_CORES > 1
+    for (uint32_t core = 0; core < NPUPROF_FREERTOS_CORES; core++)
+        npuprof_count(NPUPROF_FREERTOS_STACKS + core, npuprof_freertos_idle_ticks[core]);
+#else
+    PROF_COUNTER("idle ticks", npuprof_freertos_idle_ticks[0]);
+#endif
     for (uint32_t i = NPUPROF_FREERTOS_FIRST; i < npuprof_freertos_next; i++) {
         vTaskSuspendAll();                   /* Why: nobody deletes the task meanwhile. */
         const TaskHandle_t task = npuprof_freertos_tasks[i];

@@ -32,6 +32,10 @@
 #if defined(TX_API_H) && defined(TX_READY) && !defined(NPUPROF_THREADX_H)
 #define NPUPROF_THREADX_H
 
+#ifdef TX_SMP_CORE_ID                        /* tx_api.h of ThreadX SMP has it */
+#error "npuprof_threadx.h is for one core: ThreadX SMP runs several"
+#endif
+
 /* How many tracks: interrupts, CPU, start-up, and from 3 on the threads. Threads beyond share the last. */
 #ifndef NPUPROF_CONTEXTS
 #define NPUPROF_CONTEXTS 16

@@ -27,7 +27,7 @@ GOLDEN = ROOT / "tests" / "golden"
 sys.path.insert(0, str(ROOT / "tests"))
 import helpers  # noqa: E402
 from baremetal.base import BUILD, WARNINGS, Skip, command, need, without_sites  # noqa: E402
-from baremetal import costs, masked, preempt, real_rtos, rtos_rigs, shared, soak, uart  # noqa: E402
+from baremetal import costs, masked, preempt, real_rtos, rtos_rigs, shared, smp_rigs, soak, uart  # noqa: E402
 from baremetal.npu_truth import check_npu  # noqa: E402
 from baremetal.builds import builds, compilers, off  # noqa: E402
 from image import second_facts, second_reader  # noqa: E402
@@ -395,7 +395,8 @@ RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off
         "uart": lambda: uart.rig(converter(), MACHINES["cortex-m3"], FREE), "cores": cores,
         "masked": lambda: masked.masked(sys.modules[__name__]),
         "firmware": firmware, "shared": lambda: shared.rig(converter()),
-        **rtos_rigs.rigs(on_machine, convert), **real_rtos.rigs(MACHINES, convert)}
+        **rtos_rigs.rigs(on_machine, convert), **smp_rigs.rigs(on_machine, convert),
+        **real_rtos.rigs(MACHINES, convert)}
 RIGS |= {name: functools.partial(preempt.preempted, *how, False, sys.modules[__name__])
          for name, how in preempt.QUICK.items()}
 RIGS |= {f"soak-{name}": functools.partial(soak.soaked, name, 10000 if name == "avr" else 200000,
