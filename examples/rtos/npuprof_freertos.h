@@ -117,7 +117,8 @@ void npuprof_freertos_isr_exit(void);
 #define NPUPROF_FREERTOS_CORE() 0u
 #endif
 
-extern volatile uint32_t npuprof_freertos_depth[NPUPROF_FREERTOS_CORES];  /* interrupts entered and not left */
+/* Interrupts that were entered and not left. */
+extern volatile uint32_t npuprof_freertos_depth[NPUPROF_FREERTOS_CORES];
 
 /* The exception that runs; 0: a task. RISC-V: 16 + the code of the one that came last. */
 static inline uint32_t npuprof_freertos_exception(void)
@@ -183,6 +184,8 @@ static inline uint32_t npuprof_freertos_now(void)
 #define NPUPROF_FREESTANDING
 #if NPUPROF_FREERTOS_CORES > 1
 #define NPUPROF_CORES NPUPROF_FREERTOS_CORES
+#define NPUPROF_CONTEXT() npuprof_freertos_context()
+#ifndef NPUPROF_OFF
 /* Why masked: a task that moves to another core in between would have the number of another task. */
 static inline uint32_t npuprof_freertos_context(void)
 {
@@ -192,7 +195,7 @@ static inline uint32_t npuprof_freertos_context(void)
     portCLEAR_INTERRUPT_MASK(before);
     return number;
 }
-#define NPUPROF_CONTEXT() npuprof_freertos_context()
+#endif
 #else /* NPUPROF_FREERTOS_CORES is 1 */
 #define NPUPROF_CONTEXT() (NPUPROF_FREERTOS_IN_TASK() ? npuprof_freertos_running[0] : 0)
 #endif /* NPUPROF_FREERTOS_CORES */
@@ -246,6 +249,7 @@ static void npuprof_freertos_name_cores(void)
         npuprof_name(NPUPROF_FREERTOS_STACKS + core, idle_ticks);
     }
 }
+
 #else
 static void npuprof_freertos_name_cores(void)
 {
@@ -343,14 +347,15 @@ void npuprof_freertos_ticked(uint32_t count)
             if (task == xTaskGetIdleTaskHandleForCore(i)) npuprof_freertos_idle_ticks[core]++;
     }
 }
-#else
+
+#else /* NPUPROF_FREERTOS_CORES is 1 */
 void npuprof_freertos_ticked(void)
 {
     npuprof_tick();
     if (npuprof_freertos_tasks[npuprof_freertos_running[0]] == xTaskGetIdleTaskHandle())
         npuprof_freertos_idle_ticks[0]++;
 }
-#endif
+#endif /* NPUPROF_FREERTOS_CORES */
 
 /* Why the depth first: an interrupt in between puts its number above, and takes it away again. */
 void npuprof_freertos_isr_enter(void)

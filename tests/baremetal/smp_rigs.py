@@ -3,9 +3,11 @@
 import collections
 import struct
 
-from baremetal.base import ROOT
+from baremetal.base import BUILD, ROOT, command, need
 from baremetal.rtos_rigs import Trace, expect
 
+RTOS = ROOT / "tests" / "baremetal" / "rtos"
+INCLUDE = [f"-I{RTOS / 'smp'}", f"-I{ROOT / 'examples' / 'rtos'}"]
 HARTS, SEEDS = 2, 4
 SLACK = 25.0                                # us between a hook and the end of its trap
 ICOUNT = ["-smp", "2", "-icount", "shift=5,sleep=off"]
@@ -60,7 +62,7 @@ def check_jobs(trace, truth):
         jobs[which] += 1
         expect(tracks.setdefault(which, e["tid"]) == e["tid"], f"worker {which} is on two tracks")
         mine = running[truth.ids[which][0]]
-        expect(all(any(a <= t <= b for a, b in mine) for t in (start, end)), f"worker {which} did not run: {e}")
+        expect(all(any(a <= t <= b for a, b in mine) for t in (start, end)), f"{which} did not run: {e}")
         moved += not any(a <= start and end <= b for a, b in mine)
     for which, (name, begun, ended, deleted) in enumerate(truth.ids):
         expect(ended <= jobs[which] <= begun and begun - ended <= 1,
@@ -105,22 +107,49 @@ def check(text, log):
 
 
 def rig(on_machine, convert, flags):
-    include = [f"-I{ROOT / 'tests' / 'baremetal' / 'rtos' / 'smp'}", f"-I{ROOT / 'examples' / 'rtos'}"]
-
     def test():
         sums = [0] * 6
+        on_machine("riscv32", "rtos/smp.c", *INCLUDE, *flags, "-DNPUPROF_OFF", emulator=ICOUNT)
         for seed in range(SEEDS):
-            folder, _ = on_machine("riscv32", "rtos/smp.c", *include, *flags, emulator=ICOUNT,
+            folder, _ = on_machine("riscv32", "rtos/smp.c", *INCLUDE, *flags, emulator=ICOUNT,
                                    files=[f"seed-{seed}"])
             text = convert(folder / "smp.img", "--elf", folder / "fw.elf")
             found = check(text, (folder / "smp.log").read_bytes())
             sums = [a + b for a, b in zip(sums, found)]
         print(f"   freertos on two cores {' '.join(flags)}, {SEEDS} seeds: {sums[0]} and {sums[1]} switches, "
               f"{sums[2]} jobs, {sums[3]} of them moved, {sums[4]} interrupts, {sums[5]} ticks")
-        expect(min(sums) > 50, "too few")
+        expect(min(sums) > 100, "too few")
     return test
 
 
+def refused():
+    """What cannot be right does not compile, and a sentence says why; beside it what does."""
+    clock = ["-DNPUPROF_NOW()=0u", "-DNPUPROF_NOW_HZ=1u"]
+    masks = ["-DNPUPROF_MASK()=0u", "-DNPUPROF_UNMASK(before)=(void)(before)"]
+    cases = [("m33", clock, None), ("m33", [], "each core has a SysTick of its own"),
+             ("m0plus", clock, "needs NPUPROF_MASK()"), ("m0plus", clock + masks, None),
+             ("m33", [*clock, "-DNPUPROF_CONTEXTS=6"], "NPUPROF_CONTEXTS must be"),
+             ("m33", [*clock, "-DconfigNUMBER_OF_CORES=10"], "configNUMBER_OF_CORES must be"),
+             ("m33", [*clock, "-DconfigNUM_CORES=2"], "several cores need FreeRTOS 11"),
+             ("m33", [*clock, "-include", "npuprof_freertos.h"], "behind configNUMBER_OF_CORES")]
+    need("arm-none-eabi-gcc")
+    BUILD.mkdir(parents=True, exist_ok=True)
+    program = BUILD / "smp-refused.c"
+    freertos = ('#include "FreeRTOS.h"\n#include "task.h"\n#include "npuprof_freertos.h"\n', INCLUDE)
+    threadx = ('#include "tx_api.h"\n#include "npuprof_threadx.h"\n',
+               [f"-I{RTOS / 'threadx'}", INCLUDE[1], "-Dkernel_state=int", *clock])
+    cases = [(*freertos, *case) for case in cases] + [
+        (*threadx, "m33", [], None), (*threadx, "m33", ["-DTX_SMP_CORE_ID=0"], "ThreadX SMP runs several")]
+    for text, include, cpu, flags, sentence in cases:
+        program.write_text("#define NPUPROF_IMPLEMENTATION\n#define NPUPROF_NO_JSON\n"
+                           "#define NPUPROF_ARENA_BYTES 4096\n" + text)
+        done = command(["arm-none-eabi-gcc", "-mthumb", f"-mcpu=cortex-{cpu}", "-std=c11", "-ffreestanding",
+                        "-fsyntax-only", f"-I{ROOT}", *include, *flags, program], codes=(0, 1))
+        expect(done.returncode == (1 if sentence else 0) and (sentence or "") in done.stdout,
+               f"{cpu} {flags}: {done.stdout[:600]}")
+
+
 def rigs(on_machine, convert):
-    return {f"rtos-freertos-smp{''.join(flags).lower()}": rig(on_machine, convert, flags)
-            for flags in ([], ["-DNPUPROF_FREERTOS_BY_HANDLE"])}
+    return {"rtos-smp-refused": refused} | {
+        f"rtos-freertos-smp{''.join(flags).lower()}": rig(on_machine, convert, flags)
+        for flags in ([], ["-DNPUPROF_FREERTOS_BY_HANDLE"])}

@@ -117,7 +117,8 @@ static void smp_finish(void)
     for (int i = 0; i < HARTS; i++) smp_counts.idle[i] = kernel_idle_ticks[i];
 #ifndef NPUPROF_OFF
     PROF_COUNTER("tick", smp_counts.ticks);
-    for (uint32_t i = 0; i < HARTS; i++) npuprof_count(NPUPROF_FREERTOS_STACKS + i, npuprof_freertos_idle_ticks[i]);
+    for (uint32_t i = 0; i < HARTS; i++)
+        npuprof_count(NPUPROF_FREERTOS_STACKS + i, npuprof_freertos_idle_ticks[i]);
 #endif
     npuprof_stop();
     port_open("smp.img");

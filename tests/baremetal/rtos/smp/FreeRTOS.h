@@ -29,4 +29,4 @@ static inline uint32_t kernel_core(void)
 #define traceISR_ENTER()
 #define traceISR_EXIT()
 #endif
-#endif
+#endif /* INC_FREERTOS_H */

@@ -1,5 +1,5 @@
-/* harts.h - two harts of QEMU's machine virt, 32 bits, under a kernel: traps, a spin lock, waking the other
-   hart, the tick. A trap saves the task's registers on its stack, and the handler runs on a stack of the hart:
+/* harts.h - two harts of QEMU's machine virt, 32 bits, under a kernel: traps, a lock, waking the other hart,
+   the tick. A trap saves the task's registers on its stack, and the handler runs on a stack of the hart:
    another hart may go on with that task before this one has left. The kernel defines kernel_tick() and
    kernel_switch(), the program smp_interrupt() and smp_noted().
    SPDX-License-Identifier: MIT */
@@ -82,11 +82,12 @@ static volatile bool harts_park, harts_parked;
 #define HARTS_SAVE(n) "sw x" #n ", 4*" #n "(sp)\n"
 #define HARTS_LOAD(n) "lw x" #n ", 4*" #n "(sp)\n"
 /* Word 0 of a frame is mepc, word 2 mstatus, and word n register n. */
-__asm__(".text\n.balign 4\n.globl harts_entry\nharts_entry:\naddi sp, sp, -128\nsw ra, 4(sp)\n" HARTS_ALL(HARTS_SAVE)
-        "csrr t0, mepc\nsw t0, 0(sp)\ncsrr t0, mstatus\nsw t0, 8(sp)\nmv a0, sp\n"
-        "csrr t0, mhartid\naddi t0, t0, 1\nslli t0, t0, 13\nla sp, harts_stacks\nadd sp, sp, t0\ncall harts_trap\n"
-        ".globl harts_resume\nharts_resume:\nmv sp, a0\nlw t0, 0(sp)\ncsrw mepc, t0\nlw t0, 8(sp)\n"
-        "csrw mstatus, t0\nlw ra, 4(sp)\n" HARTS_ALL(HARTS_LOAD) "addi sp, sp, 128\nmret\n");
+__asm__(".text\n.balign 4\n.globl harts_entry\nharts_entry:\naddi sp, sp, -128\nsw ra, 4(sp)\n"
+        HARTS_ALL(HARTS_SAVE) "csrr t0, mepc\nsw t0, 0(sp)\ncsrr t0, mstatus\nsw t0, 8(sp)\nmv a0, sp\n"
+        "csrr t0, mhartid\naddi t0, t0, 1\nslli t0, t0, 13\nla sp, harts_stacks\nadd sp, sp, t0\n"
+        "call harts_trap\n.globl harts_resume\nharts_resume:\nmv sp, a0\nlw t0, 0(sp)\ncsrw mepc, t0\n"
+        "lw t0, 8(sp)\ncsrw mstatus, t0\nlw ra, 4(sp)\n" HARTS_ALL(HARTS_LOAD)
+        "addi sp, sp, 128\nmret\n");
 
 /* The first frame of a task on a stack that ends at `top`. */
 static uint32_t *harts_frame(uint32_t *top, void (*entry)(void *), void *parameter)

@@ -1,6 +1,6 @@
 /* kernel.h - a small kernel for two harts, with the interface and the hooks of FreeRTOS. One lock guards all
-   that is in it. The ready task of the highest priority runs, on whatever hart is free; of equal ones the next
-   in turn, so that tasks move between the harts.
+   that is in it. The ready task of the highest priority runs on whatever hart is free; of equal ones the
+   next in turn, so that tasks move between the harts.
    SPDX-License-Identifier: MIT */
 enum { KERNEL_SLOTS = 20, KERNEL_WORDS = 512 };
 typedef struct tskTaskControlBlock {
@@ -16,7 +16,7 @@ typedef struct tskTaskControlBlock {
 static kernel_task kernel_tasks[KERNEL_SLOTS], *volatile pxCurrentTCBs[HARTS];
 static TaskHandle_t kernel_idles[HARTS];
 static volatile uint32_t kernel_word;        /* the lock */
-static volatile TickType_t kernel_ticks, kernel_late;          /* late: came while the scheduler was suspended */
+static volatile TickType_t kernel_ticks, kernel_late;    /* late: came while the scheduler was suspended */
 static volatile uint32_t kernel_suspended;
 static uint32_t kernel_turn, kernel_counted, kernel_idle_ticks[HARTS], kernel_all_late;
 static volatile bool kernel_runs;
@@ -53,7 +53,8 @@ static void kernel_choose(int hart)
     kernel_turn++;
     for (uint32_t i = 0; i < KERNEL_SLOTS; i++) {
         kernel_task *const task = &kernel_tasks[(kernel_turn + i) % KERNEL_SLOTS];
-        if (!task->is_used || task->is_deleted || task->wake || (task->hart >= 0 && task->hart != hart)) continue;
+        const bool is_ready = task->is_used && !task->is_deleted && !task->wake;
+        if (!is_ready || (task->hart >= 0 && task->hart != hart)) continue;
         if (!next || task->priority > next->priority) next = task;
     }
     old->hart = -1;
