@@ -109,7 +109,7 @@ def check(text, log):
 def rig(on_machine, convert, flags):
     def test():
         sums = [0] * 6
-        on_machine("riscv32", "rtos/smp.c", *INCLUDE, *flags, "-DNPUPROF_OFF", emulator=ICOUNT)
+        on_machine("riscv32", "rtos/smp.c", *INCLUDE, "-DNPUPROF_OFF", emulator=ICOUNT)
         for seed in range(SEEDS):
             folder, _ = on_machine("riscv32", "rtos/smp.c", *INCLUDE, *flags, emulator=ICOUNT,
                                    files=[f"seed-{seed}"])
@@ -150,6 +150,6 @@ def refused():
 
 
 def rigs(on_machine, convert):
-    return {"rtos-smp-refused": refused} | {
-        f"rtos-freertos-smp{''.join(flags).lower()}": rig(on_machine, convert, flags)
-        for flags in ([], ["-DNPUPROF_FREERTOS_BY_HANDLE"])}
+    return {"rtos-smp-refused": refused, "rtos-freertos-smp": rig(on_machine, convert, []),
+            "rtos-freertos-smp-by-handle": rig(on_machine, convert, ["-DNPUPROF_FREERTOS_BY_HANDLE"]),
+            "rtos-freertos-smp-mask": rig(on_machine, convert, ["-DSMP_MASK"])}

@@ -11,6 +11,26 @@
 #define HARTS_IMPLEMENTATION
 #include "FreeRTOS.h"
 #include "task.h"
+#ifdef SMP_MASK                              /* as two cores without exclusive access */
+static volatile uint32_t smp_masked;
+/* Why it wakes the other hart: the emulator then runs that one, within what is masked here. */
+static uint32_t smp_mask(void)
+{
+    static uint32_t count;
+    const uint32_t before = harts_mask();
+    harts_lock(&smp_masked);
+    if (++count % 61 == 0) harts_wake(!harts_id());
+    return before;
+}
+
+static void smp_unmask(uint32_t before)
+{
+    harts_unlock(&smp_masked);
+    harts_unmask(before);
+}
+#define NPUPROF_MASK() smp_mask()
+#define NPUPROF_UNMASK(before) smp_unmask(before)
+#endif /* SMP_MASK */
 #include "npuprof_freertos.h"
 #include "harts.h"
 #include "kernel.h"
