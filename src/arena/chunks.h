@@ -40,8 +40,14 @@
        was changed. Taking need not count: only giving back can put the same chunk on top again. The count
        has 44 bits and does not come round.
 
-   R6  The records of a chunk stay until they are sent or counted as overwritten; it is zeroed when it is
-       taken again. So a process that is killed leaves each record either there or counted. */
+   R6  The records of a chunk stay until they are sent or counted as overwritten. When it is taken again, it
+       has no owner until what is in it is void. So a process that is killed leaves each record either there
+       or counted.
+
+   R13 Behind the last record of a chunk is a unit whose w0 is 0, and behind that whatever was there before.
+       So a chunk need not be zeroed when it is taken: it gets one 0 before it gets its owner, and a record
+       stores the 0 behind it before its own w0, which has the release. A reader loads w0 with acquire, from
+       the first unit on, and stops at the first 0. The last unit of a chunk is for that 0 alone. */
 
 static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, uint32_t at)
 {

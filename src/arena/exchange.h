@@ -172,18 +172,16 @@ static bool npuprof_arena_is_full_(void)
     return npuprof_exchange_was_hopeless_(NPUPROF_LOAD_SEQ_(&s->failed) >> 16);
 }
 
-/* Zeroes a chunk that was taken, and gives it its state. R6. In memory that was zero at first, one that never
-   had an owner is left as it is. Why: zeroing would touch pages of it that may stay empty.
-   Why `next` is written before `owner` is read: the first access to a page is then a write, which takes one
-   page fault and not two. */
+/* Empties a chunk that was taken, and gives it its state. R6. Records are written over what is in it (R13);
+   slots and parts of the table need zeros. */
 static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 {
     NPUPROF_STORE_(&chunk->next, 0);
-    const bool is_zero = npuprof_arena_.zero_at_first && NPUPROF_LOAD_(&chunk->owner) == 0;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
     /* Why: a release does not keep later stores behind it, and a process may be killed in between. */
     NPUPROF_SIGNAL_FENCE_();
-    if (!is_zero) memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
+    if (state != NPUPROF_CHUNK_OPEN)
+        memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
     NPUPROF_STORE_(&chunk->base, 0);
     NPUPROF_STORE_(&chunk->first_position, 0);
     NPUPROF_STORE_(&chunk->owner, 0);
@@ -192,7 +190,7 @@ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
 }
 
-/* A zeroed chunk in that state: then the caller calls npuprof_exchange_end_(), with the signals still held.
+/* An empty chunk in that state: then the caller calls npuprof_exchange_end_(), with the signals still held.
    NULL: the arena is full. nested: for a signal handler's slot, which never waits. held: the signals as
    they were (R11). */
 static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_os_signals_ *held)

@@ -127,7 +127,7 @@ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
 {
     npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t room = h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
-    s->units = room / (uint32_t)sizeof(npuprof_unit_);
+    s->units = room / (uint32_t)sizeof(npuprof_unit_) - 1;     /* R13 */
     s->correlation_at = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
     h->slot_bytes = s->correlation_at + (uint32_t)sizeof(uint64_t);
 #ifdef NPUPROF_AUTO
@@ -139,8 +139,8 @@ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
     h->slot_bytes = (h->slot_bytes + 15) / 16 * 16;
 }
 
-/* Lays an empty arena out. Chunks need not be zero: each is zeroed when it is taken. fresh: all of the
-   memory is zero, and the pages of the table are left alone. False: the memory is too small, or not aligned
+/* Lays an empty arena out. Chunks need not be zero. fresh: all of the memory is zero, and the pages of
+   the table are left alone. False: the memory is too small, or not aligned
    to 8. */
 static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
@@ -162,7 +162,6 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
     h->clock_hz = npuprof_user_hz_();
 #endif
     npuprof_arena_use_(memory);
-    s->zero_at_first = fresh;
     s->chunk_free = 0;
     s->slots_free = s->slots_left = s->slots_swept = s->slots_taken = s->slots_checked = 0;
     npuprof_arena_begin_trace_(h);

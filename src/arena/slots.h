@@ -168,6 +168,7 @@ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t n
     NPUPROF_STORE_(&chunk->prev, slot->head.last_chunk);
     NPUPROF_STORE_(&chunk->first_position, npuprof_slot_next_position_(slot, old));
     npuprof_unit_ *const cursor = npuprof_slot_copy_open_(slot, old, chunk);
+    NPUPROF_STORE_(&cursor->w0, 0);        /* R13 */
     NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(cursor - units));
     /* Why the owner after all that: a reader, or who reads what a killed process left, ignores a chunk
        without one. */

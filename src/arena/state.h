@@ -98,7 +98,6 @@ typedef struct npuprof_arena_state_ {
     uint32_t units;                /* in a chunk */
     uint32_t correlation_at;       /* in a slot, from its start */
     uint32_t slot_calls, slot_calls_at;    /* of NPUPROF_AUTO: calls in each slot, and where they begin */
-    bool zero_at_first;            /* all of the memory was zero when it was laid out */
 
     /* Free chunks. Owner: chunks.h, rule R5. */
     uint64_t chunk_free;

@@ -157,7 +157,7 @@ typedef struct npuprof_module_entry_ {
 typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;
 
 /* ---- CHUNK  A head, then units. A record is one unit, and more if it has more to say. w0 == 0 ends the
-   chunk.
+   chunk, where no string goes on; in an arena, any bytes may lie behind that.
 
    The first unit of a record:
      w0 = start << 20 | number of the call site

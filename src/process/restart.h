@@ -124,7 +124,6 @@ static void npuprof_fork_start_over_(void)
     h->chunk_next = npuprof_fork_gather_pages_();
     npuprof_arena_.chunk_free = 0;
     npuprof_arena_.slots_free = npuprof_arena_.slots_left = npuprof_arena_.slots_swept = 0;
-    npuprof_arena_.zero_at_first = false;
     npuprof_arena_.forgotten = 0;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();

@@ -37,7 +37,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
         return npuprof_record_begin_slow_(site);
     }
     const npuprof_token_ token =
-        npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+        npuprof_record_put_span_(slot, u, u + 1, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     slot->cursor++;
     npuprof_record_leave_(slot);
     return token;
@@ -88,11 +88,7 @@ static NPUPROF_NOINLINE_ npuprof_unit_ *npuprof_record_write_args_rest_(const np
             u->w1 = a->value.u;
             u->w0 = word | (uint64_t)a->type << NPUPROF_ID_BITS_;
         }
-        if (!last) {
-            /* Without a first unit this is no record. It must not become part of the next one. */
-            while (--u > slot->cursor) u->w0 = u->w1 = 0;
-            return NULL;
-        }
+        if (!last) return NULL;
         u = last;
     }
     return u + 1;
@@ -154,7 +150,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
     npuprof_unit_ *const end = npuprof_record_write_args_fast_(slot, keys, args, now);
     if (NPUPROF_LIKELY_(end != NULL)) {
         const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
-        token = npuprof_record_put_span_(slot, slot->cursor, w0);
+        token = npuprof_record_put_span_(slot, slot->cursor, end, w0);
         slot->cursor = end;
     }
     npuprof_record_leave_(slot);
@@ -179,15 +175,14 @@ npuprof_record_begin_arg_slow_(npuprof_keys_ *keys, const char *key, uint64_t ty
 
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 
-/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Takes the argument
-   back from there, and begins the span on the slow path. */
+/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Begins
+   the span on the slow path, with the argument from there. */
 static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 {
     npuprof_slot_ *const slot = npuprof_slot_mine_();
     npuprof_unit_ *const argument = slot->cursor + 1;
     const uint64_t type = argument->w0 ^ NPUPROF_LOAD_(&keys->word[0]), value = argument->w1;
-    argument->w0 = argument->w1 = 0;
     npuprof_record_leave_(slot);
     return npuprof_record_begin_arg_slow_(keys, NPUPROF_LOAD_(&keys->key[0]), type, value, site);
 }
@@ -213,7 +208,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *
     if (NPUPROF_UNLIKELY_(now > slot->deadline)) return npuprof_record_begin_arg_late_(keys, site);
     npuprof_unit_ *const u = slot->cursor;
     const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
-    const npuprof_token_ token = npuprof_record_put_span_(slot, u, w0);
+    const npuprof_token_ token = npuprof_record_put_span_(slot, u, u + 2, w0);
     slot->cursor += 2;
     npuprof_record_leave_(slot);
     return token;
@@ -243,7 +238,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_record_begin_number_or_(uint32_t n
         npuprof_record_leave_(slot);
         return slow(number);
     }
-    const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
+    const npuprof_token_ token =
+        npuprof_record_put_span_(slot, u, u + 1, now << NPUPROF_ID_BITS_ | number);
     slot->cursor++;
     npuprof_record_leave_(slot);
     return token;

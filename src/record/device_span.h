@@ -99,8 +99,7 @@ static void npuprof_record_put_device_(npuprof_device_texts_ *texts, npuprof_slo
         at->w0 = texts->word[i] | (uint64_t)args.items[i].type << NPUPROF_ID_BITS_;
         at->w1 = args.items[i].value.u;
     }
-    NPUPROF_STORE_(&u->w1, e->start);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
+    npuprof_record_publish_(u, at, now << NPUPROF_ID_BITS_ | id, e->start);
     slot->cursor = at;
     texts->behind = at;
 }

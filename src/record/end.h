@@ -162,8 +162,8 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_si
     }
     const uintptr_t zero = slot->token_zero;
     NPUPROF_STORE_RELEASE_(&((npuprof_unit_ *)(zero + token))->w1, NPUPROF_END_STAMP_(now));
-    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
+    npuprof_record_publish_(u, u + 1, w0, NPUPROF_END_OPEN_);
     const npuprof_token_ next = (npuprof_token_)((uintptr_t)u - zero);
     *top = next;
     NPUPROF_SIGNAL_FENCE_();

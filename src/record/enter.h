@@ -165,7 +165,8 @@ static inline npuprof_slot_ *npuprof_record_enter_(void)
     return slot;
 }
 
-static inline void npuprof_record_leave_(npuprof_slot_ *slot)
+/* Why always inline: a call of it has a fast path give up the register of its first parameter. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_record_leave_(npuprof_slot_ *slot)
 {
     NPUPROF_SIGNAL_FENCE_();
     NPUPROF_STORE_(&slot->busy, 0);

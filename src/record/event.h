@@ -47,9 +47,8 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
         const uint64_t now = npuprof_clock_fast_();
         end = npuprof_record_write_args_fast_(slot, keys, args, now);
         if (end) {
-            NPUPROF_STORE_(&slot->cursor->w1, value);
             const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
-            NPUPROF_STORE_RELEASE_(&slot->cursor->w0, w0);
+            npuprof_record_publish_(slot->cursor, end, w0, value);
             slot->cursor = end;
         }
         npuprof_record_leave_(slot);
@@ -78,8 +77,7 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
         npuprof_record_event_now_slow_(site, value);
         return;
     }
-    NPUPROF_STORE_(&u->w1, value);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    npuprof_record_publish_(u, u + 1, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id), value);
     slot->cursor = u + 1;
     npuprof_record_leave_(slot);
 }

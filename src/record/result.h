@@ -26,13 +26,10 @@ static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slot, uint64_t p
     const uint64_t now = npuprof_clock_();
     npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + units, now);
     if (!u) return NULL;
-    if (!npuprof_record_write_args_(u + 1, keys, args)) {
-        memset(u + 1, 0, units * sizeof *u);
-        return NULL;
-    }
-    NPUPROF_STORE_(&u->w1, position);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_RESULT_);
-    slot->cursor = u + 1 + units;
+    if (!npuprof_record_write_args_(u + 1, keys, args)) return NULL;
+    npuprof_unit_ *const behind = u + 1 + units;
+    npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_RESULT_, position);
+    slot->cursor = behind;
     return u;
 }
 

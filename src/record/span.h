@@ -13,6 +13,7 @@
 /* Writes records into a slot, and pushes and ends its open spans: all on the slow path, and what both paths
    share. The slot is busy, so its plain words are the caller's. The words of a record, in this order:
      extra units and arguments   plain
+     w0 of the unit behind       relaxed: 0 (arena/chunks.h, R13)
      w1 of the first unit        relaxed
      w0 of the first unit        with release: it makes all of this a record. So a process that is killed
                                  leaves a whole record or none
@@ -136,6 +137,15 @@ static inline npuprof_record_new_ npuprof_record_of_(uint64_t w1, npuprof_keys_ 
     return r;
 }
 
+/* Makes a record of the units from u up to `behind`: writes the first one. Nothing else stores the w0 that
+   makes a record. R13 */
+static inline void npuprof_record_publish_(npuprof_unit_ *u, npuprof_unit_ *behind, uint64_t w0, uint64_t w1)
+{
+    NPUPROF_STORE_(&behind->w0, 0);
+    NPUPROF_STORE_(&u->w1, w1);
+    NPUPROF_STORE_RELEASE_(&u->w0, w0);
+}
+
 /* Writes one record: the first unit, extra units, arguments. NULL: it did not fit, which is counted.
    Arguments that do not fit are dropped, which is counted apart, and the record is kept. */
 static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now,
@@ -155,13 +165,12 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
     }
     for (size_t i = 0; i < extra_count; i++) u[1 + i] = r->extra[i];
     if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
-        memset(u + 1 + extra_count, 0, arg_units * sizeof *u);
         npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
         arg_units = 0;
     }
-    NPUPROF_STORE_(&u->w1, r->w1);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
-    slot->cursor = u + 1 + extra_count + arg_units;
+    npuprof_unit_ *const behind = u + 1 + extra_count + arg_units;
+    npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | id, r->w1);
+    slot->cursor = behind;
     return u;
 }
 
@@ -189,11 +198,12 @@ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npup
     return token;
 }
 
-/* Writes the first unit of a span at u and pushes the span. For where the clock is known to be fast. */
-static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
+/* Writes the first unit of a span at u, which ends before `behind`, and pushes the span. For where the clock
+   is known to be fast. */
+static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u,
+                                                      npuprof_unit_ *behind, uint64_t w0)
 {
-    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
-    NPUPROF_STORE_RELEASE_(&u->w0, w0);
+    npuprof_record_publish_(u, behind, w0, NPUPROF_END_OPEN_);
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
     /* Why the fence: compilers then add in memory, one instruction less. */
@@ -232,8 +242,7 @@ static inline npuprof_token_ npuprof_record_begin_span_at_(npuprof_slot_ *slot, 
         npuprof_record_count_full_(slot);
         return 0;
     }
-    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
+    npuprof_record_publish_(u, u + 1, now << NPUPROF_ID_BITS_ | id, NPUPROF_END_OPEN_);
     slot->cursor = u + 1;
     return npuprof_record_push_span_(slot, u, here);
 }

@@ -82,6 +82,7 @@ CHECK_UNUSED_ static void life_begin(int policy, size_t arena_bytes, life_memory
     desc.when_full = policy;
     if (policy == NPUPROF_STREAM) desc.sink = life_sink(sink);
     CHECK_STOP(desc.arena != NULL);
+    memset(desc.arena, 0xA5, arena_bytes);     /* an arena need not be empty */
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     if (check_failures_) check_end_(NULL);
     npuprof_start(1);

@@ -19,18 +19,19 @@
 #include <stddef.h>
 
 enum { THREADS = 3, CHUNKS = 3, QUEUE = 4, STORES = 12, TOP = 15 };
-enum { TAIL, HEAD, FREE, FROZEN, RECYCLING, W0, W1, ENTRY, NEXT = ENTRY + QUEUE, STATE = NEXT + CHUNKS,
+enum { TAIL, HEAD, FREE, FROZEN, RECYCLING, W0, W1, BEHIND, ENTRY, NEXT = ENTRY + QUEUE, STATE = NEXT + CHUNKS,
        DATA = STATE + CHUNKS, READS = DATA + CHUNKS, WORDS = READS + THREADS * CHUNKS };
-/* NEVER: it never had an owner, which make_fresh() looks at. */
-enum { NEVER, IS_FREE, IS_OPEN, IS_RETIRED, NOBODY = 255 };
+/* NEVER: it never had an owner. STALE: what a unit held before its chunk was taken. */
+enum { NEVER, IS_FREE, IS_OPEN, IS_RETIRED, STALE, NOBODY = 255 };
 
 /* ---- Orders, of each access of the code */
 
 enum { RELAXED, ACQUIRE = 1, RELEASE = 2, SC = 4 };
 enum { RETIRE_STATE, RETIRE_TAIL, RETIRE_ENTRY, UNQUEUE_HEAD, UNQUEUE_ENTRY, UNQUEUE_CAS, FREE_HEAD,
-       FREE_STATE, FREE_NEXT, FREE_CAS, TAKE_HEAD, TAKE_NEXT, TAKE_CAS, FRESH_NEXT, FRESH_LOOK,
+       FREE_STATE, FREE_NEXT, FREE_CAS, TAKE_HEAD, TAKE_NEXT, TAKE_CAS, FRESH_NEXT,
        FRESH_STATE, OPEN_STATE, LOOK_FROZEN, BEGIN_RECYCLING, LOOK_AGAIN, END_RECYCLING, FREEZE,
-       WAIT_RECYCLING, READER_STATE, THAW, RECORD_W1, RECORD_W0, READ_W0, READ_W1, SITES };
+       WAIT_RECYCLING, READER_STATE, THAW, RECORD_BEHIND, RECORD_W1, RECORD_W0, READ_W0, READ_W1,
+       READ_BEHIND, SITES };
 /* needed: the parts of the order without which a scenario fails. why: the other parts are not. */
 static const struct { const char *name; unsigned order, needed; const char *why; } orders[SITES] = {
     [RETIRE_STATE] = { "retire: state", RELEASE, RELEASE, "" },
@@ -53,7 +54,6 @@ static const struct { const char *name; unsigned order, needed; const char *why;
     [TAKE_CAS] = { "take: CAS of chunk_free", ACQUIRE | RELEASE, ACQUIRE,
         "a swap passes on the view of the store before" },
     [FRESH_NEXT] = { "fresh: next", RELAXED, 0, "" },
-    [FRESH_LOOK] = { "fresh: look at owner", RELAXED, 0, "" },
     [FRESH_STATE] = { "fresh: state FREE", RELEASE, 0,
         "readers go by the owner, released later; for a killed process" },
     [OPEN_STATE] = { "fresh: state OPEN", RELEASE, 0,
@@ -71,10 +71,13 @@ static const struct { const char *name; unsigned order, needed; const char *why;
     [READER_STATE] = { "reader: state", ACQUIRE, ACQUIRE, "" },
     [THAW] = { "reader: frozen = 0", SC | RELEASE, RELEASE,
         "who sees it late is refused, and counted" },
+    [RECORD_BEHIND] = { "record: w0 behind", RELAXED, 0, "" },
     [RECORD_W1] = { "record: w1", RELAXED, 0, "" },
     [RECORD_W0] = { "record: w0", RELEASE, RELEASE, "" },
     [READ_W0] = { "reader: w0", ACQUIRE, ACQUIRE, "" },
     [READ_W1] = { "reader: w1", RELAXED, 0, "" },
+    [READ_BEHIND] = { "reader: w0 behind", ACQUIRE, 0,
+        "only a record that is there later needs it" },
 };
 static unsigned weakened_site, weakened_by;       /* the parts of one order that are missing */
 static bool no_count, no_lap;                     /* chunk_free without count, entries without lap */
@@ -297,14 +300,12 @@ static bool make_fresh(int pc)
     if (pc == 0) {
         set(FRESH_NEXT, NEXT + chunk, 0);
     } else if (pc == 1) {
-        if (load(FRESH_LOOK, STATE + chunk) == NEVER && possible) fail("a used chunk is taken for a new one");
-    } else if (pc == 2) {
         set(FRESH_STATE, STATE + chunk, IS_FREE);
         plain_write(chunk);
     } else {
         set(OPEN_STATE, STATE + chunk, IS_OPEN);
     }
-    return pc == 3;
+    return pc == 2;
 }
 
 /* refused: b is 1, and the way goes on behind npuprof_chunk_end_recycling_() */
@@ -330,9 +331,9 @@ static bool record(int pc)
     m->pc[me]++;
     if (pc == 0) {
         plain_write(0);
-        set(RECORD_W1, W1, 1);
-        return false;
+        return set(RECORD_BEHIND, BEHIND, 0), false;
     }
+    if (pc == 1) return set(RECORD_W1, W1, 1), false;
     return set(RECORD_W0, W0, 1), true;
 }
 
@@ -340,9 +341,13 @@ static bool read_record(int pc)
 {
     m->pc[me]++;
     if (pc == 0) return load(READ_W0, W0) == 0;
+    if (pc == 2) {
+        if (load(READ_BEHIND, BEHIND) == STALE && possible) fail("what was there before is read");
+        return true;
+    }
     if (load(READ_W1, W1) == 0 && possible) fail("a record is read half");
     if (possible) plain_read(0);
-    return true;
+    return false;
 }
 
 typedef enum op { STOP, WRITE, RETIRE, TAKE, STASH, FRESH, UNQUEUE, READ, GIVE, BEGIN, END, STOP_THEM, WAIT,
@@ -425,6 +430,7 @@ static void begin_scenario(memory *at)
     memset(at->holder, NOBODY, sizeof at->holder);
     memset(at->chunk, NOBODY, sizeof at->chunk);
     memset(at->stash, NOBODY, sizeof at->stash);
+    at->at[BEHIND][0].value = STALE;
     for (unsigned i = 0; i < now->chunks; i++) {
         if (i < now->owned) {
             at->chunk[i] = at->holder[i] = (uint8_t)i;

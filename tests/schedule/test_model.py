@@ -16,7 +16,10 @@ ACCESSES = {
         "npuprof_chunk_take_unused_": "LOAD CAS LOAD_ACQUIRE LOAD CAS",
     },
     "arena/exchange.h": {
-        "npuprof_chunk_make_fresh_": "STORE LOAD STORE_RELEASE STORE STORE STORE STORE STORE STORE_RELEASE",
+        "npuprof_chunk_make_fresh_": "STORE STORE_RELEASE STORE STORE STORE STORE STORE STORE_RELEASE",
+    },
+    "record/span.h": {
+        "npuprof_record_publish_": "STORE STORE STORE_RELEASE",
     },
 }
 
