@@ -165,7 +165,7 @@ static inline npuprof_slot_ *npuprof_record_enter_(void)
     return slot;
 }
 
-/* Why always inline: a call of it has a fast path give up the register of its first parameter. */
+/* Why always inline: it is smaller than a call. */
 NPUPROF_ALWAYS_INLINE_ void npuprof_record_leave_(npuprof_slot_ *slot)
 {
     NPUPROF_SIGNAL_FENCE_();
