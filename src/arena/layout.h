@@ -127,8 +127,9 @@ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
 {
     npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t room = h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
-    s->units = room / (uint32_t)sizeof(npuprof_unit_) - 1;     /* R13 */
-    s->correlation_at = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
+    const uint32_t all = room / (uint32_t)sizeof(npuprof_unit_);
+    s->units = all - 1;                    /* R13 */
+    s->correlation_at = (uint32_t)(sizeof(npuprof_slot_) + all * sizeof(npuprof_token_) + 7) / 8 * 8;
     h->slot_bytes = s->correlation_at + (uint32_t)sizeof(uint64_t);
 #ifdef NPUPROF_AUTO
     const uint32_t each = (uint32_t)sizeof(npuprof_slot_call_), rest = room - h->slot_bytes;

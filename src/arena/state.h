@@ -70,7 +70,7 @@ typedef struct npuprof_slot_ {
     uint32_t by_hand_count;        /* PROF_BEGINs that are open */
     uint32_t named_by;             /* head.owners when the name was given */
     NPUPROF_CALLS_(npuprof_slot_calls_ calls;)      /* the thread's, also while its handlers run */
-    npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units. Then 8-aligned what
+    npuprof_token_ open[1];        /* [0]: no span's. Then one for each unit of a chunk. Then 8-aligned what
                                       npuprof_npu_set_correlation() said. Why there: what is before `open` is
                                       reached by shorter instructions */
 } npuprof_slot_;

@@ -78,7 +78,7 @@ NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t cou
 NPUPROF_COLD_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     const npuprof_arena_state_ *const s = &npuprof_arena_;
-    if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    if (2 * (size_t)(slot->top - slot->open) + 3 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
         npuprof_count_lost_(NPUPROF_LOST_READING, 1);
     else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */

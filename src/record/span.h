@@ -36,12 +36,12 @@ enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 }; 
     npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
 
 /* So many spans may be open in a slot. */
-static inline uint32_t npuprof_record_depth_(void) { return npuprof_arena_.units / 2 - 2; }
+static inline uint32_t npuprof_record_depth_(void) { return (npuprof_arena_.units + 1) / 2 - 2; }
 
 /* Where the depth in the stack of open span number `depth` is noted. */
 static inline npuprof_token_ *npuprof_record_note_(npuprof_slot_ *slot, uint32_t depth)
 {
-    return &slot->open[npuprof_arena_.units / 2 + 1 + depth];
+    return &slot->open[npuprof_record_depth_() + 3 + depth];
 }
 
 /* exact: it is the frame of npuprof_record_begin_slow_(). */
