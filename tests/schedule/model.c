@@ -20,7 +20,8 @@
 
 enum { THREADS = 3, CHUNKS = 3, QUEUE = 4, STORES = 12, TOP = 15 };
 enum { TAIL, HEAD, FREE, FROZEN, RECYCLING, W0, W1, BEHIND, ENTRY, NEXT = ENTRY + QUEUE,
-       STATE = NEXT + CHUNKS, DATA = STATE + CHUNKS, READS = DATA + CHUNKS, WORDS = READS + THREADS * CHUNKS };
+       STATE = NEXT + CHUNKS, DATA = STATE + CHUNKS, READS = DATA + CHUNKS,
+       WORDS = READS + THREADS * CHUNKS };
 /* NEVER: it never had an owner. STALE: what a unit held before its chunk was taken. */
 enum { NEVER, IS_FREE, IS_OPEN, IS_RETIRED, STALE, NOBODY = 255 };
 
