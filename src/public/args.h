@@ -205,7 +205,21 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define PROF_ARGS(...) NPUPROF_ARGS_( \
     npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) \
-                  / sizeof(npuprof_arg)))
+                  / sizeof(NPUPROF_FIRST_ITEM_(__VA_ARGS__))))
+
+/* Only the size of it is asked for. Why: the items "status", s fit the members of one argument, so the array
+   takes them, and this function does not. An empty list has no first item. */
+#define NPUPROF_FIRST_ITEM_(...) \
+    NPUPROF_GLUE_(NPUPROF_FIRST_ITEM_, \
+                  NPUPROF_PICK_2ND_(NPUPROF_EXPAND_(NPUPROF_EMPTY_ NPUPROF_NAME_(__VA_ARGS__) ()), \
+                                    OF_, ~))(__VA_ARGS__)
+#define NPUPROF_EMPTY_(...) ~, TYPE_
+#define NPUPROF_FIRST_ITEM_TYPE_(...) npuprof_arg
+#define NPUPROF_FIRST_ITEM_OF_(...) npuprof_each_argument_is_PROF_ARG_of_key_and_value_(__VA_ARGS__)
+NPUPROF_INLINE_ npuprof_arg npuprof_each_argument_is_PROF_ARG_of_key_and_value_(npuprof_arg first, ...)
+{
+    return first;
+}
 
 /* A category is a literal, or NULL for none. The macro tells them apart by the first token: NULL is
    ((void *)0) and begins with a parenthesis, a literal does not. */

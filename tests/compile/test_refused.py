@@ -33,6 +33,9 @@ REFUSED = {
     "a number as name": 'void f(void); void f(void) { PROF_RECORD(5.5); }',
     "a number as text": 'void f(void); void f(void) { PROF_SCOPE_ARGS("c", "a", PROF_ARGS(PROF_STR("s", '
                         '5.5))); }',
+    "a result without PROF_INT": 'void f(int x); void f(int x) { PROF_RESULT("status", x); }',
+    "arguments without PROF_ARG": 'void f(int x); void f(int x) { PROF_SCOPE_ARGS("c", "a", PROF_ARGS("x", '
+                                  'x)); }',
     "PROF_NEXT without PROF_PHASES": 'void f(void); void f(void) { PROF_NEXT("a"); }',
     "an undeclared variable": 'void f(void); void f(void) { PROF_COUNTER("a", not_declared); }',
     "no level": 'struct s { int a; }; void f(struct s v); void f(struct s v) { PROF_SCOPE_LEVEL(v, "c", '
@@ -55,6 +58,7 @@ JUMPS = {
 }
 ACCEPTED = {
     "a braced if": 'void f(int x); void f(int x) { if (x) { PROF_SCOPE("a"); } }',
+    "a list without arguments": 'void f(void); void f(void) { PROF_SCOPE_ARGS("c", "a", PROF_ARGS()); }',
     "a literal in parts": 'void f(void); void f(void) { PROF_SCOPE("a" "b"); }',
     "an unbraced if of a block": 'void f(int x); void f(int x) { if (x) PROF_BLOCK("c", "a") { x++; } else '
                                  'PROF_BLOCK("c", "b") { x--; } }',
