@@ -913,7 +913,8 @@ NPUPROF_BEGIN_C_
       "this file was compiled with another version of npuprof.h than the implementation; rebuild both") \
     X(NPUPROF_ERR_ARENA_SIZE, "the arena is too small or not aligned to 8 bytes; give at least 2048 bytes") \
     X(NPUPROF_ERR_STARTED, "npuprof has begun; call npuprof_init before all other functions of npuprof")  \
-    X(NPUPROF_ERR_NOT_FOUND, "no such file or device, or a pipe that nobody reads; check the path")      \
+    X(NPUPROF_ERR_NOT_FOUND, \
+      "no such file or device, a directory, or a pipe that nobody reads; check the path") \
     X(NPUPROF_ERR_ACCESS, "permission denied; check owner and mode of the path")                         \
     X(NPUPROF_ERR_NO_SPACE, \
       "no space left on the device; the file was not written, the data is still in the arena") \
@@ -1818,7 +1819,21 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define PROF_ARGS(...) NPUPROF_ARGS_( \
     npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) \
-                  / sizeof(npuprof_arg)))
+                  / sizeof(NPUPROF_FIRST_ITEM_(__VA_ARGS__))))
+
+/* Only the size of it is asked for. Why: the items "status", s fit the members of one argument, so the array
+   takes them, and this function does not. An empty list has no first item. */
+#define NPUPROF_FIRST_ITEM_(...) \
+    NPUPROF_GLUE_(NPUPROF_FIRST_ITEM_, \
+                  NPUPROF_PICK_2ND_(NPUPROF_EXPAND_(NPUPROF_EMPTY_ NPUPROF_NAME_(__VA_ARGS__) ()), \
+                                    OF_, ~))(__VA_ARGS__)
+#define NPUPROF_EMPTY_(...) ~, TYPE_
+#define NPUPROF_FIRST_ITEM_TYPE_(...) npuprof_arg
+#define NPUPROF_FIRST_ITEM_OF_(...) npuprof_each_argument_is_PROF_ARG_of_key_and_value_(__VA_ARGS__)
+NPUPROF_INLINE_ npuprof_arg npuprof_each_argument_is_PROF_ARG_of_key_and_value_(npuprof_arg first, ...)
+{
+    return first;
+}
 
 /* A category is a literal, or NULL for none. The macro tells them apart by the first token: NULL is
    ((void *)0) and begins with a parenthesis, a literal does not. */
@@ -6803,7 +6818,7 @@ typedef struct npuprof_module_entry_ {
 typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;
 
 /* ---- CHUNK  A head, then units. A record is one unit, and more if it has more to say. w0 == 0 ends the
-   chunk.
+   chunk, where no string goes on; in an arena, any bytes may lie behind that.
 
    The first unit of a record:
      w0 = start << 20 | number of the call site
@@ -7056,7 +7071,7 @@ typedef struct npuprof_slot_ {
     uint32_t by_hand_count;        /* PROF_BEGINs that are open */
     uint32_t named_by;             /* head.owners when the name was given */
     NPUPROF_CALLS_(npuprof_slot_calls_ calls;)      /* the thread's, also while its handlers run */
-    npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units. Then 8-aligned what
+    npuprof_token_ open[1];        /* [0]: no span's. Then one for each unit of a chunk. Then 8-aligned what
                                       npuprof_npu_set_correlation() said. Why there: what is before `open` is
                                       reached by shorter instructions */
 } npuprof_slot_;
@@ -7084,7 +7099,6 @@ typedef struct npuprof_arena_state_ {
     uint32_t units;                /* in a chunk */
     uint32_t correlation_at;       /* in a slot, from its start */
     uint32_t slot_calls, slot_calls_at;    /* of NPUPROF_AUTO: calls in each slot, and where they begin */
-    bool zero_at_first;            /* all of the memory was zero when it was laid out */
 
     /* Free chunks. Owner: chunks.h, rule R5. */
     uint64_t chunk_free;
@@ -8706,7 +8720,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {
     case 0: return NPUPROF_OK;
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
+    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: case EISDIR: return NPUPROF_ERR_NOT_FOUND;
 #ifdef _WIN32
     case EBUSY:                        /* another process has the file open */
 #endif
@@ -9143,8 +9157,9 @@ NPUPROF_OWN_ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
 {
     npuprof_arena_state_ *const s = &npuprof_arena_;
     const uint32_t room = h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_);
-    s->units = room / (uint32_t)sizeof(npuprof_unit_);
-    s->correlation_at = (uint32_t)(sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 7) / 8 * 8;
+    const uint32_t all = room / (uint32_t)sizeof(npuprof_unit_);
+    s->units = all - 1;                    /* R13 */
+    s->correlation_at = (uint32_t)(sizeof(npuprof_slot_) + all * sizeof(npuprof_token_) + 7) / 8 * 8;
     h->slot_bytes = s->correlation_at + (uint32_t)sizeof(uint64_t);
 #ifdef NPUPROF_AUTO
     const uint32_t each = (uint32_t)sizeof(npuprof_slot_call_), rest = room - h->slot_bytes;
@@ -9155,8 +9170,8 @@ NPUPROF_OWN_ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
     h->slot_bytes = (h->slot_bytes + 15) / 16 * 16;
 }
 
-/* Lays an empty arena out. Chunks need not be zero: each is zeroed when it is taken. fresh: all of the
-   memory is zero, and the pages of the table are left alone. False: the memory is too small, or not aligned
+/* Lays an empty arena out. Chunks need not be zero. fresh: all of the memory is zero, and the pages of
+   the table are left alone. False: the memory is too small, or not aligned
    to 8. */
 NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
@@ -9178,7 +9193,6 @@ NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int 
     h->clock_hz = npuprof_user_hz_();
 #endif
     npuprof_arena_use_(memory);
-    s->zero_at_first = fresh;
     s->chunk_free = 0;
     s->slots_free = s->slots_left = s->slots_swept = s->slots_taken = s->slots_checked = 0;
     npuprof_arena_begin_trace_(h);
@@ -9223,8 +9237,14 @@ NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int 
        was changed. Taking need not count: only giving back can put the same chunk on top again. The count
        has 44 bits and does not come round.
 
-   R6  The records of a chunk stay until they are sent or counted as overwritten; it is zeroed when it is
-       taken again. So a process that is killed leaves each record either there or counted. */
+   R6  The records of a chunk stay until they are sent or counted as overwritten. When it is taken again, it
+       has no owner until what is in it is void. So a process that is killed leaves each record either there
+       or counted.
+
+   R13 Behind the last record of a chunk is a unit whose w0 is 0, and behind that whatever was there before.
+       So a chunk need not be zeroed when it is taken: it gets one 0 before it gets its owner, and a record
+       stores the 0 behind it before its own w0, which has the release. A reader loads w0 with acquire, from
+       the first unit on, and stops at the first 0. The last unit of a chunk is for that 0 alone. */
 
 NPUPROF_OWN_ static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, uint32_t at)
 {
@@ -9717,18 +9737,16 @@ NPUPROF_OWN_ static bool npuprof_arena_is_full_(void)
     return npuprof_exchange_was_hopeless_(NPUPROF_LOAD_SEQ_(&s->failed) >> 16);
 }
 
-/* Zeroes a chunk that was taken, and gives it its state. R6. In memory that was zero at first, one that never
-   had an owner is left as it is. Why: zeroing would touch pages of it that may stay empty.
-   Why `next` is written before `owner` is read: the first access to a page is then a write, which takes one
-   page fault and not two. */
+/* Empties a chunk that was taken, and gives it its state. R6. Records are written over what is in it (R13);
+   slots and parts of the table need zeros. */
 NPUPROF_OWN_ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 {
     NPUPROF_STORE_(&chunk->next, 0);
-    const bool is_zero = npuprof_arena_.zero_at_first && NPUPROF_LOAD_(&chunk->owner) == 0;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
     /* Why: a release does not keep later stores behind it, and a process may be killed in between. */
     NPUPROF_SIGNAL_FENCE_();
-    if (!is_zero) memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
+    if (state != NPUPROF_CHUNK_OPEN)
+        memset(npuprof_chunk_units_(chunk), 0, npuprof_arena_.header->chunk_bytes - sizeof *chunk);
     NPUPROF_STORE_(&chunk->base, 0);
     NPUPROF_STORE_(&chunk->first_position, 0);
     NPUPROF_STORE_(&chunk->owner, 0);
@@ -9737,7 +9755,7 @@ NPUPROF_OWN_ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
 }
 
-/* A zeroed chunk in that state: then the caller calls npuprof_exchange_end_(), with the signals still held.
+/* An empty chunk in that state: then the caller calls npuprof_exchange_end_(), with the signals still held.
    NULL: the arena is full. nested: for a signal handler's slot, which never waits. held: the signals as
    they were (R11). */
 NPUPROF_OWN_ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_os_signals_ *held)
@@ -9943,6 +9961,7 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slo
     NPUPROF_STORE_(&chunk->prev, slot->head.last_chunk);
     NPUPROF_STORE_(&chunk->first_position, npuprof_slot_next_position_(slot, old));
     npuprof_unit_ *const cursor = npuprof_slot_copy_open_(slot, old, chunk);
+    NPUPROF_STORE_(&cursor->w0, 0);        /* R13 */
     NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(cursor - units));
     /* Why the owner after all that: a reader, or who reads what a killed process left, ignores a chunk
        without one. */
@@ -10533,7 +10552,7 @@ NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t cou
 NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     const npuprof_arena_state_ *const s = &npuprof_arena_;
-    if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    if (2 * (size_t)(slot->top - slot->open) + 3 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
         npuprof_count_lost_(NPUPROF_LOST_READING, 1);
     else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
@@ -10620,7 +10639,8 @@ NPUPROF_OWN_ static inline npuprof_slot_ *npuprof_record_enter_(void)
     return slot;
 }
 
-NPUPROF_OWN_ static inline void npuprof_record_leave_(npuprof_slot_ *slot)
+/* Why always inline: it is smaller than a call. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_record_leave_(npuprof_slot_ *slot)
 {
     NPUPROF_SIGNAL_FENCE_();
     NPUPROF_STORE_(&slot->busy, 0);
@@ -10715,6 +10735,7 @@ NPUPROF_OWN_ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const c
 /* Writes records into a slot, and pushes and ends its open spans: all on the slow path, and what both paths
    share. The slot is busy, so its plain words are the caller's. The words of a record, in this order:
      extra units and arguments   plain
+     w0 of the unit behind       relaxed: 0 (arena/chunks.h, R13)
      w1 of the first unit        relaxed
      w0 of the first unit        with release: it makes all of this a record. So a process that is killed
                                  leaves a whole record or none
@@ -10737,12 +10758,12 @@ enum { NPUPROF_RECORD_NEAR_ = 512 / 4, NPUPROF_RECORD_FAR_ = (256 << 10) / 4 }; 
     npuprof_record_here_(NPUPROF_FRAME_(local), NPUPROF_FRAME_IS_EXACT_ && (exact))
 
 /* So many spans may be open in a slot. */
-NPUPROF_OWN_ static inline uint32_t npuprof_record_depth_(void) { return npuprof_arena_.units / 2 - 2; }
+NPUPROF_OWN_ static inline uint32_t npuprof_record_depth_(void) { return (npuprof_arena_.units + 1) / 2 - 2; }
 
 /* Where the depth in the stack of open span number `depth` is noted. */
 NPUPROF_OWN_ static inline npuprof_token_ *npuprof_record_note_(npuprof_slot_ *slot, uint32_t depth)
 {
-    return &slot->open[npuprof_arena_.units / 2 + 1 + depth];
+    return &slot->open[npuprof_record_depth_() + 3 + depth];
 }
 
 /* exact: it is the frame of npuprof_record_begin_slow_(). */
@@ -10838,6 +10859,15 @@ NPUPROF_OWN_ static inline npuprof_record_new_ npuprof_record_of_(uint64_t w1, n
     return r;
 }
 
+/* Makes a record of the units from u up to `behind`: writes the first one. Nothing else stores the w0 that
+   makes a record. R13 */
+NPUPROF_OWN_ static inline void npuprof_record_publish_(npuprof_unit_ *u, npuprof_unit_ *behind, uint64_t w0, uint64_t w1)
+{
+    NPUPROF_STORE_(&behind->w0, 0);
+    NPUPROF_STORE_(&u->w1, w1);
+    NPUPROF_STORE_RELEASE_(&u->w0, w0);
+}
+
 /* Writes one record: the first unit, extra units, arguments. NULL: it did not fit, which is counted.
    Arguments that do not fit are dropped, which is counted apart, and the record is kept. */
 NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now,
@@ -10857,13 +10887,12 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uin
     }
     for (size_t i = 0; i < extra_count; i++) u[1 + i] = r->extra[i];
     if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, r->keys, r->args)) {
-        memset(u + 1 + extra_count, 0, arg_units * sizeof *u);
         npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, r->args.count);
         arg_units = 0;
     }
-    NPUPROF_STORE_(&u->w1, r->w1);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
-    slot->cursor = u + 1 + extra_count + arg_units;
+    npuprof_unit_ *const behind = u + 1 + extra_count + arg_units;
+    npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | id, r->w1);
+    slot->cursor = behind;
     return u;
 }
 
@@ -10891,11 +10920,12 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot
     return token;
 }
 
-/* Writes the first unit of a span at u and pushes the span. For where the clock is known to be fast. */
-NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
+/* Writes the first unit of a span at u, which ends before `behind`, and pushes the span. For where the clock
+   is known to be fast. */
+NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u,
+                                                      npuprof_unit_ *behind, uint64_t w0)
 {
-    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
-    NPUPROF_STORE_RELEASE_(&u->w0, w0);
+    npuprof_record_publish_(u, behind, w0, NPUPROF_END_OPEN_);
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
     /* Why the fence: compilers then add in memory, one instruction less. */
@@ -10934,8 +10964,7 @@ NPUPROF_OWN_ static inline npuprof_token_ npuprof_record_begin_span_at_(npuprof_
         npuprof_record_count_full_(slot);
         return 0;
     }
-    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
+    npuprof_record_publish_(u, u + 1, now << NPUPROF_ID_BITS_ | id, NPUPROF_END_OPEN_);
     slot->cursor = u + 1;
     return npuprof_record_push_span_(slot, u, here);
 }
@@ -10999,7 +11028,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
         return npuprof_record_begin_slow_(site);
     }
     const npuprof_token_ token =
-        npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+        npuprof_record_put_span_(slot, u, u + 1, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     slot->cursor++;
     npuprof_record_leave_(slot);
     return token;
@@ -11050,11 +11079,7 @@ NPUPROF_OWN_ static NPUPROF_NOINLINE_ npuprof_unit_ *npuprof_record_write_args_r
             u->w1 = a->value.u;
             u->w0 = word | (uint64_t)a->type << NPUPROF_ID_BITS_;
         }
-        if (!last) {
-            /* Without a first unit this is no record. It must not become part of the next one. */
-            while (--u > slot->cursor) u->w0 = u->w1 = 0;
-            return NULL;
-        }
+        if (!last) return NULL;
         u = last;
     }
     return u + 1;
@@ -11116,7 +11141,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
     npuprof_unit_ *const end = npuprof_record_write_args_fast_(slot, keys, args, now);
     if (NPUPROF_LIKELY_(end != NULL)) {
         const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
-        token = npuprof_record_put_span_(slot, slot->cursor, w0);
+        token = npuprof_record_put_span_(slot, slot->cursor, end, w0);
         slot->cursor = end;
     }
     npuprof_record_leave_(slot);
@@ -11141,15 +11166,14 @@ npuprof_record_begin_arg_slow_(npuprof_keys_ *keys, const char *key, uint64_t ty
 
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 
-/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Takes the argument
-   back from there, and begins the span on the slow path. */
+/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Begins
+   the span on the slow path, with the argument from there. */
 NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 {
     npuprof_slot_ *const slot = npuprof_slot_mine_();
     npuprof_unit_ *const argument = slot->cursor + 1;
     const uint64_t type = argument->w0 ^ NPUPROF_LOAD_(&keys->word[0]), value = argument->w1;
-    argument->w0 = argument->w1 = 0;
     npuprof_record_leave_(slot);
     return npuprof_record_begin_arg_slow_(keys, NPUPROF_LOAD_(&keys->key[0]), type, value, site);
 }
@@ -11175,7 +11199,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_keys_ *keys, const char *
     if (NPUPROF_UNLIKELY_(now > slot->deadline)) return npuprof_record_begin_arg_late_(keys, site);
     npuprof_unit_ *const u = slot->cursor;
     const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
-    const npuprof_token_ token = npuprof_record_put_span_(slot, u, w0);
+    const npuprof_token_ token = npuprof_record_put_span_(slot, u, u + 2, w0);
     slot->cursor += 2;
     npuprof_record_leave_(slot);
     return token;
@@ -11205,7 +11229,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_record_begin_number_or_(uint32_t n
         npuprof_record_leave_(slot);
         return slow(number);
     }
-    const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
+    const npuprof_token_ token =
+        npuprof_record_put_span_(slot, u, u + 1, now << NPUPROF_ID_BITS_ | number);
     slot->cursor++;
     npuprof_record_leave_(slot);
     return token;
@@ -11655,8 +11680,8 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_given_ token, npuprof_si
     }
     const uintptr_t zero = slot->token_zero;
     NPUPROF_STORE_RELEASE_(&((npuprof_unit_ *)(zero + token))->w1, NPUPROF_END_STAMP_(now));
-    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
+    npuprof_record_publish_(u, u + 1, w0, NPUPROF_END_OPEN_);
     const npuprof_token_ next = (npuprof_token_)((uintptr_t)u - zero);
     *top = next;
     NPUPROF_SIGNAL_FENCE_();
@@ -11757,9 +11782,8 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
         const uint64_t now = npuprof_clock_fast_();
         end = npuprof_record_write_args_fast_(slot, keys, args, now);
         if (end) {
-            NPUPROF_STORE_(&slot->cursor->w1, value);
             const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
-            NPUPROF_STORE_RELEASE_(&slot->cursor->w0, w0);
+            npuprof_record_publish_(slot->cursor, end, w0, value);
             slot->cursor = end;
         }
         npuprof_record_leave_(slot);
@@ -11788,8 +11812,7 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
         npuprof_record_event_now_slow_(site, value);
         return;
     }
-    NPUPROF_STORE_(&u->w1, value);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    npuprof_record_publish_(u, u + 1, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id), value);
     slot->cursor = u + 1;
     npuprof_record_leave_(slot);
 }
@@ -12243,8 +12266,7 @@ NPUPROF_OWN_ static void npuprof_record_put_device_(npuprof_device_texts_ *texts
         at->w0 = texts->word[i] | (uint64_t)args.items[i].type << NPUPROF_ID_BITS_;
         at->w1 = args.items[i].value.u;
     }
-    NPUPROF_STORE_(&u->w1, e->start);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
+    npuprof_record_publish_(u, at, now << NPUPROF_ID_BITS_ | id, e->start);
     slot->cursor = at;
     texts->behind = at;
 }
@@ -12492,13 +12514,10 @@ NPUPROF_OWN_ static npuprof_unit_ *npuprof_record_put_result_(npuprof_slot_ *slo
     const uint64_t now = npuprof_clock_();
     npuprof_unit_ *const u = npuprof_record_reserve_(slot, 1 + units, now);
     if (!u) return NULL;
-    if (!npuprof_record_write_args_(u + 1, keys, args)) {
-        memset(u + 1, 0, units * sizeof *u);
-        return NULL;
-    }
-    NPUPROF_STORE_(&u->w1, position);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_RESULT_);
-    slot->cursor = u + 1 + units;
+    if (!npuprof_record_write_args_(u + 1, keys, args)) return NULL;
+    npuprof_unit_ *const behind = u + 1 + units;
+    npuprof_record_publish_(u, behind, now << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_RESULT_, position);
+    slot->cursor = behind;
     return u;
 }
 
@@ -14472,8 +14491,8 @@ NPUPROF_OWN_ static void npuprof_capture_report_unseen_(void)
     const char *const name = npuprof_env_.looked_at, *const value = name ? npuprof_env_get_(name) : NULL;
     if (!NPUPROF_LOAD_(&npuprof_control_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
     if (value)
-        npuprof_env_refuse_(name, value, "never looked at: the program has no PROF_RECORD, no PROF_INFERENCE "
-                            "and no npuprof_poll()");
+        npuprof_env_refuse_(name, value, "never looked at: no PROF_RECORD, PROF_INFERENCE, npuprof_poll() or "
+                            "what a trigger names came");
 }
 
 /* Called when the library is unloaded. */
@@ -22637,7 +22656,6 @@ NPUPROF_OWN_ static void npuprof_fork_start_over_(void)
     h->chunk_next = npuprof_fork_gather_pages_();
     npuprof_arena_.chunk_free = 0;
     npuprof_arena_.slots_free = npuprof_arena_.slots_left = npuprof_arena_.slots_swept = 0;
-    npuprof_arena_.zero_at_first = false;
     npuprof_arena_.forgotten = 0;
     npuprof_arena_begin_trace_(h);
     npuprof_control_advance_generation_();

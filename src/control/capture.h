@@ -446,8 +446,8 @@ static void npuprof_capture_report_unseen_(void)
     const char *const name = npuprof_env_.looked_at, *const value = name ? npuprof_env_get_(name) : NULL;
     if (!NPUPROF_LOAD_(&npuprof_control_.armed) || NPUPROF_LOAD_(&npuprof_capture_now_.requests)) return;
     if (value)
-        npuprof_env_refuse_(name, value, "never looked at: the program has no PROF_RECORD, no PROF_INFERENCE "
-                            "and no npuprof_poll()");
+        npuprof_env_refuse_(name, value, "never looked at: no PROF_RECORD, PROF_INFERENCE, npuprof_poll() or "
+                            "what a trigger names came");
 }
 
 /* Called when the library is unloaded. */

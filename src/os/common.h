@@ -51,7 +51,7 @@ static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {
     case 0: return NPUPROF_OK;
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
+    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: case EISDIR: return NPUPROF_ERR_NOT_FOUND;
 #ifdef _WIN32
     case EBUSY:                        /* another process has the file open */
 #endif

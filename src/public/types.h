@@ -20,7 +20,8 @@ NPUPROF_BEGIN_C_
       "this file was compiled with another version of npuprof.h than the implementation; rebuild both") \
     X(NPUPROF_ERR_ARENA_SIZE, "the arena is too small or not aligned to 8 bytes; give at least 2048 bytes") \
     X(NPUPROF_ERR_STARTED, "npuprof has begun; call npuprof_init before all other functions of npuprof")  \
-    X(NPUPROF_ERR_NOT_FOUND, "no such file or device, or a pipe that nobody reads; check the path")      \
+    X(NPUPROF_ERR_NOT_FOUND, \
+      "no such file or device, a directory, or a pipe that nobody reads; check the path") \
     X(NPUPROF_ERR_ACCESS, "permission denied; check owner and mode of the path")                         \
     X(NPUPROF_ERR_NO_SPACE, \
       "no space left on the device; the file was not written, the data is still in the arena") \

@@ -43,7 +43,7 @@ class Trouble(Case):
 
     def test_a_directory(self):
         (self.folder / "d.json").mkdir()
-        self.check_refused("d.json")
+        self.assertIn("a directory", self.check_refused("d.json"))
         self.assertEqual(self.files(), [])
 
     def test_a_file_as_directory(self):
