@@ -59,12 +59,12 @@ static int refuse(uint64_t looks)
     char magic[8] = "";
     FILE *const file = fopen(path, "rb");
     const int error = errno;
-    if (looks) return fail(1, "the program has ended; npuprof.py report reads what it left");
+    if (looks) return fail(1, "the program has ended; npuprof report reads what it left");
     if (!file) return fail(2, error == ENOENT ? "no such file; start the program with NPUPROF_ARENA_PATH=FILE"
                                               : "cannot be read; check owner and mode");
     const bool is_ours = fread(magic, 1, 8, file) == 8 && memcmp(magic, "NPUPROF\n", 8) == 0;
     fclose(file);
-    return fail(2, is_ours ? "no program records into it; npuprof.py report reads it as it is"
+    return fail(2, is_ours ? "no program records into it; npuprof report reads it as it is"
                            : "is no arena of npuprof; give the file of NPUPROF_ARENA_PATH");
 }
 

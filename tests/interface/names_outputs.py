@@ -152,7 +152,7 @@ def documents():
         for table, inside in document.pop("tables").items():
             yield from (f"{name} table {table}.{column['name']}" for column in inside["columns"])
         yield from (f"{name} json {path}" for path in paths(document))
-    merged = tool("merge", trace, trace, "-o", "merged.json")["metadata"]["npuprof"]
+    merged = tool("merge", trace, folder / "1.json", "-o", "merged.json")["metadata"]["npuprof"]
     yield from (f"merge json metadata.npuprof.{path}" for path in paths(merged)
                 if not re.match(OF_A_TRACE, path))
 

@@ -169,7 +169,7 @@ class Top(unittest.TestCase):
         with Program(stream, policy="stream") as program:
             program.step(40000)                      # its file is there from the first full chunk on
             for path, words in ((scratch() / "none.npuprof", "no such file; start the program with"),
-                                (ended, "no program records into it; npuprof.py report"),
+                                (ended, "no program records into it; npuprof report"),
                                 (plain, "is no arena of npuprof"), (stream, "it is no mapped arena")):
                 self.assertIn(words, helpers.refused("top", path, "--once", "--interval", "0.05"))
             program.end()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares two traces, or several runs a side: which spans and operators got slower or faster,
-and how certain that is.
+"""Compares two traces, or several runs a side: what got slower or faster, and how certain that is.
 
 It compares spans by name, host and device apart, without warm-up and unfinished spans; and NPU Run and NPU
 IoWait of the executions. For each it prints:
@@ -249,6 +248,8 @@ def explain(before, after, path):
 def sides(arguments):
     """The paths of the runs before, and after."""
     if arguments.to:
+        if len(arguments.traces) + len(arguments.to) == 3:
+            raise Refused("diff: one run against two tells nothing: give two or more runs a side")
         return arguments.traces, arguments.to
     if len(arguments.traces) != 2:
         raise Refused("usage: npuprof diff TRACE TRACE, or of several runs a side TRACE... --to TRACE...")
@@ -288,8 +289,9 @@ def run(arguments):
     print_counts(rows, len(before) + len(after) > 2, told_by(before, after))
     explain(before, after, arguments.json)
     worst = [row for row in rows if limit is not None and row.verdict == "slower" and row.percent > limit]
+    whose = f"{len(after)} runs after the change" if len(after) > 1 else last
     for row in worst:
-        print(f"{last}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, "
+        print(f"{whose}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, "
               f"the limit is {limit:g} %")
     return 1 if worst else 0
 

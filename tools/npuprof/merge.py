@@ -91,6 +91,9 @@ def run(arguments):
         raise Refused(f"--label: {len(arguments.label)} labels for {len(arguments.traces)} traces")
     if not arguments.traces and not arguments.ftrace:
         raise Refused("merge: no trace is given")
+    for path in arguments.traces:
+        if arguments.traces.count(path) > 1:
+            raise Refused(f"{path}: is given twice, and all in it would be there twice")
     form = form_of(arguments.output)
     packets = form is not None and form.ending == ".pftrace"
     offsets = offsets_of(arguments)

@@ -75,8 +75,10 @@ def run(arguments):
         return convert_image(path, output)
     if not (form and form.write):
         *written, last = sorted(one.ending for one in FORMS if one.write)
+        if os.path.isfile(path) and not os.path.getsize(path):
+            raise Refused(f"{path}: the file is empty")
         raise Refused(f"{path}: only an image (.npuprof) becomes "
-                      f"{os.path.splitext(output.removesuffix('.gz'))[1]}; "
+                      f"{os.path.splitext(output.removesuffix('.gz'))[1] or 'what has no extension'}; "
                       f"this file becomes {', '.join(written)} or {last}")
     read = load_with_ids if image and form.ids else partial(load, progress=True)
     trace = read(path, layers=arguments.layers)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Exports a whole trace: as a SQLite database, as Parquet files for DuckDB, pandas and Spark, or in the
-Common Trace Format for babeltrace2 and Trace Compass.
+"""Exports a whole trace: as a SQLite database, as Parquet files, or in the Common Trace Format.
 
     export TRACE --sqlite FILE.db       a SQLite database; equal traces give equal bytes
     export TRACE --parquet DIR          DIR/spans.parquet and so on, if pyarrow or DuckDB is installed
-    export TRACE --ctf DIR              a CTF 1.8 trace in a new folder
+    export TRACE --ctf DIR              a CTF 1.8 trace in a new folder, for babeltrace2 and Trace Compass
 
 Tables: meta, strings, devices, anchors, tracks, spans, args, flows, counters, memory, instants, losses. Times
 are whole ns (*_ns), sizes bytes (*_bytes). What the trace does not say is NULL. spans.name, spans.cat,

@@ -4,6 +4,7 @@
 from ..analysis.facts import Facts
 from ..analysis.roofline import read_description
 from ..analysis.window import Selection, choose
+from ..base.messages import Refused
 
 OPTIONS = ("record", "inference", "between", "pe", "thread", "name", "nth")
 
@@ -39,4 +40,7 @@ def facts_of(trace, arguments):
     description = read_description(arguments.device) if arguments.device else None
     if description:
         trace.roles |= dict.fromkeys(description.transfers, "dma")
+    for name in arguments.wait or ():
+        if name not in trace.names:
+            raise Refused(f"{trace.path}: --wait {name}: there is no such span")
     return Facts(trace, choose(trace, selection), arguments.wait, description)

@@ -56,6 +56,9 @@ def trace_line(facts):
     head, like = facts.headline, facts.durations_p50 or facts.window.length_ns
     parts = [f"{count(head['inferences'], 'inference')} in {in_unit(facts.window.length_ns, like)}"
              if head["inferences"] else in_unit(facts.window.length_ns, like)]
+    values = sum(len(series.ts) for series in facts.trace.counters)
+    if values and not len(facts.trace):
+        parts[0] = f"no spans; {count(values, 'value')} of counters: `npuprof view` draws them"
     if any(choice is not None for choice in facts.window.selection):
         parts[0] += f" ({facts.window.text})"
     if head["p50_ns"] is not None:
@@ -219,7 +222,7 @@ def nothing(verdict):
         return f"No verdict: {verdict.none}."
     head = facts.headline
     if head["p50_ns"] is None and not head["executions"]:
-        return "No finding: the window has neither inferences nor executions."
+        return "No finding: the window has no inferences (PROF_INFERENCE) and no executions of a device."
     why = facts.replay.why
     what = "the median inference" if head["p50_ns"] is not None else "the window"
     who = "nothing but a faster device" if verdict.faster else "no change"
