@@ -22,7 +22,7 @@ COUNTS = {
     "span, 1 int64 argument": ('PROF_SCOPE_ARGS("c", "one", PROF_ARGS(PROF_INT("n", n))); WORK();', 61, None),
     "span, 4 arguments": ('PROF_SCOPE_ARGS("c", "four", PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), '
                           'PROF_REAL("r", 1), PROF_BOOL("d", true))); '
-                          'WORK();', 176, None),
+                          'WORK();', 177, None),
     "span, run-time name": ("WITH_BASE_PROFILER(NULL, name, NULL, PROF_NO_ARGS, WORK());", 79, 80),
     "span, constant name": ('WITH_BASE_PROFILER(NULL, "constant", "c", PROF_NO_ARGS, WORK());', 58, None),
     "PROF_NEXT": ('PROF_NEXT("next"); WORK();', 34, None),
@@ -30,10 +30,10 @@ COUNTS = {
     "counter": ('PROF_COUNTER("value", n);', 29, None),
     "inference": ('PROF_INFERENCE("inference"); WORK();', 61, None),
     "flow": ("PROF_FLOW_OUT(7);", 29, None),
-    "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 311, None),
-    "PROF_ALLOC": ('PROF_ALLOC(NULL, 64, "tag");', 294, None),
-    "async begin": ('npuprof_async_begin("c", "job", 7);', 174, None),
-    "npuprof_span": ('npuprof_span("track", "c", "copy", 1, 2, PROF_NO_ARGS);', 258, None),
+    "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 314, None),
+    "PROF_ALLOC": ('PROF_ALLOC(NULL, 64, "tag");', 295, None),
+    "async begin": ('npuprof_async_begin("c", "job", 7);', 175, None),
+    "npuprof_span": ('npuprof_span("track", "c", "copy", 1, 2, PROF_NO_ARGS);', 259, None),
     "function of NPUPROF_AUTO": ("HOOK(enter); WORK(); HOOK(exit);", 85, 90),
     "span, run-time name, table grown":
         ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 150, 160),
