@@ -27,6 +27,9 @@ class Case(helpers.Folder):
         """The numbers of the spans around those that are watched."""
         return sorted(e["args"]["i"] for e in events(load(self.folder / path), "X", "other"))
 
+    def traces(self):
+        return [name for name in self.files() if name.endswith(".json")]
+
 
 class Trigger(Case):
     def test_every_form(self):
@@ -87,11 +90,11 @@ class Trigger(Case):
         for _ in range(3):
             program = subprocess.Popen([self.program, "for-ever"], cwd=self.folder, env=env)
             until = time.monotonic() + 60
-            while len(self.files()) < 3 and time.monotonic() < until:
+            while len(self.traces()) < 3 and time.monotonic() < until:     # beside one that is being written
                 time.sleep(0.01)
             program.kill()
             self.assertEqual(program.wait(), -signal.SIGKILL)
-            names = [name for name in self.files() if name.endswith(".json")]
+            names = self.traces()
             whole = [name for name in names if (self.folder / name).stat().st_size]
             self.assertGreaterEqual(len(whole), max(2, len(names) - 1))    # one may be taken only
             for name in whole:
