@@ -139,7 +139,7 @@ class Broken(unittest.TestCase):
         # Where in the file: a line or a byte, unless it cannot be read, or is not of the kind that is needed.
         if not re.search(r"byte \d|event \d|metadata.npuprof.\w|:\d+:|cannot be read|No such file|Is a "
                          r"directory|Input/output|only an image|written by npuprof|no metadata.npuprof|"
-                         r"holds no trace|is for one trace",
+                         r"holds no trace|is for one trace|the file is empty",
                          said):
             return f"{command} of {name}: names no place: {said!r}"
         return None

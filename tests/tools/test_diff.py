@@ -55,7 +55,11 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(diff(BASE, SLOWER, "--of", "p90").stdout, diff(BASE, SLOWER, "--of", "p90").stdout)
 
     def test_too_few(self):
-        done = diff(capture("few.json", 4, 3), capture("few_slower.json", 5, 3, 50), "--fail-above", "5%")
+        few = capture("few.json", 4, 3), capture("few_slower.json", 5, 3, 50)
+        self.assertEqual(set(verdicts(diff(*few).stdout).values()), {"few"})
+        done = diff(*few, "--fail-above", "5%", code=2,
+                    said="--fail-above 5%: no span comes 4 times on both sides, so nothing can be told: "
+                         "record more of them, or give several runs a side\n")
         self.assertEqual(set(verdicts(done.stdout).values()), {"few"})
 
     def test_refusals(self):

@@ -345,9 +345,11 @@ class Damaged(unittest.TestCase):
 
     def test_refusals(self):
         (scratch() / "nothing").mkdir(exist_ok=True)
-        (scratch() / "bad.json").write_text("{")
+        for name in ("bad.json", "worse.json"):
+            (scratch() / name).write_text("{")
         for arguments, says in ((("nothing",), "nothing: holds no trace"),
-                                (("bad.json", "none.json"), "none of these traces can be used"),
+                                (("bad.json", "worse.json"), "none of these traces can be used"),
+                                (("fleet", "none.json"), "none.json: cannot be read: No such file"),
                                 (("fleet", "--html", "x.html"), "--html is for one trace"),
                                 (("fleet", "--table", "names"), "--table names: of several traces there are"),
                                 (("fleet/rank0.json", "--table", "skew"), "skew: is for several traces"),

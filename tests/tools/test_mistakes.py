@@ -46,6 +46,10 @@ class Mistakes(unittest.TestCase):
         done = helpers.npuprof_py("report", self.runs[0], "--table", "operators", code=0)
         self.assertRegex(done.stderr, r"^operators: .*--table external\n$")
 
+    def test_a_trace_that_is_not_there(self):
+        """Among several, too: what is missing is no damaged trace."""
+        self.assertIn("no.json: cannot be read", helpers.refused("report", self.runs[0], "no.json"))
+
     def test_counters_alone(self):
         path = trace("counters.json", *({"ph": "C", "name": "queue", "ts": n, "args": {"value": n}}
                                         for n in range(3)))

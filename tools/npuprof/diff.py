@@ -24,7 +24,7 @@ without its smallest. A difference is told if all runs of one side lie beyond th
 medians are further apart than either spread. All traces should be of the same work.
 
 Exit code 0; 1: with --fail-above, some span is slower by more than that, with p < 0.05; 2: a file cannot be
-used.
+used, or with --fail-above no span comes often enough to tell.
 """
 
 import gc
@@ -293,6 +293,9 @@ def run(arguments):
     for row in worst:
         print(f"{whose}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, "
               f"the limit is {limit:g} %")
+    if limit is not None and all(row.verdict == "too few" for row in rows):
+        raise Refused(f"--fail-above {limit:g}%: no span comes {LEAST} times on both sides, so nothing can "
+                      "be told: record more of them, or give several runs a side")
     return 1 if worst else 0
 
 

@@ -22,9 +22,11 @@ def is_fleet(paths):
 
 
 def traces_of(paths):
-    """The files named, and those in the folders named, by name. Refused: there are none."""
+    """The files named, and those in the folders named, by name. Refused: none, or a path to nothing."""
     found = []
     for path in paths:
+        if not os.path.exists(path):
+            raise Refused(f"{path}: cannot be read: No such file or directory")
         if not os.path.isdir(path):
             found.append(path)
             continue
