@@ -27,7 +27,7 @@ async def main() -> None:
         s.set(got=await fetch())
 
 def columns(trace: npuprof.Trace) -> list[str]:
-    verdict: npuprof.Verdict = trace.verdict(wait=["sync"])
+    verdict: npuprof.Verdict = trace.verdict(wait=["all"])
     table: npuprof.Table = trace.tables["names"]
     return [trace.text(i) for i in range(len(trace)) if trace.dur[i] > 0] + [*table.columns, str(verdict)]
 

@@ -341,7 +341,7 @@ def print_tables(facts, wanted):
     for name in wanted:
         if name in ONLY_DATA and name not in TABLES:
             raise Refused(f"--table {name}: is for --csv-dir and --json")
-    if "operators" in wanted and not data.Maker(facts.trace).make("operators").rows:
+    if list(wanted) == ["operators"] and not data.Maker(facts.trace).make("operators").rows:
         print("operators: the trace has none of a device; those of PROF_OPERATOR: --table external",
               file=sys.stderr)
     old = tables(facts.trace, [name for name in wanted if name in NAMES])
