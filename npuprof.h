@@ -16225,11 +16225,21 @@ NPUPROF_OWN_ static void npuprof_list_free_(npuprof_list_ *l)
     *l = npuprof_list_of_(l->bytes);
 }
 
-/* Makes room for as many elements again. */
+/* Memory for a list. Why huge pages: it is written once, and a page of 4 KiB costs as much as its contents. */
+NPUPROF_OWN_ static uint8_t *npuprof_list_memory_(size_t bytes)
+{
+    uint8_t *const at = (uint8_t *)npuprof_os_memory_(bytes);
+    if (at) npuprof_os_huge_pages_(at, bytes);
+    return at;
+}
+
+/* Makes room for four times as many elements, or twice. Why so many: what is not written takes no memory, and
+   what is copied is written again. */
 NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_list_grow_(npuprof_list_ *l)
 {
-    const size_t capacity = l->capacity ? 2 * l->capacity : 65536 / l->bytes;
-    uint8_t *const at = (uint8_t *)npuprof_os_memory_(capacity * l->bytes);
+    size_t capacity = l->capacity ? 4 * l->capacity : 65536 / l->bytes;
+    uint8_t *at = npuprof_list_memory_(capacity * l->bytes);
+    if (!at && l->at) at = npuprof_list_memory_((capacity /= 2) * l->bytes);
     if (!at) return false;
     if (l->at) {
         memcpy(at, l->at, l->count * l->bytes);
@@ -16255,7 +16265,7 @@ NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, n
     size_t sorted = 1;
     while (sorted < l->count && !before(array + sorted * bytes, array + (sorted - 1) * bytes)) sorted++;
     if (sorted >= l->count) return true;
-    uint8_t *const beside = (uint8_t *)npuprof_os_memory_(l->capacity * bytes);
+    uint8_t *const beside = npuprof_list_memory_(l->capacity * bytes);
     if (!beside) return false;
     l->at = (uint8_t *)npuprof_sort_(array, beside, bytes, l->count, before);
     npuprof_os_unmap_(l->at == array ? beside : array, l->capacity * bytes);
