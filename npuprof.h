@@ -16233,8 +16233,8 @@ NPUPROF_OWN_ static uint8_t *npuprof_list_memory_(size_t bytes)
     return at;
 }
 
-/* Makes room for four times as many elements, or twice. Why so many: what is not written takes no memory, and
-   what is copied is written again. */
+/* Makes room for four times as many elements, or twice. Why so many: what is not written takes no memory,
+   and what is copied is written again. */
 NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_list_grow_(npuprof_list_ *l)
 {
     size_t capacity = l->capacity ? 4 * l->capacity : 65536 / l->bytes;
