@@ -23,12 +23,12 @@ NPUPROF_COLD_ static uint32_t npuprof_record_name_of_others_(void)
     return npuprof_table_intern_string_("other threads");
 }
 
-/* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays. Only
-   the first name of a thread moves it, and not while spans are open. *id becomes the name of all other
+/* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays, as one
+   that has a name and the row for itself, or open spans. *id becomes the name of all other
    threads, which is counted, if the name is new and there are as many rows as may be. */
 NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
 {
-    const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
+    const bool is_named = slot->head.name && slot->named_by == slot->head.owners && slot->head.owners == 1;
     if (slot->top != slot->open || slot != npuprof_slot_mine_() || is_named) return NULL;
     npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
@@ -54,15 +54,17 @@ NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *s
     return other;
 }
 
-/* Names the thread that has this slot. Returns the slot it has then. */
+/* Names the thread that has this slot, unless its row shows other threads, too, and it cannot leave it: then
+   the name is counted. Returns the slot it has then. */
 NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_name_thread_(npuprof_slot_ *slot, uint32_t id)
 {
     uint32_t as = id;
     if (slot->head.name == id) return slot;
     npuprof_slot_ *const other = npuprof_record_move_thread_(slot, &as);
+    const bool is_shared = !other && slot->head.owners > 1;
     if (other) slot = other;
     const uint32_t others = npuprof_slot_rows_are_full_() ? npuprof_record_name_of_others_() : 0;
-    if (others && slot->head.name == others) {     /* a row of many threads keeps its name */
+    if (is_shared || (others && slot->head.name == others)) {     /* a row of many threads keeps its name */
         if (as == id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     } else if (as) {
         NPUPROF_STORE_(&slot->head.name, as);

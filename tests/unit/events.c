@@ -255,6 +255,14 @@ static void *named_worker(void *name)
     return NULL;
 }
 
+static void *renamed_worker(void *name)
+{
+    PROF_THREAD_NAME((const char *)name);
+    PROF_THREAD_NAME("another");
+    PROF_SCOPE("renamed work");
+    return NULL;
+}
+
 static void thread_names(void)
 {
     char one[] = "reader 1", two[] = "writer 2";
@@ -277,6 +285,39 @@ static void thread_names(void)
         CHECK(tid >= 1 && tid <= 3);
         CHECK_INT(json_int(json_get(trace_event(t, "X", NULL, i), "pid")), getpid());
     }
+}
+
+static void *late_worker(void *name)
+{
+    if (name) {
+        PROF_SCOPE("mine");
+        PROF_THREAD_NAME((const char *)name);
+    } else {
+        PROF_SCOPE("of nobody");
+    }
+    return NULL;
+}
+
+/* A row that other threads have used keeps its name: one that is said inside a span, where the thread cannot
+   go to another row, is counted. Behind the span it can. */
+static void late_names(void)
+{
+    npuprof_stats stats;
+    char late[] = "late";
+    npuprof_start(1);
+    on_a_thread(late_worker, NULL);
+    on_a_thread(late_worker, late);
+    json_node *t = written();
+    CHECK(strcmp(trace_track(t, trace_event(t, "X", "of nobody", 0)), "late") != 0);
+    CHECK(strcmp(trace_track(t, trace_event(t, "X", "mine", 0)), "late") != 0);
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_NOTES], 1);
+    char name[] = "reader 1", again[] = "reader 1";
+    on_a_thread(named_worker, name);
+    on_a_thread(renamed_worker, again);
+    t = written();
+    CHECK_STR(trace_track(t, trace_event(t, "X", "work", 0)), "reader 1");
+    CHECK_STR(trace_track(t, trace_event(t, "X", "renamed work", 0)), "another");
 }
 
 static int64_t native_ids[3];
@@ -409,5 +450,6 @@ static void tags(void)
 }
 
 CHECK_MAIN(CASE(instants), CASE(counters), CASE(flows), CASE(flow_id_again), CASE(async_spans),
-           CASE(finished_spans), CASE(finished_spans_far_away), CASE(thread_names), CASE(native_threads),
+           CASE(finished_spans), CASE(finished_spans_far_away), CASE(thread_names), CASE(late_names),
+           CASE(native_threads),
            CASE(metadata), CASE(memory), CASE(without_names), CASE(tags))
