@@ -197,7 +197,7 @@ class Fragments(unittest.TestCase):
         """With the header that `gen` writes from the TOML file that the text names."""
         toml = pages.read(ROOT / "examples/digits/npusim.toml").replace("npusim", "mynpu")
         (scratch() / "mynpu.toml").write_text(toml, encoding="utf-8")
-        command = re.search(r"`python3 (tools/npuprof.py gen [^`]*)`", pages.read(GUIDE))[1]
+        command = "tools/npuprof.py " + re.search(r"`npuprof (gen [^`]*)`", pages.read(GUIDE))[1]
         tool, *arguments = command.split()
         run([sys.executable, ROOT / tool, *arguments], code=0)
         _, devices = self.run_fragment(pages.fenced(GUIDE, "c")[0], "ring")

@@ -23,8 +23,8 @@ once: diff A1 A2 A3 --to B1 B2 B3 prints medians over the runs, and of each side
 without its smallest. A difference is told if all runs of one side lie beyond those of the other, and the
 medians are further apart than either spread. All traces should be of the same work.
 
-Exit code 0; 1: with --fail-above, some span is slower by more than that, with p < 0.05; 2: a file cannot be
-used, or with --fail-above no span comes often enough to tell.
+Exit code 0; 1: with --fail-above, some span is told to be slower by more than that; 2: a file cannot be used,
+or with --fail-above no span comes often enough to tell.
 """
 
 import gc
