@@ -25,7 +25,7 @@ static void npuprof_list_free_(npuprof_list_ *l)
     *l = npuprof_list_of_(l->bytes);
 }
 
-/* Memory for a list. Why huge pages: it is written once, and a page of 4 KiB costs as much as its contents. */
+/* Memory for a list. Why huge pages: a fault for each page of 4 KiB costs more than what is written there. */
 static uint8_t *npuprof_list_memory_(size_t bytes)
 {
     uint8_t *const at = (uint8_t *)npuprof_os_memory_(bytes);
