@@ -10408,8 +10408,10 @@ NPUPROF_OWN_ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_ke
             else if (length < whole) type = NPUPROF_ARG_STR_CUT_;
             if (length) memcpy(&value, text, length < 8 ? length : 8);
             if (length > 8) {
-                memcpy(u, text + 8, length - 8);
+                npuprof_unit_ *const from = u;
                 u += NPUPROF_UNITS_(length - 8);
+                u[-1].w0 = u[-1].w1 = 0;       /* what the text leaves of it would be from before (R13) */
+                memcpy(from, text + 8, length - 8);
             }
         }
         head->w1 = value;
@@ -11054,8 +11056,10 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_write_string_fast_(npup
     memcpy(&u->w1, a->value.s, length < 8 ? length : 8);
     u->w0 = ((uint64_t)length << 32 | NPUPROF_ARG_STR) << NPUPROF_ID_BITS_ | word;
     if (length <= 8) return u;
+    npuprof_unit_ *const last = u + NPUPROF_UNITS_(length - 8);
+    last->w0 = last->w1 = 0;               /* R13: what the text leaves of it would be from before */
     memcpy(u + 1, a->value.s + 8, length - 8);
-    return u + NPUPROF_UNITS_(length - 8);
+    return last;
 }
 
 /* Writes the arguments from number i on, the first of which is a string or has an unknown key; those before

@@ -89,8 +89,10 @@ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, np
             else if (length < whole) type = NPUPROF_ARG_STR_CUT_;
             if (length) memcpy(&value, text, length < 8 ? length : 8);
             if (length > 8) {
-                memcpy(u, text + 8, length - 8);
+                npuprof_unit_ *const from = u;
                 u += NPUPROF_UNITS_(length - 8);
+                u[-1].w0 = u[-1].w1 = 0;       /* what the text leaves of it would be from before (R13) */
+                memcpy(from, text + 8, length - 8);
             }
         }
         head->w1 = value;
