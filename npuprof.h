@@ -9170,9 +9170,8 @@ NPUPROF_OWN_ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
     h->slot_bytes = (h->slot_bytes + 15) / 16 * 16;
 }
 
-/* Lays an empty arena out. Chunks need not be zero. fresh: all of the memory is zero, and the pages of
-   the table are left alone. False: the memory is too small, or not aligned
-   to 8. */
+/* Lays an empty arena out. Chunks need not be zero. fresh: all of the memory is zero, and the pages of the
+   table are left alone. False: the memory is too small, or not aligned to 8. */
 NPUPROF_OWN_ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
     npuprof_arena_state_ *s = &npuprof_arena_;
@@ -11170,8 +11169,8 @@ npuprof_record_begin_arg_slow_(npuprof_keys_ *keys, const char *key, uint64_t ty
 
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 
-/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Begins
-   the span on the slow path, with the argument from there. */
+/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Begins the
+   span on the slow path, with the argument from there. */
 NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 {
@@ -12382,7 +12381,7 @@ NPUPROF_COLD_ NPUPROF_OWN_ static uint32_t npuprof_record_name_of_others_(void)
 }
 
 /* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays, as one
-   that has a name and the row for itself, or open spans. *id becomes the name of all other
+   with open spans does, or one that has a name and the row for itself. *id becomes the name of all other
    threads, which is counted, if the name is new and there are as many rows as may be. */
 NPUPROF_COLD_ NPUPROF_OWN_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
 {
@@ -13802,7 +13801,7 @@ NPUPROF_OWN_ static bool npuprof_capture_is_set_(void)
 static struct {
     int when_full;                 /* NPUPROF_WHEN_FULL, -1: unset */
     bool populate;                 /* NPUPROF_POPULATE */
-    unsigned conditions;           /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
+    unsigned conditions;           /* groups of conditions of capture control that it gave */
     const char *looked_at;         /* the variable of the last of them that waits for a look */
     size_t arena_bytes;            /* NPUPROF_ARENA_BYTES, 0: unset */
     int arena_error;               /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */

@@ -140,9 +140,8 @@ static void npuprof_arena_plan_slot_(npuprof_header_ *h)
     h->slot_bytes = (h->slot_bytes + 15) / 16 * 16;
 }
 
-/* Lays an empty arena out. Chunks need not be zero. fresh: all of the memory is zero, and the pages of
-   the table are left alone. False: the memory is too small, or not aligned
-   to 8. */
+/* Lays an empty arena out. Chunks need not be zero. fresh: all of the memory is zero, and the pages of the
+   table are left alone. False: the memory is too small, or not aligned to 8. */
 static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
     npuprof_arena_state_ *s = &npuprof_arena_;

@@ -28,7 +28,7 @@
 static struct {
     int when_full;                 /* NPUPROF_WHEN_FULL, -1: unset */
     bool populate;                 /* NPUPROF_POPULATE */
-    unsigned conditions;           /* which conditions of capture control it gave: NPUPROF_ENV_GAVE_* */
+    unsigned conditions;           /* groups of conditions of capture control that it gave */
     const char *looked_at;         /* the variable of the last of them that waits for a look */
     size_t arena_bytes;            /* NPUPROF_ARENA_BYTES, 0: unset */
     int arena_error;               /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */

@@ -177,8 +177,8 @@ npuprof_record_begin_arg_slow_(npuprof_keys_ *keys, const char *key, uint64_t ty
 
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 
-/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Begins
-   the span on the slow path, with the argument from there. */
+/* The fast path wrote the argument, and then saw that the chunk cannot hold this time. Begins the
+   span on the slow path, with the argument from there. */
 static NPUPROF_SLOW_ npuprof_token_
 npuprof_record_begin_arg_late_(npuprof_keys_ *keys, npuprof_site_ *site)
 {

@@ -24,7 +24,7 @@ NPUPROF_COLD_ static uint32_t npuprof_record_name_of_others_(void)
 }
 
 /* Moves the thread to a slot for that name: one that had it, or one that nobody used. NULL: it stays, as one
-   that has a name and the row for itself, or open spans. *id becomes the name of all other
+   with open spans does, or one that has a name and the row for itself. *id becomes the name of all other
    threads, which is counted, if the name is new and there are as many rows as may be. */
 NPUPROF_COLD_ static npuprof_slot_ *npuprof_record_move_thread_(npuprof_slot_ *slot, uint32_t *id)
 {

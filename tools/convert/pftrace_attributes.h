@@ -2,9 +2,9 @@
 #include "pftrace.h"
 
 /* The metadata of the JSON as attributes of the trace, which the viewer's overview lists: one for each value.
-   Its key are the keys on the way to it, with dots between: npuprof.4711.lost.arena_full, 4711 being the
-   process. Why with that: of files that are put together the last value of a key stays. What the program said
-   of itself has its own key alone. trace_attributes.proto */
+   Its key is the path to it in the JSON, such as npuprof.4711.lost.arena_full, where 4711 is the process. Why
+   the process is in it: of files that are put together the viewer keeps the last value of a key. What the
+   program said by npuprof_metadata() has the program's key alone. trace_attributes.proto */
 
 enum { NPUPROF_PFTRACE_ATTRIBUTES_ = 126 };      /* trace_packet.proto */
 
