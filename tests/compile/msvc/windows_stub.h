@@ -67,6 +67,8 @@ int strncmp(const char *a, const char *b, size_t count);
 char *strchr(const char *text, int c);
 char *strrchr(const char *text, int c);
 char *strstr(const char *text, const char *word);
+size_t strspn(const char *text, const char *set);
+size_t strcspn(const char *text, const char *set);
 char *strerror(int error);
 int _stricmp(const char *a, const char *b);
 double strtod(const char *text, char **end);
