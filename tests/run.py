@@ -412,8 +412,8 @@ class Printer:
 
     def sums(self):
         self.clear()
-        slowest = sorted(self.outcomes, key=lambda o: -o.seconds)[:12]
-        print("slowest: " + ", ".join(f"{o.name} {o.seconds:.0f} s" for o in slowest))
+        dearest = sorted(self.outcomes, key=lambda o: -o.cpu)[:20]
+        print("seconds of CPU: " + ", ".join(f"{o.name} {o.cpu:.0f}" for o in dearest))
         print(f"{time.monotonic() - self.started:.0f} s, {sum(o.cpu for o in self.outcomes):.0f} s of CPU")
         print(f"{self.passed} passed, {self.failed} failed"
               + (f", {self.skipped} skipped" if self.skipped else ""))

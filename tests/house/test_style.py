@@ -193,10 +193,10 @@ class House(unittest.TestCase):
                   "static inline")
         error = "<stdint.h>\n#ifdef NPUPROF_FREESTANDING\n#error no\n#endif"
         cases = [(OS, "4096", "4096", ""),
-                 (OS, "return 4096;", "return npuprof_up_();", "hosted C c99: "),
+                 (OS, "return 4096;", "return npuprof_up_();", "hosted C c11: "),
                  (OS, "static inline", upward, "'npuprof_up_' used but never defined"),
                  (OS, "return 4096;", "int *p = (void *)0; return p != 0;", "hosted C++ c++11: "),
-                 ("src/public/types.h", "<stdint.h>", error, "firmware C c99: ")]
+                 ("src/public/types.h", "<stdint.h>", error, "firmware C c11: ")]
         for name, old, new, what in cases:
             with self.subTest(what=what):
                 texts = self.well | {name: self.well[name].replace(old, new)}
@@ -204,7 +204,7 @@ class House(unittest.TestCase):
                     path = helpers.scratch() / part
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(text, encoding="utf-8")
-                found = list(alone.alone(tree.Tree(texts), helpers.scratch(), lambda part: part == name))
+                found = list(alone.alone(tree.Tree(texts), helpers.scratch()))
                 if what:
                     self.assertTrue(any(what in line for _, _, line in found), found)
                 else:

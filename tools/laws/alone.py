@@ -33,8 +33,10 @@ def missing():
     return [] if shutil.which(MINGW) else [MINGW]
 
 
-def ways(part, kind, quick=False):
-    """(how, command) for each way in which this part must compile."""
+def ways(part, kind, is_top, quick=False):
+    """(how, command) for each way in which this part must compile. is_top: no other includes it.
+    Why only those in other languages and for Windows, and what is of Windows: they compile the others, too,
+    and what a part does not include is missing in C11 as well."""
     path = part.removeprefix("src/")
     for system, command, standards in compilers():
         if re.match(WINDOWS_ONLY if system != "Windows" else NOT_WINDOWS, path):
@@ -43,8 +45,10 @@ def ways(part, kind, quick=False):
             for side in ("hosted", "firmware"):
                 if kind not in ("both", side) or side == "firmware" and system == "Windows":
                     continue
-                other_way = standard != "c11" or system == "Windows" or kind == "both" and side == "firmware"
-                if quick and other_way:
+                other_language = standard != "c11" or system == "Windows"
+                if other_language and not (is_top or system == "Windows" and path.startswith("os/")):
+                    continue
+                if quick and (other_language or kind == "both" and side == "firmware"):
                     continue
                 flags = FIRMWARE if side == "firmware" else []
                 flags = flags + ([] if path.startswith(PUBLIC) else ["-DNPUPROF_IMPLEMENTATION"])
@@ -71,12 +75,10 @@ def compile_alone(root, folder, part, how, command):
 
 
 def alone(tree, root, wanted=lambda part: True, quick=False):
-    """All parts in all their ways; quick: once each, as C11. For Windows only os/ and the parts that no other
-    includes, which compile the others, too. Why: windows.h costs more than all other ways together."""
+    """All parts in all their ways; quick: once each, as C11."""
     included = {file for part in tree.parts for _, file in tree.includes(part)}
     jobs = [(part, how, command) for part in tree.parts if tree.room(part) and wanted(part)
-            for how, command in ways(part, tree.room(part).kind, quick)
-            if "Windows" not in how or part not in included or part.startswith("src/os/")]
+            for how, command in ways(part, tree.room(part).kind, part not in included, quick)]
     with tempfile.TemporaryDirectory() as folder:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             results = list(pool.map(lambda job: compile_alone(root, pathlib.Path(folder), *job), jobs))
