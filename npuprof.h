@@ -7973,19 +7973,21 @@ NPUPROF_OWN_ static int64_t npuprof_os_process_start_ns_(void)
 #endif
 }
 
+/* The clock of file times moves in steps of some milliseconds: by so much a time may be too early. */
+#define NPUPROF_OS_FILE_STEP_NS_ 20000000
+
 /* Reads the first bytes of a file into a buffer of `room` bytes. Returns how many. 0: it is no regular file,
-   or was written last before since_unix_ns. */
+   or was written last before since_unix_ns, less a step. */
 NPUPROF_OWN_ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct stat st;
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return 0;
     ssize_t n = 0;
-    /* Why 20 ms less: the clock of file times moves in steps of some milliseconds. */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
         const struct timespec changed = NPUPROF_OS_CHANGED_(st);
         const int64_t ns = (int64_t)changed.tv_sec * 1000000000 + changed.tv_nsec;
-        if (ns >= since_unix_ns - 20000000) n = read(fd, bytes, room);
+        if (ns >= since_unix_ns - NPUPROF_OS_FILE_STEP_NS_) n = read(fd, bytes, room);
     }
     close(fd);
     return n > 0 ? (size_t)n : 0;
@@ -8456,13 +8458,16 @@ NPUPROF_OWN_ static int npuprof_os_write_(void *fd, const void *bytes, size_t co
     return 0;
 }
 
+#define NPUPROF_OS_FILE_STEP_NS_ 1000000000         /* of the clock of file times, in whole seconds */
+
 NPUPROF_OWN_ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct _stat64 st;
     const int fd = npuprof_os_apart_(_open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT));
     if (fd < 0) return 0;
     int n = 0;
-    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns)
+    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) &&
+        st.st_mtime * 1000000000 >= since_unix_ns - NPUPROF_OS_FILE_STEP_NS_)
         n = _read(fd, bytes, (unsigned)room);
     _close(fd);
     return n > 0 ? (size_t)n : 0;
@@ -22875,7 +22880,6 @@ NPUPROF_OWN_ static bool npuprof_file_is_of_this_process_(const char *path)
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
     const npuprof_header_ *const h = npuprof_arena_.header;
-    if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
     const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
                                            sizeof head.text - 1);
@@ -22931,6 +22935,21 @@ NPUPROF_OWN_ static bool npuprof_file_take_place_(const npuprof_path_ *path)
     return error == 0;
 }
 
+/* Makes room at a path for the trace of this arena, whose n-th choice it is: what another process wrote there
+   since this one records, such as a program that it executed, becomes NAME.1.EXTENSION. False: the place is
+   taken. Why a step behind the start: an earlier run's file is replaced. */
+NPUPROF_OWN_ static bool npuprof_file_make_room_(npuprof_path_ *path, unsigned n)
+{
+    char first;
+    npuprof_path_ aside;
+    const int64_t since = npuprof_arena_.header->first.unix_ns + NPUPROF_OS_FILE_STEP_NS_;
+    if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path->text, strlen(path->text)))
+        return true;
+    if (npuprof_file_is_of_this_process_(path->text)) return n == 0 && npuprof_file_take_place_(path);
+    if (npuprof_os_read_head_(path->text, since, &first, 1)) (void)npuprof_path_move_aside_(path, &aside);
+    return true;
+}
+
 /* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
    was there first, unless this is the program's; with `apart`, in the child of a fork, always. */
 NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
@@ -22940,8 +22959,7 @@ NPUPROF_OWN_ static npuprof_result npuprof_file_write_pattern_(const char *patte
         if (!npuprof_path_expand_(npuprof_arena_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
         if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
-        if (!npuprof_file_is_of_this_process_(path->text) || (n == 0 && npuprof_file_take_place_(path)))
-            return npuprof_file_write_(path->text, form);
+        if (npuprof_file_make_room_(path, n)) return npuprof_file_write_(path->text, form);
     }
     return NPUPROF_ERR_IO;
 }

@@ -275,19 +275,21 @@ static int64_t npuprof_os_process_start_ns_(void)
 #endif
 }
 
+/* The clock of file times moves in steps of some milliseconds: by so much a time may be too early. */
+#define NPUPROF_OS_FILE_STEP_NS_ 20000000
+
 /* Reads the first bytes of a file into a buffer of `room` bytes. Returns how many. 0: it is no regular file,
-   or was written last before since_unix_ns. */
+   or was written last before since_unix_ns, less a step. */
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct stat st;
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return 0;
     ssize_t n = 0;
-    /* Why 20 ms less: the clock of file times moves in steps of some milliseconds. */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
         const struct timespec changed = NPUPROF_OS_CHANGED_(st);
         const int64_t ns = (int64_t)changed.tv_sec * 1000000000 + changed.tv_nsec;
-        if (ns >= since_unix_ns - 20000000) n = read(fd, bytes, room);
+        if (ns >= since_unix_ns - NPUPROF_OS_FILE_STEP_NS_) n = read(fd, bytes, room);
     }
     close(fd);
     return n > 0 ? (size_t)n : 0;

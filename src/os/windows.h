@@ -271,13 +271,16 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     return 0;
 }
 
+#define NPUPROF_OS_FILE_STEP_NS_ 1000000000         /* of the clock of file times, in whole seconds */
+
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct _stat64 st;
     const int fd = npuprof_os_apart_(_open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT));
     if (fd < 0) return 0;
     int n = 0;
-    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns)
+    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) &&
+        st.st_mtime * 1000000000 >= since_unix_ns - NPUPROF_OS_FILE_STEP_NS_)
         n = _read(fd, bytes, (unsigned)room);
     _close(fd);
     return n > 0 ? (size_t)n : 0;

@@ -49,7 +49,6 @@ static bool npuprof_file_is_of_this_process_(const char *path)
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
     const npuprof_header_ *const h = npuprof_arena_.header;
-    if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
     const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
                                            sizeof head.text - 1);
@@ -105,6 +104,21 @@ static bool npuprof_file_take_place_(const npuprof_path_ *path)
     return error == 0;
 }
 
+/* Makes room at a path for the trace of this arena, whose n-th choice it is: what another process wrote there
+   since this one records, such as a program that it executed, becomes NAME.1.EXTENSION. False: the place is
+   taken. Why a step behind the start: an earlier run's file is replaced. */
+static bool npuprof_file_make_room_(npuprof_path_ *path, unsigned n)
+{
+    char first;
+    npuprof_path_ aside;
+    const int64_t since = npuprof_arena_.header->first.unix_ns + NPUPROF_OS_FILE_STEP_NS_;
+    if (NPUPROF_LOAD_(&npuprof_file_own_path_) == npuprof_hash_text_(path->text, strlen(path->text)))
+        return true;
+    if (npuprof_file_is_of_this_process_(path->text)) return n == 0 && npuprof_file_take_place_(path);
+    if (npuprof_os_read_head_(path->text, since, &first, 1)) (void)npuprof_path_move_aside_(path, &aside);
+    return true;
+}
+
 /* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
    was there first, unless this is the program's; with `apart`, in the child of a fork, always. */
 static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
@@ -114,8 +128,7 @@ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form,
         if (!npuprof_path_expand_(npuprof_arena_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
         if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
         if (!npuprof_file_insert_(path, n + (apart && !path->is_own))) return NPUPROF_ERR_ARGUMENT;
-        if (!npuprof_file_is_of_this_process_(path->text) || (n == 0 && npuprof_file_take_place_(path)))
-            return npuprof_file_write_(path->text, form);
+        if (npuprof_file_make_room_(path, n)) return npuprof_file_write_(path->text, form);
     }
     return NPUPROF_ERR_IO;
 }

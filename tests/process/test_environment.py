@@ -9,6 +9,7 @@ import threading
 import unittest
 
 import helpers
+import npuprof
 from helpers import environment, load, run
 
 NAMES = ["main", "step", "step", "step", "kernel", "kernel", "kernel"]
@@ -144,6 +145,23 @@ class Output(Case):
             (there,) = self.files()
             self.assertEqual(self.names(there), sorted(NAMES))
             (self.folder / there).unlink()
+
+    def test_executed_with_the_same_path(self):
+        """Who ends last has the name; what a program wrote that it executed stays beside it. An earlier run's
+        file is replaced."""
+        for ending in ("json", "csv", "npuprof"):
+            path = f"t.{ending}"
+            for _ in range(3):
+                self.quiet(NPUPROF_OUTPUT_PATH=path)
+            self.assertEqual(self.files(), [path])
+            self.quiet("execute", NPUPROF_OUTPUT_PATH=path)
+            self.assertEqual(self.files(), [f"t.1.{ending}", path])
+            steps = []
+            for name in self.files():
+                trace = npuprof.load(self.folder / name)
+                steps.append([trace.text(i) for i in range(len(trace))].count("step"))
+                (self.folder / name).unlink()
+            self.assertEqual(steps, [3, 6])
 
     def test_fork_with_pid_in_the_path(self):
         self.start("fork", NPUPROF_OUTPUT_PATH="t.%p.json")

@@ -1,5 +1,6 @@
 /* An instrumented program that never calls npuprof. What else it does is in its arguments:
-   fork: a child with spans of its own; abort: ends by abort(); thread: a second thread.
+   fork: a child with spans of its own; execute: three more steps after it has executed itself; abort: ends by
+   abort(); fail: ends with 4.
    SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,17 @@
 int main(int argc, char **argv)
 {
     const char *extra = argc > 1 ? argv[1] : "";
+    const bool executes = !strcmp(extra, "execute");
     PROF_FUNCTION();
-    for (int i = 0; i < 3; i++) {
+    if (executes) {
+        pid_t child = fork();
+        if (child == 0) {
+            execl(argv[0], argv[0], (char *)NULL);
+            _exit(5);
+        }
+        if (waitpid(child, NULL, 0) != child) return 3;
+    }
+    for (int i = 0; i < (executes ? 6 : 3); i++) {
         PROF_SCOPE_CAT("runtime", "step");
         { PROF_SCOPE_LEVEL(2, "detail", "level 2", PROF_NO_ARGS); }
         { PROF_SCOPE_LEVEL(9, "detail", "level 9", PROF_NO_ARGS); }
