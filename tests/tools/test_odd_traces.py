@@ -35,6 +35,18 @@ class Odd(unittest.TestCase):
         path = odd(spans * 20, [(0, 5, 5, 0, 5, 1, [("conv", 5, 5, 0)])] * 20)
         run = report(path, "--verdict", said="")
         self.assertNotIn("/s", run.stdout.split("\n")[1])
+        self.assertIn("load=0", report(path, "--what-if", "load=0", said="").stdout)
+
+    def test_counter_that_stood(self):
+        """Jobs and operators without length between spans that have one."""
+        spans = [span for k in range(20) for span in (
+            (1, "Inference", 100 * k, 100 * k + 90, {"kind": "inference"}),
+            (1, "Submit", 100 * k + 10, 100 * k + 30, {}), (1, "Wait", 100 * k + 40, 100 * k + 80, {}))]
+        jobs = [(0, 100 * k + 35, 100 * k + 35, 0, 100 * k + 15, 1,
+                 [("conv", 100 * k + 35, 100 * k + 35, 0), ("pad", 100 * k + 35, 100 * k + 35, 1)])
+                for k in range(20)]
+        for options in ((), ("--verdict",), ("--table", "all")):
+            report(odd(spans, jobs), *options, said="")
 
     def test_long_program(self):
         """A job of 4000 operators: the time grows with their number, not with its square."""

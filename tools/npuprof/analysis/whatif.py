@@ -103,16 +103,17 @@ def row_of(facts, changes):
     effect = replay.of(facts).effect(*changes)
     if effect is None:
         return None
-    before = after = (None, None)
+    before, after = None, (None, None)
     if effect.before is not None:
-        before = (Fraction(effect.before, 2),)
+        before = Fraction(effect.before, 2)
+    if effect.after:                   # not where the median inference has no length
         after = tuple(Fraction(ns, 2) for ns in effect.after)
     note = ""
     if effect.edge >= 10:
         note = (f"at the edge: in {float(effect.edge):.0f} % of the waits the device would be done less than "
                 "a tenth of a job before the host looks")
     gains = *(effect.inference or (None, None)), *effect.window, *effect.jobs
-    return shown(changes), *gains, before[0], *after, note
+    return shown(changes), *gains, before, *after, note
 
 
 def whatif_table(facts, wanted):

@@ -8,10 +8,12 @@ from collections import namedtuple
 from ..analysis.effects import CALL, JOB, POLL, REQUEST
 from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
+from ..tables.table import pct
 from .words import bar_of, brings, decapital, do, given, in_unit, means, topic, whole
 
 SHOWN = 3          # answers on the first screen
 TOPICS = 6         # named as not looked at
+LONGEST = 3        # operators by their time
 MARK = 'make {} a PROF_WAIT, or give it kind = "wait", or name it with --wait NAME; or set desc.cpu_ns'
 WIDE = 2           # points: of a narrower gain nobody asks why it is an interval
 FAR = 4            # times what the first finding brings: what may bring more is asked first
@@ -32,6 +34,7 @@ class FirstScreen:
     first       the first of them, or None; next: the others on the screen; more: how many are not on it
     nothing     a sentence in place of the answers, or ""
     faster      what a device twice as fast brings, or "" if that is a question or not known
+    operators   which operators take most time, or "" if there are not two
     means       what the words of its answers say: {"sure": ...}
     not_looked_at, record    texts: what no rule could look at; what to record so that they can"""
 
@@ -42,7 +45,7 @@ class FirstScreen:
         self.first, self.next = next(iter(self.answers), None), self.answers[1:SHOWN]
         self.more = max(0, len(self.answers) - SHOWN)
         self.nothing = "" if self.answers else nothing(verdict)
-        self.faster = faster(verdict)
+        self.faster, self.operators = faster(verdict), operators(verdict.facts)
         self.not_looked_at = topics(verdict)
         self.means = {word: text for word, text in means().items()
                       if any(answer.sure == word for answer in self.answers)}
@@ -240,6 +243,14 @@ def nothing(verdict):
     return text
 
 
+def operators(facts):
+    """Which operators take most time, as the table of operators has it."""
+    total = {name: ns for name, (_, ns) in facts.device.operators.items() if ns}
+    most = sorted(total, key=lambda name: (-total[name], name))[:LONGEST]
+    shares = ", ".join(f"{name} {whole(pct(total[name], sum(total.values())))} %" for name in most)
+    return f"Most time of {len(total)} operators: {shares}." if len(total) > 1 else ""
+
+
 def topics(verdict):
     """What no rule could look at."""
     if verdict.none:
@@ -276,5 +287,5 @@ def as_json(verdict):
     screen = FirstScreen(verdict)
     return {"trace": screen.trace, "first": screen.first and of_answer(screen.first),
             "next": list(map(of_answer, screen.next)), "more": screen.more, "nothing": screen.nothing,
-            "faster": screen.faster, "not_looked_at": screen.not_looked_at, "record": screen.record,
-            "means": screen.means}
+            "faster": screen.faster, "operators": screen.operators, "not_looked_at": screen.not_looked_at,
+            "record": screen.record, "means": screen.means}

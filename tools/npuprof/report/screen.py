@@ -26,6 +26,7 @@ def of_screen(screen):
     if screen.more:
         yield f"({screen.more} more: --verdict)"
     yield from wrapped(screen.faster, "", "  ")
+    yield from wrapped(screen.operators, "", "  ")
     for what, texts in ("Not looked at", screen.not_looked_at), ("Record to know more", screen.record):
         yield from wrapped(f"{what}: {'; '.join(texts)}" if texts else "", "", "  ")
 

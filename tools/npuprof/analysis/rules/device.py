@@ -122,10 +122,10 @@ def dma_bound(facts):
 
 def hot_operator(facts):
     """The operator that binds, if nothing says that it is as fast as the device can be."""
-    operators = facts.engines.operators
-    if not operators:
+    operators, found = facts.engines.operators, []
+    executing = sum(map(facts.trace.dur.__getitem__, facts.jobs.row))
+    if not operators or not executing:       # a counter that stood
         raise Missing("executions of a device that are not sampled")
-    executing, found = sum(map(facts.trace.dur.__getitem__, facts.jobs.row)), []
     for name in candidates(facts, operators):
         (count, ns), limit, change = operators[name], facts.roof.get(name), ("operator", name, Fraction(1, 2))
         # Why not alone: who looks for what to change knows that the device computes.

@@ -35,6 +35,6 @@ def shown_verdict(found, place, zero):
         one["stops"] = stops(found.facts, answer)
     return {"headline": as_json(found)["headline"], "trace": screen.trace, "figures": screen.figures,
             "answers": answers, "shown": len(screen.next) + 1,
-            "nothing": screen.nothing, "faster": screen.faster, "not_looked_at": screen.not_looked_at,
-            "record": screen.record, "means": screen.means, "length": window.length_ns,
-            "from": window.start_ns - zero, "to": window.end_ns - zero}
+            "nothing": screen.nothing, "faster": screen.faster, "operators": screen.operators,
+            "not_looked_at": screen.not_looked_at, "record": screen.record, "means": screen.means,
+            "length": window.length_ns, "from": window.start_ns - zero, "to": window.end_ns - zero}

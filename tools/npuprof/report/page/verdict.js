@@ -222,6 +222,7 @@ function verdict() {
         shown.length ? list(shown, 0) : null,
         more.length ? folded(plural(more.length, "more answer"), list(more, shown.length)) : null,
         found.faster ? el("p", { class: "together" }, signs(found.faster)) : null,
+        found.operators ? el("p", { class: "together" }, signs(found.operators)) : null,
         el(
             "div",
             { class: "grid missing" },
