@@ -227,6 +227,9 @@ class Tools(unittest.TestCase):
                 self.assertIn(f"warning: {note}", said)
             helpers.npuprof_py("diff", path, path)
             helpers.npuprof_py("convert", path, "-o", folder / "t.pftrace", code=0)
+            if name.endswith("json"):
+                helpers.npuprof_py("report", path, "--annotate", folder / "more.json")
+                self.assertGreater(len(npuprof.load(folder / "more.json")), len(npuprof.load(path)))
             if not name.endswith(("json", "gz")):
                 self.assertIn("convert it to .pftrace", helpers.refused("view", path))
 

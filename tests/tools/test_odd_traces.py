@@ -3,12 +3,14 @@
 import json
 import time
 import unittest
+from random import Random
 
 import helpers
 import npuprof
 import small_traces
-from npuprof.analysis import idle, roofline, verdict
+from npuprof.analysis import idle, replay, roofline, verdict, whatif
 from npuprof.analysis.facts import Facts
+from npuprof.report import screen
 
 
 def odd(spans=(), jobs=(), **more):
@@ -47,6 +49,26 @@ class Odd(unittest.TestCase):
                 for k in range(20)]
         for options in ((), ("--verdict",), ("--table", "all")):
             report(odd(spans, jobs), *options, said="")
+
+    def test_any_lengths(self):
+        """Golden traces whose spans last anything, none included, or lie elsewhere, or lack: all is said."""
+        for seed in range(24):
+            random = Random(seed)
+            name = random.choice(("trace", "kinds", "firmware_npu"))
+            trace = json.loads((helpers.TESTS / "golden" / f"{name}.json").read_text())
+            share, lengths = random.choice((0.1, 0.5, 1)), random.choice(((0.0,), (0.0, 0.001, 1.0, 1e6)))
+            for event in trace["traceEvents"]:
+                if event["ph"] == "X" and random.random() < share:
+                    event["dur"] = random.choice(lengths)
+                    event["ts"] = max(0, event["ts"] + random.choice((0, 0, 0, -100, 1e4)))
+            trace["traceEvents"] = [event for event in trace["traceEvents"]
+                                    if event["ph"] != "X" or random.random() > 0.1 * (seed % 3)]
+            (path := helpers.scratch() / "any.json").write_text(json.dumps(trace))
+            with self.subTest(seed=seed):
+                facts = facts_of(path)
+                self.assertTrue(list(screen.whole_verdict(verdict.judge(facts))))
+                changes = [] if replay.of(facts).why else whatif.usual(facts)
+                self.assertTrue(whatif.whatif_table(facts, changes).notes)
 
     def test_long_program(self):
         """A job of 4000 operators: the time grows with their number, not with its square."""

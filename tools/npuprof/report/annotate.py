@@ -66,7 +66,8 @@ def insert(source, target, lines):
 def events(facts):
     """Yields the events to add, as JSON without line breaks."""
     trace, verdict = facts.trace, judge(facts)
-    pid = max((track.pid for track in trace.tracks), default=0) + 1
+    # Why not all: other tools call a process by a text.
+    pid = max((track.pid for track in trace.tracks if isinstance(track.pid, int)), default=0) + 1
     yield text(ph="M", name="process_name", pid=pid, tid=1, args={"name": PROCESS})
     yield text(ph="M", name="process_sort_index", pid=pid, tid=1, args={"sort_index": -1})
     tracks = [*of_findings(verdict), ("critical path", of_path(facts)),
