@@ -16,6 +16,7 @@
 #define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
 #include "convert/load.h"
 #include "convert/pftrace_file.h"
+#include "convert/loose_flows.h"
 #include "convert/name_image.h"
 #include "convert/name_json.h"
 #include "convert/follow_run.h"
@@ -191,6 +192,7 @@ static npuprof_result write_loaded(const options *o, const char *output)
 {
     if (o->report) return print_reports(stdout);
     if (output && ends_with(output, ".pftrace")) return npuprof_write_pftrace(output);
+    if (output && ends_with(output, ".flows")) return npuprof_write_loose_flows(output);      /* for merge */
     return npuprof_dump(output ? output : "/dev/stdout");
 }
 

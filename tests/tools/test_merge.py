@@ -4,10 +4,12 @@
 import json
 import re
 import unittest
+from collections import namedtuple
 
 import helpers
 import npuprof
 from npuprof.base import contract
+from npuprof.merging import arrows
 from npuprof.read.image import converter
 from npuprof.tables.executions import npu_executions
 from npuprof.tables.labelled import external_operators, inferences
@@ -196,6 +198,64 @@ class Merged(unittest.TestCase):
         self.assertEqual(len({(e["name"], e["id"]) for e in begins}), len(begins))
         merged, single = npuprof.load(path), npuprof.load(A)
         self.assertEqual(len(merged.flows), 2 * len(single.flows))
+
+    def test_arrows_between_processes(self):
+        """Ends without a partner of their own process find it in another; what is left is counted."""
+        program, parts = helpers.build("apart.c", "apart"), []
+        for words in (("+1", "+2", "=3", "+4", "+4", "-6", "+7"), ("-1", "-3", "-4", "+6", "-9", "-1", "+7"),
+                      ("+8", "-7")):
+            parts.append(helpers.scratch() / f"apart{len(parts)}.npuprof")
+            helpers.run([program, *words, parts[-1]], code=0, env=helpers.environment())
+        said, path = self.good(*parts)
+        self.assertIn("arrows between processes: 4 joined; 6 ends are without a partner in another process; "
+                      "1 end is backwards in time by more than that error\n", said)
+        trace, pids = npuprof.load(path), [about(part)["pid"] for part in map(self.json_of, parts)]
+        ends = [tuple(pids.index(trace.tracks[track].pid) for track in (flow.from_track, flow.to_track))
+                for flow in trace.flows]
+        self.assertEqual(sorted(ends), [(0, 0), (0, 1), (0, 1), (0, 1), (1, 2)])
+        for flow in trace.flows:
+            source, target = (trace.text(trace.finder.at(*end)) for end in
+                              ((flow.from_track, flow.from_ns), (flow.to_track, flow.to_ns)))
+            self.assertEqual((source, target), ("sends", "gets"))
+        # A clock that may be wrong by 10 s leaves more than one choice.
+        said, _ = self.good(*parts, "--offset", f"{parts[1]}=0", "--host-error", "5000000000")
+        self.assertIn("ambiguous within the error", said)
+        said, _ = self.good(self.json_of(parts[0]), parts[1])
+        self.assertIn(f"{self.json_of(parts[0])}: JSON has no arrows to other processes", said)
+
+    def json_of(self, image):
+        out = image.with_suffix(".json")
+        helpers.run([converter(), image, "-o", out], code=0)
+        return out
+
+    def test_choice_of_an_out(self):
+        """Joined only if the error leaves one choice; one that seems to go back by less is drawn at once."""
+        Part = namedtuple("Part", "pid error lead how", defaults=(None, "unix"))
+        a, b, c = Part(1, 0), Part(2, 10), Part(3, 10)
+
+        def joined(outs, arrives, first=0, last=1000):
+            found, by_part = arrows.Arrows((), 0), {}
+            for part, ns in outs:
+                by_part.setdefault(part, []).append(arrows.End(ns, ns - 5, ns + 5, part, 1))
+            found.join(by_part, [arrows.End(arrives, first, last, b, 2)])
+            return [(source[0], source[2], target[2]) for source, target in found.drawn], +found.why
+        alone, ambiguous, back = ({why: 1} for why in (arrows.ALONE, arrows.AMBIGUOUS, arrows.BACKWARDS))
+        for case, drawn, why in (
+                (([(a, 100)], 200), [(1, 100, 200)], {}),
+                (([(a, 100)], 97), [(1, 97, 97)], {}),             # moved within the span of the out
+                (([(a, 100)], 92), [(1, 95, 95)], {}),             # and of the in
+                (([(a, 100)], 92, 90, 93), [], back),              # which ends before that span begins
+                (([(a, 100)], 89), [], back),
+                (([(b, 100)], 200), [], {arrows.ALONE: 2}),        # of its own process: no partner
+                (([], 200), [], alone),
+                (([(a, 100), (a, 150)], 200), [(1, 150, 200)], alone),
+                (([(a, 100), (a, 195)], 200), [], ambiguous),      # the second may come behind the in
+                (([(a, 100), (c, 105)], 200), [], ambiguous),      # which is the newer one?
+                (([(a, 100), (c, 115)], 200), [(3, 115, 200)], alone),
+                (([(a, 100), (c, 185)], 200), [], ambiguous),      # errors of both: 20
+                (([(a, 100), (c, 225)], 200), [(1, 100, 200)], alone)):
+            with self.subTest(case=case):
+                self.assertEqual(joined(*case), (drawn, why))
 
     def test_tables_of_the_merged(self):
         """All executions and operators of both are there."""

@@ -73,6 +73,12 @@ for (const trace of traces) {
     said.correlated = await rows(`select extract_arg(arg_set_id, 'correlation_id') as job,
                                   count(distinct track_id) from slice where job is not null group by job`);
     said.below = await rows('select p.name, t.name from track t join track p on t.parent_id = p.id');
+    // Arrows: name and process of the slice that each leaves, and of the one that it reaches.
+    said.arrows = await rows(`select a.name, p.pid, b.name, q.pid from flow
+        join slice a on slice_out = a.id join thread_track t on a.track_id = t.id
+        join thread s on t.utid = s.utid join process p on s.upid = p.upid
+        join slice b on slice_in = b.id join thread_track u on b.track_id = u.id
+        join thread v on u.utid = v.utid join process q on v.upid = q.upid order by 2, 4`);
     said.samples = await rows('select count(*) from counter');
     await new Promise(done => process.stdout.write(JSON.stringify(said) + '\n', done));
 }

@@ -160,6 +160,21 @@ class Importer(unittest.TestCase):
             below = {child for parent, child in memory["below"] if parent == "pool"}
             self.assertEqual(below, {"pool used", "pool allocated"})
 
+    def test_arrows_between_processes(self):
+        """Of a merged trace, in JSON, the .pftrace of merge, and the one that the JSON becomes."""
+        parts = [image("apart", *words) for words in (("+1", "=2", "+3"), ("-1", "-3", "-1", "+4"), ("-4",))]
+        pids = [json.loads(converted(part, ".json").read_text())["metadata"]["npuprof"]["pid"]
+                for part in parts]
+        out = [scratch() / name for name in ("arrows.json", "arrows.pftrace", "arrows.again.pftrace")]
+        for path in out[:2]:
+            run([sys.executable, ROOT / "tools" / "npuprof.py", "merge", *parts, "-o", path], code=0)
+        run([*TOOL, out[0], "-o", out[2]], code=0)
+        expected = sorted(["sends", str(pids[source]), "gets", str(pids[target])]
+                          for source, target in ((0, 0), (0, 1), (0, 1), (0, 1), (1, 2)))
+        for found in imported(*out):
+            self.assertEqual(found["errors"], [])
+            self.assertEqual(sorted([*map(str, arrow)] for arrow in found["arrows"]), expected)
+
     def test_files_put_together(self):
         """The later one first: no span moves."""
         parts = [converted(image("golden_kinds"), ".pftrace"), converted(image("images", "all"), ".pftrace")]

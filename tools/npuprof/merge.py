@@ -14,9 +14,11 @@ How traces are aligned:
                           a clock) begins at that Unix ns; without --offset it is refused.
 
 Two traces of one process (host, boot, pid and program) keep its pid; the threads of the later one get higher
-numbers. Other processes with the same pid get a new one. Flow arrows get new ids. The name of a process is
-its --label, else the metadata "rank", program, host and pid. What a kernel module recorded in a task of one
-of the processes (examples/kernel) comes into that process, as the track "NAME in MODULE".
+numbers. Other processes with the same pid get a new one. Flow arrows get new ids. Ends of arrows without a
+partner in their own image are joined with those of others that have the same id, if the error of the clocks
+leaves one choice; what is joined, and why others are not, is said. The name of a process is its --label, else
+the metadata "rank", program, host and pid. What a kernel module recorded in a task of one of the processes
+(examples/kernel) comes into that process, as the track "NAME in MODULE".
 
 metadata.npuprof.processes of the output holds the metadata of each trace, with its file, label, shift_ns,
 tid_shift, how it was aligned (aligned_by), and error_ns against the first file.

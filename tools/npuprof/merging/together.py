@@ -5,6 +5,7 @@ import os
 
 from ..base.messages import Progress, Refused
 from ..kernel.merged import Kernel
+from .arrows import Arrows
 from .part import Part
 from .place import align, native_tids, number, place_tasks
 from .writer import Writer
@@ -33,6 +34,7 @@ class Together:
         if ftrace:
             self.kernel = Kernel(ftrace, clock, devices, parts, lambda part: native_tids(part)[0])
         self.base = self.common_start()
+        self.arrows = Arrows(parts, self.base)
 
     def common_start(self):
         """The ns of the Unix clock at which the common timeline begins."""
@@ -53,10 +55,11 @@ class Together:
         """Writes the trace as JSON."""
         size = sum(os.fstat(part.file.fileno()).st_size for part in self.parts)
         bar = Progress(f"writing {self.output}", size)
-        Writer(file, self.parts, self.base, bar, self.kernel).write()
+        Writer(file, self, bar).write()
         bar.done()
 
     def sentences(self):
-        """Yields what the user should know of the kernel's text, after write()."""
+        """Yields what the user should know of the arrows and of the kernel's text, after write()."""
+        yield from self.arrows.sentences()
         for sentence in self.kernel.sentences() if self.kernel else ():
             yield f"{self.kernel.path}: {sentence}"

@@ -44,8 +44,9 @@ def merged_metadata(parts, base):
 class Writer:
     """Writes the merged trace. Every event keeps its line; pid, times and flow ids change."""
 
-    def __init__(self, file, parts, base, bar, kernel):
-        self.file, self.parts, self.base, self.bar, self.kernel = file, parts, base, bar, kernel
+    def __init__(self, file, together, bar):
+        self.file, self.parts, self.base, self.bar = file, together.parts, together.base, bar
+        self.kernel, self.arrows = together.kernel, together.arrows
         self.flows, self.next_flow = {}, 0     # (part, name, id) -> new id, of arrows without an end
         self.separator, self.done = b"", 0
 
@@ -59,6 +60,8 @@ class Writer:
                     self.put(lines)
                     lines = []
             self.put(lines)
+        self.put(list(self.arrows.lines(self.next_flow)))
+        self.next_flow += len(self.arrows.drawn)
         about = merged_metadata(self.parts, self.base)
         if self.kernel:
             self.put(list(self.kernel.lines(self.base, {part.pid for part in self.parts}, self.next_flow)))
