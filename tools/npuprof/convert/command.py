@@ -12,6 +12,8 @@
     convert t.json    -o t.folded            self times by call path, for flamegraph.pl, inferno, speedscope
     convert t.npuprof -o t.pftrace           Perfetto's own format, from any form: a third of the bytes of
                                              JSON, and a trace of the system can be appended
+    convert t.npuprof -o t.pftrace --idle    the same with a track "NAME idle" for each device: when it was
+                                             idle, and why, as in the table idle
 
 build/npuprof-convert (`make tools`) reads an image, in constant memory. Other files are read whole. OTLP has
 no counters.
@@ -34,6 +36,7 @@ from ..read import load
 from ..read.image import converter, is_addressed
 from ..read.running import arena_path
 from .forms import ENDINGS, FORMS, form_of
+from .idle_packets import write_idle
 from .image import convert_image, is_image
 
 WITH_ARGUMENTS = (".pftrace", ".otlp.json", ".otlp.jsonl")     # forms that the tools write with all arguments
@@ -44,6 +47,8 @@ def add_arguments(parser):
                         help="a .json, .csv or .npuprof file, or the number of a process with a mapped arena")
     parser.add_argument("--layers", metavar="FILE",
                         help="which command of a device is of which layer; for .pftrace and OTLP")
+    parser.add_argument("--idle", action="store_true",
+                        help="in a .pftrace a track beside each device, with when it was idle and why")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=" ".join(ENDINGS))
 
 
@@ -68,11 +73,14 @@ def run(arguments):
     form = form_of(output)
     check_output(output, ENDINGS, path)
     image = is_image(path)
+    if arguments.idle and not (form and form.ending == ".pftrace"):
+        raise Refused(f"{output}: --idle adds a track to a .pftrace, and no other form has a place for it")
     if arguments.layers:
         if not (form and form.ending in WITH_ARGUMENTS):
             raise Refused(f"{output}: layers have no place there: write {' or '.join(WITH_ARGUMENTS)}")
     elif (not form or form.of_image) and (image or form and form.ending == ".json" and is_addressed(path)):
-        return convert_image(path, output)
+        behind = (lambda file: write_idle(load(path, progress=True), file)) if arguments.idle else None
+        return convert_image(path, output, behind)
     if not (form and form.write):
         *written, last = sorted(one.ending for one in FORMS if one.write)
         if os.path.isfile(path) and not os.path.getsize(path):
@@ -84,6 +92,8 @@ def run(arguments):
     trace = read(path, layers=arguments.layers)
     with whole_file(output) as file:
         left_out = form.write(trace, file)
+        if arguments.idle:
+            write_idle(trace, file)
         if left_out:
             print(f"{output}: {left_out} instants lie in no span and are left out", file=sys.stderr)
     if trace.left_out:

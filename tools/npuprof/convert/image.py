@@ -26,8 +26,9 @@ def is_image(path):
     return head.startswith(b"NPUPROF") or b"\0" in head and not file_of(head)
 
 
-def convert_image(path, output):
-    """Converts, and shows on a terminal how much is written. Returns the exit code of npuprof-convert."""
+def convert_image(path, output, behind=None):
+    """Converts, and shows on a terminal how much is written. behind(file): writes what comes behind it.
+    Returns the exit code of npuprof-convert."""
     tool = converter()
     if not tool:
         raise Refused(f"{path}: an image needs npuprof-convert: {remedy()}")
@@ -35,17 +36,17 @@ def convert_image(path, output):
     packed = name.lower().endswith(".gz")
     with plain_path(path) as plain:
         if in_place(output) and not packed:
-            return run_converter(tool, plain, path, output, output)
+            return run_converter(tool, plain, path, output, output, behind)
         with tempfile.TemporaryDirectory(prefix="npuprof-") if packed else whole_folder(folder) as private:
             made = os.path.join(private, name.removesuffix(name[-3:]) if packed else name)
-            code = run_converter(tool, plain, path, made, output)
+            code = run_converter(tool, plain, path, made, output, behind)
             if packed and code != 2:
                 with open(made, "rb") as written, whole_file(output) as file:
                     shutil.copyfileobj(written, file, 1 << 20)
     return code
 
 
-def run_converter(tool, plain, path, made, output):
+def run_converter(tool, plain, path, made, output, behind):
     """plain: the image, unpacked; path: what the user calls it; made: the file, or the output itself."""
     process = subprocess.Popen([tool, "-o", made, *symbol_options, "--", plain], stdin=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True, errors="replace")
@@ -60,7 +61,12 @@ def run_converter(tool, plain, path, made, output):
     for ours, theirs in ((plain, path), (made, output), (os.path.dirname(made), os.path.dirname(output))):
         said = said.replace(ours, theirs) if made != output or ours == plain else said
     sys.stderr.write(said)
-    return process.returncode if process.returncode in (0, 1) else 2
+    if process.returncode not in (0, 1):
+        return 2
+    if behind:
+        with open(made, "ab") as file:
+            behind(file)
+    return process.returncode
 
 
 def watch(process, path, folder):

@@ -21,6 +21,7 @@ BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 CATEGORIES, NAMES, KEYS, PLACES = 1, 2, 3, 4      # what is interned, in interned_data.proto
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 NEVER, BY_KEY = 2, 3                              # which tracks are drawn as one
+BY_RANK = 3                                       # how the tracks below one are ordered
 BYTES = 3                                         # the unit of a counter
 NO_TASK = 2**23                                   # above any number of a task in Linux
 LANE = re.compile(r" #\d+$")                      # what a further lane adds to the name of its track
@@ -210,7 +211,7 @@ class Tracks:
                 break
             n += 1
         if (pid, device, n) not in self.devices:
-            described = text(2, device) + self.clock(device, n) + number(11, 3) + number(15, NEVER)
+            described = text(2, device) + self.clock(device, n) + number(11, BY_RANK) + number(15, NEVER)
             self.devices[pid, device, n] = self.writer.track(described), {}
         number_of, engines = self.devices[pid, device, n]
         engines[engine] = base
