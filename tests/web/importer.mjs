@@ -81,6 +81,16 @@ for (const trace of traces) {
         join thread v on u.utid = v.utid join process q on v.upid = q.upid order by 2, 4`);
     said.sums = await rows(`select t.name, s.name, count(*), sum(dur) from slice s
                             join track t on s.track_id = t.id group by 1, 2 order by 1, 2`);
+    // By machine: processes, and how many slices and samples there are.
+    said.machines = await rows(`select p.machine_id, pid, p.name, count(distinct thread.utid) from process p
+                                join thread using (upid) where pid > 0 group by p.upid order by 1, 3`);
+    said.parts = await rows(`select machine_id, count(s.id), count(c.id) from track t
+                             left join slice s on s.track_id = t.id left join counter c on c.track_id = t.id
+                             group by 1 order by 1`);
+    // The order in which the viewer has the tracks below another one.
+    await within(engine.query('include perfetto module viz.summary.track_event'));
+    said.ordered = await rows(`select p.name, o.name from _track_event_tracks_ordered_groups o
+                               join track p on o.parent_id = p.id order by p.name, o.order_id`);
     said.samples = await rows('select count(*) from counter');
     await new Promise(done => process.stdout.write(JSON.stringify(said) + '\n', done));
 }

@@ -177,6 +177,46 @@ class Importer(unittest.TestCase):
             self.assertEqual(found["errors"], [])
             self.assertEqual(sorted([*map(str, arrow)] for arrow in found["arrows"]), expected)
 
+    def test_hosts(self):
+        """Each host of a merged trace is a machine, also where pids and tids are equal. Hosts that arrows
+        lead between are one, since the importer would not draw them."""
+        one = converted(image("images", "all"), ".json")
+        about = json.loads(one.read_text())["metadata"]["npuprof"]
+        other, merged = scratch() / "other.json", scratch() / "hosts.json"
+        other.write_text(one.read_text().replace(f'"host":"{about["host"]}"', '"host":"node2"'))
+        run([sys.executable, ROOT / "tools" / "npuprof.py", "merge", one, other, "-o", merged], code=0)
+        out = [converted(one, ".pftrace", TOOL), converted(merged, ".pftrace", TOOL)]
+        trace = json.loads(merged.read_text())
+        ends = [next(e for e in trace["traceEvents"] if e["ph"] == "X" and e["pid"] == process["pid"])
+                for process in trace["metadata"]["npuprof"]["processes"]]
+        trace["traceEvents"] += [{"ph": phase, "bp": "e", "name": "flow", "cat": "flow", "id": 9999,
+                                  **{key: end[key] for key in ("pid", "tid", "ts")}}
+                                 for phase, end in zip("sf", ends)]
+        joined = scratch() / "joined.json"
+        joined.write_text(json.dumps(trace))
+        alone, hosts, together = imported(*out, converted(joined, ".pftrace", TOOL))
+        self.assertEqual([f["errors"] for f in (alone, hosts, together)], [[], [], []])
+        self.assertEqual(hosts["parts"], [[machine, *alone["parts"][0][1:]] for machine in "01"])
+        self.assertEqual([(machine, pid, threads) for machine, pid, _, threads in hosts["machines"]],
+                         [(machine, *alone["machines"][0][1::2]) for machine in "01"])
+        self.assertEqual([found["machines"][-1][0] for found in (alone, together)], ["0", "0"])
+        self.assertEqual(len(together["arrows"]), 2 * len(alone["arrows"]) + 1)
+
+    def test_engines_in_order(self):
+        """The viewer has the engines of a device in the order of the JSON, as both writers say it."""
+        for path, device in ((image("queues"), "sim"), (image("golden_kinds"), "ringed")):
+            text = converted(path, ".json")
+            events = [e for e in json.loads(text.read_text())["traceEvents"] if e["ph"] == "M"]
+            names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+            sort = {e["tid"]: e["args"]["sort_index"] for e in events if e["name"] == "thread_sort_index"}
+            expected = [names[tid].removeprefix(f"{device} ") for tid in sorted(sort, key=sort.get)
+                        if names[tid].startswith(f"{device} ") and "#" not in names[tid]]
+            again = converted(text, ".pftrace", TOOL).rename(path.with_suffix(".again.pftrace"))
+            self.assertGreater(len(expected), 2)
+            for found in imported(converted(path, ".pftrace"), again):
+                shown = [name for parent, name in found["ordered"] if parent == device and name in expected]
+                self.assertEqual(shown, expected)
+
     def test_idle_tracks(self):
         """The slices of "DEVICE idle" sum up to the table idle by class, and the trace is as without them."""
         device, seen = image("images", "device"), []

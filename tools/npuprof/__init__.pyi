@@ -51,6 +51,7 @@ class _Memory(NamedTuple):
     tag: str
     change: int
     warm_up: bool
+    pid: int | str | None
 
 class _Instant(NamedTuple):
     ts: int

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from ..base.contract import DEVICE
 from ..base.metadata import sources, units_of
-from .scene import Output, draw
+from .scene import Output, draw, left_out
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 CATEGORIES, NAMES, KEYS, PLACES = 1, 2, 3, 4      # what is interned, in interned_data.proto
@@ -23,6 +23,7 @@ REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 NEVER, BY_KEY = 2, 3                              # which tracks are drawn as one
 BY_RANK = 3                                       # how the tracks below one are ordered
 BYTES = 3                                         # the unit of a counter
+MACHINE = 98                                      # of a packet: which host it is from
 NO_TASK = 2**23                                   # above any number of a task in Linux
 LANE = re.compile(r" #\d+$")                      # what a further lane adds to the name of its track
 
@@ -65,15 +66,14 @@ def fixed(field, value):
 class Writer:
     """Packets of one sequence, and the numbers of tracks. tools/convert/pftrace.h says why one."""
 
-    def __init__(self, file, clocks, places, process):
-        self.file = file
+    def __init__(self, file, clocks, places, process, machine=0):
+        self.file, self.machine = file, number(MACHINE, machine) if machine else b""
         # (name, category) -> the only place in the code that records such spans: file, line
         self.places = {key: next(iter(of)).rpartition(":")[::2] for key, of in places.items() if len(of) == 1}
         # Numbers that another process is not likely to have: traces may be put together.
-        self.seed = scrambled(process, *clocks.values())
+        self.seed = scrambled(process, *clocks.values(), *([machine] if machine else ()))
         self.clock = 65 + (self.seed >> 40) % 63           # one that the sequence has for itself
         self.tracks = self.arrows = self.last = self.of_events = 0
-        self.has_tasks = False
         self.known, self.fresh = ({}, {}, {}, {}, {}), b""
         self.head = number(10, 8192 + (self.seed >> 8) % 8192)
         now = b"".join(inside(1, number(1, clock) + number(2, ns)) for clock, ns in clocks.items())
@@ -81,7 +81,7 @@ class Writer:
         self.packet(self.head + number(13, 1) + inside(6, now + number(2, BOOTTIME)))
 
     def packet(self, content):
-        self.file.write(inside(1, content))
+        self.file.write(inside(1, content + self.machine))
 
     def key(self, *of):
         """A number that no other trace is likely to have."""
@@ -187,8 +187,9 @@ class Tracks:
     devices     (pid, name, how many of that name are before it) -> number of the track, engines by their name
     """
 
-    def __init__(self, trace, writer):
-        self.trace, self.writer, self.processes, self.devices = trace, writer, {}, {}
+    def __init__(self, trace, hosts):
+        self.trace, self.hosts, self.writer, self.processes, self.devices = trace, hosts, None, {}, {}
+        self.has_tasks = any(track.native_id for track in trace.tracks)
         self.names = [d.get("name", "") for d in trace.metadata.get("devices", ())]
 
     def process(self, of):
@@ -196,10 +197,17 @@ class Tracks:
             about = self.trace.metadata
             part = next((p for p in about.get("processes", ()) if p.get("pid") == of), {})
             name = part.get("label") or about.get("program") or "process"
-            pid = of if type(of) is int else len(self.processes) + 1
+            pid = self.system_pid(part, of if type(of) is int else len(self.processes) + 1)
             described = inside(3, number(1, pid) + text(6, str(name)))
             self.processes[of] = self.writer.track(described), pid
         return self.processes[of]
+
+    def system_pid(self, part, pid):
+        """The number that the process had, if there is one on its host; else `pid`, which merge gave."""
+        own = part.get("original_pid")
+        same = {p.get("pid") for p in self.trace.metadata.get("processes", ())
+                if (p.get("host"), p.get("original_pid")) == (part.get("host"), own)}
+        return own if own and self.hosts and len(same) == 1 else pid
 
     def device(self, pid, name, base):
         """(number of the track, name of the engine). Why `base`: two devices may have one name."""
@@ -231,12 +239,13 @@ class Tracks:
         key = track.base, ""
         if track.kind == "thread" and track.base == track.number and not lane:
             tid = track.native_id or (track.tid if type(track.tid) is int else track.number)
-            if self.writer.has_tasks and not track.native_id:
+            # Why: beside the system's numbers of tasks, one of our own would be that of another task.
+            if self.has_tasks and not track.native_id:
                 tid = NO_TASK + track.number
             return self.writer.track(inside(4, number(1, pid) + number(2, tid) + text(5, track.name)))
         rank = b""
         if track.kind == "device":
-            process, named = self.device(pid, LANE.sub("", track.name), track.base)
+            process, named = self.device(track.pid, LANE.sub("", track.name), track.base)
             key, rank = (track.base, named), number(12, track.number + 1)
         elif track.kind == "thread" and lane:
             named += " (overlap)"
@@ -259,29 +268,43 @@ def clocks_of(trace):
     return {clock: max(0, ns + shift) for clock, ns in clocks.items()}
 
 
+def hosts_of(trace):
+    """{pid: number of its host} of a trace of several hosts. {} if arrows lead between them. Why: an importer
+    draws no arrow from one machine to another."""
+    numbers, hosts = {}, {}
+    for part in trace.metadata.get("processes", ()):
+        hosts[part.get("pid")] = numbers.setdefault(part.get("host"), len(numbers))
+    of_track = [hosts.get(track.pid, 0) for track in trace.tracks]
+    sources, _, targets, _ = trace.flows.columns
+    between = len(numbers) > 1 and any(of_track[a] != of_track[b] for a, b in zip(sources, targets))
+    return {} if between else hosts
+
+
 class Drawing:
     """A trace as packets: what the scene asks of an output."""
 
     def __init__(self, trace, file):
-        self.trace, self.lane = trace, 0
-        self.writer = Writer(file, clocks_of(trace), sources(trace.metadata), trace.metadata.get("pid"))
-        self.tracks, self.arrows = Tracks(trace, self.writer), Arrows(trace)
+        self.trace, self.file, self.lane = trace, file, 0
+        self.hosts, self.writers, self.arrows = hosts_of(trace), {}, Arrows(trace)
+        self.tracks = Tracks(trace, self.hosts)
+        self.of_process(None)
         self.units = units_of(trace.metadata)
-        self.pools = dict.fromkeys(change.device for change in trace.memory)       # name -> its track
+        self.pools = {change.device: {} for change in trace.memory}      # name -> {process: its track}
 
-    def first_process(self):
-        """The number of its track, or None."""
-        return next((track for track, _ in self.tracks.processes.values()), None)
-
-    def begin(self):
-        # Why: beside the system's numbers of tasks, a number of our own would be that of another task.
-        self.writer.has_tasks = any(track.native_id for track in self.trace.tracks)
+    def of_process(self, pid):
+        """What follows is of the host of a process, which has a sequence for itself."""
+        trace, host = self.trace, self.hosts.get(pid, 0)
+        if host not in self.writers:
+            self.writers[host] = Writer(self.file, clocks_of(trace), sources(trace.metadata),
+                                        trace.metadata.get("pid"), host)
+        self.writer = self.tracks.writer = self.writers[host]
 
     def arrow(self, n, flow):
-        self.arrows.add(self.writer.key("arrow", n), flow)
+        self.arrows.add(self.writers[0].key("arrow", n), flow)
 
     def track(self, track, lane, rows):
         self.arrows.bind(track.number, rows)
+        self.of_process(track.pid)
         self.lane = self.tracks.describe(track, lane)
         self.writer.use(self.lane)
 
@@ -316,25 +339,32 @@ class Drawing:
     def instant(self, instant):
         track = self.lane
         if instant.track is None:
-            track = self.pool(instant.args["pool"]) if "pool" in instant.args else self.first_process()
+            self.of_process(instant.pid)
+            track = self.pool(instant.args["pool"], instant.pid)
         if track:
             self.writer.event(track, INSTANT, instant.ts, self.writer.names(instant.name, instant.cat)
                               + self.writer.arguments(instant.args))
 
-    def pool(self, name):
-        """The track of a memory pool: what changed it, and below it its counters."""
-        if not self.pools[name]:
-            self.pools[name] = self.writer.track(text(2, name or "unnamed"), self.first_process())
-        return self.pools[name]
+    def process(self, pid):
+        """The number of its track, or None."""
+        return self.tracks.processes.get(pid, (None,))[0]
+
+    def pool(self, name, pid):
+        """The track of a process's memory pool: what changed it, and below it its counters."""
+        pools = self.pools[name]
+        if pid not in pools:
+            pools[pid] = self.writer.track(text(2, name or "unnamed"), self.process(pid))
+        return pools[pid]
 
     def counter(self, counter):
         """Each has a track for itself."""
+        self.of_process(counter.pid)
         name = counter.name if counter.key == "value" else f"{counter.name} {counter.key}"
         of_pool = counter.name in self.pools and counter.key != "value"
         unit = number(3, BYTES) + text(7, counter.name) if of_pool else b""      # both have one scale
         if not of_pool and counter.name in self.units:
             unit = text(6, self.units[counter.name])
-        parent = self.pool(counter.name) if of_pool else self.tracks.processes.get(counter.pid, (None,))[0]
+        parent = self.pool(counter.name, counter.pid) if of_pool else self.process(counter.pid)
         track = self.writer.track(text(2, name or "unnamed") + inside(8, unit), parent)
         self.writer.use(track)
         for ns, value in zip(counter.ts, counter.values):
@@ -345,6 +375,7 @@ class Drawing:
     def end(self):
         """The metadata as attributes of the trace; tools/convert/pftrace_attributes.h says how."""
         about = self.trace.metadata
+        self.of_process(None)
         for key, value in attributes(about, [f"npuprof.{about.get('pid', 0)}"]):
             is_number = isinstance(value, int) and not isinstance(value, bool) and -2**63 <= value < 2**63
             said = number(2, value) if is_number else text(3, value if isinstance(value, str)
@@ -356,5 +387,5 @@ def write_pftrace(trace, file):
     """Writes to a binary file."""
     d = Drawing(trace, file)
     # Devices last: of two events at one time the first in the file comes first, and arrows lead to devices.
-    draw(trace, Output(begin=d.begin, arrow=d.arrow, track=d.track, span=d.span, close=d.close,
+    draw(trace, Output(begin=left_out, arrow=d.arrow, track=d.track, span=d.span, close=d.close,
                        instant=d.instant, counter=d.counter, end=d.end), devices_last=True)

@@ -23,6 +23,7 @@ from ..read.trace import Instant
 from ..tables.tracks import rows_of
 
 Output = namedtuple("Output", "begin arrow track span close instant counter end")
+Derived = namedtuple("Derived", (*Instant._fields, "pid"))       # pid: of the process whose pool it was
 
 
 def left_out(*_):
@@ -51,8 +52,8 @@ def derived(trace):
     """What changed the memory pools: their counters show sums."""
     for change in trace.memory:
         if change.tag or change.change:
-            yield Instant(change.ts, None, change.tag or "memory", "memory",
-                          {"pool": change.device, "tag": change.tag, "change": change.change})
+            yield Derived(change.ts, None, change.tag or "memory", "memory",
+                          {"pool": change.device, "tag": change.tag, "change": change.change}, change.pid)
 
 
 def draw_lane(trace, rows, output):

@@ -164,7 +164,7 @@ class EventReader(Pairs):
             change = event.get("change")
             self.trace.memory.append(Memory(ts, name, int(args["used"]), int(args["allocated"]),
                                             str(event.get("tag", "")), change if type(change) is int else 0,
-                                            event.get("warm_up") is True))
+                                            event.get("warm_up") is True, ids[0]))
 
     def samples(self, pid, name, ts, values):
         """Takes the values of a counter at one time: (key, value)."""
