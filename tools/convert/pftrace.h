@@ -15,8 +15,8 @@
 
    An end has no name: it ends the innermost span that is open on its track. So spans that do not nest go into
    lanes (read/lanes.h), as in the JSON; lanes of one track have one name and one key, by which the viewer
-   draws them as one track. Engines of a device have a rank. Why not threads, processes and devices: of them an
-   importer keeps no legacy_sort_index, and orders by rank only what is below another custom track.
+   draws them as one track. Engines of a device have a rank. Why not threads, processes and devices: an
+   importer keeps no legacy_sort_index of them, and orders by rank only what is below another custom track.
 
    Field numbers: protos/perfetto/trace in the repository of Perfetto, from the file named at each. */
 
