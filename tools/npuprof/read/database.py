@@ -133,7 +133,10 @@ def read_rest(trace, execute):
         found.ts.append(ts)
         found.values.append(value)
     trace.counters = list(series.values())
-    trace.memory = [Memory(*row[:-1], bool(row[-1])) for row in execute(
+    # Whose a pool is, its counter says: it has the same values at the same times.
+    owners = {(counter.name, ts, value): counter.pid for counter in trace.counters if counter.key == "used"
+              for ts, value in zip(counter.ts, counter.values)}
+    trace.memory = [Memory(*row[:-1], bool(row[-1]), owners.get((row[1], *row[:3:2]))) for row in execute(
         "SELECT ts_ns, device, used_bytes, allocated_bytes, tag, change_bytes, warm_up FROM memory "
         "ORDER BY rowid")]
     trace.instants = [Instant(*row, json.loads(args) if args else {}) for *row, args in execute(

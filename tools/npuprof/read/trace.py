@@ -23,8 +23,8 @@ WARM_UP_NAMES = re.compile(r"warm[ _-]?up", re.I)
 MASK = 2**64 - 1
 # One counter over time: ts (as trace.start) and values are lists of the same length.
 Counter = namedtuple("Counter", "name pid key ts values")
-# One record of a memory pool, in bytes. change: 0 if only the state is known. pid: None from a database.
-Memory = namedtuple("Memory", "ts device used allocated tag change warm_up pid", defaults=(None,))
+# One record of a memory pool, in bytes. change: 0 if only the state is known.
+Memory = namedtuple("Memory", "ts device used allocated tag change warm_up pid")
 Instant = namedtuple("Instant", "ts track name cat args")
 # An arrow; tracks by number.
 Flow = namedtuple("Flow", "name from_track from_ns to_track to_ns")
