@@ -2610,7 +2610,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define PROF_END() NPUPROF_ENDED_(npuprof_end_by_hand_())
 
 /* An arrow between two host spans. Write PROF_FLOW_OUT inside the span where it starts, PROF_FLOW_IN inside
-   the span where it ends, with the same 64-bit id; the threads may differ, the process may not. */
+   the span where it ends, with the same 64-bit id. The threads may differ; so may the processes, if `merge`
+   joins their images (.npuprof). */
 #define PROF_FLOW_OUT(id) \
     NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_OUT, "flow", NPUPROF_CAST_(uint64_t, id))
 #define PROF_FLOW_IN(id) \
