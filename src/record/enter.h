@@ -72,18 +72,6 @@ NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t cou
     if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
-/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
-   if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
-   need not share a counter. */
-NPUPROF_COLD_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
-{
-    const npuprof_arena_state_ *const s = &npuprof_arena_;
-    if (2 * (size_t)(slot->top - slot->open) + 3 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
-    else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
-        npuprof_count_lost_(NPUPROF_LOST_READING, 1);
-    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
-}
-
 /* Gives the calling thread a slot. False: there is none. Why the signals are held: a handler that records
    would take another. */
 NPUPROF_COLD_ static bool npuprof_record_start_thread_(void)
@@ -130,6 +118,29 @@ static inline void npuprof_record_look_at_lease_(const npuprof_slot_ *slot, bool
 #else
 #define NPUPROF_RECORD_IS_ASKED_() false
 #endif
+
+/* A thread wanted a new chunk, and has got it or not: time for capture control to look whether its phase is
+   over, and whether an attached tool is still there. */
+NPUPROF_COLD_ static NPUPROF_NOINLINE_ void npuprof_record_look_around_(const npuprof_slot_ *slot,
+                                                                        bool has_chunk)
+{
+    (void)slot, (void)has_chunk;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
+    NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, has_chunk);)
+}
+
+/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
+   if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
+   need not share a counter. */
+NPUPROF_COLD_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
+{
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
+    npuprof_record_look_around_(slot, false);
+    if (2 * (size_t)(slot->top - slot->open) + 3 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
+        npuprof_count_lost_(NPUPROF_LOST_READING, 1);
+    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
+}
 
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */

@@ -111,10 +111,10 @@ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t
     if (slot->cursor && in_reach && npuprof_record_set_end_(slot, units)) return slot->cursor;
     /* The open spans move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_arena_.units) return NULL;
-    npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
-    NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, u != NULL);)
-    return u ? npuprof_record_set_end_(slot, units) : NULL;
+    npuprof_unit_ *const u = npuprof_slot_begin_chunk_(slot, now);
+    if (!u) return NULL;
+    npuprof_record_look_around_(slot, true);
+    return npuprof_record_set_end_(slot, units);
 }
 
 /* A record to be written, beside its call site and its time. */
@@ -271,9 +271,14 @@ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *si
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_record_is_resolved_(site))
-        token = npuprof_record_begin_span_at_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(),
-                                              NPUPROF_RECORD_HERE_(slot, true));
+    if (npuprof_record_is_resolved_(site)) {
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id), here = NPUPROF_RECORD_HERE_(slot, true);
+        /* Why asked ahead of the clock: in a full arena each span comes here, and the clock takes half of
+           the time. */
+        if (slot->cursor && npuprof_arena_is_full_() && !npuprof_record_set_end_(slot, 1))
+            npuprof_record_count_full_(slot);
+        else token = npuprof_record_begin_span_at_(slot, id, npuprof_clock_(), here);
+    }
     npuprof_record_leave_(slot);
     return token;
 }

@@ -30,13 +30,14 @@ COUNTS = {
     "counter": ('PROF_COUNTER("value", n);', 29, None),
     "inference": ('PROF_INFERENCE("inference"); WORK();', 61, None),
     "flow": ("PROF_FLOW_OUT(7);", 29, None),
-    "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 314, None),
+    "span, PROF_RESULT": ('PROF_SCOPE("with"); PROF_RESULT(PROF_INT("n", n));', 313, None),
     "PROF_ALLOC": ('PROF_ALLOC(NULL, 64, "tag");', 295, None),
     "async begin": ('npuprof_async_begin("c", "job", 7);', 175, None),
     "npuprof_span": ('npuprof_span("track", "c", "copy", 1, 2, PROF_NO_ARGS);', 259, None),
     "function of NPUPROF_AUTO": ("HOOK(enter); WORK(); HOOK(exit);", 85, 90),
     "span, run-time name, table grown":
         ("WITH_BASE_PROFILER(NULL, later, NULL, PROF_NO_ARGS, WORK());", 150, 160),
+    "span, full arena": ('PROF_SCOPE("span"); WORK();', 158, None),
     "disabled": ('PROF_SCOPE("span"); WORK();', 2, 3),
     "disabled function": ("HOOK(enter); WORK(); HOOK(exit);", 35, 35),
     "disabled inference": ('PROF_INFERENCE("inference"); WORK();', 2, 3),
@@ -74,6 +75,11 @@ static void grow(void)
         PROF_END();
     }
 }
+/* From now on the arena is full. */
+static void fill(void)
+{
+    for (int i = 0; i < NPUPROF_ARENA_BYTES / 16; i++) { PROF_SCOPE("span"); }
+}
 """
 LOOP = ("NOINLINE void loop_%d(int rounds);\n"
         "NOINLINE void loop_%d(int rounds) { %s for (int i = 0; i < rounds; i++) { %s WORK(); } WORK(); }\n")
@@ -92,6 +98,7 @@ def counts(compiler, folder):
         text += LOOP % (k, k, before, statement)
         calls += "npuprof_stop();\n" if name.startswith("disabled") else ""
         calls += "grow();\n" if name.endswith("table grown") else ""
+        calls += "fill();\n" if name.endswith("full arena") else ""
         calls += f"loop_{k}(3);\n"
         for time in range(TIMES):
             for rounds in (SHORT, LONG):
