@@ -10553,18 +10553,6 @@ NPUPROF_API_ NPUPROF_COLD_ void npuprof_count_lost_(unsigned cause, uint64_t cou
     if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
-/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
-   if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
-   need not share a counter. */
-NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
-{
-    const npuprof_arena_state_ *const s = &npuprof_arena_;
-    if (2 * (size_t)(slot->top - slot->open) + 3 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
-    else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
-        npuprof_count_lost_(NPUPROF_LOST_READING, 1);
-    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
-}
-
 /* Gives the calling thread a slot. False: there is none. Why the signals are held: a handler that records
    would take another. */
 NPUPROF_COLD_ NPUPROF_OWN_ static bool npuprof_record_start_thread_(void)
@@ -10611,6 +10599,29 @@ NPUPROF_OWN_ static inline void npuprof_record_look_at_lease_(const npuprof_slot
 #else
 #define NPUPROF_RECORD_IS_ASKED_() false
 #endif
+
+/* A thread wanted a new chunk, and has got it or not: time for capture control to look whether its phase is
+   over, and whether an attached tool is still there. */
+NPUPROF_COLD_ NPUPROF_OWN_ static NPUPROF_NOINLINE_ void npuprof_record_look_around_(const npuprof_slot_ *slot,
+                                                                        bool has_chunk)
+{
+    (void)slot, (void)has_chunk;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
+    NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, has_chunk);)
+}
+
+/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
+   if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
+   need not share a counter. */
+NPUPROF_COLD_ NPUPROF_OWN_ static void npuprof_record_count_full_(npuprof_slot_ *slot)
+{
+    const npuprof_arena_state_ *const s = &npuprof_arena_;
+    npuprof_record_look_around_(slot, false);
+    if (2 * (size_t)(slot->top - slot->open) + 3 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
+        npuprof_count_lost_(NPUPROF_LOST_READING, 1);
+    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
+}
 
 /* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
    one that is not busy. NULL: there is none, and nothing was counted. */
@@ -10840,10 +10851,10 @@ NPUPROF_OWN_ static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ 
     if (slot->cursor && in_reach && npuprof_record_set_end_(slot, units)) return slot->cursor;
     /* The open spans move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_arena_.units) return NULL;
-    npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_record_hooks_.begins)) npuprof_record_hooks_.moved();
-    NPUPROF_ATTACH_(npuprof_record_look_at_lease_(slot, u != NULL);)
-    return u ? npuprof_record_set_end_(slot, units) : NULL;
+    npuprof_unit_ *const u = npuprof_slot_begin_chunk_(slot, now);
+    if (!u) return NULL;
+    npuprof_record_look_around_(slot, true);
+    return npuprof_record_set_end_(slot, units);
 }
 
 /* A record to be written, beside its call site and its time. */
@@ -11000,9 +11011,14 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ npuprof_token_ npuprof_record_begin_slow_(npup
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_record_is_resolved_(site))
-        token = npuprof_record_begin_span_at_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(),
-                                              NPUPROF_RECORD_HERE_(slot, true));
+    if (npuprof_record_is_resolved_(site)) {
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id), here = NPUPROF_RECORD_HERE_(slot, true);
+        /* Why asked ahead of the clock: in a full arena each span comes here, and the clock takes half of
+           the time. */
+        if (slot->cursor && npuprof_arena_is_full_() && !npuprof_record_set_end_(slot, 1))
+            npuprof_record_count_full_(slot);
+        else token = npuprof_record_begin_span_at_(slot, id, npuprof_clock_(), here);
+    }
     npuprof_record_leave_(slot);
     return token;
 }
