@@ -201,8 +201,8 @@ class Packaging(Outside):
         self.assertTrue((work / "package/licenses/LICENSE").exists())
 
     def debian(self):
-        """The folder with the binary packages that dpkg-buildpackage makes, and the unpacked source. Why noopt:
-        the optimiser takes two minutes."""
+        """The folder with the binary packages that dpkg-buildpackage makes, and the unpacked source.
+        Why noopt: the optimiser takes two minutes."""
         helpers.need("dpkg-buildpackage")
         helpers.need("dh")
         helpers.need("dh_python3")
