@@ -367,7 +367,7 @@ class Elsewhere(Case):
         _, said = self.capture("plain", 10, DELAY="1h")
         self.assertEqual(len(said), 1)
         self.assertIn("never looked at", said[0])
-        _, said = self.capture("plain", 20000, 100000, DURATION="50ms")
+        _, said = self.capture("plain", 20000, 800000, DURATION="500ms")
         self.assertEqual(said, [])
         self.assertTrue(20000 <= len(self.spans("t.json", "plain")) < 30000)
         self.assertEqual(self.capture("plain", 10, 0, 1, DELAY="1h")[1], [])
