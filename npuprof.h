@@ -1276,9 +1276,9 @@ NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
    Not from a signal handler. NPUPROF_ERR_BUSY: nothing was discarded. */
 NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
 /* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. A span
-   without a category is recorded under a "-" list and not under the other. Memory records have the category
-   "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a "-" without a name,
-   or is too long; nothing has changed. Any thread, while others record or call it, too. */
+   without a category is recorded under a "-" list and not under the other; so are counters and arrows. Memory
+   records have the category "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a
+   "-" without a name, or is too long; nothing has changed. Any thread, while others record or call it too. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
             NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace to a file. The extension of path chooses the format: .json, .csv or .npuprof; none means
@@ -1325,7 +1325,8 @@ NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result),
    of the name. */
 NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, uint64_t id),
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
-/* Ends the span that npuprof_async_begin() began with this id. */
+/* Ends the span that npuprof_async_begin() began with this id. Without one it is left out of the trace, and
+   counted as recorded. */
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
 #ifndef NPUPROF_FREESTANDING
 /* PROF_INSTANT and PROF_COUNTER with a name that comes at run time. Strings are copied; category may be NULL.
@@ -10713,7 +10714,8 @@ NPUPROF_OWN_ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site
     const uint32_t muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
-    const bool passes = npuprof_record_category_passes_(category);
+    /* Why not asked of an end: its beginning, which has the category, was. */
+    const bool passes = site->kind == NPUPROF_KIND_ASYNC_END || npuprof_record_category_passes_(category);
     if (passes) {
         const char *const name = NPUPROF_LOAD_(&site->name);
         const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, name, site->file,
@@ -14316,25 +14318,30 @@ NPUPROF_OWN_ static void npuprof_capture_plan_slow_(int64_t now, uint64_t took_n
     NPUPROF_STORE_(&npuprof_capture_now_.due_ns, now + (int64_t)npuprof_capture_set_.after_ns);
 }
 
-/* Writes it when what is to come behind it has come. */
-NPUPROF_OWN_ static void npuprof_capture_write_slow_(int64_t now)
+/* Writes it when what is to come behind it has come; at_exit: nothing more will. */
+NPUPROF_OWN_ static void npuprof_capture_write_slow_(int64_t now, bool at_exit)
 {
     const int64_t due = npuprof_capture_now_.due_ns;
-    if (!due || now < due) return;
+    if (!due || (now < due && !at_exit)) return;
     const uint64_t last_ns = npuprof_capture_set_.last_ns;
     const uint64_t since_ns = (uint64_t)(now - due) + npuprof_capture_set_.after_ns;
     NPUPROF_STORE_(&npuprof_capture_now_.due_ns, 0);
     (void)npuprof_capture_write_(false, last_ns ? last_ns + npuprof_capture_now_.due_took_ns + since_ns : 0);
 }
 
+NPUPROF_OWN_ static void npuprof_capture_look_for_slow_(int64_t now, bool at_exit)
+{
+    uint64_t took_ns = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
+    while (took_ns && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &took_ns, 0)) {}
+    if (took_ns) npuprof_capture_plan_slow_(now, took_ns);
+    npuprof_capture_write_slow_(now, at_exit);
+}
+
 NPUPROF_OWN_ static void npuprof_capture_look_(void)
 {
     const int64_t now = npuprof_os_monotonic_ns_();
     npuprof_capture_poll_(now);
-    uint64_t took_ns = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
-    while (took_ns && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &took_ns, 0)) {}
-    if (took_ns) npuprof_capture_plan_slow_(now, took_ns);
-    npuprof_capture_write_slow_(now);
+    npuprof_capture_look_for_slow_(now, false);
     if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) {
         NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 0);
         (void)npuprof_capture_write_(false, 0);
@@ -14358,6 +14365,14 @@ NPUPROF_OWN_ static void npuprof_capture_request_(void)
         npuprof_os_release_cancel_(cancel_before);
         NPUPROF_STORE_SEQ_(&npuprof_capture_now_.looking, 0);
     } while (seen != NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.requests));
+}
+
+/* At normal exit: a file of the trigger that is still to be written. Nobody looks any more. */
+NPUPROF_OWN_ static void npuprof_capture_end_(void)
+{
+    uint32_t nobody = 0;
+    if (NPUPROF_CAS_(&npuprof_capture_now_.looking, &nobody, 1))
+        npuprof_capture_look_for_slow_(npuprof_os_monotonic_ns_(), true);
 }
 
 /* ---- Where a look is taken: npuprof_record_hooks_ */
@@ -23094,6 +23109,7 @@ NPUPROF_OWN_ static void npuprof_file_write_at_exit_(void)
     /* Why: what the program's function needs may be gone. */
     NPUPROF_STORE_RELEASE_(&npuprof_control_.tell, nothing);
     npuprof_stop();
+    npuprof_capture_end_();
     npuprof_file_report_unseen_categories_();
     npuprof_capture_report_unseen_();
     if (npuprof_env_.when_full == NPUPROF_STREAM && !is_stream)

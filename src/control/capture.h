@@ -244,25 +244,30 @@ static void npuprof_capture_plan_slow_(int64_t now, uint64_t took_ns)
     NPUPROF_STORE_(&npuprof_capture_now_.due_ns, now + (int64_t)npuprof_capture_set_.after_ns);
 }
 
-/* Writes it when what is to come behind it has come. */
-static void npuprof_capture_write_slow_(int64_t now)
+/* Writes it when what is to come behind it has come; at_exit: nothing more will. */
+static void npuprof_capture_write_slow_(int64_t now, bool at_exit)
 {
     const int64_t due = npuprof_capture_now_.due_ns;
-    if (!due || now < due) return;
+    if (!due || (now < due && !at_exit)) return;
     const uint64_t last_ns = npuprof_capture_set_.last_ns;
     const uint64_t since_ns = (uint64_t)(now - due) + npuprof_capture_set_.after_ns;
     NPUPROF_STORE_(&npuprof_capture_now_.due_ns, 0);
     (void)npuprof_capture_write_(false, last_ns ? last_ns + npuprof_capture_now_.due_took_ns + since_ns : 0);
 }
 
+static void npuprof_capture_look_for_slow_(int64_t now, bool at_exit)
+{
+    uint64_t took_ns = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
+    while (took_ns && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &took_ns, 0)) {}
+    if (took_ns) npuprof_capture_plan_slow_(now, took_ns);
+    npuprof_capture_write_slow_(now, at_exit);
+}
+
 static void npuprof_capture_look_(void)
 {
     const int64_t now = npuprof_os_monotonic_ns_();
     npuprof_capture_poll_(now);
-    uint64_t took_ns = NPUPROF_LOAD_(&npuprof_capture_now_.slow_wanted_ns);
-    while (took_ns && !NPUPROF_CAS_(&npuprof_capture_now_.slow_wanted_ns, &took_ns, 0)) {}
-    if (took_ns) npuprof_capture_plan_slow_(now, took_ns);
-    npuprof_capture_write_slow_(now);
+    npuprof_capture_look_for_slow_(now, false);
     if (NPUPROF_LOAD_(&npuprof_capture_now_.dump_wanted)) {
         NPUPROF_STORE_(&npuprof_capture_now_.dump_wanted, 0);
         (void)npuprof_capture_write_(false, 0);
@@ -286,6 +291,14 @@ static void npuprof_capture_request_(void)
         npuprof_os_release_cancel_(cancel_before);
         NPUPROF_STORE_SEQ_(&npuprof_capture_now_.looking, 0);
     } while (seen != NPUPROF_LOAD_SEQ_(&npuprof_capture_now_.requests));
+}
+
+/* At normal exit: a file of the trigger that is still to be written. Nobody looks any more. */
+static void npuprof_capture_end_(void)
+{
+    uint32_t nobody = 0;
+    if (NPUPROF_CAS_(&npuprof_capture_now_.looking, &nobody, 1))
+        npuprof_capture_look_for_slow_(npuprof_os_monotonic_ns_(), true);
 }
 
 /* ---- Where a look is taken: npuprof_record_hooks_ */

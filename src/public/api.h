@@ -62,9 +62,9 @@ NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
    Not from a signal handler. NPUPROF_ERR_BUSY: nothing was discarded. */
 NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
 /* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. A span
-   without a category is recorded under a "-" list and not under the other. Memory records have the category
-   "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a "-" without a name,
-   or is too long; nothing has changed. Any thread, while others record or call it, too. */
+   without a category is recorded under a "-" list and not under the other; so are counters and arrows. Memory
+   records have the category "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a
+   "-" without a name, or is too long; nothing has changed. Any thread, while others record or call it too. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
             NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace to a file. The extension of path chooses the format: .json, .csv or .npuprof; none means
@@ -111,7 +111,8 @@ NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result),
    of the name. */
 NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, uint64_t id),
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
-/* Ends the span that npuprof_async_begin() began with this id. */
+/* Ends the span that npuprof_async_begin() began with this id. Without one it is left out of the trace, and
+   counted as recorded. */
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
 #ifndef NPUPROF_FREESTANDING
 /* PROF_INSTANT and PROF_COUNTER with a name that comes at run time. Strings are copied; category may be NULL.

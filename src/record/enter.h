@@ -232,7 +232,8 @@ static NPUPROF_SLOW_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
     const uint32_t muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
-    const bool passes = npuprof_record_category_passes_(category);
+    /* Why not asked of an end: its beginning, which has the category, was. */
+    const bool passes = site->kind == NPUPROF_KIND_ASYNC_END || npuprof_record_category_passes_(category);
     if (passes) {
         const char *const name = NPUPROF_LOAD_(&site->name);
         const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, name, site->file,

@@ -246,6 +246,7 @@ static void npuprof_file_write_at_exit_(void)
     /* Why: what the program's function needs may be gone. */
     NPUPROF_STORE_RELEASE_(&npuprof_control_.tell, nothing);
     npuprof_stop();
+    npuprof_capture_end_();
     npuprof_file_report_unseen_categories_();
     npuprof_capture_report_unseen_();
     if (npuprof_env_.when_full == NPUPROF_STREAM && !is_stream)

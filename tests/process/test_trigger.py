@@ -55,8 +55,11 @@ class Trigger(Case):
         self.watch("scope", TRIGGER="span:decode>800ms,after=1us")
         self.assertIn(21, self.others("t.0.json"))
         self.empty()
-        self.watch("scope", TRIGGER="span:decode>800ms,after=1h")          # it ends before: all at exit
-        self.assertEqual(self.files(), ["t.json"])
+        self.watch("scope", TRIGGER="span:decode>800ms,before=500ms,after=1h")     # it ends before that
+        self.assertEqual(self.files(), ["t.0.json", "t.json"])
+        others = self.others("t.0.json")
+        self.assertEqual(others, list(range(others[0], 30)))
+        self.assertGreater(others[0], 10)
 
     def test_without_a_limit(self):
         figures, _ = self.watch("scope", TRIGGER="span:decode,every=0s,max=4")

@@ -107,6 +107,20 @@ static void categories(void)
     }
 }
 
+/* An end has no category: it ends what was recorded, whatever the list says. */
+static void categories_of_async_spans(void)
+{
+    npuprof_start(1);
+    CHECK_INT(npuprof_set_categories("npu"), NPUPROF_OK);
+    npuprof_async_begin("npu", "in", 1);
+    npuprof_async_begin("other", "out", 2);
+    npuprof_async_end(1);
+    npuprof_async_end(2);
+    json_node *t = written();
+    CHECK_COUNTS(t, "X", { "in", 1 }, { "out", 0 });
+    CHECK(!json_get(json_get(trace_event(t, "X", "in", 0), "args"), "unfinished"));
+}
+
 /* The same call site follows every change of the list; the string may go. */
 static void categories_change(void)
 {
@@ -510,7 +524,8 @@ static void now(void)
     }
 }
 
-CHECK_MAIN(CASE(silent_before_start), CASE(levels), CASE(categories), CASE(categories_change), CASE(toggles),
+CHECK_MAIN(CASE(silent_before_start), CASE(levels), CASE(categories), CASE(categories_of_async_spans),
+           CASE(categories_change), CASE(toggles),
            CASE(pause_and_resume), CASE(clear), CASE(stats), CASE(init_with_an_arena), CASE(init_refuses),
            CASE(init_with_null), CASE(result_strings), CASE(refused_arguments), CASE(metadata_when_full),
            CASE(busy), CASE(failing_sink), CASE(dump_twice), CASE(dump_while_open), CASE(now))

@@ -53,7 +53,7 @@ EXAMPLES = {
     "export": ("export t.json --sqlite t.db",),
     "report": ("report t.json", "report t.json --table operators", "report t.json --html t.html",
                "report run.npuprof --verdict --fail-on sure", "report traces/ --jobs 4"),
-    "merge": ("merge rank0.json rank1.json -o all.json",),
+    "merge": ("merge rank0.npuprof rank1.npuprof -o all.json",),
     "diff": ("diff before.json after.json --fail-above 5%",
              "diff b1.json b2.json b3.json --to a1.json a2.json a3.json --fail-above 5%"),
     "view": ("view t.json",),

@@ -8,7 +8,7 @@ from functools import cached_property
 from .. import loops
 from ..base.contract import NULL
 from ..base.doctor import evidence_of, findings
-from ..base.losses import lost_by_cause
+from ..base.losses import lost_by_cause, records_lost
 from ..tables.arithmetic import both, percentile
 from ..tables.executions import Device
 from ..tables.table import pct
@@ -199,7 +199,7 @@ class Facts:
 
     @cached_property
     def lost_records(self):
-        return sum(self.losses.values())
+        return records_lost(self.losses)
 
     @cached_property
     def lost_pct(self):

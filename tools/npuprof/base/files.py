@@ -144,6 +144,11 @@ def in_place(path):
     return path.startswith(("/dev/std", "/dev/fd/")) or os.path.exists(path) and not os.path.isfile(path)
 
 
+def open_behind(path):
+    """Opens a file to write behind its end: one in a private folder, or what is written in place."""
+    return open(path, "ab")
+
+
 def mode_of(path):
     """The permissions of the file that an output replaces; None: there is none."""
     return stat.S_IMODE(os.stat(path).st_mode) & 0o777 if os.path.isfile(path) else None

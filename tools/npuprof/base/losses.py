@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What metadata.npuprof says was lost, by cause, and what to do about each cause."""
 
+PARTS = ("arguments", "notes", "ends")     # of `lost`: no span or event is missing for these
 LOST_SPANS = ("unplaced_spans", "ring_lost")    # counts in a clock_sync
 RING = "device_ring"       # in `lost`: the same losses as ring_lost of all devices together
 # The causes in clock_sync.records: (what they are, what to do).
@@ -32,7 +33,8 @@ RECORDS = {
     "loss_unknown": ("looks at rings may have lost more than is counted: they cannot tell it",
                      "drain the ring more often; describe `sequence` or a lap count, if there is one"),
 }
-ADVICE = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES", "overwritten": "a larger arena, or a stream",
+ADVICE = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES; or NPUPROF_WHEN_FULL=keep-newest, for what "
+                       "comes last", "overwritten": "a larger arena, or a stream",
           "sink": "a faster disk, or fewer categories",
           "unplaced_spans": "call npuprof_npu_sync() more often",
           "names_full": "fewer names: NPUPROF_MAX_NAMES", "too_deep": "less nesting",
@@ -73,6 +75,11 @@ def lost_by_cause(about):
     ring = max(found.pop(RING, 0), known, sum(reasons.values()))
     rest = ring - sum(reasons.values())
     return found | reasons | ({RING: rest} if rest else {})
+
+
+def records_lost(causes):
+    """How many spans and events these are."""
+    return sum(count for cause, count in causes.items() if cause not in PARTS)
 
 
 def ring_causes(causes):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from ..base.built import remedy
-from ..base.files import in_place, open_plain, plain_path, whole_file, whole_folder
+from ..base.files import in_place, open_behind, open_plain, plain_path, whole_file, whole_folder
 from ..base.messages import Refused, show_progress
 from ..read.foreign import file_of
 from ..read.image import converter, symbol_options
@@ -64,7 +64,7 @@ def run_converter(tool, plain, path, made, output, behind):
     if process.returncode not in (0, 1):
         return 2
     if behind:
-        with open(made, "ab") as file:
+        with open_behind(made) as file:
             behind(file)
     return process.returncode
 

@@ -34,7 +34,8 @@ from .sqlite import write_sqlite
 def add_arguments(parser):
     parser.add_argument("trace", metavar="TRACE", nargs="?",
                         help="a .json, .csv or .npuprof file; none is needed with --ftrace")
-    parser.add_argument("--sqlite", metavar="FILE", help="write a SQLite database: .db, .sqlite or .sqlite3")
+    parser.add_argument("-o", "--sqlite", metavar="FILE",
+                        help="write a SQLite database: .db, .sqlite or .sqlite3")
     parser.add_argument("--parquet", metavar="DIR", help="write Parquet files into this folder")
     parser.add_argument("--layers", metavar="FILE",
                         help="which command of a device is of which layer: see tools/README.md")

@@ -344,6 +344,10 @@ def print_tables(facts, wanted):
     if list(wanted) == ["operators"] and not data.Maker(facts.trace).make("operators").rows:
         print("operators: the trace has none of a device; those of PROF_OPERATOR: --table external",
               file=sys.stderr)
+    if any(choice is not None for choice in facts.window.selection) and any(n in NAMES for n in wanted):
+        whole = ", ".join(name for name in wanted if name in NAMES)
+        print(f"{whole}: of the whole trace; what was selected is for the verdict and the other tables",
+              file=sys.stderr)
     old = tables(facts.trace, [name for name in wanted if name in NAMES])
     show(chain(old, map(table_lines, catalogue.tables(facts, wanted))))
 

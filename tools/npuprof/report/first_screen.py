@@ -79,9 +79,11 @@ def trace_line(facts):
 
 def lost(facts):
     """What was lost, in words."""
-    if facts.headline["lost"]:
-        what = "spans and entries of rings" if ring_causes(facts.losses) else "spans"
-        return f"{facts.headline['lost']} {what} lost"
+    count, arguments = facts.headline["lost"], facts.losses.get("arguments")
+    what = "spans and entries of rings" if ring_causes(facts.losses) else "spans"
+    said = [f"{count} {what} lost"] * bool(count) + [f"{arguments} arguments lost"] * bool(arguments)
+    if said:
+        return "; ".join(said)
     # Why nothing beside a diagnosis: it may be about what is missing and was not counted.
     if facts.diagnosis:
         return ""

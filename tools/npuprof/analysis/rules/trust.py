@@ -3,7 +3,7 @@
 
 from statistics import median
 
-from ...base.losses import ADVICE, RECORDS, ring_causes
+from ...base.losses import ADVICE, PARTS, RECORDS, ring_causes
 from ...tables.table import pct
 from .finding import Finding, Missing, ns_text, pct_text
 
@@ -18,6 +18,7 @@ def trace_incomplete(facts):
         sentences.append(f"{missing} of {missing + len(facts.jobs)} executions are missing "
                          f"({pct_text(share)} %): their numbers are not in the trace")
     if counted:
+        causes = {cause: count for cause, count in causes.items() if cause not in PARTS}
         worst, share = max(causes, key=causes.get), pct(lost, lost + kept)
         what = "spans and entries of rings" if ring_causes(causes) else "spans"
         why = f"{worst} ({RECORDS[worst][0]})" if worst in RECORDS else worst.replace("_", " ")

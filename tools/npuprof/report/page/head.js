@@ -57,7 +57,7 @@ function head() {
             "Lost",
             count(D.lost),
             D.lost
-                ? "spans and events"
+                ? "spans, events or arguments"
                 : D.damaged
                   ? "by its own count, but the image is damaged"
                   : D.open.count
