@@ -9,6 +9,7 @@ import unittest
 
 import helpers
 from helpers import events, load, run, strict_json
+from npuprof.base.metadata import sources
 
 KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device",
          "arena-tiny", "empty")
@@ -95,6 +96,31 @@ class Convert(unittest.TestCase):
         done = self.convert(self.image("device"), "--report")
         self.assertEqual(done.returncode, 0)
         self.assertIn("NPU Total", done.stdout)
+
+    def test_sources(self):
+        """--source: what is recorded at one place says which; all else is as before."""
+        for kind in ("all", "device"):
+            image = self.folder / f"{kind}.npuprof"
+            plain, said, again = (self.folder / f"{name}.json" for name in ("plain", "said", "again"))
+            helpers.npuprof_py("convert", image, "-o", plain)
+            helpers.npuprof_py("convert", image, "--source", "-o", said, said="")
+            helpers.npuprof_py("convert", said, "--source", "-o", again, said="")
+            self.assertEqual(said.read_bytes(), again.read_bytes())
+            before, after = load(plain), strict_json(said.read_text())
+            places, found = sources(before["metadata"]["npuprof"]), 0
+            for old, new in zip(before["traceEvents"], after["traceEvents"], strict=True):
+                of = places.get((old["name"], old.get("cat", "")), ())
+                is_one = old["ph"] in "Xi" and "derived" not in old and len(of) == 1
+                args = new.get("args", {})
+                if is_one and "source" not in old.get("args", {}):
+                    self.assertEqual(args.pop("source"), next(iter(of)))
+                    found += 1
+                if not args and "args" not in old:
+                    new.pop("args", None)
+                self.assertEqual(new, old)
+            self.assertGreater(found, 0 if kind == "all" else -1)
+            self.assertEqual(before["metadata"], after["metadata"])
+        self.assertIn("--source is for .json", helpers.refused("convert", image, "--source", "-o", "t.csv"))
 
     def test_damaged(self):
         """Exit code 1, a sentence with the first place's offset and the number of places; the rest is in the

@@ -14,6 +14,7 @@
                                              JSON, and a trace of the system can be appended
     convert t.npuprof -o t.pftrace --idle    the same with a track "NAME idle" for each device: when it was
                                              idle, and why, as in the table idle
+    convert t.npuprof -o t.json --source     each span and instant says its file and line, for viewers
 
 build/npuprof-convert (`make tools`) reads an image, in constant memory. Other files are read whole. OTLP has
 no counters.
@@ -38,6 +39,7 @@ from ..read.running import arena_path
 from .forms import ENDINGS, FORMS, form_of
 from .idle_packets import write_idle
 from .image import convert_image, is_image
+from .json_sources import write_with_sources
 
 WITH_ARGUMENTS = (".pftrace", ".otlp.json", ".otlp.jsonl")     # forms that the tools write with all arguments
 
@@ -49,6 +51,8 @@ def add_arguments(parser):
                         help="which command of a device is of which layer; for .pftrace and OTLP")
     parser.add_argument("--idle", action="store_true",
                         help="in a .pftrace a track beside each device, with when it was idle and why")
+    parser.add_argument("--source", action="store_true",
+                        help="in a .json an argument of each span: file and line of its call site")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=" ".join(ENDINGS))
 
 
@@ -75,9 +79,14 @@ def run(arguments):
     image = is_image(path)
     if arguments.idle and not (form and form.ending == ".pftrace"):
         raise Refused(f"{output}: --idle adds a track to a .pftrace, and no other form has a place for it")
+    if arguments.source and not (form and form.ending == ".json"):
+        raise Refused(f"{output}: --source is for .json; .pftrace and .csv have file and line anyway")
     if arguments.layers:
         if not (form and form.ending in WITH_ARGUMENTS):
             raise Refused(f"{output}: layers have no place there: write {' or '.join(WITH_ARGUMENTS)}")
+    elif arguments.source:
+        with whole_file(output) as file:
+            return 1 if write_with_sources(path, file).damage else 0
     elif (not form or form.of_image) and (image or form and form.ending == ".json" and is_addressed(path)):
         behind = (lambda file: write_idle(load(path, progress=True), file)) if arguments.idle else None
         return convert_image(path, output, behind)
