@@ -58,8 +58,8 @@ Tables of npuprof_print_*() in C, line for line, without warm-up and unfinished 
   inferences   one row for each inference
   executions   one row for each device execution: NPU Total = NPU Run + NPU IoWait. Run is the union of its
                compute spans, or what the device's busy counter says; "-" if a sampled execution has neither
-  operators    compute spans by name: mean, count, total, share
-  external     host operators
+  operators    compute spans of devices by name: mean, count, total, share
+  external     each PROF_OPERATOR, an operator of the host; names has their sums
   memory       memory pools: peaks, fragmentation, drops of the allocated bytes, every record
 
 With --csv-dir DIR or --json FILE it writes tables for programs instead, all or those of --table: DIR/NAME.csv
