@@ -1275,8 +1275,8 @@ NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
    stay. Frees their memory, except the one chunk that each other running thread is filling.
    Not from a signal handler. NPUPROF_ERR_BUSY: nothing was discarded. */
 NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
-/* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. A span
-   without a category is recorded under a "-" list and not under the other; so are counters and arrows. Memory
+/* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. What
+   has no category, as counters and arrows, is recorded under a "-" list and not under the other. Memory
    records have the category "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a
    "-" without a name, or is too long; nothing has changed. Any thread, while others record or call it too. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
@@ -22970,7 +22970,7 @@ NPUPROF_OWN_ static bool npuprof_file_take_place_(const npuprof_path_ *path)
 /* Makes room at a path for the trace of this arena, whose n-th choice it is: what another process wrote there
    since this one records, such as a program that it executed, becomes NAME.1.EXTENSION. False: the place is
    taken. Why a step behind the start: an earlier run's file is replaced. */
-NPUPROF_OWN_ static bool npuprof_file_make_room_(npuprof_path_ *path, unsigned n)
+NPUPROF_OWN_ static bool npuprof_file_make_room_(const npuprof_path_ *path, unsigned n)
 {
     char first;
     npuprof_path_ aside;

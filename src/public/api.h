@@ -61,8 +61,8 @@ NPUPROF_FN_(npuprof_result, npuprof_poll, (void), return NPUPROF_OK;)
    stay. Frees their memory, except the one chunk that each other running thread is filling.
    Not from a signal handler. NPUPROF_ERR_BUSY: nothing was discarded. */
 NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
-/* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. A span
-   without a category is recorded under a "-" list and not under the other; so are counters and arrows. Memory
+/* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. What
+   has no category, as counters and arrows, is recorded under a "-" list and not under the other. Memory
    records have the category "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a
    "-" without a name, or is too long; nothing has changed. Any thread, while others record or call it too. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),

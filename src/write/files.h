@@ -107,7 +107,7 @@ static bool npuprof_file_take_place_(const npuprof_path_ *path)
 /* Makes room at a path for the trace of this arena, whose n-th choice it is: what another process wrote there
    since this one records, such as a program that it executed, becomes NAME.1.EXTENSION. False: the place is
    taken. Why a step behind the start: an earlier run's file is replaced. */
-static bool npuprof_file_make_room_(npuprof_path_ *path, unsigned n)
+static bool npuprof_file_make_room_(const npuprof_path_ *path, unsigned n)
 {
     char first;
     npuprof_path_ aside;

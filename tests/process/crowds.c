@@ -73,8 +73,8 @@ static void more_than_1024(void)
     }
 }
 
-/* The default arena has no slot for most of these, and no chunk for the others. Why ten times: a span that is
-   counted costs no more than one that is recorded, but a busy machine shows less; it was a hundred times. */
+/* The default arena has no slot for most of these, and no chunk for the others. Each span is there, or
+   counted. Why ten times: a walk over all threads would take a hundred, and a busy machine a few. */
 static void ten_thousand(void)
 {
     const unsigned threads = (unsigned)life_scaled(10000, 10000);

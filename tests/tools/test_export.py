@@ -278,6 +278,7 @@ class Refusals(unittest.TestCase):
         self.refused("sample.json", says="say where to")
         self.refused("sample.json", "--sqlite", "x.txt", says="unknown extension")
         self.refused("sample.json", "--sqlite", "/dev/null", says="no regular file")
+        self.refused("sample.json", "-o", "x.txt", says="unknown extension")
         self.refused("sample.json", "--sqlite", "none/x.db", says="cannot be written")
         self.refused("sample.json", "--parquet", "sample.json", says="cannot be made|neither")
 

@@ -1,12 +1,14 @@
 # test: time=60 - losses by cause, each counted once, with what to do; gains of a trace without inferences
 # SPDX-License-Identifier: MIT
+import json
+import re
 import unittest
 
 import helpers
 import npuprof
 from npuprof.analysis.facts import Facts
 from npuprof.analysis.whatif import WHATIF, usual, whatif_table
-from npuprof.base.losses import doubts, lost_by_cause
+from npuprof.base.losses import PARTS, doubts, lost_by_cause
 from small_traces import Small
 
 
@@ -31,6 +33,20 @@ class Losses(unittest.TestCase):
         self.assertEqual(lost_by_cause(about), by_cause | {"device_ring": 7, "sink": 4, "unplaced_spans": 5})
         self.assertEqual(lost_by_cause({}), {})
         self.assertEqual(lost_by_cause({"lost": 1, "devices": "x"}), {})
+
+    def test_parts_are_no_records(self):
+        """Causes for which no span is missing are the header's; lost arguments are told as such."""
+        text = (helpers.ROOT / "src" / "public" / "types.h").read_text()
+        self.assertEqual(PARTS, tuple(re.findall(r'X\(NPUPROF_LOST_\w+, "(\w+)", 0\)', text)))
+        trace = helpers.load(helpers.TESTS / "golden" / "trace.json")
+        for lost, said in (({"arguments": 3, "notes": 2}, "; 3 arguments lost"),
+                           ({"arguments": 3, "arena_full": 5}, "; 5 spans lost; 3 arguments lost")):
+            trace["metadata"]["npuprof"]["lost"] = lost
+            (path := helpers.scratch() / "lost.json").write_text(json.dumps(trace))
+            done = helpers.npuprof_py("report", path, "--table", "names", "--between", "0:1000000")
+            self.assertIn("names: of the whole trace", done.stderr)
+            first = " ".join(helpers.npuprof_py("report", path).stdout.split("\n1 ")[0].split())
+            self.assertIn(said, first)
 
     def test_advice(self):
         """Only what was overwritten asks for more drains."""

@@ -50,6 +50,17 @@ class Odd(unittest.TestCase):
         for options in ((), ("--verdict",), ("--table", "all")):
             report(odd(spans, jobs), *options, said="")
 
+    def test_operators_of_the_window(self):
+        """The first screen names those of the time that is looked at."""
+        jobs = [(0, 100 * k, 100 * k + 60, 0, 100 * k - 5, 1,
+                 [("conv", 100 * k, 100 * k + (40 if k < 10 else 10), 0),
+                  ("pad", 100 * k + 40, 100 * k + 60, 1)]) for k in range(1, 20)]
+        path = odd([(1, "Submit", 100 * k - 8, 100 * k - 1, {}) for k in range(1, 20)], jobs)
+        half = npuprof.load(path).start[0] + 1000
+        for options, most in (((), "conv 55 %, pad 45 %"),
+                              (("--between", f"{half}:{half + 2000}"), "pad 67 %, conv")):
+            self.assertIn(f"Most time of 2 operators: {most}", report(path, *options).stdout)
+
     def test_any_lengths(self):
         """Golden traces whose spans last anything, none included, or lie elsewhere, or lack: all is said."""
         for seed in range(24):

@@ -107,17 +107,22 @@ static void categories(void)
     }
 }
 
-/* An end has no category: it ends what was recorded, whatever the list says. */
+/* An end has no category: it ends what was recorded, whatever the list says. A counter has none either, and
+   is left out. */
 static void categories_of_async_spans(void)
 {
     npuprof_start(1);
     CHECK_INT(npuprof_set_categories("npu"), NPUPROF_OK);
+    npuprof_async_end(7);                          /* of nobody: recorded, and not shown */
+    CHECK_UINT(recorded(), 1);
+    PROF_COUNTER("counter", 1);
     npuprof_async_begin("npu", "in", 1);
     npuprof_async_begin("other", "out", 2);
     npuprof_async_end(1);
     npuprof_async_end(2);
     json_node *t = written();
     CHECK_COUNTS(t, "X", { "in", 1 }, { "out", 0 });
+    CHECK_UINT(trace_count(t, "C", "counter"), 0);
     CHECK(!json_get(json_get(trace_event(t, "X", "in", 0), "args"), "unfinished"));
 }
 

@@ -35,8 +35,8 @@ def missing():
 
 def ways(part, kind, is_top, quick=False):
     """(how, command) for each way in which this part must compile. is_top: no other includes it.
-    Why only those in other languages and for Windows, and what is of Windows: they compile the others, too,
-    and what a part does not include is missing in C11 as well."""
+    Other languages, and Windows outside os/, are for those alone. Why: they compile the others, too, and an
+    include that a part lacks is missing in C11 as well."""
     path = part.removeprefix("src/")
     for system, command, standards in compilers():
         if re.match(WINDOWS_ONLY if system != "Windows" else NOT_WINDOWS, path):

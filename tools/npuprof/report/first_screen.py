@@ -246,8 +246,8 @@ def nothing(verdict):
 
 
 def operators(facts):
-    """Which operators take most time, as the table of operators has it."""
-    total = {name: ns for name, (_, ns) in facts.device.operators.items() if ns}
+    """Which operators take most time in the window."""
+    total = {name: ns for name, (_, ns) in facts.engines.operators.items() if ns}
     most = sorted(total, key=lambda name: (-total[name], name))[:LONGEST]
     shares = ", ".join(f"{name} {whole(pct(total[name], sum(total.values())))} %" for name in most)
     return f"Most time of {len(total)} operators: {shares}." if len(total) > 1 else ""
