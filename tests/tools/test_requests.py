@@ -1,5 +1,6 @@
 # test: time=60 - requests, polls, locks and marks, where the trace does not say enough: gains hold
 # SPDX-License-Identifier: MIT
+import heapq
 import random
 import unittest
 from fractions import Fraction
@@ -10,7 +11,7 @@ from grid.ask import facts_of, predictions, questions
 from grid.driver import Run
 from npuprof.analysis import polls, replay, requests
 from npuprof.analysis.verdict import judge
-from npuprof.report import screen
+from npuprof.report import first_screen, screen
 from test_grid import case
 from test_stretches import Driver
 
@@ -76,6 +77,62 @@ class Requests(unittest.TestCase):
         low, high = requests.slope(x, [3 * value + draw.uniform(-20, 20) for value in x])
         self.assertTrue(2.8 < low < 3 < high < 3.2, (low, high))
         self.assertEqual(requests.slope([5] * 50, x[:50]), (float("-inf"), float("inf")))
+
+
+class Pool(Driver):
+    """Four threads take images from a list; the last of them comes at `late` us."""
+
+    names = (*((tid, f"worker {tid}") for tid in (1, 2, 3, 4)), (5, "npu PE 0"), (6, "npu PE 1"))
+    threads = 4
+
+    def __init__(self, device=4000, pes=1, late=0.0, images=48):
+        self.lines, self.style = [], "marked"
+        threads, free = [(1000.0, tid) for tid in (1, 2, 3)] + [(1000.0 + late, 4)], [1000.0] * pes
+        for n in range(images):
+            begin, tid = heapq.heappop(threads)
+            pe = free.index(min(free))
+            submit, start = begin + 10, max(begin + 15, free[pe] + 5)
+            end = free[pe] = start + device
+            self.span(tid, "Inference", begin, end + 30, kind="inference")
+            self.span(tid, "Submit", submit, submit + 4)
+            self.span(tid, "ioctl", submit + 4, end + 20, kind="wait")
+            self.span(5 + pe, "kernel", start, end, stamp="device", pe_index=pe, execution_index=n,
+                      error_ns=200)
+            self.arrow(n, submit, start, from_tid=tid, to_tid=5 + pe)
+            heapq.heappush(threads, (end + 35, tid))
+        self.window = max(free) - 1010
+
+    def holds(self, change, late, **changed):
+        """True: the gain of that change, told from this run, holds what such a pool does; and its Effect."""
+        effect = replay.of(self.facts()).effect(change)
+        truth = 100 - 100 * Pool(late=late, **changed).window / self.window
+        low, high = map(float, effect.window)
+        return low - 0.2 <= truth <= high + 0.2, effect
+
+
+class Late(unittest.TestCase):
+    """The last thread of a pool came when half of the work was done: the others would have had more of it."""
+
+    def test_a_pool(self):
+        for change, changed in ((("pes", None, 1), {"pes": 2}), (("device", None, HALF), {"device": 2000})):
+            for late in (0, 100_000):
+                held, effect = Pool(late=100_000).holds(change, late, **changed)
+                self.assertTrue(held, (change, late, effect))
+                self.assertEqual(effect.assumed, {replay.LATE})
+
+    def test_all_at_once(self):
+        for late in (0, 3000):
+            held, effect = Pool(late=late).holds(("device", None, HALF), late, device=2000)
+            self.assertTrue(held and not effect.assumed, effect)
+
+    def test_nothing_to_change(self):
+        effect = replay.of(Pool(late=100_000).facts()).effect(("load", None, Fraction(0)))
+        self.assertEqual((effect.inference, effect.window), ((0, 0), (0, 0)))
+
+    def test_words(self):
+        why, advice = first_screen.why_open(Pool().facts(), {replay.LATE})
+        self.assertIn("A thread comes when jobs of others have ended", why)
+        self.assertIn("when all threads are at work", advice)
 
 
 class Locks(unittest.TestCase):

@@ -21,6 +21,8 @@ class Driver:
     """One thread, one device. style: how the wait is written; work: us that the thread works between the
     submission and its wait; hidden: the wait is only that work; between: a span between two inferences."""
 
+    names, threads = ((1, "worker"), (2, "irq"), (3, "npu PE 0")), 2
+
     def __init__(self, style, device=4000, work=0, hidden=False, between=None, faster=1.0):
         self.lines, self.style, self.latencies = [], style, []
         draw, now = random.Random(7), 1000.0
@@ -64,10 +66,11 @@ class Driver:
 
     def facts(self, **more):
         names = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": name}}
-                 for tid, name in ((1, "worker"), (2, "irq"), (3, "npu PE 0"))]
+                 for tid, name in self.names]
         self.lines.sort(key=lambda e: (e["tid"], e["ts"], -e.get("dur", 0)))
         self.lines.sort(key=lambda e: e["ph"] == "f")
-        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 2, "pid": 1, "devices": [], "lost": {}}
+        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": self.threads, "pid": 1, "devices": [],
+                 "lost": {}}
         path = helpers.scratch() / "driver.json"
         path.write_text(json.dumps({"traceEvents": names + self.lines, "metadata": {"npuprof": about}}))
         return Facts(npuprof.load(path), **more)

@@ -36,12 +36,13 @@ TIME = itemgetter(1)
 @dataclass
 class Lags:
     """What a replay may change, all in ns. By job: latency (from its submission to its begin), queue (from
-    the end of the job before it), dur. By point: stretch (time from the point before), notice, own (least
-    time of a wait), held (no earlier than that moment)."""
+    the end of the job before it), dur. By point: stretch (time from the point before), arrive (from the other
+    end of an arrow), notice, own (least time of a wait), held (no earlier than that moment)."""
     latency: array
     queue: array
     dur: array
     stretch: array
+    arrive: dict = field(default_factory=dict)
     notice: dict = field(default_factory=dict)
     own: dict = field(default_factory=dict)
     held: dict = field(default_factory=dict)
@@ -63,7 +64,8 @@ class Points:
     waiting. handed: {arrow of a handover: its lag}; handing: names of the spans that end so.
 
     inferences: rows, those replayed; begin[i], end[i]: the points of inference i. start_of[k], end_of[k]: of
-    job k, as recorded. waited: {point: ns before it that may be waiting for a request}."""
+    job k, as recorded. waited: {point: ns before it that may be waiting for a request}; late: {first
+    point of a thread: ns that it may have been late}."""
 
     def __init__(self, trace, jobs, inferences, all_work=False, handing=True):
         self.trace, self.jobs = trace, jobs
@@ -94,7 +96,7 @@ class Points:
             self.thread += [thread] * len(found[thread])
         self._lags(all_work)
         self._places()
-        self.waited = requests.waited(self)
+        self.waited, self.late = requests.waited(self), requests.late(self)
 
     def _wait(self, k, all_work):
         jobs = self.jobs
@@ -302,8 +304,8 @@ class Points:
 
     def lags(self):
         """A fresh copy of everything that a replay may change."""
-        return Lags(self.latency[:], self.latency[:], self.dur[:], self.stretch[:], dict(self.notice),
-                    dict(self.own))
+        return Lags(self.latency[:], self.latency[:], self.dur[:], self.stretch[:], dict(self.arrive),
+                    dict(self.notice), dict(self.own))
 
 
 class Graph:
@@ -395,7 +397,8 @@ class Graph:
     def lags(self, lags):
         """The lag of both edges of each node, as two arrays."""
         points = self.points
-        if lags.held or (lags.stretch, lags.notice, lags.own) != (points.stretch, points.notice, points.own):
+        if lags.held or (lags.stretch, lags.arrive, lags.notice, lags.own) != (
+                points.stretch, points.arrive, points.notice, points.own):
             one, two = self._of_points(lags)
         else:
             # Why kept: most changes are of jobs alone.
@@ -420,7 +423,7 @@ class Graph:
             one[n] = ns
         for p, ns in lags.own.items():
             one[self.at[p]], two[self.at[p]] = ns, lags.notice[p]
-        for p, ns in self.points.arrive.items():
+        for p, ns in lags.arrive.items():
             two[self.at[p]] = ns
         for p in self.points.waited:
             two[self.at[p]] = lags.held.get(p, NEVER)

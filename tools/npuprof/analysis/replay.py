@@ -11,7 +11,8 @@ inferences run at a time, so look at the window, not at the median inference.
 
 Where nothing says whether a thread works or waits for a job, there are two more readings, and the gain holds
 both: all of it is work, and all of it is waiting, which ends as soon after the job as it ever did. So it is
-where nothing says when requests came (requests.py): all as soon as a thread was ready, and when they did.
+where nothing says when requests came (requests.py): all as soon as a thread was ready, and when they did; and
+where a thread came after others: as late as it did, and with them.
 
 Threads that share a queue may come to it in another order: where they would, and the queue serves who comes
 first, that is replayed, too. Threads that seem to wait for each other (handovers.py) do so in one reading,
@@ -26,7 +27,7 @@ from functools import cached_property
 
 from . import bounds, locks, polls, requests
 from .bounds import INSIDE
-from .effects import CALL, JOB, POLL, REQUEST, Effect, differ, either, percent, widened
+from .effects import CALL, JOB, LATE, POLL, REQUEST, Effect, differ, either, percent, widened
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
 from .part import Part, has_job
@@ -117,9 +118,11 @@ class Replay:
         if self.why:
             return None
         if changes not in self.effects:
-            own = self._readings(changes, False)
+            own = self._readings(changes)
             if own and (self.points.waited or (self.working and self.working.points.waited)):
-                own = either(own, self._readings(changes, True), REQUEST)
+                own = either(own, self._readings(changes, requests.hold), REQUEST)
+            if own and self.points.late:
+                own = either(own, self._readings(changes, requests.come), LATE)
             self.effects[changes] = widened(own) if own and self.shares else own
         return self.effects[changes]
 
@@ -145,12 +148,12 @@ class Replay:
         return is_sure and len(self.facts.durations) >= ENOUGH and all(
             what in (*INSIDE, "host") and not isinstance(name, Part) for what, name, _ in effect.changes)
 
-    def _readings(self, changes, held):
-        """The Effect over what threads may do until their jobs end. held: requests come when they did."""
-        own, beside = self._effect(changes, held), bounds.beside(self, changes)
+    def _readings(self, changes, reading=None):
+        """The Effect over what threads may do until their jobs end. reading: sets when requests come."""
+        own, beside = self._effect(changes, reading), bounds.beside(self, changes)
         if not own or not (self.working or self.hears or self.locked or beside):
             return own
-        other = self.working._effect(changes, held) if self.working else own
+        other = self.working._effect(changes, reading) if self.working else own
         # Where nobody knows what waits for what, all shrinks as the jobs do, or nothing.
         is_open = beside or self.hears or self.locked or (self.facts.jobs.unmarked and self.loose)
         return either(own, other, JOB, bounds.shrinking(self, changes, beside) if is_open else None)
@@ -200,12 +203,12 @@ class Replay:
         inference, trace = self.facts.jobs.inference[k], self.trace
         return time if inference < 0 else trace.start[inference] + trace.dur[inference]
 
-    def _effect(self, changes, held):
+    def _effect(self, changes, reading):
         if any(change[0] in ("operator", "load") for change in changes) and self.unexplained() > UNEXPLAINED:
             return None
         forms = ((False, 0, None),) if self._is_nothing(changes) else self._forms(changes)
-        results = [one for form in forms for one in self._measures(changes, held, *form)]
-        before = self._measure(self.base, self.graph)
+        results = [one for form in forms for one in self._measures(changes, reading, *form)]
+        before = self._measure(*self._before(reading))
         window = self.facts.window.length_ns
         spans = [percent(before[1] - after[1], min(window, before[1]) or 1) for after in results]
         inference = None
@@ -221,6 +224,17 @@ class Replay:
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
                       (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results),
                       frozenset(assumed))
+
+    def _before(self, reading):
+        """(times, graph) with nothing changed. Why not as recorded if late threads come sooner: no change
+        brings that."""
+        if reading is not requests.come:
+            return self.base, self.graph
+        lags = self.points.lags()
+        reading(self.points, lags)
+        if self.served_in_order:
+            return first_come(self.points, self.graph.threads, lags)
+        return self.graph.times(lags), self.graph
 
     def _is_nothing(self, changes):
         """True: the trace has nothing that they change, such as transfers."""
@@ -336,10 +350,10 @@ class Replay:
             else:
                 lags.notice[p] = max(ns, min(most, ns + sooner)) if sooner >= 0 else max(ns, most)
 
-    def _measures(self, changes, held, fixed, sign, short):
+    def _measures(self, changes, reading, fixed, sign, short):
         lags, depth, pes = self.changed(changes, fixed, short)
-        if held:
-            requests.hold(self.points, lags)
+        if reading:
+            reading(self.points, lags)
         graph = self._deep(depth) if depth else self.graph
         if sign:
             self._queues(lags, sign)
@@ -349,8 +363,10 @@ class Replay:
             return
         times = graph.times(lags)
         edge = self._edge(times, lags) if graph is self.graph else 0
-        yield *self._measure(times, graph), edge, sum(lags.dur)
-        if not depth and self.served_in_order and self._swaps(times):
+        swaps = not depth and self.served_in_order and self._swaps(times)
+        if not (swaps and reading is requests.come):
+            yield *self._measure(times, graph), edge, sum(lags.dur)
+        if swaps:
             yield *self._measure(*first_come(self.points, graph.threads, lags)), 0, sum(lags.dur)
 
     def _swaps(self, times):

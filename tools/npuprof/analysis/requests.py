@@ -20,7 +20,7 @@ from bisect import bisect_left
 from math import sqrt
 
 from ..base.contract import INFERENCE
-from .moments import ARRIVAL, BEGIN, END, NOTICED, REQUEST, RETURN, SUBMIT
+from .moments import ARRIVAL, BEGIN, END, LEAVES, NOTICED, REQUEST, RETURN, SUBMIT
 
 WORDS = {"recv", "recvfrom", "recvmsg", "accept", "epoll", "select", "listen", "dequeue", "request",
          "requests"}
@@ -124,6 +124,29 @@ def waited(points):
         if pairs and not is_closed(points, pairs):
             found |= {p: before for p, before, _ in pairs if before > 0}
     return found
+
+
+def late(points):
+    """{first point of a thread: ns that it may have been late}: of threads that come after a job has ended
+    already. Why: they had nothing to do yet, or no processor, as the last one of a pool on a busy machine."""
+    point, found = points.point, {}
+    first = [thread[0] for thread in points.threads
+             if any(point[p].kind in (BEGIN, SUBMIT) for p in thread) and point[thread[0]].kind != LEAVES]
+    ended = min(points.end_of, default=None)
+    least = min((ns for p, ns in points.arrive.items() if ns > 0), default=0)
+    for p in first if ended is not None else ():
+        if point[p].time > ended:
+            ns = points.arrive[p] - least if point[p].kind == ARRIVAL else \
+                point[p].time - min(point[q].time for q in first)
+            found |= {p: ns} if ns > 0 else {}
+    return found
+
+
+def come(points, lags):
+    """Makes late threads come as soon as the others, in the lags of a replay."""
+    for p, ns in points.late.items():
+        own = lags.arrive if points.point[p].kind == ARRIVAL else lags.stretch
+        own[p] = max(0, own[p] - ns)
 
 
 def hold(points, lags):

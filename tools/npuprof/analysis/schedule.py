@@ -52,7 +52,7 @@ def taken(points, threads, lags, free, where):
                 if leaves[ref] not in came:
                     parked.setdefault(("point", leaves[ref]), []).append(t)
                     break
-                now[t] = max(now[t] + lags.stretch[p], times[leaves[ref]] + points.arrive[p])
+                now[t] = max(now[t] + lags.stretch[p], times[leaves[ref]] + lags.arrive[p])
             else:
                 now[t] = max(now[t] + lags.stretch[p], lags.held.get(p, 0))
             times[p] = now[t]
