@@ -194,9 +194,21 @@ NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(cons
     return at;
 }
 
+/* Clears what a record need not have. Why not all of it: compilers clear more than 80 bytes by an instruction
+   that took two thirds of the time of npuprof_cursor_decode_(). */
+NPUPROF_HOT_ static inline void npuprof_cursor_clear_event_(npuprof_event_ *ev)
+{
+    ev->kind = ev->track = 0;
+    ev->second = 0;
+    ev->change = 0;
+    ev->unfinished = ev->cut = ev->has_link = ev->results = false;
+    ev->device = ev->pe = ev->epoch = ev->flags = ev->unknown = 0;
+    memset(&ev->link, 0, sizeof ev->link);
+}
+
 /* Decodes the record at unit number `unit` of a chunk; `first`: the chunk is the first of its slot. Returns
    how many units it takes; 0: there is none. *shown is false if the record is shown elsewhere, is older than
-   the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
+   the last clear, or is damaged (kind NPUPROF_KIND_NONE); then *ev may be incomplete. */
 NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit,
                                                     bool first, npuprof_event_ *ev, bool *shown)
 {
@@ -208,7 +220,7 @@ NPUPROF_HOT_ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, ui
     const bool moved = unit < chunk->moved_units;
     *shown = false;
     if (w0 == 0) return 0;
-    memset(ev, 0, sizeof *ev);
+    npuprof_cursor_clear_event_(ev);
     /* Why at once: following moved spans from every chunk they went through takes time quadratic in the
        chunks. */
     if (moved && (!first || u + 1 == end)) {

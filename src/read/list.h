@@ -25,28 +25,30 @@ static void npuprof_list_free_(npuprof_list_ *l)
     *l = npuprof_list_of_(l->bytes);
 }
 
-/* Memory for a list. Why huge pages: a fault for each page of 4 KiB costs more than what is written there. */
-static uint8_t *npuprof_list_memory_(size_t bytes)
+/* Memory for a list; NULL: there is none. Why huge pages: a fault for each page of 4 KiB costs more than what
+   is written there. */
+static uint8_t *npuprof_list_memory_(uint64_t bytes)
 {
-    uint8_t *const at = (uint8_t *)npuprof_os_memory_(bytes);
-    if (at) npuprof_os_huge_pages_(at, bytes);
+    if ((size_t)bytes != bytes) return NULL;
+    uint8_t *const at = (uint8_t *)npuprof_os_memory_((size_t)bytes);
+    if (at) npuprof_os_huge_pages_(at, (size_t)bytes);
     return at;
 }
 
-/* Makes room for four times as many elements, or twice. Why so many: what is not written takes no memory,
-   and what is copied is written again. */
+/* Makes room for 16 times as many elements, or twice. Why so many: what is not written takes no memory, what
+   is copied is written again, and a small piece of memory gets no huge pages. */
 NPUPROF_COLD_ static bool npuprof_list_grow_(npuprof_list_ *l)
 {
-    size_t capacity = l->capacity ? 4 * l->capacity : 65536 / l->bytes;
+    uint64_t capacity = l->capacity ? 16 * (uint64_t)l->capacity : 65536 / l->bytes;
     uint8_t *at = npuprof_list_memory_(capacity * l->bytes);
-    if (!at && l->at) at = npuprof_list_memory_((capacity /= 2) * l->bytes);
+    if (!at && l->at) at = npuprof_list_memory_((capacity /= 8) * l->bytes);
     if (!at) return false;
     if (l->at) {
         memcpy(at, l->at, l->count * l->bytes);
         npuprof_os_unmap_(l->at, l->capacity * l->bytes);
     }
     l->at = at;
-    l->capacity = capacity;
+    l->capacity = (size_t)capacity;
     return true;
 }
 
@@ -61,13 +63,14 @@ NPUPROF_HOT_ static inline bool npuprof_list_add_(npuprof_list_ *l, const void *
 /* Sorts elements of `bytes` bytes, which is a constant. False: the system has no memory beside them. */
 NPUPROF_ALWAYS_INLINE_ bool npuprof_list_sort_(npuprof_list_ *l, size_t bytes, npuprof_heap_before_ before)
 {
-    uint8_t *const array = l->at;
+    const uint8_t *const array = l->at;
     size_t sorted = 1;
     while (sorted < l->count && !before(array + sorted * bytes, array + (sorted - 1) * bytes)) sorted++;
     if (sorted >= l->count) return true;
-    uint8_t *const beside = npuprof_list_memory_(l->capacity * bytes);
+    uint8_t *const beside = npuprof_list_memory_((uint64_t)l->count * bytes);
     if (!beside) return false;
-    l->at = (uint8_t *)npuprof_sort_(array, beside, bytes, l->count, before);
-    npuprof_os_unmap_(l->at == array ? beside : array, l->capacity * bytes);
+    if (npuprof_sort_(l->at, beside, bytes, l->count, before) == beside)
+        memcpy(l->at, beside, l->count * bytes);
+    npuprof_os_unmap_(beside, l->count * bytes);
     return true;
 }

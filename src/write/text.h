@@ -57,7 +57,7 @@ static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char 
     }
 }
 
-static inline void npuprof_out_put_(npuprof_out_ *o, const char *bytes, size_t count)
+NPUPROF_HOT_ static inline void npuprof_out_put_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) {
         npuprof_out_put_slow_(o, bytes, count);
