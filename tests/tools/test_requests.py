@@ -9,7 +9,7 @@ import helpers
 import npuprof
 from grid.ask import facts_of, predictions, questions
 from grid.driver import Run
-from npuprof.analysis import polls, replay, requests
+from npuprof.analysis import effects, polls, replay, requests
 from npuprof.analysis.verdict import judge
 from npuprof.report import first_screen, screen
 from test_grid import case
@@ -32,7 +32,7 @@ class Requests(unittest.TestCase):
         for values in ({"arrivals": "hidden"}, {"arrivals": "hidden", "submitters": 2, "pes": 2}):
             for question in ("device", "host:prepare"):
                 effect, found = told(values | {"noise": 0.02}, question)
-                self.assertIn(replay.REQUEST, effect.assumed)
+                self.assertIn(effects.REQUEST, effect.assumed)
                 for one in found:
                     self.assertTrue(one.low - 0.5 <= one.truth <= one.high + 0.5, (values, one[1:]))
 
@@ -67,7 +67,7 @@ class Requests(unittest.TestCase):
         for line in driver.lines:
             line["name"] = {"prepare": "recv"}.get(line["name"], line["name"])
         effect = replay.of(driver.facts()).effect(("device", None, HALF))
-        self.assertIn(replay.REQUEST, effect.assumed)
+        self.assertIn(effects.REQUEST, effect.assumed)
         self.assertLess(effect.window[0], 1)
         self.assertGreater(effect.window[1], 44)
 
@@ -118,7 +118,7 @@ class Late(unittest.TestCase):
             for late in (0, 100_000):
                 held, effect = Pool(late=100_000).holds(change, late, **changed)
                 self.assertTrue(held, (change, late, effect))
-                self.assertEqual(effect.assumed, {replay.LATE})
+                self.assertEqual(effect.assumed, {effects.LATE})
 
     def test_all_at_once(self):
         for late in (0, 3000):
@@ -130,7 +130,7 @@ class Late(unittest.TestCase):
         self.assertEqual((effect.inference, effect.window), ((0, 0), (0, 0)))
 
     def test_words(self):
-        why, advice = first_screen.why_open(Pool().facts(), {replay.LATE})
+        why, advice = first_screen.why_open(Pool().facts(), {effects.LATE})
         self.assertIn("A thread comes when jobs of others have ended", why)
         self.assertIn("when all threads are at work", advice)
 
@@ -187,7 +187,7 @@ class Polls(unittest.TestCase):
             facts = before.facts()
             effect = replay.of(facts).effect(("device", None, HALF))
             truth = 100 - 100 * after.median() / before.median()
-            self.assertIn(replay.POLL, effect.assumed)
+            self.assertIn(effects.POLL, effect.assumed)
             self.assertTrue(effect.inference[0] <= truth <= effect.inference[1], (every, effect, truth))
             own = [k for k in range(len(facts.jobs)) if facts.jobs.wait[k] >= 0]
             self.assertAlmostEqual(polls.polls(facts.jobs, own), 1000 * every, delta=1000)

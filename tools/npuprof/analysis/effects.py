@@ -12,7 +12,7 @@ MARGIN = 1
 # before, after: twice the ns of the median inference, None without inferences; after is (low, high).
 # edge: see replay.py. assumed: what is not known, and decides it: a set of what is below.
 JOB, REQUEST, POLL = "what threads wait for", "when requests come", "when a poll sees the end"
-LATE = "when threads come"
+LATE, TICK = "when threads come", "which tick of a clock a thread takes"
 CALL = "how much of a sampled kernel the device works"
 Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
 

@@ -64,8 +64,9 @@ class Points:
     waiting. handed: {arrow of a handover: its lag}; handing: names of the spans that end so.
 
     inferences: rows, those replayed; begin[i], end[i]: the points of inference i. start_of[k], end_of[k]: of
-    job k, as recorded. waited: {point: ns before it that may be waiting for a request}; late: {first
-    point of a thread: ns that it may have been late}."""
+    job k, as recorded. waited: {point: ns before it that may be waiting for a request}; ticking: those that
+    may be waiting for a clock, {point: (ns before it, periods)}; late: {first point of a thread: ns that it
+    may have been late}. asked: stretches that end with a REQUEST, by number."""
 
     def __init__(self, trace, jobs, inferences, all_work=False, handing=True):
         self.trace, self.jobs = trace, jobs
@@ -97,6 +98,7 @@ class Points:
         self._lags(all_work)
         self._places()
         self.waited, self.late = requests.waited(self), requests.late(self)
+        self.ticking = requests.ticking(self)
 
     def _wait(self, k, all_work):
         jobs = self.jobs
@@ -160,8 +162,9 @@ class Points:
             points.append(Point(END, trace.start[i] + trace.dur[i], number))
 
     def _of_requests(self, found):
-        for base, rows in requests.spans(self, found).items():
-            found[base] += (Point(REQUEST, self.trace.start[i] + self.trace.dur[i], i) for i in rows)
+        self.asked = requests.stretches(self, found)
+        for n, one in enumerate(self.asked):
+            found[one.base].append(Point(REQUEST, one.end, n))
 
     def _arrows(self, found):
         """Arrows to a thread with points, forward in time, from all but devices, as (from point, to point) by

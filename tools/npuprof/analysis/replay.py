@@ -27,7 +27,7 @@ from functools import cached_property
 
 from . import bounds, locks, polls, requests
 from .bounds import INSIDE
-from .effects import CALL, JOB, LATE, POLL, REQUEST, Effect, differ, either, percent, widened
+from .effects import CALL, JOB, POLL, Effect, differ, either, percent, widened
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
 from .part import Part, has_job
@@ -119,10 +119,8 @@ class Replay:
             return None
         if changes not in self.effects:
             own = self._readings(changes)
-            if own and (self.points.waited or (self.working and self.working.points.waited)):
-                own = either(own, self._readings(changes, requests.hold), REQUEST)
-            if own and self.points.late:
-                own = either(own, self._readings(changes, requests.come), LATE)
+            for reading, what in requests.readings(self, own) if own else ():
+                own = either(own, self._readings(changes, reading), what)
             self.effects[changes] = widened(own) if own and self.shares else own
         return self.effects[changes]
 

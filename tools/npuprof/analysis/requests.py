@@ -5,30 +5,42 @@ Times of requests are not in a trace, unless an arrow comes from who sent them. 
 epoll_wait() and a loop that is just ready again look the same, but only the second one does more if the
 device gets faster. So these times are replayed as waiting and as work:
 
-    in a span whose name sounds like it (WORDS), with no job of its thread under way; else
+    in a span whose name sounds like it (WORDS), or that waits, but for no job, while none of its thread is
+    under way; else
     before an inference, behind the one before it; without inferences before a submission, behind the last
     notice
 
-A span counts by its name alone, the others if they are 2 % of the time. It is no wait for requests if the
-loop is closed: where an inference took 1 ms longer, the next one began 1 ms later, and no few gaps are much
-longer than the others. For that all pairs of them are compared (the slopes' median, and its 99 % interval
-by Kendall's statistic).
+A span counts by its name alone, the others if they are 2 % of the time. So does a stretch that ends by a
+clock (ticks.py), whatever its name is. Who waits for a clock may have taken an earlier tick, too, if it had
+been ready. It is no wait for requests if the loop is closed: where an inference took 1 ms longer, the next one
+began 1 ms later, and no few gaps are much longer than the others. For that all pairs of them are compared (the
+slopes' median, and its 99 % interval by Kendall's statistic).
 """
 
 import re
 from bisect import bisect_left
+from collections import namedtuple
+from functools import partial
+from itertools import accumulate
 from math import sqrt
 
 from ..base.contract import INFERENCE
+from . import effects, ticks
+from .leaves import Leaves
 from .moments import ARRIVAL, BEGIN, END, LEAVES, NOTICED, REQUEST, RETURN, SUBMIT
 
 WORDS = {"recv", "recvfrom", "recvmsg", "accept", "epoll", "select", "listen", "dequeue", "request",
          "requests"}
+CLOCK = {"sleep", "usleep", "nanosleep", "dqbuf", "vsync", "vblank", "frame", "tick"}
 PART = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 SHARE = 50         # gaps of less than one part of so many are no waiting
 MOST = 300         # inferences that are compared
 LEAST = 8
+SHORT = 1000       # ns: a shorter stretch waits for nothing
 AT_ONCE = 50_000   # ns: an arrow that ends so soon behind the begin of an inference is why it began
+# base: a thread; begin, end: when it may have waited; periods: ns between two ticks of the clock that it may
+# have waited for, one or several; () for requests
+Stretch = namedtuple("Stretch", "base begin end periods")
 
 
 def comes(trace, flow):
@@ -39,31 +51,55 @@ def comes(trace, flow):
     return trace.start[row] if row >= 0 and flow.to_ns - trace.start[row] <= AT_ONCE else flow.to_ns
 
 
-def spans(points, of_thread):
-    """Rows of the spans that sound like waiting for a request, by thread: {base: [row]}. None of those at
-    whose end an arrow comes. of_thread: {base: its Points so far}."""
-    trace, jobs, finder, found = points.trace, points.jobs, points.trace.finder, {}
-    names = [not WORDS.isdisjoint(word.lower() for word in PART.findall(text)) for text in trace.names]
-    if not any(names):
-        return found
-    under_way = {}
+def stretches(points, of_thread):
+    """[Stretch]: where threads may wait for a request, by a name or by a clock. None of those at whose end an
+    arrow comes. of_thread: {base: its Points so far}."""
+    trace, leaves, found = points.trace, Leaves(points.trace), []
+    known = set(points.jobs.wait)
+    for base, (begins, until) in sorted(under_way(points).items()):
+        arrivals = sorted(one.time for one in of_thread[base] if one.kind == ARRIVAL)
+        sites, whole = {}, until[-1] - begins[0]
+        for begin, end, row in leaves.pieces(base, begins[0], until[-1]):
+            n = bisect_left(begins, end)
+            told = bisect_left(arrivals, begin) < bisect_left(arrivals, end + AT_ONCE)
+            if end - begin >= SHORT and end <= points.until and not told and row not in known \
+                    and (not n or until[n - 1] <= begin):
+                sites.setdefault(trace.name[row] if row >= 0 else -1, []).append((begin, end))
+        for name, own in sorted(sites.items()):
+            periods = site(points, name, own, whole)
+            found += [Stretch(base, *one, periods) for one in own] if periods is not None else []
+    return found
+
+
+def site(points, name, own, whole):
+    """None: nothing says that such stretches wait. Else the periods of the clock that they may wait for.
+    own: [(begin, end)]; whole: ns of which they are a part."""
+    text = points.trace.names[name] if name >= 0 else ""
+    words = {word.lower() for word in PART.findall(text)}
+    is_clock, waits = words & CLOCK, name >= 0 and points.jobs.names[name]
+    if SHARE * sum(end - begin for begin, end in own) < whole and not words & WORDS:
+        return None
+    begins, ends = zip(*own)
+    period = ticks.period_of(begins, ends)
+    if not period and not is_clock:
+        return () if waits or words & WORDS else None
+    usual = period or sorted(map(int.__sub__, ends[1:], ends))[len(own) // 2 - 1] if len(own) > 1 else 0
+    longest = sorted(map(int.__sub__, ends, begins))[len(own) * 19 // 20]
+    # Why parts of it: who always takes each second tick looks as if they came half as often.
+    return tuple(usual / n for n in range(1, ticks.PARTS + 1) if usual / n > longest) or (longest,)
+
+
+def under_way(points):
+    """{base: (begins, until)}: the submissions of each thread in order, and up to when at the latest a job
+    was under way that was submitted by then."""
+    jobs, pairs, found = points.jobs, {}, {}
     for k in range(points.count):
         if jobs.thread[k] >= 0:
             until = max(jobs.end[k], points.waits[k][1] if points.waits[k] else 0)
-            under_way.setdefault(jobs.thread[k], []).append((jobs.s[k], until))
-    for base, pairs in under_way.items():
-        pairs.sort()
-        arrivals = sorted(one.time for one in of_thread[base] if one.kind == ARRIVAL)
-        begins, until = [s for s, _ in pairs], []
-        for _, end in pairs:
-            until.append(max(end, until[-1] if until else end))
-        for i in finder.rows[finder.ends[base - 1] if base else 0:finder.ends[base]]:
-            start, end = trace.start[i], trace.start[i] + trace.dur[i]
-            if names[trace.name[i]] and start < end <= points.until:
-                n = bisect_left(begins, end)
-                told = bisect_left(arrivals, start) < bisect_left(arrivals, end + AT_ONCE)
-                if not told and (not n or until[n - 1] <= start):
-                    found.setdefault(base, []).append(i)
+            pairs.setdefault(jobs.thread[k], []).append((jobs.s[k], until))
+    for base, own in pairs.items():
+        own.sort()
+        found[base] = [s for s, _ in own], list(accumulate((end for _, end in own), max))
     return found
 
 
@@ -116,14 +152,21 @@ def slope(x, y):
 
 def waited(points):
     """{point: ns before it in which its thread may have waited for a request}"""
-    trace, found = points.trace, {}
+    found = {}
     for thread in points.threads:
         own = [p for p in thread if points.point[p].kind == REQUEST]
-        found |= {p: min(points.stretch[p], trace.dur[points.point[p].ref]) for p in own}
+        found |= {p: min(points.stretch[p], one.end - one.begin)
+                  for p in own for one in [points.asked[points.point[p].ref]]}
         pairs = [] if own else gaps(points, thread)
         if pairs and not is_closed(points, pairs):
             found |= {p: before for p, before, _ in pairs if before > 0}
     return found
+
+
+def ticking(points):
+    """{point: periods} of those of them that may have waited for a clock."""
+    return {p: points.asked[points.point[p].ref].periods for p in points.waited
+            if points.point[p].kind == REQUEST and points.asked[points.point[p].ref].periods}
 
 
 def late(points):
@@ -147,6 +190,31 @@ def come(points, lags):
     for p, ns in points.late.items():
         own = lags.arrive if points.point[p].kind == ARRIVAL else lags.stretch
         own[p] = max(0, own[p] - ns)
+
+
+def readings(replay, effect):
+    """(what sets when requests come, what is not known) of each reading but the first one, of which this is
+    the Effect."""
+    points = replay.points
+    if replay.working and not points.waited:
+        points = replay.working.points
+    if points.waited:
+        yield hold, effects.TICK if points.waited.keys() == points.ticking.keys() else effects.REQUEST
+    if points.ticking:
+        threads = {points.asked[points.point[p].ref].base for p in points.ticking}
+        saved = effect.window[1] * replay.facts.window.length_ns * len(threads) / 100 / len(points.ticking)
+        yield partial(earlier, saved=saved), effects.TICK
+    if points.late:
+        yield come, effects.LATE
+
+
+def earlier(points, lags, saved):
+    """Makes who waits for a clock take an earlier tick, in the lags of a replay, where it would be ready for
+    one: it saves so many ns from one to the next."""
+    for p, periods in points.ticking.items():
+        before = points.waited[p]
+        if any(before + saved >= period for period in periods):
+            lags.stretch[p] = max(0, lags.stretch[p] - before)
 
 
 def hold(points, lags):

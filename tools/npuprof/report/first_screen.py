@@ -5,7 +5,7 @@ one object, so a sentence is made once."""
 import os
 from collections import namedtuple
 
-from ..analysis.effects import CALL, JOB, LATE, POLL, REQUEST
+from ..analysis.effects import CALL, JOB, LATE, POLL, REQUEST, TICK
 from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
 from ..tables.table import pct
@@ -184,6 +184,10 @@ def why_open(facts, assumed):
     if REQUEST in assumed:
         whys.append("A thread may wait for requests between two jobs; nothing says when they come.")
         records.append("draw an arrow from who sends a request to who serves it: PROF_FLOW_OUT, PROF_FLOW_IN")
+    if TICK in assumed:
+        whys.append("A thread seems to wait for a clock, such as frames or a timer; nothing says which tick it "
+                    "takes if it is ready sooner.")
+        records.append("draw an arrow from what ticks to who waits for it: PROF_FLOW_OUT, PROF_FLOW_IN")
     if LATE in assumed:
         whys.append("A thread comes when jobs of others have ended; nothing says whether it could have come "
                     "sooner.")

@@ -1,0 +1,98 @@
+# test: time=20 - threads that wait for frames, timers or one another, and not for a job: gains hold
+# SPDX-License-Identifier: MIT
+import random
+import unittest
+from fractions import Fraction
+
+from npuprof.analysis import effects, replay, ticks
+from npuprof.report import first_screen
+from test_stretches import Driver
+
+HALF = Fraction(1, 2)
+PERIOD = 3000.0
+
+
+class Camera(Driver):
+    """A thread takes a frame each PERIOD us, or misses it. work: us before each job; where: the name of the
+    span in which it waits for a frame, or None; marked: the span says that it waits."""
+
+    def __init__(self, device=1800, work=300, where=None, marked=False, images=90):
+        self.lines, self.style, self.latencies = [], "marked", []
+        draw, now = random.Random(5), 0.0
+        for n in range(images):
+            begin = now + 1000
+            frame = (now // PERIOD + 1) * PERIOD + 1000 + draw.uniform(5, 15)
+            if where:
+                self.span(1, where, begin + 1, frame, **({"kind": "wait"} if marked else {}))
+            submit = frame + work * draw.uniform(0.9, 1.1)
+            end = submit + 20 + device * draw.uniform(0.9, 1.1)
+            noticed = end + draw.uniform(20, 40)
+            self.span(1, "Inference", begin, noticed + 50, kind="inference")
+            self.span(1, "prepare", frame, submit)
+            self.wait(submit, noticed)
+            self.span(3, "kernel", submit + 20, end, stamp="device", pe_index=0, execution_index=n,
+                      error_ns=200)
+            self.arrow(n, submit, submit + 20)
+            self.latencies.append(noticed + 50 - begin)
+            now = noticed + 55 - 1000
+
+    def told(self, change, **changed):
+        """The Effect of that change, and what it brings to the median inference when this camera has it."""
+        middle = [sorted(one.latencies)[len(self.latencies) // 2] for one in (self, Camera(**changed))]
+        return replay.of(self.facts()).effect(change), 100 - 100 * middle[1] / middle[0]
+
+
+class Frames(unittest.TestCase):
+    """What is faster waits longer for the next frame, or gets an earlier one."""
+
+    def test_waits_inside_inferences(self):
+        """In no span, in one that names the camera, and in one that is marked. A device of 4000 us misses
+        each second frame, and none if it is twice as fast."""
+        for device in (1800, 4000):
+            for how in ({}, {"where": "dqbuf"}, {"where": "next image", "marked": True}):
+                driver = Camera(device=device, **how)
+                for change, changed in ((("device", None, HALF), {"device": device / 2}),
+                                        (("host", "prepare", HALF), {"work": 150, "device": device})):
+                    effect, truth = driver.told(change, **how, **changed)
+                    low, high = map(float, effect.inference)
+                    self.assertTrue(low - 0.2 <= truth <= high + 0.2, (device, how, change, low, high, truth))
+                    self.assertIn(effects.TICK, effect.assumed)
+
+    def test_few_miss_a_frame(self):
+        """Who has time left for each frame gets no other one: what is faster brings what it saves at most."""
+        effect, _ = Camera(device=2300).told(("host", "prepare", HALF), work=150, device=2300)
+        self.assertLess(effect.inference[1], 6)
+
+    def test_words(self):
+        why, advice = first_screen.why_open(Camera().facts(), {effects.TICK})
+        self.assertIn("A thread seems to wait for a clock", why)
+        self.assertIn("draw an arrow from what ticks", advice)
+
+
+class Clock(unittest.TestCase):
+    def test_what_drifts_waits_for_none(self):
+        """Loops that do one thing after the other, of even and of uneven lengths."""
+        for spread in (0.005, 0.05, 0.5):
+            draw, now, begins, ends = random.Random(spread), 0.0, [], []
+            for _ in range(100):
+                begins.append(now + 1e6 * draw.gauss(1, 0.02))
+                ends.append(begins[-1] + 3e5 * max(0.1, draw.gauss(1, spread)))
+                now = ends[-1]
+            self.assertIsNone(ticks.period_of(begins, ends), spread)
+
+    def test_work_behind_a_clock(self):
+        """It begins by the clock, and does not wait for it."""
+        draw = random.Random(8)
+        begins = [1e6 * n + draw.uniform(0, 1e4) for n in range(100)]
+        self.assertIsNone(ticks.period_of(begins, [begin + draw.uniform(1e5, 2e5) for begin in begins]))
+
+    def test_skipped(self):
+        draw = random.Random(2)
+        numbers = [n for n in range(150) if draw.random() < 0.6]
+        ends = [1e6 * n + draw.uniform(0, 1e4) for n in numbers]
+        period = ticks.period_of([end - draw.uniform(1e4, 9e5) for end in ends], ends)
+        self.assertAlmostEqual(period, 1e6, delta=1e3)
+
+
+if __name__ == "__main__":
+    unittest.main()
