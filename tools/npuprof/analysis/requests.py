@@ -12,9 +12,9 @@ device gets faster. So these times are replayed as waiting and as work:
 
 A span counts by its name alone, the others if they are 2 % of the time. So does a stretch that ends by a
 clock (ticks.py), whatever its name is. Who waits for a clock may have taken an earlier tick, too, if it had
-been ready. It is no wait for requests if the loop is closed: where an inference took 1 ms longer, the next one
-began 1 ms later, and no few gaps are much longer than the others. For that all pairs of them are compared (the
-slopes' median, and its 99 % interval by Kendall's statistic).
+been ready. It is no wait for requests if the loop is closed: where an inference took 1 ms longer, the next
+one began 1 ms later, and no few gaps are much longer than the others. For that all pairs of them are compared
+(the slopes' median, and its 99 % interval by Kendall's statistic).
 """
 
 import re

@@ -1,0 +1,73 @@
+# test: time=20 - one thread, a transfer engine and a device: its waits are those of their own queue
+# SPDX-License-Identifier: MIT
+import random
+import unittest
+from fractions import Fraction
+
+from npuprof.analysis import replay
+from test_stretches import Driver
+
+HALF = Fraction(1, 2)
+
+
+class Prefetch(Driver):
+    """The next input is uploaded while this one is computed; the thread waits for each upload and each
+    computation, by spans of two names."""
+
+    names = (1, "worker"), (3, "dma PE 0"), (4, "npu PE 0")
+
+    def __init__(self, upload=1600, net=2000, count=90):
+        self.lines, self.latencies = [], []
+        self.draw, self.free, self.number, now = random.Random(4), {3: 0.0, 4: 0.0}, {3: 0, 4: 0}, 1000.0
+        uploaded, now = self.job(3, "upload", now, upload)
+        for _ in range(count):
+            begin = now
+            following, now = self.job(3, "upload", now, upload)
+            now = self.marked("wait upload", now, uploaded)
+            computed, now = self.job(4, "net", now, net)
+            now = self.marked("wait net", now, computed) + 50
+            self.span(1, "Inference", begin, now, kind="inference")
+            self.latencies.append(now - begin)
+            uploaded, now = following, now + 1
+        self.marked("wait upload", now, uploaded)
+
+    def job(self, tid, name, now, us):
+        """(its end, the end of its submission)"""
+        start = max(now, self.free[tid]) + 15
+        end = self.free[tid] = start + us * self.draw.uniform(0.95, 1.05)
+        self.span(1, "Submit", now, now + 4)
+        self.span(tid, name, start, end, stamp="device", pe_index=0, execution_index=self.number[tid],
+                  error_ns=100)
+        self.number[tid] += 1
+        self.arrow(1000 * tid + self.number[tid], now, start, to_tid=tid)
+        return end, now + 5
+
+    def marked(self, name, now, end):
+        until = max(now + 1, end + self.draw.uniform(20, 40))
+        self.span(1, name, now, until, kind="wait")
+        return until
+
+
+class Waits(unittest.TestCase):
+    def test_own_queue(self):
+        """Uploads that hide behind the computation, that nearly do, and that do not. Waits for the first ones
+        are over at once: whether the thread waited before them is not known."""
+        for upload, wide in ((400, 30), (1600, 5), (3000, 5)):
+            for name in ("upload", "net"):
+                before, change = Prefetch(upload), ("operator", name, HALF)
+                after = Prefetch(**{"upload": upload} | {name: {"upload": upload / 2, "net": 1000}[name]})
+                middle = [sorted(one.latencies)[45] for one in (before, after)]
+                low, high = map(float, replay.of(before.facts()).effect(change).inference)
+                truth = 100 - 100 * middle[1] / middle[0]
+                self.assertTrue(low - 0.7 <= truth <= high + 0.7 and high - low < wide,
+                                (upload, name, low, high, truth))
+
+    def test_pairs(self):
+        facts = Prefetch().facts()
+        jobs, trace = facts.jobs, facts.trace
+        for k, row in enumerate(jobs.wait):
+            self.assertEqual(trace.text(row), f"wait {trace.text(jobs.row[k])}", k)
+
+
+if __name__ == "__main__":
+    unittest.main()
