@@ -71,6 +71,7 @@ class Points:
     def __init__(self, trace, jobs, inferences, all_work=False, handing=True):
         self.trace, self.jobs = trace, jobs
         self.count, self.until = window_of(trace, jobs)
+        self.joins = handovers.joins(trace, jobs) if handing and self.count == len(jobs) else {}
         self.waits = [self._wait(k, all_work) for k in range(self.count)]
         # Why not jobs.start: that is moved within the clock's error, one job at a time.
         self.start_of = array("q", (trace.start[jobs.row[k]] for k in range(self.count)))
@@ -85,8 +86,7 @@ class Points:
         self._of_inferences(found)
         number = self._arrows(found)
         self.handed, self.handing = {}, set()
-        if handing and not all_work:
-            self._handovers(found, number)
+        self._handovers(found, number, handing and not all_work)
         self._of_requests(found)
         self.point, self.threads, self.thread = [], [], []
         self.inference_number = {row: n for n, row in enumerate(self.inferences)}
@@ -104,6 +104,8 @@ class Points:
         jobs = self.jobs
         if k in jobs.slept:
             return jobs.slept[k][:2]
+        if jobs.wait[k] in self.joins:
+            return None
         if jobs.wait[k] >= 0 and (jobs.sure[k] or not all_work):
             end = jobs.w[k] + self.trace.dur[jobs.wait[k]]
             if jobs.sure[k] == MARKED or all_work:
@@ -183,8 +185,9 @@ class Points:
                 number += 1
         return number
 
-    def _handovers(self, found, number):
-        """Where one thread seems to wait for another. Why a point at its begin: what comes before is work."""
+    def _handovers(self, found, number, all_of_them):
+        """Where one thread seems to wait for another. Why a point at its begin: what comes before is work.
+        all_of_them: not only where it waits for the end of others."""
         trace, jobs = self.trace, self.jobs
         known = {jobs.wait[k] for k in range(self.count)} | {jobs.submit[k] for k in range(self.count)}
         told = {base: sorted(one.time for one in points if one.kind == ARRIVAL)
@@ -194,11 +197,13 @@ class Points:
         def may_wait(i):
             end, arrivals = trace.start[i] + trace.dur[i], told[trace.tracks[trace.track[i]].base]
             hears = bisect_left(arrivals, end) < bisect_right(arrivals, end + handovers.AT_ONCE)
-            return not (hears or i in known or i in parents or trace.name[i] in jobs.stretches.names
+            return not (hears or i in known or i in self.joins or i in parents or trace.name[i] in jobs.stretches.names
                         or end > self.until)
-        for one in handovers.found(trace, sorted(found), may_wait):
+        others = [*handovers.follows(found), *handovers.found(trace, sorted(found), may_wait)] \
+            if all_of_them else ()
+        for one in (*self.joins.values(), *others):
             found[one.base].append(Point(LEAVES, one.begin, number))
-            self.handing.add(trace.names[one.name])
+            self.handing |= {trace.names[one.name]} if one.name >= 0 else set()
             for base, ns in one.moments:
                 number += 1
                 self.handed[number] = one.lag

@@ -11,8 +11,11 @@ A lock may be taken inside a span, too. Then spans of that name in other threads
 behind each other than the shortest of them takes, and by chance they would. Such a span holds the lock from
 the end of the one before it.
 
+A long wait that ends at once behind the last moment of another thread joins it, and a thread that begins at
+once behind it may have been started then. One is enough for both.
+
     site        the name of such spans
-    Handover    name, base, begin, end: of the span; lag: ns from the last moment to its end; moments:
+    Handover    name (-1: of no span), base, begin, end: of the span; lag: ns from the last moment to its end; moments:
                 [(base, ns)], the latest of each other thread since the span before it at the same site, the
                 last one last
 """
@@ -21,6 +24,8 @@ from bisect import bisect_left
 from collections import defaultdict, namedtuple
 from itertools import pairwise
 
+from ..base.contract import NULL
+
 AT_ONCE = 50_000   # ns
 SHORT = 1000       # ns: a shorter span waits for nothing
 LEAST = 8          # spans of a name: of fewer nothing is said
@@ -28,6 +33,7 @@ LOOKED_AT, FEW = 500, 20           # of them
 SHARE = 200        # spans of less than one part of so many of the time hold nothing up
 SHIFTS = 8
 NEARLY = 0.8       # of the shortest span
+LONG, SOON = 50, 100               # a join takes one part of so many of the time, and the end one of it
 
 Handover = namedtuple("Handover", "name base begin end lag moments")
 
@@ -65,6 +71,37 @@ def found(trace, threads, may_wait):
             handovers += of_site(name, site, without(spans.moments[kind], site)) if kind else \
                 of_lock(name, site)
     return handovers
+
+
+def joins(trace, jobs):
+    """{row: Handover} of the waits in which a thread waits for the end of others, all those that submit."""
+    finder, last, found = trace.finder, {}, {}
+    for base in set(jobs.thread) - {-1}:
+        rows = finder.rows[finder.ends[base - 1] if base else 0:finder.ends[base]]
+        last[base] = max((trace.start[i] + trace.dur[i] for i in rows), default=0)
+    if len(last) < 2:
+        return found
+    least = (max(last.values()) - min(s for s in jobs.s if s != NULL)) // LONG
+    for i in trace.host_rows:
+        base, begin, end = trace.tracks[trace.track[i]].base, trace.start[i], trace.start[i] + trace.dur[i]
+        if jobs.names[trace.name[i]] and base in last and end - begin > max(least, SHORT):
+            ended = sorted((ns, other) for other, ns in last.items() if other != base and begin < ns < end)
+            if ended and SOON * (end - ended[-1][0]) < end - begin:
+                found[i] = Handover(trace.name[i], base, begin, end, end - ended[-1][0],
+                                    [(other, ns) for ns, other in ended])
+    return found
+
+
+def follows(found):
+    """[Handover] to threads that begin when another one has ended. found: {base: its Points}."""
+    spans = {base: (min(one.time for one in own), max(one.time for one in own)) for base, own in found.items()}
+    whole = max((last for _, last in spans.values()), default=0)
+    whole -= min((begin for begin, _ in spans.values()), default=0)
+    for base, (begin, _) in sorted(spans.items()):
+        ended, other = max(((last, other) for other, (_, last) in spans.items() if last < begin),
+                           default=(None, None))
+        if other is not None and SOON * (begin - ended) < whole:
+            yield Handover(-1, base, begin, begin, begin - ended, [(other, ended)])
 
 
 def without(moments, site):
