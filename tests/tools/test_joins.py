@@ -50,7 +50,7 @@ class Loop(Driver):
 
 
 class Joined(Loop):
-    """The first job starts a chain: a thread that hears of its end submits the next one, and main joins it."""
+    """The first job starts a chain: a thread that hears of its end submits the next ones, and main joins."""
 
     def __init__(self, prepare=2000, device=3000, count=40):
         self.lines, self.draw, self.number = [], random.Random(6), 0

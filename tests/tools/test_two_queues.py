@@ -1,10 +1,11 @@
-# test: time=20 - one thread, a transfer engine and a device: its waits are those of their own queue
+# test: time=20 - several queues: waits are those of their own one, and who waits for another one
 # SPDX-License-Identifier: MIT
 import random
 import unittest
 from fractions import Fraction
 
-from npuprof.analysis import replay
+from npuprof.analysis import effects, replay
+from npuprof.report import first_screen
 from test_stretches import Driver
 
 HALF = Fraction(1, 2)
@@ -31,21 +32,52 @@ class Prefetch(Driver):
             uploaded, now = following, now + 1
         self.marked("wait upload", now, uploaded)
 
-    def job(self, tid, name, now, us):
+    def job(self, tid, name, now, us, thread=1):
         """(its end, the end of its submission)"""
         start = max(now, self.free[tid]) + 15
         end = self.free[tid] = start + us * self.draw.uniform(0.95, 1.05)
-        self.span(1, "Submit", now, now + 4)
+        self.span(thread, "Submit", now, now + 4)
         self.span(tid, name, start, end, stamp="device", pe_index=0, execution_index=self.number[tid],
                   error_ns=100)
         self.number[tid] += 1
-        self.arrow(1000 * tid + self.number[tid], now, start, to_tid=tid)
+        self.arrow(1000 * tid + self.number[tid], now, start, from_tid=thread, to_tid=tid)
         return end, now + 5
 
     def marked(self, name, now, end):
         until = max(now + 1, end + self.draw.uniform(20, 40))
         self.span(1, name, now, until, kind="wait")
         return until
+
+
+class Turns(Prefetch):
+    """Two threads have a lane each of one device that does one job at a time, the oldest first."""
+
+    names = (1, "worker"), (2, "other"), (3, "npu PE 0"), (4, "npu PE 1")
+
+    def __init__(self, device=2000, count=60):
+        self.lines, self.draw = [], random.Random(3)
+        self.free, self.number, ready = {3: 0.0, 4: 0.0}, {3: 0, 4: 0}, [1000.0, 1700.0]
+        for _ in range(2 * count):
+            tid = 1 if ready[0] <= ready[1] else 2
+            begin = ready[tid - 1]
+            lane = tid + 2
+            self.free[lane] = max(self.free.values())
+            end, now = self.job(lane, "net", begin, device, tid)
+            until = end + self.draw.uniform(20, 40)
+            self.span(tid, "ioctl", now, until, kind="wait")
+            self.span(tid, "Inference", begin, until + 100, kind="inference")
+            ready[tid - 1] = until + 100 + self.draw.uniform(200, 1500)
+
+
+class Starts(unittest.TestCase):
+    def test_lanes_in_turns(self):
+        """What a job waits for while another lane works may be that one, and no slow start."""
+        effect = replay.of(Turns().facts()).effect(("dispatch", None, None))
+        self.assertEqual((effect.assumed, effect.inference[0] < 2), ({effects.START}, True), effect)
+        self.assertGreater(effect.inference[1], 10)
+        why, advice = first_screen.why_open(Turns().facts(), effect.assumed)
+        self.assertIn("while another lane of its device works", why)
+        self.assertIn("one lane", advice)
 
 
 class Waits(unittest.TestCase):

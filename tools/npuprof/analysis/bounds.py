@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """By how much something may get shorter where nobody knows what waits for what. replay: a Replay."""
 
+from array import array
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
 
+from ..tables.arithmetic import union_of
 from .effects import percent
 from .graph import host_rows, named_rows
 from .idle import inference_of
@@ -52,3 +55,19 @@ def beside(replay, changes):
             ns = max(max(own), Fraction(sum(own), count))
             shares.append((1 - k) * min(100 * Fraction(ns) / whole, ALL))
     return shares
+
+
+def held_up(replay):
+    """By job, ns of its start latency in which other queues of its device worked. Why: two lanes may be one
+    device in turns, such as those of two priorities, or share what is needed to start."""
+    points, facts, found = replay.points, replay.facts, array("q")
+    others = [union_of(own for q, own in enumerate(facts.busy) if q != queue and
+                       facts.jobs.queues[q].device == facts.jobs.queues[queue].device).flat
+              for queue in range(len(facts.busy))]
+    for k, latency in enumerate(points.latency):
+        start, flat = points.start_of[k], others[facts.jobs.queue[k]]
+        since = start - max(0, latency)
+        first, last = bisect_right(flat, since), bisect_left(flat, start)
+        ends = [since, *flat[first:last], start] if first % 2 else [*flat[first:last], start]
+        found.append(sum(b - a for a, b in zip(ends[::2], ends[1::2])))
+    return found

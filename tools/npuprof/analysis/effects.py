@@ -13,6 +13,7 @@ MARGIN = 1
 # edge: see replay.py. assumed: what is not known, and decides it: a set of what is below.
 JOB, REQUEST, POLL = "what threads wait for", "when requests come", "when a poll sees the end"
 LATE, TICK = "when threads come", "which tick of a clock a thread takes"
+START = "what a job waits for before it starts"
 CALL = "how much of a sampled kernel the device works"
 Effect = namedtuple("Effect", "changes inference window jobs before after edge assumed")
 
@@ -55,3 +56,8 @@ def differ(*gains):
 
 def percent(part, whole):
     return Fraction(100 * part, whole)
+
+
+def scaled(ns, part, whole):
+    """ns * part / whole, rounded; part itself if ns is the whole."""
+    return (2 * ns * part + whole) // (2 * whole) if whole else ns

@@ -189,7 +189,7 @@ class Points:
         """Where one thread seems to wait for another. Why a point at its begin: what comes before is work.
         all_of_them: not only where it waits for the end of others."""
         trace, jobs = self.trace, self.jobs
-        known = {jobs.wait[k] for k in range(self.count)} | {jobs.submit[k] for k in range(self.count)}
+        known = {*self.joins, *jobs.wait[:self.count], *jobs.submit[:self.count]}
         told = {base: sorted(one.time for one in points if one.kind == ARRIVAL)
                 for base, points in found.items()}
         parents = set(trace.parents)
@@ -197,7 +197,7 @@ class Points:
         def may_wait(i):
             end, arrivals = trace.start[i] + trace.dur[i], told[trace.tracks[trace.track[i]].base]
             hears = bisect_left(arrivals, end) < bisect_right(arrivals, end + handovers.AT_ONCE)
-            return not (hears or i in known or i in self.joins or i in parents or trace.name[i] in jobs.stretches.names
+            return not (hears or i in known or i in parents or trace.name[i] in jobs.stretches.names
                         or end > self.until)
         others = [*handovers.follows(found), *handovers.found(trace, sorted(found), may_wait)] \
             if all_of_them else ()

@@ -15,9 +15,9 @@ A long wait that ends at once behind the last moment of another thread joins it,
 once behind it may have been started then. One is enough for both.
 
     site        the name of such spans
-    Handover    name (-1: of no span), base, begin, end: of the span; lag: ns from the last moment to its end; moments:
-                [(base, ns)], the latest of each other thread since the span before it at the same site, the
-                last one last
+    Handover    name (-1: of no span), base, begin, end: of the span; lag: ns from the last moment to its end;
+                moments: [(base, ns)], the latest of each other thread since the span before it at the same
+                site, the last one last
 """
 
 from bisect import bisect_left
@@ -94,7 +94,8 @@ def joins(trace, jobs):
 
 def follows(found):
     """[Handover] to threads that begin when another one has ended. found: {base: its Points}."""
-    spans = {base: (min(one.time for one in own), max(one.time for one in own)) for base, own in found.items()}
+    times = {base: [one.time for one in own] for base, own in found.items()}
+    spans = {base: (min(own), max(own)) for base, own in times.items()}
     whole = max((last for _, last in spans.values()), default=0)
     whole -= min((begin for begin, _ in spans.values()), default=0)
     for base, (begin, _) in sorted(spans.items()):

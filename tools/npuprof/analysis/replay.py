@@ -27,7 +27,7 @@ from functools import cached_property
 
 from . import bounds, locks, polls, requests
 from .bounds import INSIDE
-from .effects import CALL, JOB, POLL, Effect, differ, either, percent, widened
+from .effects import CALL, JOB, POLL, START, Effect, differ, either, percent, scaled, widened
 from .graph import Graph, Points, host_rows, overlaps
 from .moments import ARRIVAL, END, NOTICED, SUBMIT
 from .part import Part, has_job
@@ -213,15 +213,19 @@ class Replay:
         if before[0]:
             gains = [percent(before[0] - after[0], before[0]) for after in results]
             inference = min(gains), max(gains)
-        reasons = {POLL} if self._poll_of(changes) else set()
-        if any(self.sampled) and any(change[0] in INSIDE for change in changes):
-            reasons.add(CALL)
-        assumed = reasons if differ(spans, inference) else ()
+        assumed = self._reasons(changes) if differ(spans, inference) else ()
         medians, busy = [after[0] or 0 for after in results], sum(self.points.dur)
         jobs = [percent(busy - after[3], busy or 1) for after in results]
         return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
                       (min(medians), max(medians)) if before[0] else None, max(after[2] for after in results),
                       frozenset(assumed))
+
+    def _reasons(self, changes):
+        """What is not known where the two ends of a gain differ."""
+        kinds = {change[0] for change in changes}
+        return {what for what, is_so in ((POLL, self._poll_of(changes)),
+                                         (CALL, any(self.sampled) and kinds & set(INSIDE)),
+                                         (START, "dispatch" in kinds and any(self.held_up))) if is_so}
 
     def _before(self, reading):
         """(times, graph) with nothing changed. Why not as recorded if late threads come sooner: no change
@@ -245,6 +249,10 @@ class Replay:
         the device worked."""
         jobs = self.points.jobs
         return bytes(10 * own > dur for own, dur in zip(jobs.call, self.points.dur))
+
+    @cached_property
+    def held_up(self):
+        return bounds.held_up(self)
 
     @cached_property
     def poll(self):
@@ -313,7 +321,7 @@ class Replay:
                 floor = max(0, low(lags.latency)) if k is None else k
                 for n, ns in enumerate(lags.latency):
                     if has_job(name, jobs, n):
-                        own = min(ns, floor + (fixed and self._clock_error(n)))
+                        own = min(ns, floor + (fixed and self._clock_error(n) + self.held_up[n]))
                         lags.latency[n] = lags.queue[n] = own
             elif what == "notice":
                 known = [ns for p, ns in lags.notice.items() if p not in self.points.early]
@@ -483,11 +491,6 @@ class Replay:
         if not hasattr(self, "_paths"):
             self._paths = Paths(self)
         return self._paths
-
-
-def scaled(ns, part, whole):
-    """ns * part / whole, rounded; part itself if ns is the whole."""
-    return (2 * ns * part + whole) // (2 * whole) if whole else ns
 
 
 def low(values):

@@ -5,7 +5,7 @@ one object, so a sentence is made once."""
 import os
 from collections import namedtuple
 
-from ..analysis.effects import CALL, JOB, LATE, POLL, REQUEST, TICK
+from ..analysis.effects import CALL, JOB, LATE, POLL, REQUEST, START, TICK
 from ..analysis.rules.finding import idle_text, ns_text
 from ..base.losses import ring_causes
 from ..tables.table import pct
@@ -185,8 +185,8 @@ def why_open(facts, assumed):
         whys.append("A thread may wait for requests between two jobs; nothing says when they come.")
         records.append("draw an arrow from who sends a request to who serves it: PROF_FLOW_OUT, PROF_FLOW_IN")
     if TICK in assumed:
-        whys.append("A thread seems to wait for a clock, such as frames or a timer; nothing says which tick it "
-                    "takes if it is ready sooner.")
+        whys.append("A thread seems to wait for a clock, such as frames or a timer; nothing says which tick "
+                    "it takes if it is ready sooner.")
         records.append("draw an arrow from what ticks to who waits for it: PROF_FLOW_OUT, PROF_FLOW_IN")
     if LATE in assumed:
         whys.append("A thread comes when jobs of others have ended; nothing says whether it could have come "
@@ -196,6 +196,11 @@ def why_open(facts, assumed):
         whys.append("A sampled kernel lasts from its call to its return; nothing says how much of it the "
                     "device works.")
         records.append("let the device stamp its jobs: a ring, or npuprof_npu_begin() and _complete()")
+    if START in assumed:
+        whys.append("A job waits while another lane of its device works; nothing says whether it waits for "
+                    "that one.")
+        records.append("give jobs that run in turns one lane, or draw an arrow `dep` to a job from the one "
+                       "it waits for")
     if POLL in assumed:
         whys.append("Threads look now and then whether their job is done: an end may come just before or "
                     "just behind a look.")
