@@ -135,6 +135,15 @@ class Late(unittest.TestCase):
         self.assertIn("when all threads are at work", advice)
 
 
+class Nothing(unittest.TestCase):
+    def test_more_pes(self):
+        """Where threads wait for one PE another one brings something, and no sentence denies it."""
+        for driver, more in ((Pool(), True), (Driver("marked", device=40_000), False)):
+            text = first_screen.FirstScreen(judge(driver.facts())).nothing
+            self.assertEqual(", or more PEs (processing elements) of it, promises" in text, more, text)
+            self.assertIn("No finding: nothing but a faster device", text)
+
+
 class Locks(unittest.TestCase):
     def test_barrier_and_lock(self):
         """Threads that wait for one another although all their waits for jobs are marked."""

@@ -243,7 +243,10 @@ def nothing(verdict):
         return "No finding: the window has no inferences (PROF_INFERENCE) and no executions of a device."
     why = facts.replay.why
     what = "the median inference" if head["p50_ns"] is not None else "the window"
+    more = verdict.faster and facts.gain(("pes", None, 1))
     who = "nothing but a faster device" if verdict.faster else "no change"
+    if more and more[1][1] >= verdict.threshold_pct:
+        who += ", or more PEs (processing elements) of it,"
     text = f"No finding, but no gain can be told: {why}." if why and head["executions"] else \
         f"No finding: {who} promises more than {whole(verdict.threshold_pct)} % of {what}."
     name, (_, ns) = max(facts.engines.operators.items(), key=lambda item: item[1][1], default=("", (0, 0)))
