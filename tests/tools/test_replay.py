@@ -5,6 +5,7 @@ import random
 import sys
 import unittest
 from array import array
+from collections import Counter
 from fractions import Fraction
 from unittest import mock
 
@@ -447,17 +448,25 @@ class Simulator(unittest.TestCase):
 
     def test_queues_and_pes(self):
         """Twenty times slower, so that the host hardly counts. The shortest of some runs: a busy machine only
-        adds to a window."""
+        adds to a window. And only runs in which no worker took an image more than its share: the others of a
+        pool do what one without a processor does not, and replay takes for granted that each does its own."""
         for before, after, change in (((1, 4), (2, 4), ("pes", None, 1)),
                                       ((1, 1), (1, 2), ("depth", None, 2))):
             runs, ratios = ([], []), ()
             for _ in range(12):
                 for side, (pes, workers) in zip(runs, (before, after)):
-                    side.append(self.run_demo("--slower", 20, "--pes", pes, workers=workers, images=24))
+                    facts = self.run_demo("--slower", 20, "--pes", pes, workers=workers, images=24)
+                    shares = Counter(facts.jobs.thread)
+                    if len(shares) == workers and max(shares.values()) - min(shares.values()) <= 1:
+                        side.append(facts)
+                if not all(runs):
+                    continue
                 old, new = (min(side, key=lambda facts: facts.window.length_ns) for side in runs)
                 told = [1 - float(gain) / 100 for gain in replay.of(old).effect(change).window]
                 ratios = [own * old.window.length_ns / new.window.length_ns for own in told]
                 if ratios[0] >= 0.95 and ratios[1] <= 1.05:
                     break
+            if not ratios:
+                self.skipTest("in 12 runs a worker got no processor: this machine is too busy")
             self.assertGreaterEqual(ratios[0], 0.95, change)
             self.assertLessEqual(ratios[1], 1.05, change)
