@@ -98,11 +98,11 @@ def follows(found):
     spans = {base: (min(own), max(own)) for base, own in times.items()}
     whole = max((last for _, last in spans.values()), default=0)
     whole -= min((begin for begin, _ in spans.values()), default=0)
+    ends = sorted((last, base) for base, (_, last) in spans.items())
     for base, (begin, _) in sorted(spans.items()):
-        ended, other = max(((last, other) for other, (_, last) in spans.items() if last < begin),
-                           default=(None, None))
-        if other is not None and SOON * (begin - ended) < whole:
-            yield Handover(-1, base, begin, begin, begin - ended, [(other, ended)])
+        n = bisect_left(ends, (begin, -1))
+        if n and SOON * (begin - ends[n - 1][0]) < whole:
+            yield Handover(-1, base, begin, begin, begin - ends[n - 1][0], [ends[n - 1][::-1]])
 
 
 def without(moments, site):

@@ -177,10 +177,11 @@ def late(points):
              if any(point[p].kind in (BEGIN, SUBMIT) for p in thread) and point[thread[0]].kind != LEAVES]
     ended = min(points.end_of, default=None)
     least = min((ns for p, ns in points.arrive.items() if ns > 0), default=0)
+    earliest = min((point[p].time for p in first), default=0)
     for p in first if ended is not None else ():
         if point[p].time > ended:
             ns = points.arrive[p] - least if point[p].kind == ARRIVAL else \
-                point[p].time - min(point[q].time for q in first)
+                point[p].time - earliest
             found |= {p: ns} if ns > 0 else {}
     return found
 
