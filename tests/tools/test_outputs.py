@@ -84,6 +84,33 @@ class Written(unittest.TestCase):
             raise KeyError
         self.assertEqual((target.read_bytes(), self.left()), (b"one", []))
 
+    def test_interrupted_at_each_line(self):
+        """Ctrl-C before each line of base/files.py in turn: nothing private stays, and the file is whole."""
+        def traced(frame, event, _):
+            if frame.f_code.co_filename != files.__file__:
+                return None
+            left[0] -= event == "line"
+            if event == "line" and left[0] == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return traced
+        folder, line, left, before = scratch() / "interrupted", 0, [0], sys.gettrace()
+        folder.mkdir()
+        while left[0] <= 0:
+            line += 1
+            left[0] = line
+            sys.settrace(traced)
+            try:
+                with files.whole_file(str(folder / "a.txt")) as file:
+                    file.write(b"whole")
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(before)
+            for found in folder.iterdir():
+                self.assertEqual((found.name, found.read_bytes()), ("a.txt", b"whole"), line)
+        self.assertGreater(line, 15)
+
     def test_a_name_that_is_taken_is_not_used(self):
         target, victim = scratch() / "taken.txt", scratch() / "victim"
         victim.write_text("precious")

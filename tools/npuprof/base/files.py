@@ -3,6 +3,7 @@
 others; an output whose name ends in .gz is packed."""
 
 import contextlib
+import errno
 import gzip
 import os
 import re
@@ -154,11 +155,20 @@ def mode_of(path):
     return stat.S_IMODE(os.stat(path).st_mode) & 0o777 if os.path.isfile(path) else None
 
 
-def create(path):
-    """A new file beside `path`, for its output. Its name cannot be foreseen, and what lies there is neither
-    followed nor written to."""
-    mode, name = mode_of(path), os.path.join(os.path.dirname(path), f".npuprof-{secrets.token_hex(8)}.tmp")
-    flags, first = getattr(os, "O_NOFOLLOW", 0), 0o666 if mode is None else 0o600
+def private_name(path):
+    """A name beside `path` that cannot be foreseen, and that nothing has."""
+    name = os.path.join(os.path.dirname(path), f".npuprof-{secrets.token_hex(8)}.tmp")
+    with refusing(path):
+        if os.path.lexists(name):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+    return name
+
+
+def create(path, name):
+    """A new file for the output `path`, with that private name beside it. What lies there is neither followed
+    nor written to."""
+    mode, flags = mode_of(path), getattr(os, "O_NOFOLLOW", 0)
+    first = 0o666 if mode is None else 0o600
     file = open(name, "xb", opener=lambda name, own: os.open(name, own | flags, first))
     if mode is not None:
         os.chmod(name, mode)
@@ -209,15 +219,15 @@ def new_folder(folder):
     block ends; then that gets its name, with all of them. After an exception it goes. What lies at the name
     meanwhile is neither followed nor replaced, but for an empty folder."""
     folder = folder.rstrip(os.sep)
-    private = os.path.join(os.path.dirname(folder), f".npuprof-{secrets.token_hex(8)}.tmp")
-    with refusing(folder):
-        os.mkdir(private)
-        try:
+    private = private_name(folder)
+    try:
+        with refusing(folder):
+            os.mkdir(private)
             yield lambda name: open(os.path.join(private, name), "xb")
             os.rename(private, folder)
-        except BaseException:
-            shutil.rmtree(private)
-            raise
+    except BaseException:
+        shutil.rmtree(private, ignore_errors=True)
+        raise
 
 
 @contextlib.contextmanager
@@ -226,9 +236,9 @@ def whole_file(path):
     renamed to `path`, with the mode of the file that it replaces. A link there gives way, it is not followed.
     A failure leaves the old file as it was. What is no regular file (/dev/stdout, a fifo)
     is written in place. A name that ends in .gz: what is written is packed; equal content, equal bytes."""
-    with refusing(path), open(path, "wb") if in_place(path) else create(path) as file:
-        written = file.name
-        try:
+    own = None if in_place(path) else private_name(path)
+    try:
+        with refusing(path), create(path, own) if own else open(path, "wb") as file:
             if path.lower().endswith(".gz"):
                 # Why 6: 9 takes four times as long for 2 % less.
                 with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
@@ -236,12 +246,13 @@ def whole_file(path):
             else:
                 yield file
             file.close()                # tells of late errors
-            if written != path:
-                os.replace(written, path)
-        except BaseException:
-            if written != path:
-                os.unlink(written)
-            raise
+            if own:
+                os.replace(own, path)
+    except BaseException:               # Why around all of it: Ctrl-C may come right behind the creation
+        if own:
+            with contextlib.suppress(OSError):
+                os.unlink(own)
+        raise
 
 
 def write_whole(path, data):
