@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import stat
 import subprocess
 import sys
@@ -85,7 +86,31 @@ class Written(unittest.TestCase):
         self.assertEqual((target.read_bytes(), self.left()), (b"one", []))
 
     def test_interrupted_at_each_line(self):
-        """Ctrl-C before each line of base/files.py in turn: nothing private stays, and the file is whole."""
+        """Ctrl-C before each line of base/files.py in turn: nothing private stays, all is whole."""
+        def file(folder):
+            with files.whole_file(str(folder / "a.txt")) as out:
+                out.write(b"whole")
+
+        def new_folder(folder):
+            with files.new_folder(str(folder / "new")) as create, create("a.txt") as out:
+                out.write(b"whole")
+        for write in (file, new_folder):
+            folder, line = scratch() / f"interrupted {write.__name__}", 1
+            folder.mkdir()
+            while self.interrupted(write, folder, line):
+                self.assertEqual([path for path in folder.iterdir() if path.name not in ("a.txt", "new")], [],
+                                 (write, line))
+                for path in folder.rglob("a.txt"):
+                    self.assertEqual(path.read_bytes(), b"whole", (write, line))
+                shutil.rmtree(folder / "new", ignore_errors=True)
+                line += 1
+            self.assertGreater(line, 8, write)
+
+    @staticmethod
+    def interrupted(write, folder, line):
+        """Writes, with Ctrl-C before that line of base/files.py. False: it has not so many."""
+        left, before = [line], sys.gettrace()
+
         def traced(frame, event, _):
             if frame.f_code.co_filename != files.__file__:
                 return None
@@ -94,22 +119,14 @@ class Written(unittest.TestCase):
                 sys.settrace(None)
                 raise KeyboardInterrupt
             return traced
-        folder, line, left, before = scratch() / "interrupted", 0, [0], sys.gettrace()
-        folder.mkdir()
-        while left[0] <= 0:
-            line += 1
-            left[0] = line
-            sys.settrace(traced)
-            try:
-                with files.whole_file(str(folder / "a.txt")) as file:
-                    file.write(b"whole")
-            except KeyboardInterrupt:
-                pass
-            finally:
-                sys.settrace(before)
-            for found in folder.iterdir():
-                self.assertEqual((found.name, found.read_bytes()), ("a.txt", b"whole"), line)
-        self.assertGreater(line, 15)
+        sys.settrace(traced)
+        try:
+            write(folder)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        return left[0] <= 0
 
     def test_a_name_that_is_taken_is_not_used(self):
         target, victim = scratch() / "taken.txt", scratch() / "victim"

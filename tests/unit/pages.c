@@ -76,7 +76,8 @@ static void refused(void (*record)(void), int64_t work)
     CHECK_STOP(null != NULL);
     bool whole = false;
     unsigned times = 0, without = 0;       /* without: not even the pages of a table were there */
-    for (rlim_t more = 4096; !whole && more < (rlim_t)1 << 30; more *= 2) {
+    /* Why 32 MiB: so much is there where a list grows to twice its room when 16 times is refused. */
+    for (rlim_t more = 4096; !whole && more <= (rlim_t)32 << 20; more *= 2) {
         const struct rlimit before = limit_to(more);
         const npuprof_result json = npuprof_dump(check_path("t.json"));
         const npuprof_result csv = npuprof_dump(check_path("t.csv"));

@@ -180,9 +180,9 @@ def late(points):
     earliest = min((point[p].time for p in first), default=0)
     for p in first if ended is not None else ():
         if point[p].time > ended:
-            ns = points.arrive[p] - least if point[p].kind == ARRIVAL else \
-                point[p].time - earliest
-            found |= {p: ns} if ns > 0 else {}
+            ns = points.arrive[p] - least if point[p].kind == ARRIVAL else point[p].time - earliest
+            if ns > 0:
+                found[p] = ns
     return found
 
 

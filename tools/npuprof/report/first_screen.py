@@ -174,6 +174,28 @@ def questions_of(verdict):
         yield answer._replace(do=text, why=why, advice=advice)
 
 
+# What is not known, but for JOB: (in words, what to record so that something says it).
+OPEN = {
+    REQUEST: ("A thread may wait for requests between two jobs; nothing says when they come.",
+              "draw an arrow from who sends a request to who serves it: PROF_FLOW_OUT, PROF_FLOW_IN"),
+    TICK: ("A thread seems to wait for a clock, such as frames or a timer; nothing says which tick it takes "
+           "if it is ready sooner.",
+           "draw an arrow from what ticks to who waits for it: PROF_FLOW_OUT, PROF_FLOW_IN"),
+    LATE: ("A thread comes when jobs of others have ended; nothing says whether it could have come "
+           "sooner.",
+           "start the recording when all threads are at work"),
+    CALL: ("A sampled kernel lasts from its call to its return; nothing says how much of it the device "
+           "works.",
+           "let the device stamp its jobs: a ring, or npuprof_npu_begin() and _complete()"),
+    START: ("A job waits while another lane of its device works; nothing says whether it waits for "
+            "that one.",
+            "give jobs that run in turns one lane, or draw an arrow `dep` to a job from the one it waits "
+            "for"),
+    POLL: ("Threads look now and then whether their job is done: an end may come just before or just behind a "
+           "look.", "look more often, or wait for an interrupt"),
+}
+
+
 def why_open(facts, assumed):
     """(in words, what nothing says; what to record so that something does)"""
     whys, records = [], []
@@ -181,30 +203,10 @@ def why_open(facts, assumed):
         whys.append(waits_open(facts))
         names = facts.jobs.unmarked_names
         records.append(MARK.format(" and ".join(names) if names and all(names) else "the span that waits"))
-    if REQUEST in assumed:
-        whys.append("A thread may wait for requests between two jobs; nothing says when they come.")
-        records.append("draw an arrow from who sends a request to who serves it: PROF_FLOW_OUT, PROF_FLOW_IN")
-    if TICK in assumed:
-        whys.append("A thread seems to wait for a clock, such as frames or a timer; nothing says which tick "
-                    "it takes if it is ready sooner.")
-        records.append("draw an arrow from what ticks to who waits for it: PROF_FLOW_OUT, PROF_FLOW_IN")
-    if LATE in assumed:
-        whys.append("A thread comes when jobs of others have ended; nothing says whether it could have come "
-                    "sooner.")
-        records.append("start the recording when all threads are at work")
-    if CALL in assumed:
-        whys.append("A sampled kernel lasts from its call to its return; nothing says how much of it the "
-                    "device works.")
-        records.append("let the device stamp its jobs: a ring, or npuprof_npu_begin() and _complete()")
-    if START in assumed:
-        whys.append("A job waits while another lane of its device works; nothing says whether it waits for "
-                    "that one.")
-        records.append("give jobs that run in turns one lane, or draw an arrow `dep` to a job from the one "
-                       "it waits for")
-    if POLL in assumed:
-        whys.append("Threads look now and then whether their job is done: an end may come just before or "
-                    "just behind a look.")
-        records.append("look more often, or wait for an interrupt")
+    for what, (why, record) in OPEN.items():
+        if what in assumed:
+            whys.append(why)
+            records.append(record)
     return " ".join(whys), "; ".join(records)
 
 
