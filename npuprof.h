@@ -15617,8 +15617,8 @@ NPUPROF_HOT_ static inline const npuprof_unit_ *npuprof_cursor_decode_head_(cons
     return at;
 }
 
-/* Clears what a record need not have. Why not all of it: gcc -O2 clears more than 80 bytes by `rep stos`, which
-   took two thirds of the time of npuprof_cursor_decode_() on an AMD EPYC guest. */
+/* Clears what a record need not have. Why not all of it: gcc -O2 clears more than 80 bytes by `rep stos`,
+   which took two thirds of the time of npuprof_cursor_decode_() on an AMD EPYC guest. */
 NPUPROF_HOT_ static inline void npuprof_cursor_clear_event_(npuprof_event_ *ev)
 {
     ev->kind = ev->track = 0;

@@ -191,8 +191,8 @@ OPEN = {
             "that one.",
             "give jobs that run in turns one lane, or draw an arrow `dep` to a job from the one it waits "
             "for"),
-    POLL: ("Threads look now and then whether their job is done: an end may come just before or just behind a "
-           "look.", "look more often, or wait for an interrupt"),
+    POLL: ("Threads look now and then whether their job is done: an end may come just before or just behind "
+           "a look.", "look more often, or wait for an interrupt"),
 }
 
 
